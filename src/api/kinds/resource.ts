@@ -1,0 +1,84 @@
+/**
+ * One served resource as data: everything the server must know about a kind to serve it. Built-in kinds come from the
+ * generated table (`api/kinds/builtin`), KubeVirt kinds from TypeBox (`api/kinds/kubevirt`), custom resources from
+ * their CustomResourceDefinition: the server treats the three alike.
+ */
+import type { Schema } from '../schema/schema.ts';
+
+/** A printed column: `path` is a JSONPath without braces (`.status.phase`), or `cell` computes the value. */
+export interface PrinterColumn {
+  readonly name: string;
+  readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date';
+  readonly format?: string;
+  readonly description?: string;
+  /** 0 = always shown, > 0 = only with `-o wide`. */
+  readonly priority: number;
+  readonly path?: string;
+  readonly cell?: (object: Readonly<Record<string, unknown>>, now: number) => string | number | boolean | null;
+}
+
+export interface SubresourceInfo {
+  /** `status`, `scale`, `binding`, `token`, ... */
+  readonly name: string;
+  readonly kind: string;
+  /** Only when they differ from the parent's. */
+  readonly group?: string;
+  readonly version?: string;
+  readonly verbs: readonly string[];
+}
+
+/** How one kind departs from the common registry behaviour (apiserver "strategy"). */
+export interface ResourceStrategy {
+  /** When `metadata.generation` moves: 'spec' = on a change of spec; 'except-status' = any change outside metadata and status; 'none' = never set. */
+  readonly generation: 'none' | 'spec' | 'except-status';
+  /** True when `/status` is served: the main endpoint then ignores status and `/status` ignores the rest. */
+  readonly statusSubresource: boolean;
+  /** What `/status` writes may change in metadata: nothing ('reset') or labels and annotations ('accept'). */
+  readonly statusMetadata: 'reset' | 'accept';
+  /** DELETE answers with the object rather than a Status. */
+  readonly deleteReturnsObject: boolean;
+  /** A PUT without resourceVersion is allowed. */
+  readonly unconditionalUpdate: boolean;
+  /** A PUT of an absent object creates it. */
+  readonly createOnUpdate: boolean;
+  /** True for CRD-backed kinds: lists keep apiVersion/kind on items, strategic merge patch is refused, pruning rules of CRDs apply. */
+  readonly custom: boolean;
+  /** Name rule of the kind. */
+  readonly names: 'subdomain' | 'label' | 'path-segment';
+}
+
+/** One served resource in one version. */
+export interface ResourceInfo {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly singular: string;
+  readonly kind: string;
+  readonly listKind: string;
+  readonly namespaced: boolean;
+  readonly verbs: readonly string[];
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly subresources: readonly SubresourceInfo[];
+  /** The schema of the whole object. */
+  readonly schema: Schema;
+  /** Columns after Name; empty = `Created At` fallback. */
+  readonly columns: readonly PrinterColumn[];
+  /** Field selectors beside metadata.name/namespace: label -> reader of the value. */
+  readonly selectableFields: Readonly<Record<string, (object: Readonly<Record<string, unknown>>) => string>>;
+  readonly strategy: ResourceStrategy;
+  /** Kind-specific defaulting after schema defaults; returns a new or the same (mutable, unfrozen) object. */
+  readonly setDefaults?: (object: Record<string, unknown>) => void;
+  /** Kind-specific validation after schema validation. `old` is present on update. */
+  readonly validate?: (
+    object: Readonly<Record<string, unknown>>,
+    old?: Readonly<Record<string, unknown>>,
+  ) => readonly import('../meta/status.ts').FieldError[];
+  /** Storage version (`group/version`) when it differs from this one. */
+  readonly storageVersion?: string;
+  readonly deprecationWarning?: string;
+}
+
+/** `group/resource`: the prefix under which objects of all versions of a resource are stored; core is `/pods`. */
+export const storagePrefix = (info: { readonly group: string; readonly resource: string }): string =>
+  `${info.group}/${info.resource}`;

@@ -1,0 +1,60 @@
+/**
+ * The structural schema that everything is derived from: pruning, defaulting, validation, unknown-field reports,
+ * strategic merge, server-side-apply topology, OpenAPI and `kubectl explain`. It is the JSON-Schema dialect of
+ * apiextensions/v1 JSONSchemaProps; `$ref`s of the built-in table are resolved into shared nodes, so the graph may be
+ * cyclic (JSONSchemaProps itself is): walk it along a value, never on its own without a visited set.
+ */
+export interface Schema {
+  readonly type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean';
+  readonly format?: string;
+  readonly description?: string;
+  readonly title?: string;
+  readonly default?: unknown;
+  readonly nullable?: boolean;
+  readonly enum?: readonly unknown[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: Schema | boolean;
+  readonly items?: Schema;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly exclusiveMinimum?: boolean;
+  readonly exclusiveMaximum?: boolean;
+  readonly multipleOf?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly pattern?: string;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly uniqueItems?: boolean;
+  readonly minProperties?: number;
+  readonly maxProperties?: number;
+  readonly allOf?: readonly Schema[];
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+  readonly not?: Schema;
+  readonly 'x-kubernetes-int-or-string'?: boolean;
+  readonly 'x-kubernetes-preserve-unknown-fields'?: boolean;
+  readonly 'x-kubernetes-embedded-resource'?: boolean;
+  readonly 'x-kubernetes-list-type'?: 'atomic' | 'set' | 'map';
+  readonly 'x-kubernetes-list-map-keys'?: readonly string[];
+  readonly 'x-kubernetes-map-type'?: 'granular' | 'atomic';
+  readonly 'x-kubernetes-patch-merge-key'?: string;
+  /** `merge`, `replace`, `retainKeys`, or `merge,retainKeys`. */
+  readonly 'x-kubernetes-patch-strategy'?: string;
+  readonly 'x-kubernetes-validations'?: readonly ValidationRule[];
+  /** Definition name (`io.k8s.api.core.v1.PodSpec`) when this node is a named type: OpenAPI turns it back into a $ref. */
+  readonly 'x-coracle-name'?: string;
+  /** Protobuf field number of the property that holds this node is kept by the parent: property -> number. */
+  readonly 'x-coracle-proto'?: Readonly<Record<string, number>>;
+}
+
+/** A CEL rule (apiextensions/v1 ValidationRule). */
+export interface ValidationRule {
+  readonly rule: string;
+  readonly message?: string;
+  readonly messageExpression?: string;
+  readonly reason?: string;
+  readonly fieldPath?: string;
+  readonly optionalOldSelf?: boolean;
+}

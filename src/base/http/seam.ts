@@ -1,0 +1,91 @@
+/**
+ * The one HTTP seam: plain values that every API handler takes and returns. The in-process client, the TLS server and
+ * the HTTPS transport all meet at `ApiHandler`; nobody else knows whether a wire lies between them. The web's Request
+ * and Response classes are not used here: a pair of them costs more than a whole GET may.
+ */
+
+/** What the connection itself proved about its far end (never taken from headers). */
+export interface Peer {
+  /** Remote address as text, for logs and audit; '' when in process. */
+  readonly address: string;
+  /** The client certificate, present only if the far end sent one. */
+  readonly certificate?: PeerCertificate;
+}
+
+/** A client certificate as the TLS layer saw it. */
+export interface PeerCertificate {
+  /** True when the chain verifies against the server's client CA and the certificate is in its validity period. */
+  readonly verified: boolean;
+  readonly commonName: string;
+  readonly organizations: readonly string[];
+  /** SHA-256 of the DER, lower-case hex. */
+  readonly fingerprint: string;
+}
+
+/** One request. Header names are lower-case; a repeated header is joined by ', '. */
+export interface ApiRequest {
+  readonly method: string;
+  /** Percent-encoded path, without the query. */
+  readonly path: string;
+  /** Raw query without the '?', '' when absent. */
+  readonly query: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** [name, value, name, value, ...] as sent, where the wire had them: for headers whose repetitions matter. */
+  readonly rawHeaders?: readonly string[];
+  /** The whole body (bounded by the server: 3 MiB + 1 byte means "too large"); empty when there was none. */
+  readonly body: Uint8Array;
+  readonly peer: Peer;
+  /** Aborted when the far end goes away or the server stops. */
+  readonly signal: AbortSignal;
+  /** True when the connection can be turned into a message socket (a WebSocket upgrade was asked for). */
+  readonly upgradable?: boolean;
+}
+
+/** Where a streamed body is written. */
+export interface ByteSink {
+  /** Hands over a chunk; false means the far end is behind (`buffered` tells by how much). Ignored after close. */
+  write(chunk: Uint8Array): boolean;
+  /** Bytes accepted but not yet taken by the far end. A source must give up rather than let this grow without bound. */
+  readonly buffered: number;
+  /** Resolves when the far end has caught up, or has gone. */
+  drained(): Promise<void>;
+  /** Ends the body normally. */
+  end(): void;
+  /** Aborted when the far end has gone or the server stops: the source must release what it holds. */
+  readonly signal: AbortSignal;
+}
+
+/** A body produced over time (watch, log). Called once; the callee owns the sink until `end()` or the sink's signal. */
+export type ByteStream = (sink: ByteSink) => void;
+
+/** A bidirectional message connection: a WebSocket, or a pair of queues in process. */
+export interface MessageSocket {
+  /** The negotiated sub-protocol, '' if none. */
+  readonly protocol: string;
+  send(data: Uint8Array | string): void;
+  /** Bytes accepted by `send` and not yet on the wire. */
+  readonly buffered: number;
+  close(code?: number, reason?: string): void;
+  onMessage(listener: (data: Uint8Array, binary: boolean) => void): void;
+  /** Called once, also when the connection breaks. */
+  onClose(listener: (code: number, reason: string) => void): void;
+}
+
+/** One response. */
+export interface ApiResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Whole bytes, a list of chunks sent one after the other, or a stream. Absent = empty. */
+  readonly body?: Uint8Array | readonly Uint8Array[] | ByteStream;
+  /** Present only with status 101: takes the connection over. `protocol` is the chosen sub-protocol. */
+  readonly upgrade?: { readonly protocol: string; accept(socket: MessageSocket): void };
+}
+
+/** Anything that answers API requests: the embedded server, an HTTPS transport, a node agent. Never rejects on bad input. */
+export type ApiHandler = (request: ApiRequest) => Promise<ApiResponse>;
+
+/** A signal that never fires, for callers that have nothing to cancel. */
+export const NEVER: AbortSignal = new AbortController().signal;
+
+/** An empty body. */
+export const NO_BYTES: Uint8Array = new Uint8Array(0);

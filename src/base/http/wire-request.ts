@@ -1,0 +1,51 @@
+import type { ApiRequest, Peer } from './seam.ts';
+
+/** The fields of a request as a protocol front (HTTP/1.1 or HTTP/2) read them. */
+export interface WireRequestFields {
+  readonly method: string;
+  /** Path with query, as on the request line. */
+  readonly target: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly rawHeaders: readonly string[];
+  readonly body: Uint8Array;
+  readonly peer: Peer;
+  readonly upgradable: boolean;
+}
+
+/** An ApiRequest whose abort signal is made only when somebody asks for it: most requests never do. */
+export class WireRequest implements ApiRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly rawHeaders: readonly string[];
+  readonly body: Uint8Array;
+  readonly peer: Peer;
+  readonly upgradable: boolean;
+  #controller: AbortController | undefined;
+  #gone = false;
+
+  constructor(fields: WireRequestFields) {
+    const question = fields.target.indexOf('?');
+    this.method = fields.method;
+    this.path = question < 0 ? fields.target : fields.target.slice(0, question);
+    this.query = question < 0 ? '' : fields.target.slice(question + 1);
+    this.headers = fields.headers;
+    this.rawHeaders = fields.rawHeaders;
+    this.body = fields.body;
+    this.peer = fields.peer;
+    this.upgradable = fields.upgradable;
+  }
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#gone) this.#controller.abort();
+    return this.#controller.signal;
+  }
+
+  /** The far end went away. */
+  abort(): void {
+    this.#gone = true;
+    this.#controller?.abort();
+  }
+}

@@ -1,0 +1,82 @@
+/**
+ * The API client that controllers and agents use: typed verbs over an `ApiHandler`. It does not know whether the
+ * handler is the embedded server or HTTPS to a cluster. Failures of the API are thrown as ApiError.
+ */
+
+import type { ResourceType } from '../api/meta/gvk.ts';
+import type { KubeObject, ObjectKey, ObjectList, WatchEventType } from '../api/meta/object.ts';
+
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+}
+
+export interface ListCallOptions extends CallOptions {
+  /** All namespaces when undefined. */
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  readonly limit?: number;
+  readonly continue?: string;
+  readonly resourceVersion?: string;
+  readonly resourceVersionMatch?: 'Exact' | 'NotOlderThan';
+}
+
+export interface WatchCallOptions extends ListCallOptions {
+  readonly allowWatchBookmarks?: boolean;
+  readonly sendInitialEvents?: boolean;
+  readonly timeoutSeconds?: number;
+}
+
+export interface WatchEvent<T> {
+  readonly type: WatchEventType;
+  /** For ERROR this is a Status. */
+  readonly object: T;
+}
+
+/** A patch and how to read it. `fieldManager` is required for 'apply'. */
+export type Patch =
+  | { readonly type: 'json'; readonly body: readonly JsonPatchOperation[] }
+  | { readonly type: 'merge' | 'strategic'; readonly body: unknown }
+  | { readonly type: 'apply'; readonly body: unknown; readonly fieldManager: string; readonly force?: boolean };
+
+export interface JsonPatchOperation {
+  readonly op: 'add' | 'remove' | 'replace' | 'move' | 'copy' | 'test';
+  readonly path: string;
+  readonly value?: unknown;
+  readonly from?: string;
+}
+
+export interface DeleteCallOptions extends CallOptions {
+  readonly gracePeriodSeconds?: number;
+  readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
+  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
+}
+
+export interface SubresourceOptions extends CallOptions {
+  readonly subresource?: string;
+}
+
+export interface Client {
+  get<T extends KubeObject>(type: ResourceType<T>, key: ObjectKey, options?: SubresourceOptions): Promise<T>;
+  /** One page when `limit` is given, else everything. */
+  list<T extends KubeObject>(type: ResourceType<T>, options?: ListCallOptions): Promise<ObjectList<T>>;
+  /** Namespace is the object's. With `subresource`, POSTs to `<name>/<subresource>`. */
+  create<T extends KubeObject>(type: ResourceType<T>, object: T, options?: SubresourceOptions): Promise<T>;
+  update<T extends KubeObject>(type: ResourceType<T>, object: T, options?: SubresourceOptions): Promise<T>;
+  patch<T extends KubeObject>(
+    type: ResourceType<T>,
+    key: ObjectKey,
+    patch: Patch,
+    options?: SubresourceOptions,
+  ): Promise<T>;
+  /** Resolves when the server accepted the deletion (the object may stay for its finalizers). Missing objects throw 404. */
+  delete<T extends KubeObject>(type: ResourceType<T>, key: ObjectKey, options?: DeleteCallOptions): Promise<void>;
+  /** Yields events until the server ends the stream or the signal fires. */
+  watch<T extends KubeObject>(type: ResourceType<T>, options: WatchCallOptions): AsyncIterable<WatchEvent<T>>;
+  /** Any request below the API root, for endpoints that are no resources; path begins with '/'. JSON in and out. */
+  raw(
+    method: string,
+    path: string,
+    options?: CallOptions & { readonly query?: string; readonly body?: unknown },
+  ): Promise<unknown>;
+}

@@ -1,0 +1,91 @@
+/** Writes default roles and bindings into the store: creates what is missing, adds what was taken away, keeps the rest. */
+import type { UnstructuredObject } from '../../api/meta/object.ts';
+import type { ObjectStore } from '../cache/object-store.ts';
+import type { PolicyBinding, PolicyRole } from './bootstrap-policy.ts';
+import { type PolicyRule, RBAC_GROUP } from './rbac.ts';
+
+const AUTOUPDATE = `${RBAC_GROUP}/autoupdate`;
+
+export interface PolicySet {
+  readonly roles: readonly PolicyRole[];
+  readonly bindings: readonly PolicyBinding[];
+}
+
+const plural = (kind: PolicyRole['kind'] | PolicyBinding['kind']): string => `${kind.toLowerCase()}s`;
+
+const meta = (item: PolicyRole | PolicyBinding, labels: Readonly<Record<string, string>> = {}) => ({
+  name: item.name,
+  ...(item.namespace !== undefined && { namespace: item.namespace }),
+  labels: { 'kubernetes.io/bootstrapping': 'rbac-defaults', ...labels },
+  annotations: { [AUTOUPDATE]: 'true' },
+});
+
+function roleObject(role: PolicyRole): UnstructuredObject {
+  return {
+    kind: role.kind,
+    apiVersion: `${RBAC_GROUP}/v1`,
+    metadata: meta(role, role.labels),
+    ...(role.aggregate && {
+      aggregationRule: { clusterRoleSelectors: role.aggregate.map((label) => ({ matchLabels: { [label]: 'true' } })) },
+    }),
+    rules: role.rules.map((rule) => ({ ...rule })),
+  };
+}
+
+function bindingObject(binding: PolicyBinding): UnstructuredObject {
+  return {
+    kind: binding.kind,
+    apiVersion: `${RBAC_GROUP}/v1`,
+    metadata: meta(binding),
+    roleRef: { apiGroup: RBAC_GROUP, kind: binding.roleKind, name: binding.role },
+    subjects: binding.subjects.map((subject) =>
+      subject.kind === 'ServiceAccount' ? { ...subject } : { ...subject, apiGroup: RBAC_GROUP },
+    ),
+  };
+}
+
+/** Union of two lists of plain values; undefined when the first already holds everything. */
+function missing(have: readonly unknown[], want: readonly unknown[]): unknown[] {
+  const known = new Set(have.map((item) => canonical(item)));
+  return want.filter((item) => !known.has(canonical(item)));
+}
+
+const canonical = (value: unknown): string =>
+  JSON.stringify(value, (_key, inner: unknown) =>
+    inner !== null && typeof inner === 'object' && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  );
+
+/** Reconciles a set of roles and bindings; resolves when all of it is durable. `stamp` fills uid and creation time. */
+export async function reconcilePolicy(
+  store: ObjectStore,
+  policy: PolicySet,
+  stamp: (object: UnstructuredObject) => void,
+): Promise<void> {
+  const ensure = (object: UnstructuredObject, listField: 'rules' | 'subjects'): Promise<unknown> => {
+    const { namespace = '', name = '' } = object.metadata;
+    return store.write(
+      { prefix: `${RBAC_GROUP}/${plural(object.kind as PolicyRole['kind'])}`, namespace, name },
+      (current) => {
+        if (!current) {
+          stamp(object);
+          return { type: 'put', object };
+        }
+        const live = current.object as Readonly<UnstructuredObject>;
+        if (live.metadata.annotations?.[AUTOUPDATE] === 'false') return { type: 'keep' };
+        const have = (live[listField] as PolicyRule[] | undefined) ?? [];
+        const added = missing(have, object[listField] as unknown[]);
+        if (added.length === 0) return { type: 'keep' };
+        return {
+          type: 'put',
+          object: { ...structuredClone(live), [listField]: [...have, ...added] } as UnstructuredObject,
+        };
+      },
+    );
+  };
+  await Promise.all([
+    ...policy.roles.map((role) => ensure(roleObject(role), 'rules')),
+    ...policy.bindings.map((binding) => ensure(bindingObject(binding), 'subjects')),
+  ]);
+}

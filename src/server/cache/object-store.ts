@@ -1,0 +1,104 @@
+/**
+ * The published state: all objects in memory, as deep-frozen JSON values with their bytes, over a Backend that makes
+ * each write durable before anyone can see it. Writers decide against the newest decided state (durable or on its way);
+ * readers and watchers see only what is durable.
+ */
+import type { UnstructuredObject } from '../../api/meta/object.ts';
+
+/** One revision of one object. Immutable; shared by every reader. */
+export interface StoredObject {
+  /** Storage prefix, `group/resource`. */
+  readonly prefix: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly revision: number;
+  /** Deep-frozen, `metadata.resourceVersion` set. */
+  readonly object: Readonly<UnstructuredObject>;
+  /** JSON of `object`, begins with `{"kind":K,"apiVersion":V,` (see `headLength`); no trailing newline. */
+  readonly bytes: Uint8Array;
+  /** Bytes of the leading `{"kind":..,"apiVersion":..,` part: list items of built-in kinds are `{` + bytes.subarray(headLength). */
+  readonly headLength: number;
+}
+
+/** One visible change. For DELETED `object` is the last state with the delete's resourceVersion. */
+export interface Change {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
+  readonly revision: number;
+  readonly current: StoredObject;
+  /** The state before this change, if there was one. */
+  readonly previous: StoredObject | undefined;
+}
+
+/** What a write wants. `object` is owned by the store afterwards (it is frozen); resourceVersion is set by the store. */
+export type Decision =
+  | { readonly type: 'put'; readonly object: UnstructuredObject }
+  /** `object` = last state to show in the DELETED event (usually the current object, perhaps edited). */
+  | { readonly type: 'delete'; readonly object: UnstructuredObject }
+  | { readonly type: 'keep' };
+
+export interface StoreKey {
+  readonly prefix: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface ListOptions {
+  /** All namespaces when undefined. */
+  readonly namespace?: string;
+  /** Exact snapshot; newest published when undefined. */
+  readonly revision?: number;
+  /** Start strictly after this `namespace/name` (cluster-scoped: `/name`). */
+  readonly after?: string;
+  /** At most this many matching items; no bound when undefined. */
+  readonly limit?: number;
+  /** Keeps an item when true. */
+  readonly match?: (item: StoredObject) => boolean;
+}
+
+export interface Listed {
+  readonly items: readonly StoredObject[];
+  /** The snapshot's revision. */
+  readonly revision: number;
+  /** `namespace/name` of the last item when more may follow, else undefined. */
+  readonly next: string | undefined;
+  /** Exact count of what follows the last item, counting without `match`; undefined when nothing follows. */
+  readonly remaining: number | undefined;
+}
+
+/** A running watch. The listener is called in revision order, synchronously after publication, never after `stop`. */
+export interface StoreWatch {
+  stop(): void;
+}
+
+export interface ObjectStore {
+  /** Newest published (durable) revision. */
+  revision(): number;
+  /** Oldest revision from which a watch can start / a list can be rebuilt. */
+  compactedRevision(): number;
+  /** Published state. */
+  get(key: StoreKey): StoredObject | undefined;
+  /** Newest decided state, durable or on its way: for optimistic writers only, never for an answer. */
+  peek(key: StoreKey): StoredObject | undefined;
+  /** Throws ApiError 410 Expired when `revision` is compacted. */
+  list(prefix: string, options?: ListOptions): Listed;
+  count(prefix: string): number;
+  /**
+   * Decides synchronously against the newest decided state and resolves when durable and published. Resolves to the
+   * stored object ('put'), the last state ('delete'), or the unchanged current one ('keep', after it is durable).
+   * `decide` may throw (ApiError): nothing is written and the promise rejects with it.
+   * Rejects with ApiError 507/503 when the disk is full or the store is poisoned.
+   */
+  write(key: StoreKey, decide: (current: StoredObject | undefined) => Decision): Promise<StoredObject | undefined>;
+  /**
+   * Calls `listener` for every change of `prefix` after revision `from` (from the retained log, then live), in order,
+   * without gap or duplicate. Batches: called once per commit with all its changes of this prefix.
+   * `onProgress` is called after every commit, also of other prefixes, with the published revision (for bookmarks).
+   * Throws ApiError 410 Expired ("too old resource version: N (M)") when `from` is compacted.
+   */
+  watch(prefix: string, from: number, listener: (changes: readonly Change[]) => void): StoreWatch;
+  /** Resolves when the published revision is at least `revision`; rejects with the signal's reason. */
+  waitFor(revision: number, signal: AbortSignal): Promise<void>;
+  /** Why the store is not fit to serve writes, for readyz; undefined when all is well. */
+  fault(): string | undefined;
+  close(): Promise<void>;
+}
