@@ -2,8 +2,10 @@
  * The cluster's certificate authority, made at first start. WebCrypto and ASN.1 only, so that it runs wherever the
  * control plane does. Keys are ECDSA P-256.
  */
+import 'reflect-metadata';
 import * as x509 from '@peculiar/x509';
 import type { Clock } from '../../base/clock/clock.ts';
+import { decodePem, encodePem } from './pem.ts';
 
 /** A certificate and its private key, both PEM (key: PKCS #8). Secret: never log it. */
 export interface KeyPairPem {
@@ -38,7 +40,7 @@ const newKeys = (): Promise<CryptoKeyPair> =>
   crypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']) as Promise<CryptoKeyPair>;
 
 async function privateKeyPem(key: CryptoKey): Promise<string> {
-  return x509.PemConverter.encode(await crypto.subtle.exportKey('pkcs8', key), 'PRIVATE KEY');
+  return encodePem(await crypto.subtle.exportKey('pkcs8', key), 'PRIVATE KEY');
 }
 
 function serialNumber(): string {
@@ -73,9 +75,7 @@ export async function createAuthority(clock: Clock): Promise<KeyPairPem> {
 /** Opens a CA from its PEM pair. Throws when the key does not parse. */
 export async function openAuthority(pair: KeyPairPem, clock: Clock): Promise<CertificateAuthority> {
   const certificate = new x509.X509Certificate(pair.certificate);
-  const signingKey = await crypto.subtle.importKey('pkcs8', x509.PemConverter.decodeFirst(pair.key), ALGORITHM, false, [
-    'sign',
-  ]);
+  const signingKey = await crypto.subtle.importKey('pkcs8', decodePem(pair.key), ALGORITHM, false, ['sign']);
   return {
     certificate: pair.certificate,
     async issue(options) {

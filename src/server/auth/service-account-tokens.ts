@@ -2,11 +2,11 @@
  * Service-account tokens: JWTs signed with ES256 and bound to objects (KEP-1205). A token is good only as long as its
  * service account, and whatever it is bound to, still exist with the same uid.
  */
-import * as x509 from '@peculiar/x509';
 import { decodeBase64Url, encodeBase64Url } from '../../api/meta/base64.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import { BoundedMap } from './bounded-map.ts';
 import type { UserInfo } from './identity.ts';
+import { decodePem, encodePem } from './pem.ts';
 
 export interface BoundObject {
   readonly kind: 'Pod' | 'Secret' | 'Node';
@@ -85,19 +85,13 @@ const encoder = new TextEncoder();
 /** Makes a new signing key, PKCS #8 PEM. */
 export async function createSigningKey(): Promise<string> {
   const pair = (await crypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify'])) as CryptoKeyPair;
-  return x509.PemConverter.encode(await crypto.subtle.exportKey('pkcs8', pair.privateKey), 'PRIVATE KEY');
+  return encodePem(await crypto.subtle.exportKey('pkcs8', pair.privateKey), 'PRIVATE KEY');
 }
 
 /** Opens an issuer on a signing key. Throws when the key does not parse. */
 export async function createTokenIssuer(options: TokenIssuerOptions): Promise<TokenIssuer> {
   const { clock, issuer, findUid } = options;
-  const privateKey = await crypto.subtle.importKey(
-    'pkcs8',
-    x509.PemConverter.decodeFirst(options.key),
-    ALGORITHM,
-    true,
-    ['sign'],
-  );
+  const privateKey = await crypto.subtle.importKey('pkcs8', decodePem(options.key), ALGORITHM, true, ['sign']);
   const { crv, kty, x, y } = await crypto.subtle.exportKey('jwk', privateKey);
   const publicJwk = { kty: kty!, crv: crv!, x: x!, y: y! };
   const publicKey = await crypto.subtle.importKey('jwk', publicJwk, ALGORITHM, true, ['verify']);

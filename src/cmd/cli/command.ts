@@ -1,0 +1,84 @@
+/** What a command of the `coracle` program is, and how its words are read. */
+import { type ParseArgsConfig, parseArgs } from 'node:util';
+
+export interface FlagSpec {
+  readonly type: 'string' | 'boolean';
+  /** Shown in help for string flags: `DIR`, `N`. */
+  readonly value?: string;
+  readonly summary: string;
+  readonly multiple?: boolean;
+}
+
+export type FlagValues = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
+
+export interface CommandContext {
+  readonly flags: FlagValues;
+  readonly words: readonly string[];
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Writes to standard output. */
+  print(text: string): void;
+  /** Writes to standard error: progress, notes. */
+  note(text: string): void;
+  /** Aborted by Ctrl-C, unless the command handles that itself. */
+  readonly signal: AbortSignal;
+}
+
+export interface Command {
+  readonly name: string;
+  readonly summary: string;
+  /** Positional words as shown in help: `NAME`, `[NAME]`. */
+  readonly words?: string;
+  readonly flags: Readonly<Record<string, FlagSpec>>;
+  /** Loaded only when the command runs. Resolves to the exit code. */
+  readonly load: () => Promise<(context: CommandContext) => Promise<number>>;
+}
+
+/** The call is wrong: one line, exit code 2. */
+export class UsageError extends Error {}
+
+/** The command could not do its work: one line, exit code 1. */
+export class CommandError extends Error {}
+
+/** Reads a command's flags and words. Throws UsageError. */
+export function readArguments(command: Command, argv: readonly string[]): { flags: FlagValues; words: string[] } {
+  const options: NonNullable<ParseArgsConfig['options']> = { help: { type: 'boolean', short: 'h' } };
+  for (const [name, flag] of Object.entries(command.flags))
+    options[name] = { type: flag.type, multiple: flag.multiple ?? false };
+  try {
+    const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
+    return { flags: values as FlagValues, words: positionals };
+  } catch (error) {
+    throw new UsageError(
+      `${(error as Error).message.split('. ')[0]!.replace(/\.$/, '')} (see: coracle ${command.name} --help)`,
+    );
+  }
+}
+
+/** Help of one command. */
+export function commandHelp(command: Command): string {
+  const flags = Object.entries({ ...command.flags, help: { type: 'boolean', summary: 'show this' } as FlagSpec });
+  const left = flags.map(([name, flag]) => `  --${name}${flag.type === 'string' ? ` ${flag.value ?? 'VALUE'}` : ''}`);
+  const width = Math.max(...left.map((text) => text.length)) + 2;
+  const usage = `coracle ${command.name} [flags]${command.words ? ` ${command.words}` : ''}`;
+  return `${command.summary}\n\nUsage: ${usage}\n\nFlags:\n${flags.map(([, flag], i) => `${left[i]!.padEnd(width)}${flag.summary}`).join('\n')}\n`;
+}
+
+/** A string flag, or undefined. */
+export const textFlag = (flags: FlagValues, name: string): string | undefined => {
+  const value = flags[name];
+  return typeof value === 'string' ? value : undefined;
+};
+
+/** A whole number flag within bounds. Throws UsageError that says what is wrong. */
+export function numberFlag(
+  flags: FlagValues,
+  name: string,
+  bounds: { readonly min: number; readonly max: number; readonly or: number },
+): number {
+  const text = textFlag(flags, name);
+  if (text === undefined) return bounds.or;
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value < bounds.min || value > bounds.max)
+    throw new UsageError(`--${name} takes a whole number from ${bounds.min} to ${bounds.max}, not "${text}"`);
+  return value;
+}

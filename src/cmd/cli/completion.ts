@@ -1,0 +1,45 @@
+import { type CommandContext, UsageError } from './command.ts';
+import { COMMANDS } from './commands.ts';
+
+const names = COMMANDS.map((command) => command.name).join(' ');
+const flagsOf = (prefix: string) =>
+  COMMANDS.map((c) => [c.name, [...Object.keys(c.flags), 'help'].map((f) => `${prefix}${f}`).join(' ')] as const);
+
+const SCRIPTS: Readonly<Record<string, () => string>> = {
+  bash: () => `_coracle() {
+  local word=\${COMP_WORDS[COMP_CWORD]}
+  if [ "$COMP_CWORD" -eq 1 ]; then COMPREPLY=($(compgen -W "${names}" -- "$word")); return; fi
+  case \${COMP_WORDS[1]} in
+${flagsOf('--')
+  .map(([name, flags]) => `    ${name}) COMPREPLY=($(compgen -W "${flags}" -- "$word")) ;;`)
+  .join('\n')}
+  esac
+}
+complete -o default -F _coracle coracle
+`,
+  zsh: () => `#compdef coracle
+_coracle() {
+  if (( CURRENT == 2 )); then compadd ${names}; return; fi
+  case $words[2] in
+${flagsOf('--')
+  .map(([name, flags]) => `    ${name}) compadd -- ${flags} ;;`)
+  .join('\n')}
+  esac
+}
+compdef _coracle coracle
+`,
+  fish: () =>
+    `complete -c coracle -n __fish_use_subcommand -f -a "${names}"\n${flagsOf('')
+      .flatMap(([name, flags]) =>
+        flags.split(' ').map((flag) => `complete -c coracle -n "__fish_seen_subcommand_from ${name}" -l ${flag}`),
+      )
+      .join('\n')}\n`,
+};
+
+/** `coracle completion SHELL`. */
+export async function completion({ words, print }: CommandContext): Promise<number> {
+  const script = SCRIPTS[words[0] ?? ''];
+  if (!script || words.length !== 1) throw new UsageError('completion takes one of: bash, zsh, fish');
+  print(script());
+  return 0;
+}

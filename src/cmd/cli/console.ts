@@ -1,0 +1,84 @@
+/** `coracle console NAME`: the serial console of a VM on this terminal; Ctrl-] leaves. */
+import { createMessagePair } from '../../base/http/message-pair.ts';
+import { type MessageSocket, NO_BYTES } from '../../base/http/seam.ts';
+import { clusterFrom } from '../config/cluster.ts';
+import { type CommandContext, CommandError, textFlag, UsageError } from './command.ts';
+
+const ESCAPE = 0x1d; // Ctrl-]
+
+/** `coracle console`. */
+export async function console_(context: CommandContext): Promise<number> {
+  const { flags, words, signal, note } = context;
+  const [name] = words;
+  if (name === undefined || words.length !== 1)
+    throw new UsageError('console takes one NAME (see: coracle console --help)');
+  const namespace = textFlag(flags, 'namespace') ?? 'default';
+  const cluster = await clusterFrom(context);
+  const finished = new AbortController();
+  try {
+    const response = await cluster.handler({
+      method: 'GET',
+      path: `/apis/subresources.kubevirt.io/v1/namespaces/${encodeURIComponent(namespace)}/virtualmachineinstances/${encodeURIComponent(name)}/console`,
+      query: '',
+      headers: {
+        ...cluster.headers,
+        connection: 'Upgrade',
+        upgrade: 'websocket',
+        'sec-websocket-protocol': 'plain.kubevirt.io',
+      },
+      body: NO_BYTES,
+      peer: { address: '' },
+      signal: finished.signal,
+      upgradable: true,
+    });
+    if (response.status !== 101 || !response.upgrade)
+      throw new CommandError(await refusal(response.body, response.status));
+    const [socket, far] = createMessagePair('plain.kubevirt.io');
+    response.upgrade.accept(far);
+    if (process.stdin.isTTY) note(`connected to the serial console of ${namespace}/${name}; Ctrl-] leaves\r`);
+    await attach(socket, signal);
+    return 0;
+  } finally {
+    finished.abort();
+    await cluster.close();
+  }
+}
+
+async function refusal(body: unknown, status: number): Promise<string> {
+  const text = body instanceof Uint8Array ? new TextDecoder().decode(body) : '';
+  try {
+    return (JSON.parse(text) as { message?: string }).message ?? `the server answered ${status}`;
+  } catch {
+    return text.trim() || `the server answered ${status}`;
+  }
+}
+
+/** Joins the terminal and the socket until either ends. The terminal is put back as it was. */
+function attach(socket: MessageSocket, signal: AbortSignal): Promise<void> {
+  const { stdin, stdout } = process;
+  return new Promise((resolve) => {
+    const raw = stdin.isTTY === true;
+    const finish = (): void => {
+      stdin.off('data', input);
+      stdin.off('end', ended);
+      if (raw) stdin.setRawMode(false);
+      stdin.pause();
+      socket.close();
+      resolve();
+    };
+    const input = (chunk: Buffer): void => {
+      const at = chunk.indexOf(ESCAPE);
+      if (at !== 0) socket.send(at < 0 ? chunk : chunk.subarray(0, at));
+      if (at >= 0) finish();
+    };
+    // A pipe that ends (`echo ls | coracle console tiny`) leaves the console open for the answer until Ctrl-C.
+    const ended = (): void => {};
+    if (raw) stdin.setRawMode(true);
+    stdin.on('data', input);
+    stdin.on('end', ended);
+    stdin.resume();
+    socket.onMessage((data) => void stdout.write(data));
+    socket.onClose(finish);
+    signal.addEventListener('abort', finish, { once: true });
+  });
+}

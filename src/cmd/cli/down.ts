@@ -1,0 +1,37 @@
+import { rmSync } from 'node:fs';
+import { systemClock } from '../../base/clock/clock.ts';
+import { signalProcess } from '../../base/process/identity.ts';
+import { waitGone } from '../../base/process/terminate.ts';
+import { dataDirAt, defaultDataDir } from '../config/data-dir.ts';
+import { findRunning } from '../config/running.ts';
+import { stopRequestPath } from '../config/stop-request.ts';
+import { writePrivateFile } from '../config/write-file.ts';
+import { type CommandContext, CommandError, textFlag } from './command.ts';
+
+/** Guests get their grace period; past this the command gives up waiting (the process goes on stopping). */
+const STOP_MS = 120_000;
+
+/** `coracle down`. */
+export async function down({ flags, environment, print, signal }: CommandContext): Promise<number> {
+  const dir = dataDirAt(textFlag(flags, 'data-dir') ?? defaultDataDir(environment));
+  const running = await findRunning(dir);
+  const asJson = flags['json'] === true;
+  if (!running) {
+    print(asJson ? JSON.stringify({ stopped: false }) : `nothing runs in ${dir.root}`);
+    return 0;
+  }
+  const keepVms = flags['keep-vms'] === true;
+  writePrivateFile(stopRequestPath(dir), JSON.stringify({ keepVms }));
+  await signalProcess(running.process, 'SIGTERM');
+  if (!(await waitGone(running.process, STOP_MS, { clock: systemClock, signal })))
+    throw new CommandError(
+      `process ${running.process.pid} is still stopping after ${STOP_MS / 1000} s; see ${dir.log}`,
+    );
+  rmSync(stopRequestPath(dir), { force: true });
+  print(
+    asJson
+      ? JSON.stringify({ stopped: true, pid: running.process.pid, keepVms })
+      : `stopped${keepVms ? ' (VMs keep running)' : ''}`,
+  );
+  return 0;
+}

@@ -1,0 +1,47 @@
+import { type Command, CommandError, commandHelp, readArguments, UsageError } from './command.ts';
+import { COMMANDS } from './commands.ts';
+
+/** Overview of all commands. */
+export function programHelp(): string {
+  const width = Math.max(...COMMANDS.map((command) => command.name.length)) + 3;
+  const lines = COMMANDS.map((command) => `  ${command.name.padEnd(width)}${command.summary}`);
+  return `Coracle runs KubeVirt virtual machines without a cluster.\n\nUsage: coracle COMMAND [flags]\n\nCommands:\n${lines.join('\n')}\n\nHelp of a command: coracle COMMAND --help\n`;
+}
+
+/** Runs one command. Exit codes: 0 done, 1 could not, 2 wrong call. */
+export async function runProgram(argv: readonly string[]): Promise<number> {
+  const print = (text: string): void => void process.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
+  const note = (text: string): void => void process.stderr.write(text.endsWith('\n') ? text : `${text}\n`);
+  const [name, ...rest] = argv;
+  if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
+    print(programHelp());
+    return name === undefined ? 2 : 0;
+  }
+  const interrupted = new AbortController();
+  const interrupt = (): void => interrupted.abort(new CommandError('interrupted'));
+  process.once('SIGINT', interrupt);
+  try {
+    const command = COMMANDS.find((candidate: Command) => candidate.name === (name === '--version' ? 'version' : name));
+    if (!command) throw new UsageError(`unknown command "${name}" (see: coracle --help)`);
+    const { flags, words } = readArguments(command, rest);
+    if (flags['help'] === true) {
+      print(commandHelp(command));
+      return 0;
+    }
+    const run = await command.load();
+    return await run({ flags, words, environment: process.env, print, note, signal: interrupted.signal });
+  } catch (error) {
+    if (error instanceof UsageError) {
+      note(`error: ${oneLine(error.message)}`);
+      return 2;
+    }
+    if (process.env['CORACLE_DEBUG'] && error instanceof Error) note(error.stack ?? '');
+    note(`error: ${oneLine(error instanceof Error ? error.message : String(error))}`);
+    return 1;
+  } finally {
+    process.off('SIGINT', interrupt);
+  }
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not reach a terminal
+const oneLine = (text: string): string => text.replace(/[\x00-\x1f\x7f]+/g, ' ').trim();

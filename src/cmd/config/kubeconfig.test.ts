@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { parse } from 'yaml';
+import { editUserKubeconfig, mergeKubeconfig, renderKubeconfig, unmergeKubeconfig } from './kubeconfig.ts';
+
+const access = { name: 'coracle', server: 'https://127.0.0.1:16443', ca: 'CA', user: { certificate: 'C', key: 'K' } };
+const FOREIGN = `# mine
+apiVersion: v1
+kind: Config
+clusters:
+  - {name: work, cluster: {server: "https://work"}}
+contexts:
+  - {name: work, context: {cluster: work, user: me}}
+users:
+  - {name: me, user: {exec: {command: login}}}
+current-context: work
+preferences: {}
+`;
+
+test('renderKubeconfig() makes a usable file', () => {
+  const config = parse(renderKubeconfig(access));
+  assert.equal(config['current-context'], 'coracle');
+  assert.equal(config.clusters[0].cluster.server, access.server);
+  assert.equal(atob(config.users[0].user['client-key-data']), 'K');
+});
+
+test('mergeKubeconfig() adds a context and keeps the current one, comments and foreign entries', () => {
+  const merged = mergeKubeconfig(FOREIGN, access);
+  const config = parse(merged);
+  assert.match(merged, /^# mine/);
+  assert.equal(config['current-context'], 'work');
+  assert.deepEqual(
+    config.contexts.map((c: { name: string }) => c.name),
+    ['work', 'coracle'],
+  );
+  assert.deepEqual(config.users[0].user, { exec: { command: 'login' } });
+});
+
+test('mergeKubeconfig() twice is the same as once, and sets the current context of an empty file', () => {
+  const once = mergeKubeconfig('', access);
+  assert.equal(mergeKubeconfig(once, access), once);
+  assert.equal(parse(once)['current-context'], 'coracle');
+});
+
+test('unmergeKubeconfig() leaves what it did not bring', () => {
+  const left = parse(unmergeKubeconfig(mergeKubeconfig(FOREIGN, access), 'coracle'));
+  assert.deepEqual(left, parse(FOREIGN));
+});
+
+test('mergeKubeconfig() refuses what is no kubeconfig', () => {
+  assert.throws(() => mergeKubeconfig('- a\n- b\n', access), /no map/);
+  assert.throws(() => mergeKubeconfig('a: [', access), /not valid YAML/);
+});
+
+test('editUserKubeconfig() writes 0600 and leaves the file alone when the edit throws', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'coracle-'));
+  try {
+    const path = join(dir, 'sub', 'config');
+    editUserKubeconfig(path, (text) => mergeKubeconfig(text, access));
+    assert.equal(statSync(path).mode & 0o777, 0o600);
+    const before = readFileSync(path, 'utf8');
+    assert.throws(() =>
+      editUserKubeconfig(path, () => {
+        throw new Error('no');
+      }),
+    );
+    assert.equal(readFileSync(path, 'utf8'), before);
+    writeFileSync(`${path}.lock`, '');
+    assert.throws(() => editUserKubeconfig(path, (text) => text), /held by another program/);
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+});

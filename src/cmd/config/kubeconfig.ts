@@ -1,0 +1,129 @@
+/**
+ * Kubeconfig files: the admin's own, and a context added to the user's. The user's file is edited as a YAML document,
+ * so comments, order and foreign keys stay as they are, and is replaced atomically under the lock file kubectl uses.
+ */
+import { closeSync, existsSync, mkdirSync, openSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { type Document, isMap, isSeq, parseDocument, stringify, type YAMLMap, type YAMLSeq } from 'yaml';
+import { encodeBase64 } from '../../api/meta/base64.ts';
+import { readFileIfAny, writePrivateFile } from './write-file.ts';
+
+export interface ClusterAccess {
+  /** Name of the context, the cluster and (with `-admin`) the user. */
+  readonly name: string;
+  readonly server: string;
+  /** PEM. */
+  readonly ca: string;
+  readonly user: { readonly certificate: string; readonly key: string } | { readonly token: string };
+}
+
+const base64 = (text: string): string => encodeBase64(new TextEncoder().encode(text));
+
+const clusterEntry = (access: ClusterAccess) => ({
+  server: access.server,
+  'certificate-authority-data': base64(access.ca),
+});
+const userEntry = ({ user }: ClusterAccess) =>
+  'token' in user
+    ? { token: user.token }
+    : { 'client-certificate-data': base64(user.certificate), 'client-key-data': base64(user.key) };
+
+/** A whole kubeconfig for one cluster. */
+export function renderKubeconfig(access: ClusterAccess): string {
+  const user = `${access.name}-admin`;
+  return stringify(
+    {
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ name: access.name, cluster: clusterEntry(access) }],
+      users: [{ name: user, user: userEntry(access) }],
+      contexts: [{ name: access.name, context: { cluster: access.name, user } }],
+      'current-context': access.name,
+    },
+    { lineWidth: 0 },
+  );
+}
+
+/** Puts the cluster, user and context into a kubeconfig text ('' for none); an existing current context stays. Throws when the text is not a kubeconfig. */
+export function mergeKubeconfig(text: string, access: ClusterAccess): string {
+  const document = open(text);
+  const user = `${access.name}-admin`;
+  put(document, 'clusters', access.name, { name: access.name, cluster: clusterEntry(access) });
+  put(document, 'users', user, { name: user, user: userEntry(access) });
+  put(document, 'contexts', access.name, { name: access.name, context: { cluster: access.name, user } });
+  if (!document.get('current-context')) document.set('current-context', access.name);
+  return document.toString({ lineWidth: 0 });
+}
+
+/** Takes the cluster, user and context out again; the rest, and a current context of another name, stay. */
+export function unmergeKubeconfig(text: string, name: string): string {
+  const document = open(text);
+  drop(document, 'clusters', name);
+  drop(document, 'users', `${name}-admin`);
+  drop(document, 'contexts', name);
+  if (document.get('current-context') === name) document.set('current-context', '');
+  return document.toString({ lineWidth: 0 });
+}
+
+function open(text: string): Document {
+  const document = parseDocument(text.trim() === '' ? 'apiVersion: v1\nkind: Config\n' : text);
+  if (document.errors.length > 0) throw new Error(`not valid YAML: ${document.errors[0]!.message.split('\n')[0]}`);
+  if (!isMap(document.contents)) throw new Error('not a kubeconfig: the top level is no map');
+  return document as Document;
+}
+
+const nameOf = (item: unknown): unknown => (isMap(item) ? (item as YAMLMap).get('name') : undefined);
+
+function put(document: Document, field: string, name: string, entry: unknown): void {
+  const list = document.get(field);
+  if (!isSeq(list)) {
+    document.set(field, document.createNode([entry]));
+    return;
+  }
+  const node = document.createNode(entry);
+  const at = (list as YAMLSeq).items.findIndex((item) => nameOf(item) === name);
+  if (at < 0) (list as YAMLSeq).items.push(node);
+  else (list as YAMLSeq).items[at] = node;
+}
+
+function drop(document: Document, field: string, name: string): void {
+  const list = document.get(field);
+  if (isSeq(list)) (list as YAMLSeq).items = (list as YAMLSeq).items.filter((item) => nameOf(item) !== name);
+}
+
+/** The file kubectl would write to: the last of $KUBECONFIG, else ~/.kube/config. */
+export function userKubeconfigPath(environment: Readonly<Record<string, string | undefined>>): string {
+  const listed = (environment['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');
+  return (
+    listed.find((path) => existsSync(path)) ?? listed.at(-1) ?? join(environment['HOME'] || homedir(), '.kube/config')
+  );
+}
+
+/** A lock older than this was left behind by a process that died. */
+const STALE_LOCK_MS = 10_000;
+
+/** Applies `edit` to the user's kubeconfig under kubectl's own lock file. Throws when the lock is held or the file is not a kubeconfig. */
+export function editUserKubeconfig(path: string, edit: (text: string) => string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  // A symlinked kubeconfig keeps being one: its target is replaced.
+  const target = existsSync(path) ? realpathSync(path) : path;
+  const lock = `${path}.lock`;
+  let handle: number;
+  try {
+    handle = openSync(lock, 'wx', 0o600);
+  } catch {
+    if (Date.now() - statSync(lock).mtimeMs < STALE_LOCK_MS)
+      throw new Error(`${lock} is held by another program; try again, or remove it if none runs`);
+    rmSync(lock, { force: true });
+    handle = openSync(lock, 'wx', 0o600);
+  }
+  try {
+    const before = readFileIfAny(target) ?? '';
+    const after = edit(before);
+    if (after !== before) writePrivateFile(target, after);
+  } finally {
+    closeSync(handle);
+    rmSync(lock, { force: true });
+  }
+}

@@ -1,0 +1,35 @@
+/** What a running process says of itself in `running.json`, and whether it is still that process. */
+import { rmSync } from 'node:fs';
+import { identify, isRunning, type ProcessIdentity } from '../../base/process/identity.ts';
+import type { DataDir } from './data-dir.ts';
+import { readFileIfAny, writePrivateFile } from './write-file.ts';
+
+export interface Running {
+  readonly process: ProcessIdentity;
+  readonly url: string;
+  readonly version: string;
+  readonly nodes: readonly string[];
+  readonly startedAt: string;
+}
+
+/** The live process of this data directory, or undefined. A file left behind by a dead process counts as none. */
+export async function findRunning(dir: DataDir): Promise<Running | undefined> {
+  const text = readFileIfAny(dir.running);
+  if (text === undefined) return undefined;
+  try {
+    const running = JSON.parse(text) as Running;
+    return (await isRunning(running.process)) ? running : undefined;
+  } catch {
+    return undefined; // half a file from another time: nobody to talk to
+  }
+}
+
+/** Publishes this process as the one that holds the directory. */
+export async function publishRunning(dir: DataDir, running: Omit<Running, 'process'>): Promise<void> {
+  const self = await identify(process.pid);
+  if (!self) throw new Error('cannot read /proc/self: is /proc mounted?');
+  writePrivateFile(dir.running, `${JSON.stringify({ process: self, ...running })}\n`);
+}
+
+/** Takes the publication back. */
+export const withdrawRunning = (dir: DataDir): void => rmSync(dir.running, { force: true });

@@ -1,0 +1,350 @@
+/**
+ * The VirtualMachine controller. One pass is a chain of steps over a clone of the cached VM; a step may create or
+ * delete the instance, edit metadata and spec, or stop the pass. What changed is committed at the end: metadata and
+ * spec first (status then waits for the next pass), else status.
+ */
+
+import { CONTROLLER_REVISIONS } from '../../api/kinds/builtin/resource-types.ts';
+import type { ControllerRevision } from '../../api/kinds/builtin/types.ts';
+import {
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINES,
+  type VirtualMachine,
+  type VirtualMachineInstance,
+} from '../../api/kinds/kubevirt/kubevirt.ts';
+import { cloneJson } from '../../api/meta/deep-clone.ts';
+import { keyOf, keyText, type ObjectKey } from '../../api/meta/object.ts';
+import { ApiError } from '../../api/meta/status.ts';
+import type { Clock } from '../../base/clock/clock.ts';
+import type { Logger } from '../../base/log/log.ts';
+import type { Client } from '../../client/client.ts';
+import { commit } from '../../client/commit/commit.ts';
+import {
+  type Controller,
+  createController,
+  DONE,
+  ownKeys,
+  requeueAfter,
+  source,
+} from '../../client/controller/controller.ts';
+import type { EventRecorder } from '../../client/events/recorder.ts';
+import { createExpectations } from '../../client/expectations/expectations.ts';
+import type { Informer } from '../../client/informer/informer.ts';
+import { legacyFirmwareUuid } from '../../domain/identity/legacy-firmware-uuid.ts';
+import {
+  effectiveRunStrategy,
+  type RunStrategy,
+  type StateChangeRequest,
+  startStopVerdict,
+} from '../../domain/run-strategy/run-strategy.ts';
+import { backoffLeft, type StartFailure } from '../../domain/run-strategy/start-failure.ts';
+import { buildInstance } from './build-instance.ts';
+import { restartRequired, startRevision, startRevisionName, startRevisionPrefix } from './start-revision.ts';
+import { applyVmStatus, type SyncFailure } from './vm-status.ts';
+import { isControlledBy, isVmiFinal, type ReadonlyVmi, VM_FINALIZER, VM_GENERATION, viewOf } from './vm-view.ts';
+
+export interface VmControllerOptions {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly events: EventRecorder;
+  readonly vms: Informer<VirtualMachine>;
+  readonly vmis: Informer<VirtualMachineInstance>;
+  readonly revisions: Informer<ControllerRevision>;
+  /** 0 to 1; jitter of the start back-off. */
+  readonly random?: () => number;
+}
+
+/** Rights the controller needs, and no others. */
+export const VM_CONTROLLER_RULES = [
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachines'], verbs: ['get', 'list', 'watch', 'patch', 'update'] },
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachines/status'], verbs: ['patch', 'update'] },
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachines/finalizers'], verbs: ['update'] },
+  {
+    apiGroups: ['kubevirt.io'],
+    resources: ['virtualmachineinstances'],
+    verbs: ['get', 'list', 'watch', 'create', 'delete', 'patch', 'update'],
+  },
+  { apiGroups: ['apps'], resources: ['controllerrevisions'], verbs: ['get', 'list', 'watch', 'create', 'delete'] },
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+];
+
+/** What one pass carries from step to step. */
+interface Pass {
+  readonly key: ObjectKey;
+  readonly vm: VirtualMachine;
+  /** The instance as cached; replaced by what a create or delete returned. */
+  instance: ReadonlyVmi | undefined;
+  expects: 'create' | 'delete' | undefined;
+  failure: SyncFailure | undefined;
+  requeueMs: number | undefined;
+  readonly signal: AbortSignal;
+}
+
+type StepOutcome = 'continue' | 'stop';
+type Step = (pass: Pass) => Promise<StepOutcome>;
+
+/** Builds the controller; the caller starts it, and the informers. */
+export function createVmController(options: VmControllerOptions): Controller {
+  const { client, clock, log, events, vms, vmis, revisions, random = Math.random } = options;
+  const expectations = createExpectations(clock);
+
+  const deletion: Step = async (pass) => {
+    const { vm, instance } = pass;
+    if (vm.metadata.deletionTimestamp === undefined) return 'continue';
+    const orphan = vm.metadata.finalizers?.includes('orphan') ?? false;
+    if (!instance || orphan) vm.metadata.finalizers = (vm.metadata.finalizers ?? []).filter((f) => f !== VM_FINALIZER);
+    else if (instance.metadata.deletionTimestamp === undefined) await deleteInstance(pass);
+    if (instance) await releaseInstance(pass);
+    return 'stop';
+  };
+
+  const finalizer: Step = async ({ vm }) => {
+    if (!vm.metadata.finalizers?.includes(VM_FINALIZER))
+      vm.metadata.finalizers = [...(vm.metadata.finalizers ?? []), VM_FINALIZER];
+    return 'continue';
+  };
+
+  // A VM from before uuids were given at creation gets the one its guests have always seen, and keeps it.
+  const firmwareUuid: Step = async ({ vm }) => {
+    const domain = vm.spec.template?.spec?.domain;
+    if (domain && !domain.firmware?.uuid)
+      domain.firmware = { ...domain.firmware, uuid: legacyFirmwareUuid(vm.metadata.name ?? '') };
+    return 'continue';
+  };
+
+  const releaseFinal: Step = async (pass) => {
+    if (pass.instance) await releaseInstance(pass);
+    return 'continue';
+  };
+
+  const runStrategy: Step = async (pass) => {
+    const { vm, instance } = pass;
+    const strategy = effectiveRunStrategy(vm.spec);
+    const requests = (vm.status?.stateChangeRequests ?? []) as readonly StateChangeRequest[];
+    const verdict = startStopVerdict({
+      strategy,
+      instance: instance && viewOf(instance),
+      requests,
+      lastStrategy: vm.status?.runStrategy,
+      backoffMs: backoffLeft(vm.status?.startFailure as StartFailure | undefined, clock.now()),
+    });
+    switch (verdict.type) {
+      case 'keep':
+        return 'continue';
+      case 'wait':
+        pass.requeueMs = verdict.ms;
+        return 'continue';
+      case 'unhalt':
+        setStrategy(vm, 'Always');
+        return 'stop';
+      case 'create':
+        await createInstance(pass, verdict.paused);
+        return 'continue';
+      case 'delete':
+        await deleteInstance(pass);
+        if (verdict.thenStart && vm.status)
+          vm.status.stateChangeRequests = [...(vm.status.stateChangeRequests ?? []), { action: 'Start' }];
+        return 'continue';
+    }
+  };
+
+  // A change of the VM that does not touch the template leaves the instance up to date: say so on it.
+  const observedGeneration: Step = async (pass) => {
+    const { vm, instance } = pass;
+    const generation = String(vm.metadata.generation ?? 0);
+    if (!instance || instance.metadata.deletionTimestamp !== undefined || isVmiFinal(instance)) return 'continue';
+    if (instance.metadata.annotations?.[VM_GENERATION] === generation || needsRestart(pass)) return 'continue';
+    pass.instance = await client.patch(VIRTUAL_MACHINE_INSTANCES, pass.key, {
+      type: 'merge',
+      body: { metadata: { uid: instance.metadata.uid, annotations: { [VM_GENERATION]: generation } } },
+    });
+    return 'continue';
+  };
+
+  const STEPS: readonly Step[] = [deletion, finalizer, firmwareUuid, releaseFinal, runStrategy, observedGeneration];
+
+  const needsRestart = ({ vm, instance }: Pass): boolean => {
+    if (!instance || isVmiFinal(instance)) return false;
+    const started = revisions
+      .list(vm.metadata.namespace)
+      .filter((r) => r.metadata.name?.startsWith(startRevisionPrefix(vm)));
+    const newest = started.sort((a, b) => a.revision - b.revision).at(-1);
+    return newest !== undefined && restartRequired(vm, newest);
+  };
+
+  async function createInstance(pass: Pass, paused: boolean): Promise<void> {
+    const { vm, key } = pass;
+    const name = key.name;
+    const stranger = vmis.get(key);
+    if (stranger) {
+      pass.failure = {
+        reason: 'FailedCreate',
+        message: `a VirtualMachineInstance named ${name} that this VirtualMachine does not own is in the way`,
+      };
+      return;
+    }
+    pass.expects = 'create';
+    try {
+      await ensureStartRevision(vm);
+      expectations.expectCreations(keyText(key), 1);
+      pass.instance = await client.create(
+        VIRTUAL_MACHINE_INSTANCES,
+        buildInstance(vm, { paused, legacyUuid: legacyFirmwareUuid(name) }),
+      );
+      events.event(
+        vm,
+        'Normal',
+        'SuccessfulCreate',
+        `Started the virtual machine by creating the new virtual machine instance ${name}`,
+      );
+    } catch (error) {
+      expectations.creationFailed(keyText(key));
+      pass.failure = failureOf('FailedCreate', error);
+      events.event(
+        vm,
+        'Warning',
+        'FailedCreate',
+        `Error creating virtual machine instance ${name}: ${pass.failure.message}`,
+      );
+      throw error;
+    }
+  }
+
+  async function ensureStartRevision(vm: VirtualMachine): Promise<void> {
+    const name = startRevisionName(vm);
+    const mine = revisions
+      .list(vm.metadata.namespace)
+      .filter((r) => r.metadata.name?.startsWith(startRevisionPrefix(vm)));
+    if (!mine.some((r) => r.metadata.name === name)) {
+      try {
+        await client.create(CONTROLLER_REVISIONS, startRevision(vm));
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.reason !== 'AlreadyExists') throw error;
+      }
+    }
+    for (const old of mine)
+      if (old.metadata.name !== name)
+        await client.delete(CONTROLLER_REVISIONS, keyOf(old as ControllerRevision)).catch((error: unknown) => {
+          if (!(error instanceof ApiError) || error.code !== 404) throw error;
+        });
+  }
+
+  async function deleteInstance(pass: Pass): Promise<void> {
+    const { vm, instance, key } = pass;
+    if (!instance) return;
+    pass.expects = 'delete';
+    try {
+      await client.delete(VIRTUAL_MACHINE_INSTANCES, key, { preconditions: { uid: instance.metadata.uid ?? '' } });
+      events.event(
+        vm,
+        'Normal',
+        'SuccessfulDelete',
+        `Stopped the virtual machine by deleting the virtual machine instance ${instance.metadata.uid}`,
+      );
+    } catch (error) {
+      if (error instanceof ApiError && (error.code === 404 || error.code === 409)) return;
+      pass.failure = failureOf('FailedDelete', error);
+      events.event(
+        vm,
+        'Warning',
+        'FailedDelete',
+        `Error deleting virtual machine instance ${instance.metadata.name}: ${pass.failure.message}`,
+      );
+      throw error;
+    }
+  }
+
+  // The instance may go once its end has been counted here (start failures are keyed by its uid).
+  async function releaseInstance(pass: Pass): Promise<void> {
+    const { instance, key, vm } = pass;
+    if (!instance || !isVmiFinal(instance) || instance.metadata.deletionTimestamp === undefined) return;
+    const finalizers = instance.metadata.finalizers ?? [];
+    if (!finalizers.includes(VM_FINALIZER) || !endIsCounted(vm, instance)) return;
+    const at = finalizers.indexOf(VM_FINALIZER);
+    try {
+      await client.patch(VIRTUAL_MACHINE_INSTANCES, key, {
+        type: 'json',
+        body: [
+          { op: 'test', path: `/metadata/finalizers/${at}`, value: VM_FINALIZER },
+          { op: 'remove', path: `/metadata/finalizers/${at}` },
+        ],
+      });
+    } catch (error) {
+      if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 422 && error.code !== 409)) throw error;
+    }
+  }
+
+  return createController({
+    name: 'vm',
+    client,
+    log,
+    clock,
+    sources: [
+      ownKeys(vms),
+      source(vmis, (vmi, previous) => {
+        const key = keyOf(vmi as VirtualMachineInstance);
+        if (!previous) expectations.observeCreation(keyText(key));
+        return [key];
+      }),
+    ],
+    concurrency: 8,
+    reconcile: async (key, { signal }) => {
+      const cached = vms.get(key);
+      if (!cached) {
+        expectations.forget(keyText(key));
+        return DONE;
+      }
+      if (!expectations.satisfied(keyText(key))) return DONE;
+      const after = cloneJson(cached) as VirtualMachine;
+      const found = vmis.get(key);
+      const pass: Pass = {
+        key,
+        vm: after,
+        instance: found && isControlledBy(found, cached) ? found : undefined,
+        expects: undefined,
+        failure: undefined,
+        requeueMs: undefined,
+        signal,
+      };
+      let error: unknown;
+      try {
+        for (const step of STEPS) if ((await step(pass)) === 'stop') break;
+      } catch (thrown) {
+        error = thrown;
+      }
+      applyVmStatus({
+        vm: after,
+        instance: pass.instance,
+        expects: pass.expects,
+        failure: pass.failure,
+        restartRequired: needsRestart(pass),
+        now: clock.now(),
+        random: random(),
+      });
+      await commit(client, VIRTUAL_MACHINES, { before: cached, after, order: 'status-last' });
+      if (error) throw error;
+      return pass.requeueMs === undefined ? DONE : requeueAfter(pass.requeueMs);
+    },
+  });
+}
+
+/** The end of a final instance must stand in status.startFailure (if it counts at all) before the instance may go. */
+function endIsCounted(vm: VirtualMachine, instance: ReadonlyVmi): boolean {
+  const failure = vm.status?.startFailure as StartFailure | undefined;
+  const ran = (instance.status?.phaseTransitionTimestamps ?? []).some((entry) => entry.phase === 'Running');
+  if (ran) return failure === undefined;
+  const strategy = effectiveRunStrategy(vm.spec);
+  const counted = strategy === 'Always' || strategy === 'RerunOnFailure' || strategy === 'Once';
+  return !counted || vm.metadata.deletionTimestamp !== undefined || failure?.lastFailedVMIUID === instance.metadata.uid;
+}
+
+const failureOf = (reason: string, error: unknown): SyncFailure => ({
+  reason,
+  message: error instanceof Error ? error.message : String(error),
+});
+
+function setStrategy(vm: VirtualMachine, strategy: RunStrategy): void {
+  if (vm.spec.running !== undefined) vm.spec.running = strategy === 'Always';
+  else vm.spec.runStrategy = strategy as NonNullable<typeof vm.spec.runStrategy>;
+}

@@ -1,0 +1,33 @@
+/** What the steps of the VM controller read off a VirtualMachine and its instance. */
+import type { VirtualMachine, VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.ts';
+import type { DeepReadonly } from '../../api/meta/object.ts';
+import { type InstanceView, isFinal } from '../../domain/run-strategy/run-strategy.ts';
+
+/** Finalizer on the VM, and on its instance until the VM controller has seen it end. */
+export const VM_FINALIZER = 'kubevirt.io/virtualMachineControllerFinalize';
+/** Annotation on the instance: generation of the VM it is known to match. */
+export const VM_GENERATION = 'kubevirt.io/vm-generation';
+
+export type ReadonlyVm = DeepReadonly<VirtualMachine>;
+export type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
+
+/** The phase; an instance nobody has touched yet counts as ''. */
+export const phaseOf = (vmi: ReadonlyVmi): string => vmi.status?.phase ?? '';
+
+/** The instance as the run-strategy rules see it. */
+export const viewOf = (vmi: ReadonlyVmi): InstanceView => ({
+  uid: vmi.metadata.uid ?? '',
+  phase: phaseOf(vmi),
+  deleting: vmi.metadata.deletionTimestamp !== undefined,
+});
+
+/** True when the guest reached Running at least once. */
+export const everRan = (vmi: ReadonlyVmi): boolean =>
+  phaseOf(vmi) === 'Running' ||
+  (vmi.status?.phaseTransitionTimestamps ?? []).some((entry) => entry.phase === 'Running');
+
+/** True when this VM controls the instance. */
+export const isControlledBy = (vmi: ReadonlyVmi, vm: ReadonlyVm): boolean =>
+  (vmi.metadata.ownerReferences ?? []).some((owner) => owner.controller === true && owner.uid === vm.metadata.uid);
+
+export const isVmiFinal = (vmi: ReadonlyVmi): boolean => isFinal(vmi.status?.phase);

@@ -1,0 +1,20 @@
+/** Labels and annotations that tie a virt-launcher Pod to its instance, as upstream spells them. */
+
+export const LAUNCHER_LABEL = 'kubevirt.io';
+export const LAUNCHER_VALUE = 'virt-launcher';
+export const CREATED_BY_LABEL = 'kubevirt.io/created-by';
+export const VMI_ID_LABEL = 'vmi.kubevirt.io/id';
+export const VM_NAME_LABEL = 'vm.kubevirt.io/name';
+export const NODE_NAME_LABEL = 'kubevirt.io/nodeName';
+export const MIGRATION_JOB_LABEL = 'kubevirt.io/migrationJobUID';
+export const DOMAIN_ANNOTATION = 'kubevirt.io/domain';
+export const FOREGROUND_FINALIZER = 'kubevirt.io/foregroundDeleteVirtualMachine';
+const MAX_LABEL = 63;
+
+/** The `vmi.kubevirt.io/id` value of a name: the name, or its first 54 characters and 8 hex digits of its SHA-1. */
+export async function vmiIdLabel(name: string): Promise<string> {
+  if (name.length <= MAX_LABEL) return name;
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-1', new TextEncoder().encode(name)));
+  const hex = [...digest.subarray(0, 4)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  return `${name.slice(0, 54)}-${hex}`;
+}

@@ -1,0 +1,224 @@
+/**
+ * The VirtualMachineInstance controller: makes sure there is a virt-launcher Pod, follows it until the agent claims the
+ * instance, and clears up when the instance has ended. One pass is a chain of steps over a clone; the difference is
+ * committed at its end.
+ */
+
+import { PODS } from '../../api/kinds/builtin/resource-types.ts';
+import type { PersistentVolumeClaim, Pod } from '../../api/kinds/builtin/types.ts';
+import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.ts';
+import { cloneJson } from '../../api/meta/deep-clone.ts';
+import { deepEqual } from '../../api/meta/deep-equal.ts';
+import { type DeepReadonly, keyOf, keyText, type ObjectKey } from '../../api/meta/object.ts';
+import { ApiError } from '../../api/meta/status.ts';
+import type { Clock } from '../../base/clock/clock.ts';
+import type { Logger } from '../../base/log/log.ts';
+import type { Client } from '../../client/client.ts';
+import { commit } from '../../client/commit/commit.ts';
+import { type Controller, createController, DONE, ownKeys, source } from '../../client/controller/controller.ts';
+import type { EventRecorder } from '../../client/events/recorder.ts';
+import { createExpectations } from '../../client/expectations/expectations.ts';
+import type { Informer } from '../../client/informer/informer.ts';
+import { isFinal } from '../../domain/run-strategy/run-strategy.ts';
+import {
+  CREATED_BY_LABEL,
+  FOREGROUND_FINALIZER,
+  MIGRATION_JOB_LABEL,
+  NODE_NAME_LABEL,
+  vmiIdLabel,
+} from './launcher-labels.ts';
+import { type LauncherPodOptions, launcherPod } from './launcher-pod.ts';
+import { applyVmiStatus, type SyncProblem } from './vmi-status.ts';
+
+type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
+type ReadonlyPod = DeepReadonly<Pod>;
+
+export interface VmiControllerOptions {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly events: EventRecorder;
+  readonly vmis: Informer<VirtualMachineInstance>;
+  /** Pods, with an index 'instance' by the uid in `kubevirt.io/created-by` (see `podsByInstance`). */
+  readonly pods: Informer<Pod>;
+  readonly claims: Informer<PersistentVolumeClaim>;
+  /** Cluster settings that shape the Pod, read at each start. */
+  readonly settings: () => Omit<LauncherPodOptions, 'idLabel'>;
+}
+
+/** Index of launcher Pods by the uid of their instance. */
+export const podsByInstance = {
+  instance: (pod: ReadonlyPod): string[] => [pod.metadata.labels?.[CREATED_BY_LABEL] ?? ''].filter((uid) => uid !== ''),
+};
+
+/** Rights the controller needs, and no others. */
+export const VMI_CONTROLLER_RULES = [
+  {
+    apiGroups: ['kubevirt.io'],
+    resources: ['virtualmachineinstances'],
+    verbs: ['get', 'list', 'watch', 'patch', 'update'],
+  },
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/status'], verbs: ['patch', 'update'] },
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/finalizers'], verbs: ['update'] },
+  { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch', 'create', 'delete'] },
+  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+];
+
+interface Pass {
+  readonly key: ObjectKey;
+  readonly vmi: VirtualMachineInstance;
+  /** Launcher Pods of this instance, oldest first. */
+  pods: readonly ReadonlyPod[];
+  podExpected: boolean;
+  problem: SyncProblem | undefined;
+  missingClaim: string | undefined;
+}
+
+/** Builds the controller; the caller starts it, and the informers. */
+export function createVmiController(options: VmiControllerOptions): Controller {
+  const { client, clock, log, events, vmis, pods, claims } = options;
+  const expectations = createExpectations(clock);
+
+  const ensurePod = async (pass: Pass): Promise<void> => {
+    const { vmi, key } = pass;
+    if (vmi.metadata.deletionTimestamp !== undefined || isFinal(vmi.status?.phase)) return;
+    const phase = vmi.status?.phase ?? '';
+    // Only an instance that never had a Pod gets one: a Pod that vanished means the guest is gone.
+    if (pass.pods.length > 0 || (phase !== '' && phase !== 'Pending')) return;
+    pass.missingClaim = missingClaim(vmi, claims);
+    if (pass.missingClaim !== undefined) return;
+    const pod = launcherPod(vmi, { ...options.settings(), idLabel: await vmiIdLabel(key.name) });
+    expectations.expectCreations(keyText(key), 1);
+    try {
+      const created = await client.create(PODS, pod);
+      pass.pods = [created];
+      pass.podExpected = true;
+      events.event(vmi, 'Normal', 'SuccessfulCreate', `Created virtual machine pod ${created.metadata.name}`);
+    } catch (error) {
+      expectations.creationFailed(keyText(key));
+      const message = error instanceof Error ? error.message : String(error);
+      pass.problem = { reason: 'FailedCreate', message: `failed to create virtual machine pod: ${message}` };
+      events.event(vmi, 'Warning', 'FailedCreate', `Error creating pod: ${message}`);
+      throw error;
+    }
+  };
+
+  const clearUp = async (pass: Pass): Promise<void> => {
+    const { vmi } = pass;
+    const final = isFinal(vmi.status?.phase);
+    if (vmi.metadata.deletionTimestamp === undefined) return;
+    for (const pod of pass.pods) {
+      if (pod.metadata.deletionTimestamp !== undefined) continue;
+      try {
+        await client.delete(PODS, keyOf(pod as Pod), { preconditions: { uid: pod.metadata.uid ?? '' } });
+        events.event(vmi, 'Normal', 'SuccessfulDelete', `Deleted virtual machine pod ${pod.metadata.name}`);
+      } catch (error) {
+        if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error;
+      }
+    }
+    if (final && pass.pods.length === 0 && !pass.podExpected) {
+      const dropped = new Set([FOREGROUND_FINALIZER, 'foregroundDeleteVirtualMachine']);
+      // Without a VM above it nobody else would drop the VM controller's finalizer.
+      if (!vmi.metadata.ownerReferences?.some((owner) => owner.kind === 'VirtualMachine'))
+        dropped.add('kubevirt.io/virtualMachineControllerFinalize');
+      vmi.metadata.finalizers = (vmi.metadata.finalizers ?? []).filter((finalizer) => !dropped.has(finalizer));
+    }
+  };
+
+  return createController({
+    name: 'vmi',
+    client,
+    log,
+    clock,
+    concurrency: 8,
+    sources: [
+      ownKeys(vmis),
+      source(pods, (pod, previous) => {
+        const owner = pod.metadata.ownerReferences?.find((o) => o.controller && o.kind === 'VirtualMachineInstance');
+        if (!owner) return [];
+        const key = { namespace: pod.metadata.namespace ?? '', name: owner.name };
+        if (!previous) expectations.observeCreation(keyText(key));
+        return [key];
+      }),
+      source(claims, (claim) =>
+        vmis
+          .list(claim.metadata.namespace)
+          .filter((vmi) => claimNames(vmi).includes(claim.metadata.name ?? ''))
+          .map((vmi) => keyOf(vmi as VirtualMachineInstance)),
+      ),
+    ],
+    reconcile: async (key) => {
+      const cached = vmis.get(key);
+      if (!cached) {
+        expectations.forget(keyText(key));
+        return DONE;
+      }
+      if (!expectations.satisfied(keyText(key))) return DONE;
+      const after = cloneJson(cached) as VirtualMachineInstance;
+      const own = pods
+        .byIndex('instance', cached.metadata.uid ?? '')
+        .filter(
+          (pod) =>
+            pod.metadata.labels?.[MIGRATION_JOB_LABEL] === undefined ||
+            pod.metadata.name === cached.status?.migrationState?.targetState?.pod,
+        );
+      const pass: Pass = {
+        key,
+        vmi: after,
+        pods: [...own].sort(byAge),
+        podExpected: false,
+        problem: undefined,
+        missingClaim: undefined,
+      };
+      let error: unknown;
+      try {
+        await ensurePod(pass);
+      } catch (thrown) {
+        error = thrown;
+      }
+      const { nodeLabel } = applyVmiStatus({
+        vmi: after,
+        pod: pass.pods.at(-1),
+        podExpected: pass.podExpected,
+        problem: pass.problem,
+        missingClaim: pass.missingClaim,
+        now: clock.now(),
+      });
+      await clearUp(pass);
+      if (nodeLabel && after.metadata.labels?.[NODE_NAME_LABEL] !== nodeLabel)
+        after.metadata.labels = { ...after.metadata.labels, [NODE_NAME_LABEL]: nodeLabel };
+      const before = cached as VirtualMachineInstance;
+      if (!deepEqual(before.status ?? {}, after.status ?? {}))
+        await commit(client, VIRTUAL_MACHINE_INSTANCES, {
+          before,
+          after: { ...after, metadata: before.metadata, spec: before.spec },
+          subresource: 'status',
+        });
+      // Phase first: nothing may be labelled for a node, or let go, before its status says so. The write above comes back through the watch.
+      else if (!deepEqual(before.metadata, after.metadata))
+        await commit(client, VIRTUAL_MACHINE_INSTANCES, { before, after });
+      if (error) throw error;
+      return DONE;
+    },
+  });
+}
+
+const byAge = (a: ReadonlyPod, b: ReadonlyPod): number =>
+  (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '') ||
+  (a.metadata.name ?? '').localeCompare(b.metadata.name ?? '');
+
+const claimNames = (vmi: ReadonlyVmi): string[] =>
+  (vmi.spec.volumes ?? [])
+    .map(
+      (volume) =>
+        volume.persistentVolumeClaim?.claimName ??
+        volume.ephemeral?.persistentVolumeClaim?.claimName ??
+        volume.dataVolume?.name,
+    )
+    .filter((name) => name !== undefined);
+
+function missingClaim(vmi: ReadonlyVmi, claims: Informer<PersistentVolumeClaim>): string | undefined {
+  return claimNames(vmi).find((name) => claims.get({ namespace: vmi.metadata.namespace ?? '', name }) === undefined);
+}

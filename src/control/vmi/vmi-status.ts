@@ -1,0 +1,192 @@
+/**
+ * What the VMI controller writes into an instance's status, from the instance and its Pod: pure. It owns the phase
+ * until Scheduled; the agent owns it from there, and this controller only steps in when the Pod is gone.
+ */
+import type { Pod } from '../../api/kinds/builtin/types.ts';
+import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.ts';
+import { type DeepReadonly, formatTime } from '../../api/meta/object.ts';
+import { isFinal } from '../../domain/run-strategy/run-strategy.ts';
+
+type Status = NonNullable<VirtualMachineInstance['status']>;
+type Condition = NonNullable<Status['conditions']>[number];
+type ReadonlyPod = DeepReadonly<Pod>;
+
+export interface SyncProblem {
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface VmiStatusInput {
+  /** Edited in place. */
+  readonly vmi: VirtualMachineInstance;
+  readonly pod: ReadonlyPod | undefined;
+  /** The pod was made in this pass or is expected: not seen yet, not missing either. */
+  readonly podExpected: boolean;
+  readonly problem: SyncProblem | undefined;
+  /** A claim the instance needs is not there. */
+  readonly missingClaim: string | undefined;
+  readonly now: number;
+}
+
+const IMAGE_PROBLEMS = new Set(['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ErrImageNeverPull']);
+
+/** True when the Pod's compute container is ready: the node holds everything the guest needs. */
+export const isComputeReady = (pod: ReadonlyPod): boolean =>
+  pod.status?.phase === 'Running' &&
+  (pod.status.containerStatuses?.some((c) => c.name === 'compute' && c.ready) ?? false);
+
+const isPodFinal = (pod: ReadonlyPod): boolean => pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
+
+/** Phases in which the agent writes the phase. */
+const isClaimed = (phase: string): boolean => phase === 'Scheduled' || phase === 'Running';
+
+function nextPhase({ vmi, pod, podExpected }: VmiStatusInput): string {
+  const phase = vmi.status?.phase ?? '';
+  const deleting = vmi.metadata.deletionTimestamp !== undefined;
+  if (isFinal(phase)) return phase;
+  if (isClaimed(phase))
+    return pod === undefined || (isPodFinal(pod) && pod.status?.reason === 'NodeLost') ? 'Failed' : phase;
+  if (pod === undefined)
+    return phase === 'Scheduling' && !podExpected
+      ? 'Failed'
+      : deleting && !podExpected
+        ? 'Failed'
+        : podExpected && !deleting
+          ? 'Scheduling'
+          : phase === ''
+            ? 'Pending'
+            : phase;
+  if (isPodFinal(pod)) return 'Failed';
+  if (isComputeReady(pod)) return 'Scheduled';
+  return 'Scheduling';
+}
+
+/** Writes phase, node, conditions and the rest. Returns the node-name label the instance must carry, if any. */
+export function applyVmiStatus(input: VmiStatusInput): { readonly nodeLabel: string | undefined } {
+  const { vmi, pod, now } = input;
+  vmi.status ??= {} as Status;
+  const status = vmi.status;
+  const before = status.phase ?? '';
+  const phase = nextPhase(input);
+  if (phase !== before) {
+    status.phase = phase as NonNullable<Status['phase']>;
+    const stamps = status.phaseTransitionTimestamps ?? [];
+    if (!stamps.some((stamp) => stamp.phase === phase))
+      status.phaseTransitionTimestamps = [
+        ...stamps,
+        { phase, phaseTransitionTimestamp: formatTime(now) },
+      ] as NonNullable<Status['phaseTransitionTimestamps']>;
+  }
+  if (pod && !isFinal(phase)) {
+    const uid = pod.metadata.uid ?? '';
+    const node = pod.spec.nodeName ?? '';
+    if (status.activePods?.[uid] !== node) status.activePods = { [uid]: node };
+    const image = pod.spec.containers[0]?.image;
+    if (image && status.launcherContainerImageVersion !== image) status.launcherContainerImageVersion = image;
+  }
+  if (phase === 'Scheduled' && before !== 'Scheduled' && pod) {
+    status.nodeName = pod.spec.nodeName ?? '';
+    status.migrationTransport = 'Unix' as NonNullable<Status['migrationTransport']>;
+    if (pod.status?.qosClass) status.qosClass = pod.status.qosClass;
+  }
+  const revision = startRevisionOf(vmi);
+  if (revision && status.virtualMachineRevisionName !== revision) status.virtualMachineRevisionName = revision;
+  applyConditions(input, phase);
+  return { nodeLabel: isFinal(phase) || phase === 'Pending' || phase === 'Scheduling' ? undefined : status.nodeName };
+}
+
+/** The start revision follows from the owner and the generation it was built from. */
+function startRevisionOf(vmi: VirtualMachineInstance): string | undefined {
+  const owner = vmi.metadata.ownerReferences?.find((o) => o.controller && o.kind === 'VirtualMachine');
+  const generation = vmi.metadata.annotations?.['kubevirt.io/vm-generation'];
+  if (vmi.status?.virtualMachineRevisionName) return undefined;
+  return owner && generation !== undefined ? `revision-start-vm-${owner.uid}-${generation}` : undefined;
+}
+
+function applyConditions(input: VmiStatusInput, phase: string): void {
+  const { vmi, pod, now } = input;
+  const conditions = new Map<string, Condition>((vmi.status!.conditions ?? []).map((c) => [c.type, c]));
+  const set = (type: string, status: 'True' | 'False' | 'Unknown', reason?: string, message?: string): void => {
+    const known = conditions.get(type);
+    if (
+      known &&
+      known.status === status &&
+      (known.reason ?? '') === (reason ?? '') &&
+      (known.message ?? '') === (message ?? '')
+    )
+      return;
+    const lastTransitionTime =
+      known?.status === status && known.lastTransitionTime ? known.lastTransitionTime : formatTime(now);
+    // Upstream writes null where there is no probe time.
+    conditions.set(type, {
+      type,
+      status,
+      lastTransitionTime,
+      lastProbeTime: null,
+      ...(reason && { reason }),
+      ...(message && { message }),
+    } as unknown as Condition);
+  };
+  const ready = readyCondition(pod, phase);
+  set('Ready', ready.status, ready.reason, ready.message);
+
+  const problem = input.problem ?? (phase === 'Scheduling' && pod ? imageProblem(pod) : undefined);
+  if (input.missingClaim !== undefined) {
+    set(
+      'PodScheduled',
+      'False',
+      'Unschedulable',
+      `PVC ${vmi.metadata.namespace}/${input.missingClaim} does not exist, waiting for it to appear`,
+    );
+    set(
+      'Synchronized',
+      'False',
+      'FailedPvcNotFound',
+      `PVC ${vmi.metadata.namespace}/${input.missingClaim} does not exist, waiting for it to appear`,
+    );
+  } else if (problem) set('Synchronized', 'False', problem.reason, problem.message);
+  // The agent reports its own trouble under the same type once it has claimed the instance.
+  else if (!isClaimed(phase) && !isFinal(phase)) conditions.delete('Synchronized');
+
+  if (input.missingClaim === undefined && phase !== 'Running' && !isFinal(phase)) {
+    const scheduled = pod?.status?.conditions?.find((c) => c.type === 'PodScheduled');
+    if (scheduled?.status === 'False') set('PodScheduled', 'False', scheduled.reason, scheduled.message);
+    else conditions.delete('PodScheduled');
+  }
+  if (vmi.status!.evacuationNodeName)
+    set('EvictionRequested', 'True', 'EvictionRequested', 'Eviction of the instance was requested');
+  else conditions.delete('EvictionRequested');
+  vmi.status!.conditions = [...conditions.values()];
+}
+
+function readyCondition(
+  pod: ReadonlyPod | undefined,
+  phase: string,
+): { status: 'True' | 'False'; reason?: string; message?: string } {
+  if (!pod) return { status: 'False', reason: 'PodNotExists', message: 'virt-launcher pod has not yet been scheduled' };
+  if (pod.metadata.deletionTimestamp !== undefined)
+    return { status: 'False', reason: 'PodTerminating', message: 'virt-launcher pod is terminating' };
+  if (phase !== 'Running')
+    return { status: 'False', reason: 'GuestNotRunning', message: 'Guest VM is not reported as running' };
+  const ready = pod.status?.conditions?.find((c) => c.type === 'Ready');
+  if (!ready)
+    return {
+      status: 'False',
+      reason: 'PodConditionMissing',
+      message: 'virt-launcher pod is missing the Ready condition',
+    };
+  return {
+    status: ready.status === 'True' ? 'True' : 'False',
+    ...(ready.reason && { reason: ready.reason }),
+    ...(ready.message && { message: ready.message }),
+  };
+}
+
+function imageProblem(pod: ReadonlyPod): SyncProblem | undefined {
+  for (const container of [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])]) {
+    const waiting = container.state?.waiting;
+    if (waiting?.reason && IMAGE_PROBLEMS.has(waiting.reason))
+      return { reason: waiting.reason, message: waiting.message ?? '' };
+  }
+  return undefined;
+}

@@ -1,0 +1,76 @@
+/** status.printableStatus of a VirtualMachine: the first rule that matches, in upstream's order. */
+import { isFinal, type RunStrategy } from './run-strategy.ts';
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string | undefined;
+}
+
+export interface PrintableInput {
+  readonly deleting: boolean;
+  readonly strategy: RunStrategy;
+  readonly instance:
+    | {
+        readonly phase: string;
+        readonly deleting: boolean;
+        readonly migrating: boolean;
+        readonly conditions: readonly Condition[];
+      }
+    | undefined;
+  /** The controller has decided to create, or to delete, an instance in this pass. */
+  readonly expects: 'create' | 'delete' | undefined;
+  readonly failCount: number;
+}
+
+type Rule = readonly [status: string, applies: (input: PrintableInput) => boolean];
+
+const condition = ({ instance }: PrintableInput, type: string): Condition | undefined =>
+  instance?.conditions.find((c) => c.type === type);
+const unsynchronised = (input: PrintableInput, reason: string): boolean => {
+  const found = condition(input, 'Synchronized');
+  return found?.status === 'False' && found.reason === reason;
+};
+const RETRIED = new Set<RunStrategy>(['Always', 'RerunOnFailure', 'Once']);
+
+const RULES: readonly Rule[] = [
+  ['Terminating', ({ deleting }) => deleting],
+  [
+    'Stopping',
+    ({ instance, expects }) =>
+      instance !== undefined && !isFinal(instance.phase) && (instance.deleting || expects === 'delete'),
+  ],
+  ['Migrating', ({ instance }) => instance?.migrating === true],
+  ['Paused', (input) => input.instance?.phase === 'Running' && condition(input, 'Paused')?.status === 'True'],
+  ['Running', ({ instance }) => instance?.phase === 'Running'],
+  ['ErrorPvcNotFound', (input) => unsynchronised(input, 'FailedPvcNotFound')],
+  [
+    'ErrorUnschedulable',
+    (input) => {
+      const scheduled = condition(input, 'PodScheduled');
+      return scheduled?.status === 'False' && scheduled.reason === 'Unschedulable';
+    },
+  ],
+  ['ErrImagePull', (input) => unsynchronised(input, 'ErrImagePull')],
+  ['ImagePullBackOff', (input) => unsynchronised(input, 'ImagePullBackOff')],
+  [
+    'Starting',
+    ({ instance, expects }) =>
+      (instance !== undefined && ['', 'Pending', 'Scheduling', 'Scheduled'].includes(instance.phase)) ||
+      expects === 'create',
+  ],
+  [
+    'CrashLoopBackOff',
+    ({ instance, strategy, failCount }) =>
+      (instance === undefined || isFinal(instance.phase)) && failCount > 0 && RETRIED.has(strategy),
+  ],
+  ['Stopped', ({ instance }) => instance === undefined || isFinal(instance.phase)],
+  [
+    'WaitingForReceiver',
+    ({ strategy, instance }) => strategy === 'WaitAsReceiver' && instance?.phase === 'WaitingForSync',
+  ],
+];
+
+/** The status word. */
+export const printableStatus = (input: PrintableInput): string =>
+  RULES.find(([, applies]) => applies(input))?.[0] ?? 'Unknown';

@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type PrintableInput, printableStatus } from './printable-status.ts';
+import {
+  effectiveRunStrategy,
+  type InstanceView,
+  openRequests,
+  type RunStrategy,
+  type StateChangeRequest,
+  startStopVerdict,
+} from './run-strategy.ts';
+import { backoffLeft, nextStartFailure, startBackoffSeconds } from './start-failure.ts';
+
+const vmi = (phase: string, deleting = false): InstanceView => ({ uid: 'u', phase, deleting });
+const START: StateChangeRequest = { action: 'Start' };
+const STOP: StateChangeRequest = { action: 'Stop', uid: 'u' };
+
+const VERDICTS: [
+  strategy: RunStrategy,
+  instance: InstanceView | undefined,
+  requests: StateChangeRequest[],
+  last: string,
+  expected: string,
+][] = [
+  ['Always', undefined, [], '', 'create'],
+  ['Always', vmi('Running'), [], 'Always', 'keep'],
+  ['Always', vmi('Succeeded'), [], 'Always', 'delete'],
+  ['Always', vmi('Failed'), [], 'Always', 'delete'],
+  ['Always', vmi('Running'), [STOP, START], 'Always', 'delete'],
+  ['Always', vmi('Running'), [{ action: 'Stop', uid: 'other' }], 'Always', 'keep'],
+  ['Always', vmi('Failed', true), [], 'Always', 'keep'],
+  ['RerunOnFailure', undefined, [], '', 'create'],
+  ['RerunOnFailure', undefined, [], 'RerunOnFailure', 'keep'],
+  ['RerunOnFailure', undefined, [START], 'RerunOnFailure', 'create'],
+  ['RerunOnFailure', vmi('Failed'), [], 'RerunOnFailure', 'delete+start'],
+  ['RerunOnFailure', vmi('Succeeded'), [], 'RerunOnFailure', 'delete'],
+  ['RerunOnFailure', vmi('Running'), [STOP], 'RerunOnFailure', 'delete'],
+  ['Manual', undefined, [], '', 'keep'],
+  ['Manual', undefined, [START], '', 'create'],
+  ['Manual', undefined, [{ ...START, data: { paused: 'true' } }], '', 'create paused'],
+  ['Manual', vmi('Failed'), [], '', 'keep'],
+  ['Manual', vmi('Running'), [STOP], '', 'delete'],
+  ['Halted', undefined, [], '', 'keep'],
+  ['Halted', undefined, [START], '', 'unhalt'],
+  ['Halted', vmi('Running'), [], 'Always', 'delete'],
+  ['Once', undefined, [], '', 'create'],
+  ['Once', vmi('Succeeded'), [], 'Once', 'keep'],
+  ['Once', vmi('Failed'), [], 'Once', 'keep'],
+];
+
+test('startStopVerdict() follows the run strategy table', () => {
+  for (const [strategy, instance, requests, lastStrategy, expected] of VERDICTS) {
+    const verdict = startStopVerdict({ strategy, instance, requests, lastStrategy, backoffMs: 0 });
+    const shown =
+      verdict.type === 'delete' && verdict.thenStart
+        ? 'delete+start'
+        : verdict.type === 'create' && verdict.paused
+          ? 'create paused'
+          : verdict.type;
+    assert.equal(shown, expected, JSON.stringify({ strategy, instance, requests, lastStrategy }));
+  }
+});
+
+test('startStopVerdict() waits out the back-off, but not for Manual', () => {
+  const of = (strategy: RunStrategy) =>
+    startStopVerdict({ strategy, instance: undefined, requests: [START], lastStrategy: '', backoffMs: 7 });
+  assert.deepEqual(of('Always'), { type: 'wait', ms: 7 });
+  assert.deepEqual(of('Once'), { type: 'wait', ms: 7 });
+  assert.equal(of('Manual').type, 'create');
+});
+
+test('effectiveRunStrategy() reads both forms', () => {
+  assert.equal(effectiveRunStrategy({ running: true }), 'Always');
+  assert.equal(effectiveRunStrategy({ running: false }), 'Halted');
+  assert.equal(effectiveRunStrategy({}), 'Halted');
+  assert.equal(effectiveRunStrategy({ runStrategy: 'Once' }), 'Once');
+});
+
+test('openRequests() drops what has been done', () => {
+  assert.deepEqual(openRequests([STOP, START], undefined), [START]);
+  assert.deepEqual(openRequests([STOP, START], vmi('Running')), [STOP]);
+  assert.deepEqual(openRequests([STOP, START], vmi('Running', true)), [STOP, START]);
+  assert.deepEqual(openRequests([START], vmi('Pending')), []);
+  assert.deepEqual(openRequests([{ action: 'Stop', uid: 'old' }], vmi('Running')), []);
+});
+
+test('startBackoffSeconds() grows with the square and never passes five minutes', () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 1000 }),
+      fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+      (n, random) => {
+        const seconds = startBackoffSeconds(n, random);
+        assert.ok(seconds <= 300 && seconds >= Math.min(300, 10 * n * n) && seconds <= Math.min(300, 15 * n * n));
+      },
+    ),
+  );
+});
+
+test('nextStartFailure() counts each instance once and forgets when a guest ran', () => {
+  const base = { strategy: 'Always' as const, now: 0, random: 0 };
+  const failed = { uid: 'a', phase: 'Failed', everRan: false };
+  const first = nextStartFailure({ ...base, failure: undefined, instance: failed });
+  assert.deepEqual(first, {
+    consecutiveFailCount: 1,
+    lastFailedVMIUID: 'a',
+    retryAfterTimestamp: '1970-01-01T00:00:10Z',
+  });
+  assert.equal(nextStartFailure({ ...base, failure: first, instance: failed }), first);
+  assert.equal(nextStartFailure({ ...base, failure: first, instance: undefined }), first);
+  assert.equal(
+    nextStartFailure({ ...base, failure: first, instance: { ...failed, uid: 'b' } })?.consecutiveFailCount,
+    2,
+  );
+  assert.equal(
+    nextStartFailure({ ...base, failure: first, instance: { uid: 'b', phase: 'Failed', everRan: true } }),
+    undefined,
+  );
+  assert.equal(nextStartFailure({ ...base, strategy: 'Manual', failure: first, instance: failed }), undefined);
+  assert.equal(backoffLeft(first, 4000), 6000);
+  assert.equal(backoffLeft(first, 11_000), 0);
+});
+
+const running = { phase: 'Running', deleting: false, migrating: false, conditions: [] };
+const PRINTED: [over: Partial<PrintableInput>, expected: string][] = [
+  [{ deleting: true, instance: running }, 'Terminating'],
+  [{ instance: { ...running, deleting: true } }, 'Stopping'],
+  [{ instance: running, expects: 'delete' }, 'Stopping'],
+  [{ instance: { ...running, migrating: true } }, 'Migrating'],
+  [{ instance: { ...running, conditions: [{ type: 'Paused', status: 'True' }] } }, 'Paused'],
+  [{ instance: running }, 'Running'],
+  [
+    {
+      instance: {
+        ...running,
+        phase: 'Pending',
+        conditions: [{ type: 'Synchronized', status: 'False', reason: 'FailedPvcNotFound' }],
+      },
+    },
+    'ErrorPvcNotFound',
+  ],
+  [
+    {
+      instance: {
+        ...running,
+        phase: 'Scheduling',
+        conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }],
+      },
+    },
+    'ErrorUnschedulable',
+  ],
+  [
+    {
+      instance: {
+        ...running,
+        phase: 'Scheduling',
+        conditions: [{ type: 'Synchronized', status: 'False', reason: 'ErrImagePull' }],
+      },
+    },
+    'ErrImagePull',
+  ],
+  [{ instance: { ...running, phase: 'Scheduled' } }, 'Starting'],
+  [{ instance: { ...running, phase: '' } }, 'Starting'],
+  [{ expects: 'create', failCount: 3 }, 'Starting'],
+  [{ failCount: 1 }, 'CrashLoopBackOff'],
+  [{ failCount: 1, strategy: 'Halted' }, 'Stopped'],
+  [{ instance: { ...running, phase: 'Succeeded' } }, 'Stopped'],
+  [{}, 'Stopped'],
+  [{ strategy: 'WaitAsReceiver', instance: { ...running, phase: 'WaitingForSync' } }, 'WaitingForReceiver'],
+  [{ instance: { ...running, phase: 'Strange' } }, 'Unknown'],
+];
+test('printableStatus() takes the first rule that matches', () => {
+  for (const [over, expected] of PRINTED)
+    assert.equal(
+      printableStatus({
+        deleting: false,
+        strategy: 'Always',
+        instance: undefined,
+        expects: undefined,
+        failCount: 0,
+        ...over,
+      }),
+      expected,
+      JSON.stringify(over),
+    );
+});
