@@ -5,7 +5,6 @@
  */
 
 import { CONTROLLER_REVISIONS } from '../../api/kinds/builtin/resource-types.ts';
-import type { ControllerRevision } from '../../api/kinds/builtin/types.ts';
 import {
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
@@ -15,9 +14,6 @@ import {
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { keyOf, keyText, type ObjectKey } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';
-import type { Clock } from '../../base/clock/clock.ts';
-import type { Logger } from '../../base/log/log.ts';
-import type { Client } from '../../client/client.ts';
 import { commit } from '../../client/commit/commit.ts';
 import {
   type Controller,
@@ -27,10 +23,10 @@ import {
   requeueAfter,
   source,
 } from '../../client/controller/controller.ts';
-import type { EventRecorder } from '../../client/events/recorder.ts';
+import type { ControllerEnvironment } from '../../client/controller/environment.ts';
+import { createEventRecorder } from '../../client/events/recorder.ts';
 import { createExpectations } from '../../client/expectations/expectations.ts';
-import type { Informer } from '../../client/informer/informer.ts';
-import { legacyFirmwareUuid } from '../../domain/identity/legacy-firmware-uuid.ts';
+import { legacyFirmwareUuid } from '../../domain/identity/firmware-identity.ts';
 import {
   effectiveRunStrategy,
   type RunStrategy,
@@ -43,20 +39,13 @@ import { restartRequired, startRevision, startRevisionName, startRevisionPrefix 
 import { applyVmStatus, type SyncFailure } from './vm-status.ts';
 import { isControlledBy, isVmiFinal, type ReadonlyVmi, VM_FINALIZER, VM_GENERATION, viewOf } from './vm-view.ts';
 
-export interface VmControllerOptions {
-  readonly client: Client;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly events: EventRecorder;
-  readonly vms: Informer<VirtualMachine>;
-  readonly vmis: Informer<VirtualMachineInstance>;
-  readonly revisions: Informer<ControllerRevision>;
+export interface VmControllerOptions extends ControllerEnvironment {
   /** 0 to 1; jitter of the start back-off. */
   readonly random?: () => number;
 }
 
 /** Rights the controller needs, and no others. */
-export const VM_CONTROLLER_RULES = [
+export const vmControllerRules = [
   { apiGroups: ['kubevirt.io'], resources: ['virtualmachines'], verbs: ['get', 'list', 'watch', 'patch', 'update'] },
   { apiGroups: ['kubevirt.io'], resources: ['virtualmachines/status'], verbs: ['patch', 'update'] },
   { apiGroups: ['kubevirt.io'], resources: ['virtualmachines/finalizers'], verbs: ['update'] },
@@ -84,9 +73,13 @@ interface Pass {
 type StepOutcome = 'continue' | 'stop';
 type Step = (pass: Pass) => Promise<StepOutcome>;
 
-/** Builds the controller; the caller starts it, and the informers. */
+/** Makes the controller; nothing happens before `start`. */
 export function createVmController(options: VmControllerOptions): Controller {
-  const { client, clock, log, events, vms, vmis, revisions, random = Math.random } = options;
+  const { client, clock, log, informers, random = Math.random } = options;
+  const vms = informers.of(VIRTUAL_MACHINES);
+  const vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
+  const revisions = informers.of(CONTROLLER_REVISIONS);
+  const events = createEventRecorder(client, { component: 'virtualmachine-controller', clock, log });
   const expectations = createExpectations(clock);
 
   const deletion: Step = async (pass) => {
@@ -225,9 +218,11 @@ export function createVmController(options: VmControllerOptions): Controller {
     }
     for (const old of mine)
       if (old.metadata.name !== name)
-        await client.delete(CONTROLLER_REVISIONS, keyOf(old as ControllerRevision)).catch((error: unknown) => {
-          if (!(error instanceof ApiError) || error.code !== 404) throw error;
-        });
+        await client
+          .delete(CONTROLLER_REVISIONS, { namespace: vm.metadata.namespace ?? '', name: old.metadata.name ?? '' })
+          .catch((error: unknown) => {
+            if (!(error instanceof ApiError) || error.code !== 404) throw error;
+          });
   }
 
   async function deleteInstance(pass: Pass): Promise<void> {

@@ -4,25 +4,25 @@
  * committed at its end.
  */
 
-import { PODS } from '../../api/kinds/builtin/resource-types.ts';
+import { PERSISTENT_VOLUME_CLAIMS, PODS } from '../../api/kinds/builtin/resource-types.ts';
 import type { PersistentVolumeClaim, Pod } from '../../api/kinds/builtin/types.ts';
 import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
 import { type DeepReadonly, keyOf, keyText, type ObjectKey } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';
-import type { Clock } from '../../base/clock/clock.ts';
-import type { Logger } from '../../base/log/log.ts';
-import type { Client } from '../../client/client.ts';
 import { commit } from '../../client/commit/commit.ts';
-import { type Controller, createController, DONE, ownKeys, source } from '../../client/controller/controller.ts';
-import type { EventRecorder } from '../../client/events/recorder.ts';
+import { createController, DONE, ownKeys, source } from '../../client/controller/controller.ts';
+import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
+import { createEventRecorder } from '../../client/events/recorder.ts';
 import { createExpectations } from '../../client/expectations/expectations.ts';
-import type { Informer } from '../../client/informer/informer.ts';
+import { createInformer, type Informer } from '../../client/informer/informer.ts';
 import { isFinal } from '../../domain/run-strategy/run-strategy.ts';
 import {
   CREATED_BY_LABEL,
   FOREGROUND_FINALIZER,
+  LAUNCHER_LABEL,
+  LAUNCHER_VALUE,
   MIGRATION_JOB_LABEL,
   NODE_NAME_LABEL,
   vmiIdLabel,
@@ -33,26 +33,13 @@ import { applyVmiStatus, type SyncProblem } from './vmi-status.ts';
 type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
 type ReadonlyPod = DeepReadonly<Pod>;
 
-export interface VmiControllerOptions {
-  readonly client: Client;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly events: EventRecorder;
-  readonly vmis: Informer<VirtualMachineInstance>;
-  /** Pods, with an index 'instance' by the uid in `kubevirt.io/created-by` (see `podsByInstance`). */
-  readonly pods: Informer<Pod>;
-  readonly claims: Informer<PersistentVolumeClaim>;
+export interface VmiControllerOptions extends ControllerEnvironment {
   /** Cluster settings that shape the Pod, read at each start. */
   readonly settings: () => Omit<LauncherPodOptions, 'idLabel'>;
 }
 
-/** Index of launcher Pods by the uid of their instance. */
-export const podsByInstance = {
-  instance: (pod: ReadonlyPod): string[] => [pod.metadata.labels?.[CREATED_BY_LABEL] ?? ''].filter((uid) => uid !== ''),
-};
-
 /** Rights the controller needs, and no others. */
-export const VMI_CONTROLLER_RULES = [
+export const vmiControllerRules = [
   {
     apiGroups: ['kubevirt.io'],
     resources: ['virtualmachineinstances'],
@@ -76,9 +63,18 @@ interface Pass {
   missingClaim: string | undefined;
 }
 
-/** Builds the controller; the caller starts it, and the informers. */
-export function createVmiController(options: VmiControllerOptions): Controller {
-  const { client, clock, log, events, vmis, pods, claims } = options;
+/** Makes the controller; nothing happens before `start`. */
+export function createVmiController(options: VmiControllerOptions): Runnable {
+  const { client, clock, log, informers } = options;
+  const vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
+  const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
+  const pods = createInformer(client, PODS, {
+    clock,
+    log,
+    labelSelector: `${LAUNCHER_LABEL}=${LAUNCHER_VALUE}`,
+    indexes: { instance: (pod) => [pod.metadata.labels?.[CREATED_BY_LABEL] ?? ''].filter((uid) => uid !== '') },
+  });
+  const events = createEventRecorder(client, { component: 'virtualmachine-controller', clock, log });
   const expectations = createExpectations(clock);
 
   const ensurePod = async (pass: Pass): Promise<void> => {
@@ -127,7 +123,7 @@ export function createVmiController(options: VmiControllerOptions): Controller {
     }
   };
 
-  return createController({
+  const controller = createController({
     name: 'vmi',
     client,
     log,
@@ -203,6 +199,12 @@ export function createVmiController(options: VmiControllerOptions): Controller {
       return DONE;
     },
   });
+  return {
+    name: 'vmi',
+    start: async (signal) => {
+      await Promise.all([pods.start(signal), controller.start(signal)]);
+    },
+  };
 }
 
 const byAge = (a: ReadonlyPod, b: ReadonlyPod): number =>

@@ -1,0 +1,112 @@
+/**
+ * The parts that run beside the API server, each with a service account of its own and exactly the rights it names.
+ * They know nothing but a client; where that client leads is decided elsewhere.
+ */
+import type { Clock } from '../../base/clock/clock.ts';
+import type { Logger } from '../../base/log/log.ts';
+import type { Client } from '../../client/client.ts';
+import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
+import { createInformerSet } from '../../client/informer/informer-set.ts';
+import { janitorControllers } from '../../control/janitor/janitor-controllers.ts';
+import { createScheduler, schedulerRules } from '../../control/scheduler/scheduler.ts';
+import { createVmController, vmControllerRules } from '../../control/vm/vm-controller.ts';
+import { createVmiController, vmiControllerRules } from '../../control/vmi/vmi-controller.ts';
+import { clusterSettings } from './cluster-settings.ts';
+
+export interface PolicyRuleData {
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly nonResourceURLs?: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+export interface Component {
+  /** As `--controllers` names it. */
+  readonly name: string;
+  /** Service account in `COMPONENT_NAMESPACE`. */
+  readonly account: string;
+  readonly rules: readonly PolicyRuleData[];
+  readonly create: (environment: ControllerEnvironment, facts: ComponentFacts) => Runnable;
+}
+
+/** What a component may need to know of the cluster and cannot ask the API for. */
+export interface ComponentFacts {
+  /** PEM of the cluster's CA. */
+  readonly rootCa: string;
+}
+
+/** Where the components' service accounts live: upstream trusts the accounts of this namespace with VMI specs. */
+export const COMPONENT_NAMESPACE = 'kubevirt';
+
+/** Every component a control plane runs, in no order. */
+export const COMPONENTS: readonly Component[] = [
+  {
+    name: 'vm',
+    account: 'coracle-vm',
+    rules: vmControllerRules,
+    create: (environment) => createVmController(environment),
+  },
+  {
+    name: 'vmi',
+    account: 'coracle-vmi',
+    rules: vmiControllerRules,
+    create: (environment) => createVmiController({ ...environment, settings: clusterSettings(environment.informers) }),
+  },
+  {
+    name: 'scheduler',
+    account: 'coracle-scheduler',
+    rules: schedulerRules,
+    create: (environment) => createScheduler(environment),
+  },
+  ...janitorControllers.map(
+    ({ name, rules, create }): Component => ({
+      name,
+      account: `coracle-${name.replace(/-controller$/, '')}`,
+      rules,
+      create: (environment, { rootCa }) => create({ ...environment, rootCa }),
+    }),
+  ),
+];
+
+/**
+ * Picks components as kube-controller-manager's --controllers does: `*` all, `name` this one, `-name` not this one.
+ * Throws an Error that names an unknown one and the ones there are.
+ */
+export function chooseComponents(list: string): readonly Component[] {
+  const words = list
+    .split(',')
+    .map((word) => word.trim())
+    .filter((word) => word !== '');
+  const known = new Set(COMPONENTS.map((component) => component.name));
+  for (const word of words) {
+    const name = word.startsWith('-') ? word.slice(1) : word;
+    if (word !== '*' && !known.has(name))
+      throw new Error(`--controllers: "${name}" is no controller; there are ${[...known].join(', ')}`);
+  }
+  return COMPONENTS.filter(({ name }) => !words.includes(`-${name}`) && (words.includes('*') || words.includes(name)));
+}
+
+export interface ComponentRunOptions {
+  readonly component: Component;
+  readonly client: Client;
+  readonly facts: ComponentFacts;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+/** Runs one component with informers of its own until the signal aborts; resolves when it has stopped. */
+export async function runComponent({
+  component,
+  client,
+  facts,
+  clock,
+  log,
+  signal,
+}: ComponentRunOptions): Promise<void> {
+  const own = log.with({ controller: component.name });
+  const informers = createInformerSet(client, { clock, log: own });
+  const runnable = component.create({ client, informers, clock, log: own }, facts);
+  await Promise.all([informers.start(signal), runnable.start(signal)]);
+}

@@ -1,0 +1,168 @@
+/** The composition root of `coracle up`: files, TLS, the control plane, its controllers and its node agents. */
+import { existsSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { constants, gzip } from 'node:zlib';
+import type { Clock } from '../../base/clock/clock.ts';
+import { startTlsServer, type TlsServer } from '../../base/http/tls-server.ts';
+import type { Logger } from '../../base/log/log.ts';
+import { StorageError } from '../../server/storage/backend.ts';
+import { createSqliteBackend } from '../../server/storage/sqlite-backend.ts';
+import { type DataDir, ensurePrivateDir } from '../config/data-dir.ts';
+import { type ClusterAccess, renderKubeconfig } from '../config/kubeconfig.ts';
+import { openPki } from '../config/pki.ts';
+import { readFileIfAny, writePrivateFile } from '../config/write-file.ts';
+import { agentRules, connectNode, type RunningAgents, startAgents } from './agents.ts';
+import { chooseComponents, runComponent } from './components.ts';
+import { startControlPlane } from './control-plane.ts';
+
+export interface HostOptions {
+  readonly dir: DataDir;
+  readonly port: number;
+  readonly nodes: number;
+  /** As --controllers. */
+  readonly controllers: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export interface Host {
+  readonly url: string;
+  readonly nodes: readonly string[];
+  readonly access: ClusterAccess;
+  close(options: { readonly keepVms: boolean }): Promise<void>;
+}
+
+const LOOPBACK = '127.0.0.1';
+const ISSUER = 'https://kubernetes.default.svc.cluster.local';
+const SERVER_NAMES = [
+  'localhost',
+  'kubernetes',
+  'kubernetes.default',
+  'kubernetes.default.svc',
+  'kubernetes.default.svc.cluster.local',
+];
+/** First cluster IP: what the `kubernetes` Service has. */
+const SERVICE_IP = '10.96.0.1';
+const YEAR_DAYS = 365;
+const DRAIN_MS = 5_000;
+const gzipBytes = promisify(gzip);
+
+/** Starts everything; resolves when /readyz is ok. Rejects with one-line errors a user can act on. */
+export async function startHost(options: HostOptions): Promise<Host> {
+  const { dir, clock, log } = options;
+  const chosen = chooseComponents(options.controllers);
+  ensurePrivateDir(dir.root);
+  const stop = new AbortController();
+  const pki = await openPki(dir.pki, clock);
+  const [serving, admin] = await Promise.all([
+    pki.pair('server', {
+      commonName: 'kube-apiserver',
+      dnsNames: SERVER_NAMES,
+      ipAddresses: [LOOPBACK, SERVICE_IP],
+      usage: 'server',
+      days: YEAR_DAYS,
+    }),
+    pki.pair('admin', {
+      commonName: 'kubernetes-admin',
+      organizations: ['system:masters'],
+      usage: 'client',
+      days: YEAR_DAYS,
+    }),
+  ]);
+
+  // The port is taken before the state is opened, so that a taken port changes nothing.
+  let serve: Parameters<typeof startTlsServer>[0]['handler'] = async () => ({
+    status: 503,
+    headers: { 'retry-after': '1' },
+  });
+  const tls = await listen(options, { handler: (request) => serve(request), serving, ca: pki.ca });
+  try {
+    const plane = await startControlPlane({
+      backend: createSqliteBackend({ directory: dir.state, clock, log }),
+      clock,
+      log,
+      signingKey: pki.signingKey,
+      issuer: ISSUER,
+      advertise: { address: LOOPBACK, port: tls.port },
+      connectNode,
+      agentRules,
+      compress: async (bytes) => gzipBytes(bytes, { level: constants.Z_BEST_SPEED }),
+      signal: stop.signal,
+    });
+    serve = plane.handler;
+
+    const running: Promise<void>[] = [];
+    for (const component of chosen) {
+      const client = await plane.clientFor(component.account);
+      running.push(runComponent({ component, client, facts: { rootCa: pki.ca }, clock, log, signal: stop.signal }));
+    }
+    const agents: RunningAgents = await startAgents({
+      plane,
+      pki,
+      dir,
+      count: options.nodes,
+      clock,
+      log,
+      signal: stop.signal,
+    });
+
+    const url = `https://${LOOPBACK}:${tls.port}`;
+    const access: ClusterAccess = { name: 'coracle', server: url, ca: pki.ca, user: admin };
+    const text = renderKubeconfig(access);
+    if (readFileIfAny(dir.kubeconfig) !== text) writePrivateFile(dir.kubeconfig, text);
+    return {
+      url,
+      nodes: agents.names,
+      access,
+      async close({ keepVms }) {
+        await agents.close({ keepVms });
+        stop.abort(new Error('the control plane stops'));
+        await Promise.all(running);
+        await plane.close(AbortSignal.timeout(DRAIN_MS));
+        await tls.close();
+      },
+    };
+  } catch (error) {
+    stop.abort(error);
+    await tls.close();
+    throw explain(error, dir);
+  }
+}
+
+async function listen(
+  options: HostOptions,
+  {
+    handler,
+    serving,
+    ca,
+  }: {
+    readonly handler: Parameters<typeof startTlsServer>[0]['handler'];
+    readonly serving: { certificate: string; key: string };
+    readonly ca: string;
+  },
+): Promise<TlsServer> {
+  try {
+    return await startTlsServer({
+      handler,
+      host: LOOPBACK,
+      port: options.port,
+      tls: { certificate: serving.certificate, key: serving.key, clientCa: ca },
+      log: options.log,
+    });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE')
+      throw new Error(
+        `port ${options.port} on ${LOOPBACK} is taken by another program; choose one with --port N, or --port 0 for any free one`,
+      );
+    throw error;
+  }
+}
+
+/** Storage failures in the words of a user. */
+function explain(error: unknown, dir: DataDir): unknown {
+  if (!(error instanceof StorageError)) return error;
+  if (error.kind === 'in-use') return new Error(`already running in ${dir.root}: ${error.message}`);
+  if (error.kind === 'corrupt' && existsSync(dir.state))
+    return new Error(`the state in ${dir.state} cannot be read: ${error.message}`);
+  return error;
+}

@@ -1,0 +1,77 @@
+/** Keys and certificates of a data directory: made once, renewed when they near their end. Files 0600, directory 0700. */
+import { X509Certificate } from 'node:crypto';
+import { join } from 'node:path';
+import type { Clock } from '../../base/clock/clock.ts';
+import type { CertificateAuthority, IssueOptions, KeyPairPem } from '../../server/auth/certificate-authority.ts';
+import { createSigningKey } from '../../server/auth/service-account-tokens.ts';
+import { ensurePrivateDir } from './data-dir.ts';
+import { readFileIfAny, writePrivateFile } from './write-file.ts';
+
+export interface Pki {
+  /** PEM of the CA certificate. */
+  readonly ca: string;
+  /** PKCS #8 PEM that tokens are signed with. */
+  readonly signingKey: string;
+  /** A pair of that name: the one on disk while it fits and is fresh, else a new one. */
+  pair(name: string, options: IssueOptions): Promise<KeyPairPem>;
+}
+
+const RENEW_BEFORE_MS = 30 * 86_400_000;
+
+/** Opens the directory's keys, making what is missing. The ASN.1 library is loaded only when something must be issued. */
+export async function openPki(directory: string, clock: Clock): Promise<Pki> {
+  ensurePrivateDir(directory);
+  const path = (name: string): string => join(directory, name);
+  const read = (name: string): KeyPairPem | undefined => {
+    const certificate = readFileIfAny(path(`${name}.crt`));
+    const key = readFileIfAny(path(`${name}.key`));
+    return certificate && key ? { certificate, key } : undefined;
+  };
+  const write = (name: string, pair: KeyPairPem): void => {
+    // Key first: a certificate without its key would be taken for a whole pair after a crash.
+    writePrivateFile(path(`${name}.key`), pair.key);
+    writePrivateFile(path(`${name}.crt`), pair.certificate);
+  };
+  let authority: CertificateAuthority | undefined;
+  let caPair = read('ca');
+  const issuing = () => import('../../server/auth/certificate-authority.ts');
+  if (!caPair) {
+    caPair = await (await issuing()).createAuthority(clock);
+    write('ca', caPair);
+  }
+  const ca = caPair;
+  let signingKey = readFileIfAny(path('sa.key'));
+  if (!signingKey) {
+    signingKey = await createSigningKey();
+    writePrivateFile(path('sa.key'), signingKey);
+  }
+  return {
+    ca: ca.certificate,
+    signingKey,
+    async pair(name, options) {
+      const held = read(name);
+      if (held && isFresh(held, { options, ca: ca.certificate, now: clock.now() })) return held;
+      authority ??= await (await issuing()).openAuthority(ca, clock);
+      const made = await authority.issue(options);
+      write(name, made);
+      return made;
+    },
+  };
+}
+
+function isFresh(
+  pair: KeyPairPem,
+  { options, ca, now }: { readonly options: IssueOptions; readonly ca: string; readonly now: number },
+): boolean {
+  try {
+    const certificate = new X509Certificate(pair.certificate);
+    return (
+      Date.parse(certificate.validTo) - now > RENEW_BEFORE_MS &&
+      certificate.verify(new X509Certificate(ca).publicKey) &&
+      (options.dnsNames ?? []).every((name) => certificate.checkHost(name) !== undefined) &&
+      (options.ipAddresses ?? []).every((ip) => certificate.checkIP(ip) !== undefined)
+    );
+  } catch {
+    return false; // damaged: make a new one
+  }
+}
