@@ -19,6 +19,8 @@ export interface ListCallOptions extends CallOptions {
   readonly continue?: string;
   readonly resourceVersion?: string;
   readonly resourceVersionMatch?: 'Exact' | 'NotOlderThan';
+  /** Only apiVersion, kind and metadata of each object (PartialObjectMetadata). */
+  readonly metadataOnly?: boolean;
 }
 
 export interface WatchCallOptions extends ListCallOptions {
@@ -50,10 +52,19 @@ export interface DeleteCallOptions extends CallOptions {
   readonly gracePeriodSeconds?: number;
   readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
+  readonly dryRun?: boolean;
 }
 
 export interface SubresourceOptions extends CallOptions {
   readonly subresource?: string;
+  /** Everything but the write: admission, validation, the object as it would be. */
+  readonly dryRun?: boolean;
+  /** Who writes, for managedFields; the user agent's name when absent. */
+  readonly fieldManager?: string;
+  /** What to do with unknown and duplicate fields; the server's default is Warn. */
+  readonly fieldValidation?: 'Ignore' | 'Warn' | 'Strict';
+  /** Only apiVersion, kind and metadata of the object (PartialObjectMetadata). */
+  readonly metadataOnly?: boolean;
 }
 
 export interface Client {
@@ -73,7 +84,7 @@ export interface Client {
   delete<T extends KubeObject>(type: ResourceType<T>, key: ObjectKey, options?: DeleteCallOptions): Promise<void>;
   /** Yields events until the server ends the stream or the signal fires. */
   watch<T extends KubeObject>(type: ResourceType<T>, options: WatchCallOptions): AsyncIterable<WatchEvent<T>>;
-  /** Any request below the API root, for endpoints that are no resources; path begins with '/'. JSON in and out. */
+  /** Any request below the API root, for endpoints that are no resources; path begins with '/'. JSON in and out; text out when it is no JSON. */
   raw(
     method: string,
     path: string,

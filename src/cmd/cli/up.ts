@@ -1,22 +1,23 @@
 /** `coracle up`: the control plane and its nodes in one process, in the foreground or detached. */
-import { closeSync, fstatSync, openSync, readSync, writeSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { type Clock, systemClock } from '../../base/clock/clock.ts';
-import { createLogger, formatRecord, type Logger, type LogLevel } from '../../base/log/log.ts';
+import { systemClock } from '../../base/clock/clock.ts';
 import { isRunning } from '../../base/process/identity.ts';
 import { spawnDetached } from '../../base/process/spawn-detached.ts';
+import { aborted } from '../../base/signal/abortable.ts';
 import { type DataDir, dataDirAt, defaultDataDir, ensurePrivateDir } from '../config/data-dir.ts';
 import { editUserKubeconfig, mergeKubeconfig, unmergeKubeconfig, userKubeconfigPath } from '../config/kubeconfig.ts';
 import { findRunning, publishRunning, type Running, withdrawRunning } from '../config/running.ts';
 import { takeStopRequest } from '../config/stop-request.ts';
 import { VERSION } from '../config/version.ts';
 import { type CommandContext, CommandError, numberFlag, textFlag } from './command.ts';
+import { processLog } from './process-log.ts';
+import { untilStopped } from './until-stopped.ts';
 
 const DEFAULT_PORT = 16443;
 const POLL_MS = 10;
 /** First start makes keys and may probe the host; past this something is wrong. */
 const START_MS = 60_000;
-const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 
 /** `coracle up`. */
 export async function up(context: CommandContext): Promise<number> {
@@ -63,9 +64,7 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
   const { environment, print, note, signal, flags } = context;
   const { dir } = options;
   const log = processLog(environment, systemClock);
-  const terminated = new AbortController();
-  const terminate = (): void => terminated.abort();
-  process.once('SIGTERM', terminate);
+  const stop = untilStopped(signal);
   const { startHost } = await import('../compose/host.ts');
   const host = await startHost({
     dir,
@@ -85,11 +84,7 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
     startedAt: new Date(systemClock.now()).toISOString(),
   });
   print(readyLine(context, { dir, url: host.url, seconds: (systemClock.monotonic() - options.started) / 1000 }));
-  const stopped = AbortSignal.any([signal, terminated.signal]);
-  await new Promise<void>((resolve) => {
-    if (stopped.aborted) resolve();
-    else stopped.addEventListener('abort', () => resolve(), { once: true });
-  });
+  await aborted(stop.signal);
   // Ctrl-C stops everything; a bare SIGTERM (an upgrade, a supervisor) leaves guests running, as `down --keep-vms` does.
   const { keepVms } = signal.aborted ? { keepVms: false } : takeStopRequest(dir);
   if (signal.aborted && flags['json'] !== true) note(keepVms ? 'stopping' : 'stopping; guests are shut down');
@@ -99,7 +94,7 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
       editUserKubeconfig(kubeconfig, (text) => (text === '' ? text : unmergeKubeconfig(text, host.access.name))),
     );
   withdrawRunning(dir);
-  process.off('SIGTERM', terminate);
+  stop.release();
   return 0;
 }
 
@@ -197,11 +192,4 @@ function lastError(path: string, from: number): string {
   const lines = buffer.toString('utf8', 0, length).trim().split('\n');
   const line = lines.findLast((text) => text.startsWith('error: '))?.slice('error: '.length);
   return line ?? `the control plane ended while starting; see ${path}`;
-}
-
-/** Records go to standard error as JSON lines; $CORACLE_LOG sets the level (default: warn). */
-export function processLog(environment: CommandContext['environment'], clock: Clock): Logger {
-  const wanted = environment['CORACLE_LOG'] as LogLevel | undefined;
-  const level = wanted && LOG_LEVELS.includes(wanted) ? wanted : 'warn';
-  return createLogger((record) => void writeSync(2, formatRecord(record, clock.now())), level);
 }

@@ -7,7 +7,7 @@ import { builtinResources } from '../../api/kinds/builtin/builtin-resources.ts';
 import { kubevirtCrd, kubevirtResources } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { formatTime, type UnstructuredObject } from '../../api/meta/object.ts';
 import type { Clock } from '../../base/clock/clock.ts';
-import type { ApiHandler } from '../../base/http/seam.ts';
+import type { ApiHandler, Peer } from '../../base/http/seam.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { Client } from '../../client/client.ts';
 import { createClient } from '../../client/create-client.ts';
@@ -58,11 +58,24 @@ export interface ControlPlane {
   readonly store: ObjectStore;
   /** A client that acts as one of the components' service accounts. */
   clientFor(account: string): Promise<Client>;
+  /** A client with every right (group system:masters), for the process that holds the state anyway. */
+  adminClient(): Promise<Client>;
   /** A token of one of the components' service accounts, kept fresh. */
   tokenFor(account: string): Promise<TokenSource>;
   /** Answers what is in flight, makes everything durable, closes the store. */
   close(signal: AbortSignal): Promise<void>;
 }
+
+/** Calls that never left the process come from whoever holds its keys: as if they had shown the admin's certificate. */
+const ADMIN_PEER: Peer = {
+  address: '',
+  certificate: {
+    verified: true,
+    commonName: 'kubernetes-admin',
+    organizations: ['system:masters'],
+    fingerprint: 'in-process',
+  },
+};
 
 export const AGENT_ACCOUNT = 'coracle-agent';
 export const VIRT_API_ACCOUNT = 'coracle-virt-api';
@@ -204,6 +217,8 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     handler,
     store,
     clientFor,
+    adminClient: async () =>
+      createClient((request) => handler({ ...request, peer: ADMIN_PEER }), { userAgent: 'coracle-admin' }),
     tokenFor,
     async close(closing) {
       for (const source of sources) source.stop();

@@ -1,0 +1,141 @@
+/** Every built-in resource as the server needs it: the generated table joined with strategies, cells, defaults and rules. */
+import { apiVersionOf, type GroupVersionKind } from '../../meta/gvk.ts';
+import type { Schema } from '../../schema/schema.ts';
+import type { PrinterColumn, ResourceInfo, SubresourceInfo } from '../resource.ts';
+import { builtinSchema, builtinTypeName } from './builtin-types.ts';
+import { cellsOf } from './columns/cells.ts';
+import { defaultsOf } from './defaults/defaults.ts';
+import { canonicalizeQuantities, holdsQuantity, quantityErrors } from './defaults/quantities.ts';
+import type { JsonObject } from './read-value.ts';
+import table from './resources.generated.json' with { type: 'json' };
+import { selectableFieldsOf } from './selectable-fields.ts';
+import { strategyOf } from './strategies.ts';
+import { validatorOf } from './validation/validators.ts';
+
+interface ResourceRow {
+  readonly names: string;
+  readonly scope: string;
+  readonly verbs: string;
+  readonly short?: string;
+  readonly categories?: string;
+  readonly sub?: readonly string[];
+  readonly columns?: string;
+}
+
+const VERBS: Readonly<Record<string, string>> = {
+  c: 'create',
+  d: 'delete',
+  D: 'deletecollection',
+  g: 'get',
+  l: 'list',
+  p: 'patch',
+  u: 'update',
+  w: 'watch',
+};
+
+/** Resources served in two versions, and resources that are a second face of another's storage. */
+const STORAGE_VERSIONS: Readonly<Record<string, string>> = {
+  'autoscaling/v1/horizontalpodautoscalers': 'autoscaling/v2',
+  'events.k8s.io/v1/events': 'v1',
+};
+
+const verbs = (letters: string): string[] => [...letters].map((letter) => VERBS[letter] ?? letter);
+const words = (text: string | undefined): string[] => (text === undefined ? [] : text.split(' '));
+
+let all: readonly ResourceInfo[] | undefined;
+
+/**
+ * All built-in resources, in the order in which discovery lists them. Schemas are decoded when first read, so the list
+ * itself is cheap; the same array is returned each time.
+ */
+export function builtinResources(): readonly ResourceInfo[] {
+  all ??= table.groupVersions.flatMap(({ group, version, resources }) =>
+    (resources as readonly ResourceRow[]).map((row) => toResourceInfo(row, { group, version })),
+  );
+  return all;
+}
+
+/** One built-in resource, by plural name. */
+export const builtinResource = (name: {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+}): ResourceInfo | undefined =>
+  builtinResources().find(
+    (info) => info.group === name.group && info.version === name.version && info.resource === name.resource,
+  );
+
+function toResourceInfo(row: ResourceRow, { group, version }: { group: string; version: string }): ResourceInfo {
+  const [resource = '', singular = '', kind = ''] = row.names.split(' ');
+  const subresources = (row.sub ?? []).map(toSubresource);
+  const storageVersion = STORAGE_VERSIONS[`${group}/${version}/${resource}`];
+  const schema = (): Schema => schemaOf({ group, version, kind });
+  const setKindDefaults = defaultsOf(group, resource);
+  const validateKind = validatorOf(group, resource);
+  return {
+    group,
+    version,
+    resource,
+    singular,
+    kind,
+    listKind: `${kind}List`,
+    namespaced: row.scope === 'n',
+    verbs: verbs(row.verbs),
+    shortNames: words(row.short),
+    categories: words(row.categories),
+    subresources,
+    get schema() {
+      return schema();
+    },
+    columns: toColumns(row.columns, { group, resource }),
+    selectableFields: selectableFieldsOf(group, resource),
+    strategy: strategyOf({ group, resource, hasStatus: subresources.some((sub) => sub.name === 'status') }),
+    setDefaults: (object) => {
+      setKindDefaults?.(object);
+      canonicalizeQuantities(object, schema());
+    },
+    validate: (object: JsonObject, old?: JsonObject) => [
+      ...(holdsQuantity(schema()) ? quantityErrors(object, schema()) : []),
+      ...(validateKind?.(object, old) ?? []),
+    ],
+    ...(storageVersion !== undefined && { storageVersion }),
+  };
+}
+
+function schemaOf(gvk: GroupVersionKind): Schema {
+  const name = builtinTypeName(gvk);
+  if (name === undefined) throw new Error(`the type table has no ${gvk.kind} of ${apiVersionOf(gvk)}`);
+  return builtinSchema(name);
+}
+
+function toSubresource(text: string): SubresourceInfo {
+  const [name = '', full = '', letters = ''] = text.split(' ');
+  const [kind = '', version, group] = full.split('/').reverse();
+  return {
+    name,
+    kind,
+    verbs: verbs(letters),
+    ...(group !== undefined && { group }),
+    ...(version !== undefined && { version }),
+  };
+}
+
+/** Columns after Name; none when the resource has only the general Created At. */
+function toColumns(
+  text: string | undefined,
+  { group, resource }: { group: string; resource: string },
+): PrinterColumn[] {
+  const cells = cellsOf(group, resource);
+  if (text === undefined || cells === undefined) return [];
+  const columns = text.split('|').map((column) => {
+    const wide = column.endsWith('*');
+    const [name = '', type = 'string'] = (wide ? column.slice(0, -1) : column).split(':');
+    const cell = cells[name];
+    if (cell === undefined) throw new Error(`${resource}.${group}: no cell function for the column ${name}`);
+    const format = name === 'Name' ? { format: 'name' } : {};
+    return { name, type: type as PrinterColumn['type'], ...format, priority: wide ? 1 : 0, cell };
+  });
+  const ownName = cells['Name'];
+  if (ownName === undefined || columns.some((column) => column.name === 'Name')) return columns;
+  return [{ name: 'Name', type: 'string', format: 'name', priority: 0, cell: ownName }, ...columns];
+}

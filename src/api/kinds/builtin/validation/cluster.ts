@@ -1,0 +1,186 @@
+/** Validation of rbac, coordination, scheduling, storage and admission configuration. */
+import { deepEqual } from '../../../meta/deep-equal.ts';
+import { checkPathSegment } from '../../../meta/name-rules.ts';
+import type { FieldError } from '../../../meta/status.ts';
+import { type JsonObject, objectsAt, textAt, textsAt, valueAt } from '../read-value.ts';
+import {
+  duplicate,
+  forbidden,
+  type GroupValidators,
+  immutable,
+  invalid,
+  nonNegative,
+  oneOf,
+  required,
+  unsupported,
+} from './field-errors.ts';
+
+const RBAC_GROUP = 'rbac.authorization.k8s.io';
+
+function validateRules(object: JsonObject, namespaced: boolean): FieldError[] {
+  return objectsAt(object, 'rules').flatMap((rule, i) => {
+    const at = `rules[${i}]`;
+    const errors: FieldError[] = [];
+    if (textsAt(rule, 'verbs').length === 0) {
+      errors.push(required(`${at}.verbs`, 'verbs must contain at least one value'));
+    }
+    const urls = textsAt(rule, 'nonResourceURLs');
+    const groups = textsAt(rule, 'apiGroups');
+    const resources = textsAt(rule, 'resources');
+    if (urls.length > 0) {
+      if (namespaced) {
+        errors.push(invalid(`${at}.nonResourceURLs`, urls, 'namespaced rules cannot apply to non-resource URLs'));
+      }
+      if (groups.length > 0 || resources.length > 0 || textsAt(rule, 'resourceNames').length > 0) {
+        errors.push(
+          invalid(`${at}.nonResourceURLs`, urls, 'rules cannot apply to both regular resources and non-resource URLs'),
+        );
+      }
+      return errors;
+    }
+    if (groups.length === 0) {
+      errors.push(required(`${at}.apiGroups`, 'resource rules must supply at least one api group'));
+    }
+    if (resources.length === 0) {
+      errors.push(required(`${at}.resources`, 'resource rules must supply at least one resource'));
+    }
+    return errors;
+  });
+}
+
+function validateSubject(subject: JsonObject, at: string): FieldError[] {
+  const errors: FieldError[] = [];
+  if (textAt(subject, 'name') === '') errors.push(required(`${at}.name`));
+  const kind = textAt(subject, 'kind');
+  const group = textAt(subject, 'apiGroup');
+  if (kind === 'ServiceAccount') {
+    if (group !== '') errors.push(unsupported(`${at}.apiGroup`, group, ['']));
+    if (textAt(subject, 'namespace') === '') errors.push(required(`${at}.namespace`));
+  } else if (kind === 'User' || kind === 'Group') {
+    if (group !== RBAC_GROUP) errors.push(unsupported(`${at}.apiGroup`, group, [RBAC_GROUP]));
+  } else {
+    errors.push(unsupported(`${at}.kind`, kind, ['ServiceAccount', 'User', 'Group']));
+  }
+  return errors;
+}
+
+const validateBinding =
+  (kinds: readonly string[]) =>
+  (object: JsonObject, old?: JsonObject): readonly FieldError[] => {
+    const errors: FieldError[] = [];
+    const group = textAt(object, 'roleRef', 'apiGroup');
+    if (group !== RBAC_GROUP) errors.push(unsupported('roleRef.apiGroup', group, [RBAC_GROUP]));
+    const kind = textAt(object, 'roleRef', 'kind');
+    if (!kinds.includes(kind)) errors.push(unsupported('roleRef.kind', kind, kinds));
+    const name = textAt(object, 'roleRef', 'name');
+    if (name === '') errors.push(required('roleRef.name'));
+    else errors.push(...checkPathSegment(name).map((detail) => invalid('roleRef.name', name, detail)));
+    objectsAt(object, 'subjects').forEach((subject, i) => {
+      errors.push(...validateSubject(subject, `subjects[${i}]`));
+    });
+    if (old !== undefined) errors.push(...immutable({ object, old, path: 'roleRef', detail: 'cannot change roleRef' }));
+    return errors;
+  };
+
+export const RBAC_VALIDATORS: GroupValidators = {
+  roles: (object) => validateRules(object, true),
+  clusterroles: (object) => validateRules(object, false),
+  rolebindings: validateBinding(['Role', 'ClusterRole']),
+  clusterrolebindings: validateBinding(['ClusterRole']),
+};
+
+export const COORDINATION_VALIDATORS: GroupValidators = {
+  leases: (object) => {
+    const seconds = valueAt(object, 'spec', 'leaseDurationSeconds');
+    return [
+      ...(typeof seconds === 'number' && seconds <= 0
+        ? [invalid('spec.leaseDurationSeconds', seconds, 'must be greater than 0')]
+        : []),
+      ...nonNegative(object, 'spec.leaseTransitions'),
+    ];
+  },
+};
+
+const HIGHEST_USER_PRIORITY = 1_000_000_000;
+const SYSTEM_CLASSES: Readonly<Record<string, number>> = {
+  'system-node-critical': 2_000_001_000,
+  'system-cluster-critical': 2_000_000_000,
+};
+
+function validatePriorityClass(object: JsonObject, old?: JsonObject): readonly FieldError[] {
+  const name = textAt(object, 'metadata', 'name');
+  const value = valueAt(object, 'value');
+  const errors: FieldError[] = [];
+  if (name.startsWith('system-')) {
+    if (SYSTEM_CLASSES[name] !== value) {
+      errors.push(
+        forbidden('metadata.name', "priority class names with 'system-' prefix are reserved for system use only"),
+      );
+    }
+  } else if (typeof value === 'number' && value > HIGHEST_USER_PRIORITY) {
+    errors.push(forbidden('value', `maximum allowed value of a user defined priority is ${HIGHEST_USER_PRIORITY}`));
+  }
+  errors.push(
+    ...oneOf(object, { name: 'preemptionPolicy', path: 'preemptionPolicy' }, ['Never', 'PreemptLowerPriority']),
+  );
+  if (old === undefined) return errors;
+  if (!deepEqual(value, valueAt(old, 'value'))) errors.push(forbidden('value', 'may not be changed in an update.'));
+  return [...errors, ...immutable({ object, old, path: 'preemptionPolicy' })];
+}
+
+export const SCHEDULING_VALIDATORS: GroupValidators = { priorityclasses: validatePriorityClass };
+
+function validateStorageClass(object: JsonObject, old?: JsonObject): readonly FieldError[] {
+  const errors: FieldError[] = [
+    ...(textAt(object, 'provisioner') === '' ? [required('provisioner')] : []),
+    ...oneOf(object, { name: 'reclaimPolicy', path: 'reclaimPolicy' }, ['Delete', 'Retain']),
+    ...oneOf(object, { name: 'volumeBindingMode', path: 'volumeBindingMode' }, ['Immediate', 'WaitForFirstConsumer']),
+  ];
+  if (old === undefined) return errors;
+  for (const field of ['parameters', 'provisioner', 'reclaimPolicy']) {
+    if (!deepEqual(valueAt(object, field), valueAt(old, field))) {
+      errors.push(forbidden(field, `updates to ${field} are forbidden.`));
+    }
+  }
+  return [...errors, ...immutable({ object, old, path: 'volumeBindingMode' })];
+}
+
+export const STORAGE_VALIDATORS: GroupValidators = { storageclasses: validateStorageClass };
+
+function validateWebhooks(object: JsonObject): readonly FieldError[] {
+  const names = new Set<string>();
+  return objectsAt(object, 'webhooks').flatMap((webhook, i) => {
+    const at = `webhooks[${i}]`;
+    const name = textAt(webhook, 'name');
+    const errors: FieldError[] = [
+      ...oneOf(webhook, { name: 'failurePolicy', path: `${at}.failurePolicy` }, ['Fail', 'Ignore']),
+      ...oneOf(webhook, { name: 'matchPolicy', path: `${at}.matchPolicy` }, ['Equivalent', 'Exact']),
+    ];
+    if (name === '') errors.push(required(`${at}.name`));
+    else if (name.split('.').length < 3) {
+      errors.push(invalid(`${at}.name`, name, 'should be a domain with at least three segments separated by dots'));
+    }
+    if (names.has(name)) errors.push(duplicate(`${at}.name`, name));
+    names.add(name);
+    const sideEffects = valueAt(webhook, 'sideEffects');
+    if (sideEffects === undefined) errors.push(required(`${at}.sideEffects`, 'must specify one of None, NoneOnDryRun'));
+    else errors.push(...oneOf(webhook, { name: 'sideEffects', path: `${at}.sideEffects` }, ['None', 'NoneOnDryRun']));
+    if (textsAt(webhook, 'admissionReviewVersions').length === 0) {
+      errors.push(required(`${at}.admissionReviewVersions`, 'must specify one of v1, v1beta1'));
+    }
+    const seconds = valueAt(webhook, 'timeoutSeconds');
+    if (typeof seconds === 'number' && (seconds < 1 || seconds > 30)) {
+      errors.push(invalid(`${at}.timeoutSeconds`, seconds, 'the timeout value must be between 1 and 30 seconds'));
+    }
+    const config = valueAt(webhook, 'clientConfig');
+    if ((valueAt(config, 'url') === undefined) === (valueAt(config, 'service') === undefined)) {
+      errors.push(required(`${at}.clientConfig`, 'exactly one of url or service is required'));
+    }
+    return errors;
+  });
+}
+
+export const ADMISSION_VALIDATORS: GroupValidators = {
+  mutatingwebhookconfigurations: validateWebhooks,
+  validatingwebhookconfigurations: validateWebhooks,
+};

@@ -1,0 +1,97 @@
+/** Short constructors of field errors with upstream's wording, and the small checks many kinds share. */
+import { deepEqual } from '../../../meta/deep-equal.ts';
+import { checkLabelName } from '../../../meta/name-rules.ts';
+import type { FieldError } from '../../../meta/status.ts';
+import { isObject, type JsonObject, objectsAt, textAt, valueAt } from '../read-value.ts';
+
+export type Validate = (object: JsonObject, old?: JsonObject) => readonly FieldError[];
+
+/** Validators of one group's resources, by plural name. */
+export type GroupValidators = Readonly<Record<string, Validate>>;
+
+export const required = (field: string, detail = ''): FieldError => ({ type: 'FieldValueRequired', field, detail });
+export const forbidden = (field: string, detail: string): FieldError => ({
+  type: 'FieldValueForbidden',
+  field,
+  detail,
+});
+export const duplicate = (field: string, value: unknown): FieldError => ({ type: 'FieldValueDuplicate', field, value });
+export const absent = (field: string, value: unknown): FieldError => ({ type: 'FieldValueNotFound', field, value });
+export const invalid = (field: string, value: unknown, detail: string): FieldError => ({
+  type: 'FieldValueInvalid',
+  field,
+  value,
+  detail,
+});
+
+/** `supported values: "A", "B"`, sorted as upstream sorts them. */
+export const unsupported = (field: string, value: unknown, supported: readonly string[]): FieldError => ({
+  type: 'FieldValueNotSupported',
+  field,
+  value,
+  detail: `supported values: ${[...supported]
+    .sort()
+    .map((one) => JSON.stringify(one))
+    .join(', ')}`,
+});
+
+export const IMMUTABLE = 'field is immutable';
+
+/** An error when a field that must stay has changed. */
+export function immutable(at: { object: JsonObject; old: JsonObject; path: string; detail?: string }): FieldError[] {
+  const steps = at.path.split('.');
+  const now = valueAt(at.object, ...steps);
+  return deepEqual(now, valueAt(at.old, ...steps)) ? [] : [invalid(at.path, now, at.detail ?? IMMUTABLE)];
+}
+
+/** An error when a text field is set to something outside a list. */
+export function oneOf(
+  object: unknown,
+  field: { name: string; path: string },
+  supported: readonly string[],
+): FieldError[] {
+  const value = valueAt(object, field.name);
+  if (value === undefined || value === null || (typeof value === 'string' && supported.includes(value))) return [];
+  return [unsupported(field.path, value, supported)];
+}
+
+/** An error for a number below zero. */
+export function nonNegative(object: unknown, path: string): FieldError[] {
+  const value = valueAt(object, ...path.split('.'));
+  return typeof value === 'number' && value < 0 ? [invalid(path, value, 'must be greater than or equal to 0')] : [];
+}
+
+export const isPort = (port: unknown): boolean =>
+  typeof port === 'number' && Number.isInteger(port) && port >= 1 && port <= 65_535;
+
+export const PORT_RANGE = 'must be between 1 and 65535, inclusive';
+
+/** Checks the `name` of each list item: present, a DNS label, used once. */
+export function uniqueNames(items: readonly JsonObject[], path: string): FieldError[] {
+  const seen = new Set<string>();
+  return items.flatMap((item, i) => {
+    const field = `${path}[${i}].name`;
+    const name = textAt(item, 'name');
+    if (name === '') return [required(field)];
+    if (seen.has(name)) return [duplicate(field, name)];
+    seen.add(name);
+    return checkLabelName(name).map((detail) => invalid(field, name, detail));
+  });
+}
+
+/** A workload's selector must be there, and must select its own template. */
+export function validateSelector(object: JsonObject): FieldError[] {
+  const selector = valueAt(object, 'spec', 'selector');
+  if (!isObject(selector)) return [required('spec.selector')];
+  const matchLabels = valueAt(selector, 'matchLabels');
+  const wanted = isObject(matchLabels) ? Object.entries(matchLabels) : [];
+  const expressions = objectsAt(selector, 'matchExpressions');
+  if (wanted.length === 0 && expressions.length === 0) {
+    return [invalid('spec.selector', selector, 'empty selector is invalid for deployment')];
+  }
+  const labels = valueAt(object, 'spec', 'template', 'metadata', 'labels');
+  const matches = wanted.every(([key, value]) => valueAt(labels, key) === value);
+  return matches
+    ? []
+    : [invalid('spec.template.metadata.labels', labels ?? {}, '`selector` does not match template `labels`')];
+}

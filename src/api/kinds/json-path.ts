@@ -1,0 +1,217 @@
+/**
+ * The JSONPath that printer columns and selectable fields are written in (client-go util/jsonpath, the part that needs
+ * no template): `.spec.replicas`, `.status.conditions[?(@.type=="Ready")].status`, `['a.b']`, `.metadata.labels.a\.b`,
+ * `[0]`, `[-1]`, `[1:3]`, `[*]`, `.*`. Recursive descent (`..`) and unions are refused.
+ */
+import { isJsonObject } from '../meta/own-property.ts';
+
+/** A path outside the language. */
+export class JsonPathError extends Error {
+  readonly path: string;
+  constructor(path: string, why: string) {
+    super(`invalid JSONPath ${JSON.stringify(path)}: ${why}`);
+    this.name = 'JsonPathError';
+    this.path = path;
+  }
+}
+
+/** One step: every value so far gives any number of values. */
+type Step = (value: unknown) => readonly unknown[];
+
+/** Compiled paths, kept because a table asks for the same few for every row. */
+const compiled = new Map<string, readonly Step[]>();
+const MAX_COMPILED = 2048;
+
+const NOTHING: readonly unknown[] = [];
+
+/**
+ * Every value that the path leads to; none when something on the way is absent.
+ * @throws JsonPathError
+ */
+export function findJsonPath(object: unknown, path: string): readonly unknown[] {
+  let values: readonly unknown[] = [object];
+  for (const step of compileJsonPath(path)) {
+    if (values.length === 0) return NOTHING;
+    values = values.length === 1 ? step(values[0]) : values.flatMap(step);
+  }
+  return values;
+}
+
+/**
+ * The first value that the path leads to, undefined when there is none: what a printer column shows.
+ * @throws JsonPathError
+ */
+export const readJsonPath = (object: unknown, path: string): unknown => findJsonPath(object, path)[0];
+
+/**
+ * Checks and compiles a path, with or without braces and leading `$`.
+ * @throws JsonPathError
+ */
+export function compileJsonPath(path: string): readonly Step[] {
+  const known = compiled.get(path);
+  if (known !== undefined) return known;
+  const steps = new PathReader(path).read();
+  if (compiled.size >= MAX_COMPILED) compiled.clear();
+  compiled.set(path, steps);
+  return steps;
+}
+
+const member =
+  (name: string): Step =>
+  (value) =>
+    isJsonObject(value) && Object.hasOwn(value, name) ? [value[name]] : NOTHING;
+
+const everything: Step = (value) =>
+  Array.isArray(value) ? value : isJsonObject(value) ? Object.values(value) : NOTHING;
+
+const index =
+  (at: number): Step =>
+  (value) => {
+    const item: unknown = Array.isArray(value) ? value.at(at) : undefined;
+    return item === undefined ? NOTHING : [item];
+  };
+
+const slice =
+  (from: number | undefined, to: number | undefined): Step =>
+  (value) =>
+    Array.isArray(value) ? value.slice(from, to) : NOTHING;
+
+type Test = (value: unknown) => boolean;
+
+const filter =
+  (test: Test): Step =>
+  (value) =>
+    Array.isArray(value) ? value.filter(test) : NOTHING;
+
+const SLICE = /^(-?\d*):(-?\d*)$/;
+const FILTER = /^\?\(\s*@([^=!<>]*?)\s*(?:(==|!=|<=|>=|<|>)\s*(.+?)\s*)?\)$/s;
+/** Ends a bare name. */
+const NAME_END = new Set(['.', '[', ']']);
+
+class PathReader {
+  readonly #path: string;
+  readonly #text: string;
+  #at = 0;
+
+  constructor(path: string) {
+    this.#path = path;
+    const trimmed = path.trim();
+    const bare = trimmed.startsWith('{') && trimmed.endsWith('}') ? trimmed.slice(1, -1).trim() : trimmed;
+    this.#text = bare.startsWith('$') || bare.startsWith('@') ? bare.slice(1) : bare;
+  }
+
+  read(): Step[] {
+    const steps: Step[] = [];
+    if (this.#text !== '' && this.#text[0] !== '.' && this.#text[0] !== '[') this.#fail('it must begin with a dot');
+    while (this.#at < this.#text.length) {
+      if (this.#text[this.#at] === '[') steps.push(this.#bracket());
+      else steps.push(...this.#dot());
+    }
+    return steps;
+  }
+
+  /** `.name`, `.*`, or the lone dot that means the whole object. */
+  #dot(): Step[] {
+    this.#at++;
+    const next = this.#text[this.#at];
+    if (next === undefined || next === '[') return [];
+    if (next === '.') this.#fail('recursive descent is not supported');
+    if (next === '*') {
+      this.#at++;
+      return [everything];
+    }
+    let name = '';
+    while (this.#at < this.#text.length && !NAME_END.has(this.#text[this.#at]!)) {
+      if (this.#text[this.#at] === '\\') this.#at++;
+      name += this.#text[this.#at] ?? '';
+      this.#at++;
+    }
+    if (name === '') this.#fail('a name is missing');
+    return [member(name)];
+  }
+
+  #bracket(): Step {
+    const inside = this.#untilClosed();
+    const quoted = unquote(inside);
+    if (quoted !== undefined) return member(quoted);
+    if (inside === '*') return everything;
+    if (/^-?\d+$/.test(inside)) return index(Number(inside));
+    const range = SLICE.exec(inside);
+    if (range !== null) return slice(bound(range[1]), bound(range[2]));
+    const condition = FILTER.exec(inside);
+    if (condition === null) return this.#fail(`[${inside}] is not supported`);
+    const [, path = '', operator, literal = ''] = condition;
+    return filter(this.#test({ path, operator, literal }));
+  }
+
+  #test({ path, operator, literal }: { path: string; operator: string | undefined; literal: string }): Test {
+    const read = (value: unknown): unknown => readJsonPath(value, path);
+    compileJsonPath(path);
+    if (operator === undefined) return (value) => read(value) !== undefined;
+    const expected = parseLiteral(literal);
+    if (expected === undefined) return this.#fail(`${literal} is no text, number or boolean`);
+    return (value) => compare(read(value), operator, expected);
+  }
+
+  /** The text up to the bracket's end; brackets inside quotes or filters do not count. */
+  #untilClosed(): string {
+    const start = ++this.#at;
+    let depth = 1;
+    let quote = '';
+    for (; this.#at < this.#text.length; this.#at++) {
+      const char = this.#text[this.#at]!;
+      if (quote !== '') {
+        if (char === '\\') this.#at++;
+        else if (char === quote) quote = '';
+      } else if (char === '"' || char === "'") quote = char;
+      else if (char === '[') depth++;
+      else if (char === ']' && --depth === 0) return this.#text.slice(start, this.#at++).trim();
+    }
+    return this.#fail('a bracket is not closed');
+  }
+
+  #fail(why: string): never {
+    throw new JsonPathError(this.#path, why);
+  }
+}
+
+const bound = (text: string | undefined): number | undefined => (text ? Number(text) : undefined);
+
+function unquote(text: string): string | undefined {
+  const quote = text[0];
+  if (text.length < 2 || (quote !== '"' && quote !== "'") || text.at(-1) !== quote) return undefined;
+  return text.slice(1, -1).replaceAll(/\\(.)/g, '$1');
+}
+
+function parseLiteral(text: string): string | number | boolean | undefined {
+  const quoted = unquote(text);
+  if (quoted !== undefined) return quoted;
+  if (text === 'true' || text === 'false') return text === 'true';
+  const number = Number(text);
+  return text === '' || Number.isNaN(number) ? undefined : number;
+}
+
+/** Values of different types are never equal and never ordered. */
+function compare(value: unknown, operator: string, expected: string | number | boolean): boolean {
+  if (value === undefined) return false;
+  if (operator === '==') return value === expected;
+  if (operator === '!=') return value !== expected;
+  if (typeof value === 'string' && typeof expected === 'string')
+    return ordered(value < expected, value === expected, operator);
+  if (typeof value === 'number' && typeof expected === 'number')
+    return ordered(value < expected, value === expected, operator);
+  return false;
+}
+
+function ordered(less: boolean, equal: boolean, operator: string): boolean {
+  switch (operator) {
+    case '<':
+      return less;
+    case '<=':
+      return less || equal;
+    case '>':
+      return !less && !equal;
+    default:
+      return !less;
+  }
+}

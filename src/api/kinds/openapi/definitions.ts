@@ -1,0 +1,245 @@
+/**
+ * Turns schemas into OpenAPI definitions: named nodes become definitions that are referred to, everything else stands
+ * where it is used. Two dialects: OpenAPI 3.0 keeps what it can express, Swagger 2.0 drops what it cannot (nullable,
+ * anyOf, oneOf, not), as apiextensions does when it publishes custom resources.
+ */
+import type { GroupVersionKind } from '../../meta/gvk.ts';
+import type { Schema } from '../../schema/schema.ts';
+import { builtinKindOf, builtinSchema } from '../builtin/builtin-types.ts';
+import type { ResourceInfo } from '../resource.ts';
+import { fieldDescription, kindDescription } from './descriptions.ts';
+
+export type Dialect = 'v3' | 'v2';
+export type OpenApiObject = Record<string, unknown>;
+
+export const OBJECT_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';
+const LIST_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta';
+
+/** `kubevirt.io/v1 VirtualMachine` -> `io.kubevirt.v1.VirtualMachine`. */
+export const customDefinitionName = (gvk: GroupVersionKind): string =>
+  `${gvk.group.split('.').reverse().join('.')}.${gvk.version}.${gvk.kind}`;
+
+/** The definition name of a resource's kind. */
+export const definitionName = (info: ResourceInfo): string =>
+  info.strategy.custom ? customDefinitionName(info) : (info.schema['x-coracle-name'] ?? customDefinitionName(info));
+
+/** Keys that mean the same in both dialects and in a Schema. */
+const PLAIN_KEYS = [
+  'description',
+  'title',
+  'format',
+  'default',
+  'enum',
+  'minimum',
+  'maximum',
+  'exclusiveMinimum',
+  'exclusiveMaximum',
+  'multipleOf',
+  'minLength',
+  'maxLength',
+  'pattern',
+  'minItems',
+  'maxItems',
+  'uniqueItems',
+  'minProperties',
+  'maxProperties',
+] as const;
+
+const EXTENSION_KEYS = [
+  'x-kubernetes-int-or-string',
+  'x-kubernetes-preserve-unknown-fields',
+  'x-kubernetes-embedded-resource',
+  'x-kubernetes-list-type',
+  'x-kubernetes-list-map-keys',
+  'x-kubernetes-map-type',
+  'x-kubernetes-patch-merge-key',
+  'x-kubernetes-patch-strategy',
+  'x-kubernetes-validations',
+] as const;
+
+/** Collects definitions for one document. */
+export class Definitions {
+  readonly #dialect: Dialect;
+  readonly #found = new Map<string, OpenApiObject>();
+  /** Every group version with its own DeleteOptions and WatchEvent; others declare their kinds themselves. */
+  readonly #groupVersions: readonly { readonly group: string; readonly version: string }[];
+
+  constructor(dialect: Dialect, groupVersions: readonly { readonly group: string; readonly version: string }[]) {
+    this.#dialect = dialect;
+    this.#groupVersions = groupVersions;
+  }
+
+  /** The definitions so far, by name in order. */
+  toObject(): Record<string, OpenApiObject> {
+    return Object.fromEntries([...this.#found].sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  ref(name: string): OpenApiObject {
+    return { $ref: `${this.#dialect === 'v3' ? '#/components/schemas/' : '#/definitions/'}${name}` };
+  }
+
+  /** Publishes a built-in type and gives a reference to it. */
+  builtin(name: string): OpenApiObject {
+    return this.#named(name, builtinSchema(name));
+  }
+
+  /** Publishes the kind of a resource and gives a reference to it. */
+  kind(info: ResourceInfo): OpenApiObject {
+    const name = definitionName(info);
+    if (!info.strategy.custom && info.schema['x-coracle-name'] !== undefined) return this.#named(name, info.schema);
+    if (!this.#found.has(name)) this.#found.set(name, this.#customKind(info));
+    return this.ref(name);
+  }
+
+  /** Publishes the list kind of a resource and gives a reference to it. */
+  list(info: ResourceInfo): OpenApiObject {
+    const name = `${definitionName(info)}List`;
+    if (!this.#found.has(name)) {
+      this.#found.set(name, {
+        description: kindDescription(info.listKind),
+        type: 'object',
+        required: ['items'],
+        properties: {
+          apiVersion: { description: fieldDescription('apiVersion'), type: 'string' },
+          items: { description: fieldDescription('items'), type: 'array', items: this.kind(info) },
+          kind: { description: fieldDescription('kind'), type: 'string' },
+          metadata: this.#described(this.builtin(LIST_META), 'metadata'),
+        },
+        'x-kubernetes-group-version-kind': [{ group: info.group, kind: info.listKind, version: info.version }],
+      });
+    }
+    return this.ref(name);
+  }
+
+  #named(name: string, schema: Schema): OpenApiObject {
+    if (!this.#found.has(name)) {
+      const definition: OpenApiObject = {};
+      // Put down before it is filled: a type may refer to itself.
+      this.#found.set(name, definition);
+      Object.assign(definition, this.#inline(schema, { named: true }));
+      const kind = builtinKindOf(name);
+      if (kind !== undefined) {
+        definition['description'] ??= kindDescription(kind.kind);
+        this.#describeFields(definition);
+        const { everyGroup, ...gvk } = kind;
+        definition['x-kubernetes-group-version-kind'] = everyGroup
+          ? this.#groupVersions.map(({ group, version }) => ({ group, kind: kind.kind, version }))
+          : [gvk];
+      }
+    }
+    return this.ref(name);
+  }
+
+  /** A kind without a named type: apiVersion, kind and metadata are the same for all and are put in here. */
+  #customKind(info: ResourceInfo): OpenApiObject {
+    const definition = this.#inline(info.schema, { named: true });
+    const { apiVersion: _v, kind: _k, metadata: _m, ...own } = (definition['properties'] ?? {}) as OpenApiObject;
+    const properties: OpenApiObject = {
+      apiVersion: { description: fieldDescription('apiVersion'), type: 'string' },
+      kind: { description: fieldDescription('kind'), type: 'string' },
+      metadata: this.#described(this.builtin(OBJECT_META), 'metadata'),
+      ...own,
+    };
+    const open = this.#dialect === 'v2' && info.schema['x-kubernetes-preserve-unknown-fields'] === true;
+    return {
+      description: kindDescription(info.kind),
+      ...definition,
+      type: 'object',
+      ...(open ? {} : { properties }),
+      'x-kubernetes-group-version-kind': [{ group: info.group, kind: info.kind, version: info.version }],
+    };
+  }
+
+  #describeFields(definition: OpenApiObject): void {
+    const properties = definition['properties'] as Record<string, OpenApiObject> | undefined;
+    for (const field of Object.keys(properties ?? {})) {
+      if (properties?.[field] !== undefined) properties[field] = this.#described(properties[field], field);
+    }
+  }
+
+  /** OpenAPI 3.0 ignores what stands beside `$ref`, so a description needs `allOf` there; Swagger readers take both. */
+  #described(schema: OpenApiObject, field: string): OpenApiObject {
+    const description = fieldDescription(field);
+    if (description === undefined || schema['description'] !== undefined) return schema;
+    return '$ref' in schema && this.#dialect === 'v3' ? { description, allOf: [schema] } : { description, ...schema };
+  }
+
+  #convert(schema: Schema): OpenApiObject {
+    const name = schema['x-coracle-name'];
+    if (name === undefined) return this.#inline(schema, { named: false });
+    // A property may override what its type says (Deployment strategy, claimRef): only the difference stands beside.
+    const type = isBuiltin(name) ? builtinSchema(name) : schema;
+    const ref = this.#named(name, type);
+    const own: OpenApiObject = {};
+    for (const key of [...EXTENSION_KEYS, 'description', 'default', 'nullable'] as const) {
+      if (schema[key] !== type[key] && schema[key] !== undefined) own[key] = schema[key];
+    }
+    if (this.#dialect === 'v2') {
+      delete own['nullable'];
+      return { ...own, ...ref };
+    }
+    return Object.keys(own).length === 0 ? ref : { ...own, allOf: [ref] };
+  }
+
+  #inline(schema: Schema, { named }: { named: boolean }): OpenApiObject {
+    const scalar = builtinScalar(schema, this.#dialect);
+    if (scalar !== undefined && named) return scalar;
+    const out: OpenApiObject = {};
+    for (const key of PLAIN_KEYS) if (schema[key] !== undefined) out[key] = schema[key];
+    for (const key of EXTENSION_KEYS) if (schema[key] !== undefined) out[key] = schema[key];
+    if (schema.type !== undefined) out['type'] = schema.type;
+    if (schema.required !== undefined && schema.required.length > 0) out['required'] = schema.required;
+    if (schema.items !== undefined) out['items'] = this.#convert(schema.items);
+    if (schema.properties !== undefined) out['properties'] = this.#convertAll(schema.properties);
+    if (schema.additionalProperties !== undefined) {
+      const extra = schema.additionalProperties;
+      out['additionalProperties'] = typeof extra === 'boolean' ? extra : this.#convert(extra);
+    }
+    if (this.#dialect === 'v3') this.#addV3(out, schema);
+    else this.#reduceToV2(out, schema);
+    return out;
+  }
+
+  #convertAll(properties: Readonly<Record<string, Schema>>): OpenApiObject {
+    const out: OpenApiObject = Object.create(null);
+    for (const name of Object.keys(properties).sort()) out[name] = this.#convert(properties[name]!);
+    return out;
+  }
+
+  #addV3(out: OpenApiObject, schema: Schema): void {
+    if (schema.nullable === true) out['nullable'] = true;
+    for (const key of ['allOf', 'anyOf', 'oneOf'] as const) {
+      const branches = schema[key];
+      if (branches !== undefined) out[key] = branches.map((branch) => this.#convert(branch));
+    }
+    if (schema.not !== undefined) out['not'] = this.#convert(schema.not);
+    if (schema['x-kubernetes-int-or-string'] === true && schema.anyOf === undefined) {
+      out['anyOf'] = [{ type: 'integer' }, { type: 'string' }];
+    }
+  }
+
+  /** Without its constructs a v2 reader must accept more rather than refuse what is valid. */
+  #reduceToV2(out: OpenApiObject, schema: Schema): void {
+    if (schema.nullable === true || schema['x-kubernetes-int-or-string'] === true) delete out['type'];
+    if (schema['x-kubernetes-preserve-unknown-fields'] === true) {
+      delete out['items'];
+      delete out['properties'];
+    }
+    delete out['default'];
+  }
+}
+
+const isBuiltin = (name: string): boolean => name.startsWith('io.k8s.');
+
+/** The types that stand for one value of two JSON types, as their own definitions. */
+function builtinScalar(schema: Schema, dialect: Dialect): OpenApiObject | undefined {
+  if (schema.format === 'quantity') {
+    return dialect === 'v2' ? { type: 'string' } : { oneOf: [{ type: 'string' }, { type: 'number' }] };
+  }
+  if (schema.format === 'int-or-string' && schema.type === undefined) {
+    return dialect === 'v2'
+      ? { type: 'string', format: 'int-or-string' }
+      : { format: 'int-or-string', oneOf: [{ type: 'integer' }, { type: 'string' }] };
+  }
+  return undefined;
+}

@@ -1,0 +1,70 @@
+/** The Swagger 2.0 document of everything: helm, older kubectl and tools without OpenAPI 3 read it. */
+import { apiVersionOf } from '../../meta/gvk.ts';
+import { versionInfo } from '../discovery/version-info.ts';
+import type { ResourceInfo } from '../resource.ts';
+import { Definitions, type OpenApiObject } from './definitions.ts';
+import { answerSchema, answerTypes, bodySchema, patchTypes, STATUS } from './openapi-v3.ts';
+import { groupVersionsOf, type Operation, queryParameters, renderPaths } from './operations.ts';
+
+/** Builds the whole document at each call, about 2 MB of JSON: keep the result until the resources change. */
+export function openApiV2(infos: readonly ResourceInfo[]): OpenApiObject {
+  const definitions = new Definitions('v2', groupVersionsOf(infos));
+  definitions.builtin(STATUS);
+  for (const info of infos) definitions.kind(info);
+  const paths = renderPaths(infos, {
+    parameter: pathParameter,
+    operation: (operation) => renderOperation(operation, definitions),
+  });
+  return {
+    swagger: '2.0',
+    info: { title: 'Kubernetes', version: versionInfo().gitVersion },
+    paths,
+    definitions: definitions.toObject(),
+    securityDefinitions: { BearerToken: { type: 'apiKey', name: 'authorization', in: 'header' } },
+    security: [{ BearerToken: [] }],
+  };
+}
+
+const pathParameter = (name: string): OpenApiObject => ({
+  name,
+  in: 'path',
+  required: true,
+  type: 'string',
+  uniqueItems: true,
+  description: `${name} of the object`,
+});
+
+function renderOperation(operation: Operation, definitions: Definitions): OpenApiObject {
+  const { info, gvk } = operation;
+  const schema = answerSchema(operation, definitions);
+  const body = bodySchema(operation, definitions);
+  const created = operation.method === 'post' || operation.method === 'put' || operation.method === 'patch';
+  const ok = { description: 'OK', schema };
+  return {
+    tags: [apiVersionOf(info).replaceAll(/[./]/g, '_')],
+    description: operation.description,
+    operationId: operation.operationId,
+    schemes: ['https'],
+    consumes: operation.body === 'patch' ? patchTypes(info) : ['*/*'],
+    produces: operation.answer === 'text' ? ['text/plain'] : answerTypes(info),
+    parameters: [
+      ...(body === undefined
+        ? []
+        : [{ name: 'body', in: 'body', schema: body, ...(operation.body !== 'deleteOptions' && { required: true }) }]),
+      ...queryParameters(operation).map(({ name, type, description }) => ({
+        name,
+        in: 'query',
+        type,
+        uniqueItems: true,
+        description,
+      })),
+    ],
+    responses: {
+      '200': ok,
+      ...(created && operation.action !== 'connect' && { '201': { description: 'Created', schema } }),
+      '401': { description: 'Unauthorized' },
+    },
+    'x-kubernetes-action': operation.action,
+    'x-kubernetes-group-version-kind': { group: gvk.group, kind: gvk.kind, version: gvk.version },
+  };
+}

@@ -1,0 +1,152 @@
+/** OpenAPI 3.0 documents, one for each group version: what kubectl explain, apply and validate read. */
+import { apiVersionOf } from '../../meta/gvk.ts';
+import { versionInfo } from '../discovery/version-info.ts';
+import type { ResourceInfo } from '../resource.ts';
+import { Definitions, type OpenApiObject } from './definitions.ts';
+import { groupVersionPath, groupVersionsOf, type Operation, queryParameters, renderPaths } from './operations.ts';
+
+export const STATUS = 'io.k8s.apimachinery.pkg.apis.meta.v1.Status';
+export const DELETE_OPTIONS = 'io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions';
+export const PATCH = 'io.k8s.apimachinery.pkg.apis.meta.v1.Patch';
+const WATCH_EVENT = 'io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent';
+
+const FULL_TYPES = ['application/json', 'application/yaml'];
+const PROTOBUF = 'application/vnd.kubernetes.protobuf';
+
+/** Patch media types of a kind: custom resources know no strategic merge. */
+export const patchTypes = (info: ResourceInfo): string[] => [
+  'application/apply-patch+yaml',
+  'application/json-patch+json',
+  'application/merge-patch+json',
+  ...(info.strategy.custom ? [] : ['application/strategic-merge-patch+json']),
+];
+
+export const answerTypes = (info: ResourceInfo): string[] =>
+  info.strategy.custom ? FULL_TYPES : [...FULL_TYPES, PROTOBUF];
+
+/**
+ * The document of one group version. Built in full at each call: keep the result, or better its bytes, until the
+ * resources of the group version change.
+ */
+export function openApiV3(infos: readonly ResourceInfo[]): OpenApiObject {
+  const definitions = new Definitions('v3', groupVersionsOf(infos));
+  definitions.builtin(STATUS);
+  definitions.builtin(WATCH_EVENT);
+  for (const info of infos) definitions.kind(info);
+  const paths = renderPaths(infos, {
+    parameter: pathParameter,
+    operation: (operation) => renderOperation(operation, definitions),
+  });
+  return {
+    openapi: '3.0.0',
+    info: { title: 'Kubernetes', version: versionInfo().gitVersion },
+    paths,
+    components: {
+      schemas: definitions.toObject(),
+      securitySchemes: { BearerToken: { type: 'apiKey', name: 'authorization', in: 'header' } },
+    },
+  };
+}
+
+const pathParameter = (name: string): OpenApiObject => ({
+  name,
+  in: 'path',
+  required: true,
+  description: `${name} of the object`,
+  schema: { type: 'string', uniqueItems: true },
+});
+
+function renderOperation(operation: Operation, definitions: Definitions): OpenApiObject {
+  const { info, gvk } = operation;
+  const answer = answerSchema(operation, definitions);
+  const content =
+    operation.answer === 'text'
+      ? { 'text/plain': { schema: answer } }
+      : Object.fromEntries(answerTypes(info).map((type) => [type, { schema: answer }]));
+  const body = bodyContent(operation, definitions);
+  const created = operation.method === 'post' || operation.method === 'put' || operation.method === 'patch';
+  return {
+    tags: [apiVersionOf(info).replaceAll(/[./]/g, '_')],
+    description: operation.description,
+    operationId: operation.operationId,
+    parameters: queryParameters(operation).map(({ name, type, description }) => ({
+      name,
+      in: 'query',
+      description,
+      schema: { type, uniqueItems: true },
+    })),
+    ...(body !== undefined && { requestBody: { content: body, required: operation.body !== 'deleteOptions' } }),
+    responses: {
+      '200': { description: 'OK', content },
+      ...(created && operation.action !== 'connect' && { '201': { description: 'Created', content } }),
+      '401': { description: 'Unauthorized' },
+    },
+    'x-kubernetes-action': operation.action,
+    'x-kubernetes-group-version-kind': { group: gvk.group, kind: gvk.kind, version: gvk.version },
+  };
+}
+
+/** The schema of what an operation answers. */
+export function answerSchema({ answer, info }: Operation, definitions: Definitions): OpenApiObject {
+  if (answer === 'kind') return definitions.kind(info);
+  if (answer === 'list') return definitions.list(info);
+  if (answer === 'status') return definitions.builtin(STATUS);
+  if (answer === 'text') return { type: 'string' };
+  return definitions.builtin(answer.definition);
+}
+
+/** The schema of what an operation is sent; undefined when it takes no body. */
+export function bodySchema({ body, info }: Operation, definitions: Definitions): OpenApiObject | undefined {
+  if (body === undefined) return undefined;
+  if (body === 'kind') return definitions.kind(info);
+  if (body === 'patch') return definitions.builtin(PATCH);
+  if (body === 'deleteOptions') return definitions.builtin(DELETE_OPTIONS);
+  return definitions.builtin(body.definition);
+}
+
+function bodyContent(operation: Operation, definitions: Definitions): OpenApiObject | undefined {
+  const schema = bodySchema(operation, definitions);
+  if (schema === undefined) return undefined;
+  const types = operation.body === 'patch' ? patchTypes(operation.info) : ['*/*'];
+  return Object.fromEntries(types.map((type) => [type, { schema }]));
+}
+
+/** The group versions that have a document, as they stand in the index: `api/v1`, `apis/apps/v1`. */
+export function openApiV3Paths(infos: readonly ResourceInfo[]): Map<string, readonly ResourceInfo[]> {
+  const byPath = new Map<string, ResourceInfo[]>();
+  for (const info of infos) {
+    const path = groupVersionPath(info).slice(1);
+    const members = byPath.get(path);
+    if (members === undefined) byPath.set(path, [info]);
+    else members.push(info);
+  }
+  return byPath;
+}
+
+/**
+ * The hash of a group version's document, upper-case hex. Built-in group versions change only with the program, so
+ * their document need not be built for it.
+ */
+export async function openApiV3Hash(infos: readonly ResourceInfo[]): Promise<string> {
+  const isBuiltin = infos.every((info) => !info.strategy.custom);
+  const text = isBuiltin
+    ? `${versionInfo().gitVersion} ${infos.map((info) => `${apiVersionOf(info)}/${info.resource}`).join(' ')}`
+    : JSON.stringify(openApiV3(infos));
+  const digest = await crypto.subtle.digest('SHA-512', new TextEncoder().encode(text));
+  return [...new Uint8Array(digest)]
+    .map((byte) => byte.toString(16).padStart(2, '0'))
+    .join('')
+    .toUpperCase();
+}
+
+/** `/openapi/v3`: where each document is, and by which hash it may be kept. */
+export async function openApiV3Index(infos: readonly ResourceInfo[]): Promise<OpenApiObject> {
+  const entries = [...openApiV3Paths(infos)].map(
+    async ([path, members]): Promise<[string, OpenApiObject]> => [
+      path,
+      { serverRelativeURL: `/openapi/v3/${path}?hash=${await openApiV3Hash(members)}` },
+    ],
+  );
+  const paths = await Promise.all(entries);
+  return { paths: Object.fromEntries(paths.sort(([a], [b]) => (a < b ? -1 : 1))) };
+}

@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { builtinResources } from '../builtin/builtin-resources.ts';
+import type { ResourceInfo } from '../resource.ts';
+import { openApiV2 } from './openapi-v2.ts';
+import { openApiV3, openApiV3Hash, openApiV3Index, openApiV3Paths } from './openapi-v3.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: documents are walked as the open JSON they are.
+type Doc = any;
+
+const all = builtinResources();
+const pods = all.find((info) => info.resource === 'pods')!;
+const foo: ResourceInfo = {
+  ...pods,
+  group: 'example.com',
+  version: 'v1',
+  resource: 'foos',
+  singular: 'foo',
+  kind: 'Foo',
+  listKind: 'FooList',
+  subresources: [
+    { name: 'scale', kind: 'Scale', group: 'autoscaling', version: 'v1', verbs: ['get', 'update', 'patch'] },
+  ],
+  strategy: { ...pods.strategy, custom: true },
+  schema: {
+    type: 'object',
+    properties: {
+      metadata: { type: 'object' },
+      spec: {
+        type: 'object',
+        required: ['size'],
+        properties: {
+          size: { type: 'integer', nullable: true, default: 3 },
+          port: { 'x-kubernetes-int-or-string': true },
+          either: { anyOf: [{ type: 'string' }, { type: 'integer' }] },
+          open: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true, properties: { a: { type: 'string' } } },
+          list: { type: 'array', items: { type: 'string' }, 'x-kubernetes-list-type': 'set' },
+        },
+      },
+    },
+  },
+};
+
+/** Every `$ref` of a document. */
+function refs(document: unknown): Set<string> {
+  const found = new Set<string>();
+  JSON.stringify(document, (key, value: unknown) => {
+    if (key === '$ref' && typeof value === 'string') found.add(value);
+    return value;
+  });
+  return found;
+}
+
+test('no document refers to what it does not define', () => {
+  for (const members of openApiV3Paths([...all, foo]).values()) {
+    const document: Doc = openApiV3(members);
+    for (const ref of refs(document)) {
+      assert.ok(document.components.schemas[ref.slice('#/components/schemas/'.length)], ref);
+    }
+  }
+  const document: Doc = openApiV2([...all, foo]);
+  for (const ref of refs(document)) assert.ok(document.definitions[ref.slice('#/definitions/'.length)], ref);
+});
+
+test('kubectl finds fieldValidation and the kind on PATCH, in both dialects', () => {
+  for (const document of [openApiV3([pods]), openApiV2([pods])] as Doc[]) {
+    const patch = document.paths['/api/v1/namespaces/{namespace}/pods/{name}'].patch;
+    assert.deepEqual(patch['x-kubernetes-group-version-kind'], { group: '', version: 'v1', kind: 'Pod' });
+    assert.equal(patch['x-kubernetes-action'], 'patch');
+    const names = patch.parameters.map((parameter: Doc) => parameter.name);
+    for (const name of ['fieldValidation', 'dryRun', 'fieldManager', 'force']) assert.ok(names.includes(name), name);
+  }
+});
+
+test('paths and actions of a namespaced resource', () => {
+  const { paths }: Doc = openApiV3([pods]);
+  assert.equal(paths['/api/v1/pods'].get['x-kubernetes-action'], 'list');
+  assert.equal(paths['/api/v1/namespaces/{namespace}/pods'].delete['x-kubernetes-action'], 'deletecollection');
+  assert.equal(paths['/api/v1/namespaces/{namespace}/pods/{name}/exec'].post['x-kubernetes-action'], 'connect');
+  assert.equal(
+    paths['/api/v1/namespaces/{namespace}/pods/{name}/eviction'].post['x-kubernetes-group-version-kind'].kind,
+    'Eviction',
+  );
+  const ids = Object.values(paths).flatMap((item: Doc) =>
+    Object.values(item).map((operation: Doc) => operation.operationId as string | undefined),
+  );
+  const named = ids.filter((id) => id !== undefined);
+  assert.equal(new Set(named).size, named.length);
+});
+
+test('operation ids are unique over the whole API', () => {
+  const ids = new Set<string>();
+  for (const item of Object.values((openApiV2([...all, foo]) as Doc).paths) as Doc[]) {
+    for (const operation of Object.values(item) as Doc[]) {
+      if (operation.operationId === undefined) continue;
+      assert.ok(!ids.has(operation.operationId), operation.operationId);
+      ids.add(operation.operationId);
+    }
+  }
+});
+
+test('patch metadata is where strategic merge looks for it', () => {
+  const v3: Doc = openApiV3(all.filter((info) => info.group === 'apps'));
+  const { schemas } = v3.components;
+  const containers = schemas['io.k8s.api.core.v1.PodSpec'].properties.containers;
+  assert.equal(containers['x-kubernetes-patch-merge-key'], 'name');
+  assert.equal(containers['x-kubernetes-list-type'], 'map');
+  const strategy = schemas['io.k8s.api.apps.v1.DeploymentSpec'].properties.strategy;
+  assert.equal(strategy['x-kubernetes-patch-strategy'], 'retainKeys');
+  assert.deepEqual(strategy.allOf, [{ $ref: '#/components/schemas/io.k8s.api.apps.v1.DeploymentStrategy' }]);
+  assert.deepEqual(schemas['io.k8s.api.apps.v1.Deployment']['x-kubernetes-group-version-kind'], [
+    { group: 'apps', version: 'v1', kind: 'Deployment' },
+  ]);
+});
+
+test('a custom kind is published under its reversed group with the common fields', () => {
+  const definition = (openApiV3([foo]) as Doc).components.schemas['com.example.v1.Foo'];
+  assert.deepEqual(Object.keys(definition.properties), ['apiVersion', 'kind', 'metadata', 'spec']);
+  assert.deepEqual(definition.properties.metadata.allOf, [
+    { $ref: '#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta' },
+  ]);
+  assert.deepEqual(definition['x-kubernetes-group-version-kind'], [
+    { group: 'example.com', kind: 'Foo', version: 'v1' },
+  ]);
+  const { size, port, either } = definition.properties.spec.properties;
+  assert.deepEqual(size, { default: 3, type: 'integer', nullable: true });
+  assert.deepEqual(port.anyOf, [{ type: 'integer' }, { type: 'string' }]);
+  assert.equal(either.anyOf.length, 2);
+  const patch = (openApiV3([foo]) as Doc).paths['/apis/example.com/v1/namespaces/{namespace}/foos/{name}'].patch;
+  assert.equal(patch.requestBody.content['application/strategic-merge-patch+json'], undefined);
+});
+
+test('Swagger 2.0 drops what it cannot express', () => {
+  const { size, port, either, open, list } = (openApiV2([foo]) as Doc).definitions['com.example.v1.Foo'].properties.spec
+    .properties;
+  assert.deepEqual(size, {});
+  assert.deepEqual(port, { 'x-kubernetes-int-or-string': true });
+  assert.deepEqual(either, {});
+  assert.deepEqual(open, { type: 'object', 'x-kubernetes-preserve-unknown-fields': true });
+  assert.equal(list['x-kubernetes-list-type'], 'set');
+});
+
+test('the index names every group version with a stable hash', async () => {
+  const index: Doc = await openApiV3Index([...all, foo]);
+  assert.match(index.paths['api/v1'].serverRelativeURL, /^\/openapi\/v3\/api\/v1\?hash=[0-9A-F]{128}$/);
+  assert.deepEqual(await openApiV3Index([...all, foo]), index);
+  const changed = { ...foo, schema: { type: 'object' as const } };
+  assert.notEqual(await openApiV3Hash([changed]), await openApiV3Hash([foo]));
+});

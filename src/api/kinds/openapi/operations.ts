@@ -1,0 +1,252 @@
+/** The operations of a resource: one list for both dialects, so that neither forgets one. */
+import { apiVersionOf, type GroupVersionKind } from '../../meta/gvk.ts';
+import type { ResourceInfo, SubresourceInfo } from '../resource.ts';
+
+export type HttpMethod = 'get' | 'post' | 'put' | 'patch' | 'delete';
+/** `x-kubernetes-action`. */
+export type Action = 'get' | 'list' | 'post' | 'put' | 'patch' | 'delete' | 'deletecollection' | 'connect';
+
+export interface Operation {
+  readonly path: string;
+  readonly method: HttpMethod;
+  readonly action: Action;
+  readonly operationId: string;
+  readonly gvk: GroupVersionKind;
+  readonly description: string;
+  /** What the body and the answer are: the resource's kind, its list, a Status, or a kind that lives elsewhere. */
+  readonly body?: 'kind' | 'patch' | 'deleteOptions' | { readonly definition: string };
+  readonly answer: 'kind' | 'list' | 'status' | 'text' | { readonly definition: string };
+  readonly info: ResourceInfo;
+}
+
+const CONNECT = new Set(['attach', 'exec', 'portforward', 'proxy']);
+
+/** Kinds that only subresources use, by the definition they are published under. */
+const SUBRESOURCE_TYPES: Readonly<Record<string, string>> = {
+  'autoscaling/v1/Scale': 'io.k8s.api.autoscaling.v1.Scale',
+  'policy/v1/Eviction': 'io.k8s.api.policy.v1.Eviction',
+  'authentication.k8s.io/v1/TokenRequest': 'io.k8s.api.authentication.v1.TokenRequest',
+  '/v1/Binding': 'io.k8s.api.core.v1.Binding',
+};
+
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+export const groupVersionPath = (gv: { readonly group: string; readonly version: string }): string =>
+  gv.group === '' ? `/api/${gv.version}` : `/apis/${apiVersionOf(gv)}`;
+
+/** `AppsV1`, `KubevirtIoV1`: makes operation ids unique over groups. */
+const idPrefix = ({ group, version }: ResourceInfo): string =>
+  `${group === '' ? 'Core' : group.split('.').map(capital).join('').replaceAll('-', '')}${capital(version)}`;
+
+/** Every operation that a resource and its subresources offer, in the order of their paths. */
+export function operationsOf(info: ResourceInfo): Operation[] {
+  const base = groupVersionPath(info);
+  const collection = info.namespaced ? `${base}/namespaces/{namespace}/${info.resource}` : `${base}/${info.resource}`;
+  const item = `${collection}/{name}`;
+  const has = (verb: string): boolean => info.verbs.includes(verb);
+  const scope = info.namespaced ? 'Namespaced' : '';
+  const id = (verb: string, suffix = ''): string => `${verb}${idPrefix(info)}${scope}${info.kind}${suffix}`;
+  const gvk = { group: info.group, version: info.version, kind: info.kind };
+  const common = { gvk, info };
+  const operations: Operation[] = [];
+  const add = (enabled: boolean, operation: Omit<Operation, 'gvk' | 'info'>): void => {
+    if (enabled) operations.push({ ...common, ...operation });
+  };
+  const { kind } = info;
+  add(has('list'), {
+    path: collection,
+    method: 'get',
+    action: 'list',
+    operationId: id('list'),
+    description: `list or watch objects of kind ${kind}`,
+    answer: 'list',
+  });
+  add(has('create'), {
+    path: collection,
+    method: 'post',
+    action: 'post',
+    operationId: id('create'),
+    description: `create a ${kind}`,
+    body: 'kind',
+    answer: 'kind',
+  });
+  add(has('deletecollection'), {
+    path: collection,
+    method: 'delete',
+    action: 'deletecollection',
+    operationId: id('deleteCollection'),
+    description: `delete the selected objects of kind ${kind}`,
+    body: 'deleteOptions',
+    answer: 'status',
+  });
+  add(has('get'), {
+    path: item,
+    method: 'get',
+    action: 'get',
+    operationId: id('read'),
+    description: `read the ${kind}`,
+    answer: 'kind',
+  });
+  add(has('update'), {
+    path: item,
+    method: 'put',
+    action: 'put',
+    operationId: id('replace'),
+    description: `replace the ${kind}`,
+    body: 'kind',
+    answer: 'kind',
+  });
+  add(has('patch'), {
+    path: item,
+    method: 'patch',
+    action: 'patch',
+    operationId: id('patch'),
+    description: `change parts of the ${kind}`,
+    body: 'patch',
+    answer: 'kind',
+  });
+  add(has('delete'), {
+    path: item,
+    method: 'delete',
+    action: 'delete',
+    operationId: id('delete'),
+    description: `delete the ${kind}`,
+    body: 'deleteOptions',
+    answer: info.strategy.deleteReturnsObject ? 'kind' : 'status',
+  });
+  add(has('list') && info.namespaced, {
+    path: `${base}/${info.resource}`,
+    method: 'get',
+    action: 'list',
+    operationId: `list${idPrefix(info)}${kind}ForAllNamespaces`,
+    description: `list or watch objects of kind ${kind}`,
+    answer: 'list',
+  });
+  for (const sub of info.subresources) operations.push(...subresourceOperations(info, { sub, item, id }));
+  return operations;
+}
+
+interface SubresourcePlace {
+  readonly sub: SubresourceInfo;
+  readonly item: string;
+  readonly id: (verb: string, suffix?: string) => string;
+}
+
+const METHODS: readonly (readonly [string, HttpMethod, Action, string])[] = [
+  ['get', 'get', 'get', 'read'],
+  ['create', 'post', 'post', 'create'],
+  ['update', 'put', 'put', 'replace'],
+  ['patch', 'patch', 'patch', 'patch'],
+  ['delete', 'delete', 'delete', 'delete'],
+];
+
+function subresourceOperations(info: ResourceInfo, { sub, item, id }: SubresourcePlace): Operation[] {
+  const gvk = { group: sub.group ?? info.group, version: sub.version ?? info.version, kind: sub.kind };
+  const connect = CONNECT.has(sub.name);
+  const foreign = SUBRESOURCE_TYPES[`${gvk.group}/${gvk.version}/${gvk.kind}`];
+  const content = sub.kind === info.kind ? 'kind' : foreign === undefined ? undefined : { definition: foreign };
+  return METHODS.filter(([verb]) => sub.verbs.includes(verb)).map(([, method, action, word]): Operation => {
+    const text = connect || sub.name === 'log' || content === undefined;
+    const writes = method !== 'get' && method !== 'delete' && !text;
+    return {
+      path: `${item}/${sub.name}`,
+      method,
+      action: connect ? 'connect' : action,
+      operationId: connect ? id(`connect${capital(method)}`, capital(sub.name)) : id(word, capital(sub.name)),
+      gvk,
+      description: connect
+        ? `connect ${method.toUpperCase()} to ${sub.name} of ${info.kind}`
+        : `${word} ${sub.name} of the ${info.kind}`,
+      ...(writes && content !== undefined && { body: method === 'patch' ? ('patch' as const) : content }),
+      answer: text || content === undefined ? 'text' : content,
+      info,
+    };
+  });
+}
+
+/** A query parameter. */
+export interface QueryParameter {
+  readonly name: string;
+  readonly type: 'string' | 'integer' | 'boolean';
+  readonly description: string;
+}
+
+const text = (name: string, description: string): QueryParameter => ({ name, type: 'string', description });
+
+const LIST: readonly QueryParameter[] = [
+  { name: 'allowWatchBookmarks', type: 'boolean', description: 'send BOOKMARK events while watching' },
+  text('continue', 'the token of the page before'),
+  text('fieldSelector', 'restrict to objects whose fields match'),
+  text('labelSelector', 'restrict to objects whose labels match'),
+  { name: 'limit', type: 'integer', description: 'the most objects that one page may hold' },
+  text('resourceVersion', 'how recent the answer must be'),
+  text('resourceVersionMatch', 'how resourceVersion is meant: Exact or NotOlderThan'),
+  { name: 'sendInitialEvents', type: 'boolean', description: 'begin a watch with the objects that exist' },
+  { name: 'timeoutSeconds', type: 'integer', description: 'how long the call may last' },
+  { name: 'watch', type: 'boolean', description: 'send changes as they happen' },
+];
+
+const WRITE: readonly QueryParameter[] = [
+  text('dryRun', 'All: run every step and store nothing'),
+  text('fieldManager', 'the name of who makes this change'),
+  text('fieldValidation', 'what happens to unknown and duplicate fields: Ignore, Warn or Strict'),
+];
+
+const DELETE: readonly QueryParameter[] = [
+  text('dryRun', 'All: run every step and store nothing'),
+  { name: 'gracePeriodSeconds', type: 'integer', description: 'how long the object may take to end' },
+  { name: 'orphanDependents', type: 'boolean', description: 'deprecated: use propagationPolicy' },
+  text('propagationPolicy', 'what happens to dependents: Orphan, Background or Foreground'),
+];
+
+const FORCE: QueryParameter = {
+  name: 'force',
+  type: 'boolean',
+  description: 'take over fields that others own (apply only)',
+};
+
+/** The query parameters of an operation. */
+export function queryParameters({ action }: Operation): readonly QueryParameter[] {
+  switch (action) {
+    case 'list':
+      return LIST;
+    case 'deletecollection':
+      return [...DELETE, ...LIST.filter(({ name }) => name !== 'watch' && name !== 'allowWatchBookmarks')];
+    case 'delete':
+      return DELETE;
+    case 'post':
+    case 'put':
+      return WRITE;
+    case 'patch':
+      return [...WRITE, FORCE];
+    case 'get':
+    case 'connect':
+      return [];
+  }
+}
+
+const pathParameters = (path: string): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
+
+/** The path items of a document, in order: each holds its path parameters and one entry for each method. */
+export function renderPaths(
+  infos: readonly ResourceInfo[],
+  render: {
+    readonly parameter: (name: string) => Record<string, unknown>;
+    readonly operation: (operation: Operation) => Record<string, unknown>;
+  },
+): Record<string, Record<string, unknown>> {
+  const items = new Map<string, Record<string, unknown>>();
+  for (const operation of infos.flatMap(operationsOf)) {
+    const item = items.get(operation.path) ?? { parameters: pathParameters(operation.path).map(render.parameter) };
+    items.set(operation.path, item);
+    item[operation.method] = render.operation(operation);
+  }
+  return Object.fromEntries([...items].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** The distinct group versions of some resources. */
+export const groupVersionsOf = (
+  infos: readonly ResourceInfo[],
+): { readonly group: string; readonly version: string }[] => [
+  ...new Map(infos.map(({ group, version }) => [apiVersionOf({ group, version }), { group, version }])).values(),
+];

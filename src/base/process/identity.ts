@@ -1,0 +1,74 @@
+/**
+ * Who a process is. A pid alone says nothing after a restart: the kernel reuses it. Boot id, pid and start time
+ * (field 22 of /proc/PID/stat) together name one process for ever. Linux only.
+ */
+import { readdir, readFile } from 'node:fs/promises';
+
+/** One process, for ever: written to disk, compared after a restart. */
+export interface ProcessIdentity {
+  readonly bootId: string;
+  readonly pid: number;
+  /** Clock ticks since boot, as text (may exceed 2^53 only in theory; compared, never computed with). */
+  readonly startTime: string;
+}
+
+/** The kernel's id of this boot. */
+export async function bootId(): Promise<string> {
+  return (await readFile('/proc/sys/kernel/random/boot_id', 'latin1')).trim();
+}
+
+/** State letter and start time of a pid, or undefined when there is no such process. */
+export async function readStat(pid: number): Promise<{ state: string; startTime: string } | undefined> {
+  let text: string;
+  try {
+    text = await readFile(`/proc/${pid}/stat`, 'latin1');
+  } catch {
+    return undefined;
+  }
+  return parseStat(text);
+}
+
+/** Parses /proc/PID/stat. The command name is in parentheses and may itself hold parentheses and spaces. */
+export function parseStat(text: string): { state: string; startTime: string } | undefined {
+  const fields = text
+    .slice(text.lastIndexOf(')') + 2)
+    .trim()
+    .split(' ');
+  const [state, startTime] = [fields[0], fields[19]];
+  return state === undefined || startTime === undefined ? undefined : { state, startTime };
+}
+
+/** The identity of a live process, or undefined when it is gone or a zombie. */
+export async function identify(pid: number): Promise<ProcessIdentity | undefined> {
+  const stat = await readStat(pid);
+  if (!stat || stat.state === 'Z' || stat.state === 'X') return undefined;
+  return { bootId: await bootId(), pid, startTime: stat.startTime };
+}
+
+/** True while exactly this process runs. A zombie counts as dead: it holds nothing any more. */
+export async function isRunning(identity: ProcessIdentity): Promise<boolean> {
+  const now = await identify(identity.pid);
+  return now !== undefined && now.bootId === identity.bootId && now.startTime === identity.startTime;
+}
+
+/** Signals the process if it is still the same one; true when the signal was sent. */
+export async function signalProcess(identity: ProcessIdentity, signal: 'SIGTERM' | 'SIGKILL'): Promise<boolean> {
+  if (!(await isRunning(identity))) return false;
+  try {
+    process.kill(identity.pid, signal);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Every pid whose argument vector satisfies `matches`; processes that vanish meanwhile are skipped. */
+export async function findProcesses(matches: (argv: readonly string[]) => boolean): Promise<number[]> {
+  const found: number[] = [];
+  for (const name of await readdir('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    const line = await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '');
+    if (line !== '' && matches(line.split('\0'))) found.push(Number(name));
+  }
+  return found;
+}

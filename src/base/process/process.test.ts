@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { systemClock } from '../clock/clock.ts';
+import { findProcesses, identify, isRunning, parseStat, signalProcess } from './identity.ts';
+import { run } from './run.ts';
+import { spawnDetached } from './spawn-detached.ts';
+import { terminate } from './terminate.ts';
+
+const signal = new AbortController().signal;
+const node = process.execPath;
+const script = (code: string): string[] => [node, '-e', code];
+
+test('run() returns stdout, and passes arguments untouched by any shell', async () => {
+  const hostile = '$(touch /tmp/x); `id` "\'\n*';
+  const result = await run([node, '-e', 'process.stdout.write(process.argv[1])', hostile], {
+    signal,
+    timeoutMs: 20_000,
+  });
+  assert.equal(result.ok, true);
+  assert.equal(new TextDecoder().decode(result.stdout), hostile);
+});
+
+test('run() reports each way to fail as a value', async () => {
+  const aborter = new AbortController();
+  setTimeout(() => aborter.abort(), 100);
+  const cases: [string, Awaited<ReturnType<typeof run>>, string][] = [
+    [
+      'exit',
+      await run(script('console.error("why"); process.exit(3)'), { signal, timeoutMs: 20_000 }),
+      'exit code 3: why',
+    ],
+    ['spawn', await run(['coracle-no-such-tool'], { signal, timeoutMs: 1000 }), 'not found in PATH'],
+    ['spawn', await run([node, 'a\0b'], { signal, timeoutMs: 1000 }), 'NUL'],
+    ['timeout', await run(script('setInterval(()=>{},1000)'), { signal, timeoutMs: 100 }), 'longer than 100 ms'],
+    [
+      'aborted',
+      await run(script('setInterval(()=>{},1000)'), { signal: aborter.signal, timeoutMs: 20_000 }),
+      'cancelled',
+    ],
+    ['aborted', await run(script('0'), { signal: AbortSignal.abort(), timeoutMs: 20_000 }), 'cancelled'],
+    [
+      'output',
+      await run(script('process.stdout.write("x".repeat(100000))'), { signal, timeoutMs: 20_000, maxStdout: 1000 }),
+      'more than 1000 bytes',
+    ],
+  ];
+  for (const [reason, result, text] of cases) {
+    assert.equal(result.ok, false);
+    if (result.ok) continue;
+    assert.equal(result.reason, reason);
+    assert.ok(result.message.includes(text), `${reason}: ${result.message}`);
+  }
+});
+
+test('run() inherits no environment beyond PATH and locale, and feeds stdin', async () => {
+  process.env['CORACLE_TEST_SECRET'] = 'canary';
+  const result = await run(
+    script('process.stdin.on("data",d=>process.stdout.write(d+String(process.env.CORACLE_TEST_SECRET)))'),
+    {
+      signal,
+      timeoutMs: 20_000,
+      input: new TextEncoder().encode('in:'),
+    },
+  );
+  delete process.env['CORACLE_TEST_SECRET'];
+  assert.equal(new TextDecoder().decode(result.stdout), 'in:undefined');
+});
+
+test('parseStat() survives a command name with parentheses and spaces', () => {
+  const tail = Array.from({ length: 49 }, (_, i) => String(i + 4)).join(' ');
+  assert.deepEqual(parseStat(`12 (a) b) (c) S ${tail}`), { state: 'S', startTime: '22' });
+  assert.equal(parseStat('garbage'), undefined);
+});
+
+test('a detached process is found, told from a reused pid, and ended by the ladder', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'coracle-process-'));
+  const marker = `marker-${process.pid}`;
+  const child = await spawnDetached(
+    [node, '-e', 'process.on("SIGTERM",()=>{});console.log("up");setInterval(()=>{},1000)', marker],
+    { cwd: dir, outputFile: join(dir, 'out') },
+  );
+  try {
+    assert.deepEqual(await findProcesses((argv) => argv.includes(marker)), [child.identity.pid]);
+    assert.equal(await isRunning(child.identity), true);
+    const stranger = { ...child.identity, startTime: '1' };
+    assert.equal(await isRunning(stranger), false);
+    assert.equal(await signalProcess(stranger, 'SIGKILL'), false);
+    assert.equal(await isRunning({ ...child.identity, bootId: 'another boot' }), false);
+    while (!(await readFile(join(dir, 'out'), 'utf8')).includes('up')) await systemClock.sleep(20, signal);
+  } finally {
+    await terminate(child.identity, { clock: systemClock, signal, graceMs: 200 });
+  }
+  assert.deepEqual(await child.exited, { code: null, signal: 'SIGKILL' });
+  assert.equal(await identify(child.identity.pid), undefined);
+  await rm(dir, { recursive: true });
+});

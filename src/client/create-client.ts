@@ -1,0 +1,234 @@
+/** The typed client over an ApiHandler: paths, JSON, watch frames and errors; see `client.ts` for the contract. */
+import type { ResourceType } from '../api/meta/gvk.ts';
+import { apiVersionOf } from '../api/meta/gvk.ts';
+import type { KubeObject, ObjectKey, ObjectList } from '../api/meta/object.ts';
+import type { ApiHandler, ApiResponse } from '../base/http/seam.ts';
+import { NEVER, NO_BYTES } from '../base/http/seam.ts';
+import { abortable } from '../base/signal/abortable.ts';
+import { createLinkedController } from '../base/signal/linked-controller.ts';
+import { errorOfResponse } from './api-failure.ts';
+import type { Client, ListCallOptions, Patch, SubresourceOptions, WatchCallOptions, WatchEvent } from './client.ts';
+import { queryText, resourcePath } from './resource-path.ts';
+import { createLineSplitter } from './transport/line-splitter.ts';
+import { bodyChunks, wholeBody } from './transport/response-body.ts';
+
+export interface ClientOptions {
+  /** `name/version`; the part before the slash becomes the field manager of writes. */
+  readonly userAgent?: string;
+  /** Bearer token, or where to get the newest. */
+  readonly token?: string | (() => string);
+}
+
+const JSON_TYPE = 'application/json';
+const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
+const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
+
+const PATCH_TYPES: Record<Patch['type'], string> = {
+  json: 'application/json-patch+json',
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  // JSON is YAML, so the body may stay what it is.
+  apply: 'application/apply-patch+yaml',
+};
+
+const LOCAL = { address: '' };
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+interface Call {
+  readonly method: string;
+  readonly path: string;
+  readonly query?: string;
+  readonly body?: unknown;
+  readonly contentType?: string;
+  readonly accept?: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Makes a client. It holds no state but the handler: make as many as there are user agents or tokens. */
+export function createClient(handler: ApiHandler, options: ClientOptions = {}): Client {
+  const { userAgent = 'coracle', token } = options;
+
+  const send = (call: Call, signal: AbortSignal): Promise<ApiResponse> => {
+    const headers: Record<string, string> = { accept: call.accept ?? JSON_TYPE, 'user-agent': userAgent };
+    if (call.body !== undefined) headers['content-type'] = call.contentType ?? JSON_TYPE;
+    if (token !== undefined) headers['authorization'] = `Bearer ${typeof token === 'string' ? token : token()}`;
+    const response = handler({
+      method: call.method,
+      path: call.path,
+      query: call.query ?? '',
+      headers,
+      body: call.body === undefined ? NO_BYTES : encoder.encode(JSON.stringify(call.body)),
+      peer: LOCAL,
+      signal,
+    });
+    // A handler may be slow to notice; an answer that comes after all finds its signal aborted and releases itself.
+    return signal === NEVER ? response : abortable(response, signal);
+  };
+
+  const text = async (response: ApiResponse, signal: AbortSignal): Promise<string> =>
+    decoder.decode(await wholeBody(response, signal));
+
+  const failure = async (call: Call, response: ApiResponse, signal: AbortSignal): Promise<Error> =>
+    errorOfResponse(response.status, await text(response, signal), `${call.method} ${call.path}`);
+
+  const call = async (request: Call): Promise<unknown> => {
+    const signal = request.signal ?? NEVER;
+    signal.throwIfAborted();
+    const response = await send(request, signal);
+    if (response.status < 200 || response.status > 299) throw await failure(request, response, signal);
+    const body = await text(response, signal);
+    if (body === '') return undefined;
+    const type = response.headers['content-type'] ?? JSON_TYPE;
+    return type.includes('json') ? JSON.parse(body) : body;
+  };
+
+  const write = async <T extends KubeObject>(
+    method: 'POST' | 'PUT',
+    type: ResourceType<T>,
+    object: T,
+    request: SubresourceOptions,
+  ): Promise<T> => {
+    const { name, namespace } = object.metadata;
+    const { subresource } = request;
+    const named = method === 'PUT' || (subresource !== undefined && subresource !== '');
+    return (await call({
+      method,
+      path: resourcePath(type, { namespace, ...(named && { name: name ?? '' }), subresource }),
+      query: queryText(writeQuery(request)),
+      body: object,
+      ...(request.metadataOnly && { accept: METADATA }),
+      signal: request.signal,
+    })) as T;
+  };
+
+  return {
+    get: async <T extends KubeObject>(type: ResourceType<T>, key: ObjectKey, request: SubresourceOptions = {}) =>
+      (await call({
+        method: 'GET',
+        path: resourcePath(type, { ...key, subresource: request.subresource }),
+        ...(request.metadataOnly && { accept: METADATA }),
+        signal: request.signal,
+      })) as T,
+
+    list: async <T extends KubeObject>(type: ResourceType<T>, request: ListCallOptions = {}) => {
+      const list = (await call({
+        method: 'GET',
+        path: resourcePath(type, { namespace: request.namespace }),
+        query: queryText(listQuery(request)),
+        ...(request.metadataOnly && { accept: METADATA_LIST }),
+        signal: request.signal,
+      })) as ObjectList<T>;
+      // Typed lists leave apiVersion and kind off their items; here every object says what it is.
+      const apiVersion = apiVersionOf(type);
+      for (const item of list.items) {
+        item.apiVersion ??= apiVersion;
+        item.kind ??= type.kind;
+      }
+      return list;
+    },
+
+    create: (type, object, request = {}) => write('POST', type, object, request),
+    update: (type, object, request = {}) => write('PUT', type, object, request),
+
+    patch: async <T extends KubeObject>(
+      type: ResourceType<T>,
+      key: ObjectKey,
+      patch: Patch,
+      request: SubresourceOptions = {},
+    ) =>
+      (await call({
+        method: 'PATCH',
+        path: resourcePath(type, { ...key, subresource: request.subresource }),
+        query: queryText({
+          ...writeQuery(request),
+          ...(patch.type === 'apply' && { fieldManager: patch.fieldManager, force: patch.force }),
+        }),
+        body: patch.body,
+        contentType: PATCH_TYPES[patch.type],
+        ...(request.metadataOnly && { accept: METADATA }),
+        signal: request.signal,
+      })) as T,
+
+    delete: async (type, key, request = {}) => {
+      const { gracePeriodSeconds, propagationPolicy, preconditions, dryRun } = request;
+      await call({
+        method: 'DELETE',
+        path: resourcePath(type, key),
+        body: {
+          apiVersion: 'v1',
+          kind: 'DeleteOptions',
+          ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
+          ...(propagationPolicy !== undefined && { propagationPolicy }),
+          ...(preconditions !== undefined && { preconditions }),
+          ...(dryRun && { dryRun: ['All'] }),
+        },
+        signal: request.signal,
+      });
+    },
+
+    async *watch<T extends KubeObject>(
+      type: ResourceType<T>,
+      request: WatchCallOptions,
+    ): AsyncGenerator<WatchEvent<T>> {
+      if (request.signal?.aborted) return;
+      const linked = createLinkedController(request.signal);
+      const watchCall: Call = {
+        method: 'GET',
+        path: resourcePath(type, { namespace: request.namespace }),
+        query: queryText({ watch: true, ...watchQuery(request) }),
+        ...(request.metadataOnly && { accept: METADATA }),
+      };
+      try {
+        const response = await send(watchCall, linked.signal);
+        if (response.status !== 200) throw await failure(watchCall, response, linked.signal);
+        const splitter = createLineSplitter();
+        for await (const chunk of bodyChunks(response, linked.signal)) {
+          for (const line of splitter.push(chunk)) yield JSON.parse(line) as WatchEvent<T>;
+        }
+        // What follows the last newline is half a frame: the stream broke, and the watch is resumed before it.
+      } catch (error) {
+        if (!request.signal?.aborted) throw error;
+      } finally {
+        linked.release();
+        linked.abort(new DOMException('watch ended', 'AbortError'));
+      }
+    },
+
+    raw: (method, path, request = {}) => {
+      if (!path.startsWith('/'))
+        return Promise.reject(new TypeError(`Cannot send request: path "${path}" lacks the leading /`));
+      return call({
+        method,
+        path,
+        query: request.query ?? '',
+        ...(request.body !== undefined && { body: request.body }),
+        ...(method === 'PATCH' && { contentType: PATCH_TYPES.merge }),
+        accept: `${JSON_TYPE}, */*`,
+        signal: request.signal,
+      });
+    },
+  };
+}
+
+const writeQuery = (request: SubresourceOptions) => ({
+  dryRun: request.dryRun ? 'All' : undefined,
+  fieldManager: request.fieldManager,
+  fieldValidation: request.fieldValidation,
+});
+
+const listQuery = (request: ListCallOptions) => ({
+  labelSelector: request.labelSelector,
+  fieldSelector: request.fieldSelector,
+  limit: request.limit,
+  continue: request.continue,
+  resourceVersion: request.resourceVersion,
+  resourceVersionMatch: request.resourceVersionMatch,
+});
+
+const watchQuery = (request: WatchCallOptions) => ({
+  ...listQuery(request),
+  allowWatchBookmarks: request.allowWatchBookmarks,
+  sendInitialEvents: request.sendInitialEvents,
+  timeoutSeconds: request.timeoutSeconds,
+});

@@ -1,0 +1,66 @@
+/** Reads the three forms a response body may have: bytes, a list of chunks, a stream. */
+import type { ApiResponse } from '../../base/http/seam.ts';
+import { NO_BYTES } from '../../base/http/seam.ts';
+import { createByteQueue } from './byte-queue.ts';
+
+/** Largest whole body read into memory: a full list of a large cluster is far below it. */
+const MAX_BODY_BYTES = 512 * 1024 * 1024;
+
+/**
+ * The chunks of a body as they come. Leaving the loop early releases the stream.
+ * @throws the signal's reason when it aborts
+ */
+export async function* bodyChunks(response: ApiResponse, signal: AbortSignal): AsyncGenerator<Uint8Array, void, void> {
+  const { body } = response;
+  if (body === undefined) return;
+  if (body instanceof Uint8Array) {
+    yield body;
+    return;
+  }
+  if (typeof body !== 'function') {
+    yield* body;
+    return;
+  }
+  const queue = createByteQueue(signal);
+  try {
+    body(queue.sink);
+    for (;;) {
+      const chunk = await queue.next();
+      signal.throwIfAborted();
+      if (chunk === undefined) return;
+      yield chunk;
+    }
+  } finally {
+    queue.close();
+  }
+}
+
+/**
+ * The whole body.
+ * @throws RangeError when it is larger than the bound, Error when it ends before its content-length
+ */
+export async function wholeBody(response: ApiResponse, signal: AbortSignal): Promise<Uint8Array> {
+  const { body } = response;
+  if (body === undefined) return NO_BYTES;
+  if (body instanceof Uint8Array) return body;
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of bodyChunks(response, signal)) {
+    size += chunk.length;
+    if (size > MAX_BODY_BYTES) throw new RangeError(`Cannot read response: longer than ${MAX_BODY_BYTES} bytes`);
+    parts.push(chunk);
+  }
+  const declared = response.headers['content-length'];
+  // A connection that breaks ends a stream just as its end does; only the length tells.
+  if (typeof body === 'function' && declared !== undefined && size < Number(declared)) {
+    throw new Error(`Cannot read response: connection ended after ${size} of ${declared} bytes`);
+  }
+  if (parts.length === 1) return parts[0]!;
+  const whole = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}

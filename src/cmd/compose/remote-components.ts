@@ -1,0 +1,73 @@
+/** The components against a cluster reached over HTTPS, each with a token of its own service account. */
+
+import { SERVICE_ACCOUNTS } from '../../api/kinds/builtin/resource-types.ts';
+import type { KubeObject } from '../../api/meta/object.ts';
+import { ApiError } from '../../api/meta/status.ts';
+import type { Clock } from '../../base/clock/clock.ts';
+import { createHttpsTransport } from '../../base/http/https-transport.ts';
+import type { Logger } from '../../base/log/log.ts';
+import type { Client } from '../../client/client.ts';
+import { createClient } from '../../client/create-client.ts';
+import { COMPONENT_TOKEN_SECONDS, createTokenSource, type MintedToken, type TokenSource } from './component-token.ts';
+import { COMPONENT_NAMESPACE } from './components.ts';
+
+export interface RemoteCluster {
+  readonly server: string;
+  /** PEM. */
+  readonly ca: string | undefined;
+  /** A client that may create tokens for the components' service accounts (kube-controller-manager's way). */
+  readonly client: Client;
+}
+
+export interface RemoteIdentity {
+  readonly client: Client;
+  readonly tokens: TokenSource;
+  close(): Promise<void>;
+}
+
+/** Asks for tokens of a service account through TokenRequest. */
+export function mintThrough(client: Client, account: string): () => Promise<MintedToken> {
+  return async () => {
+    try {
+      const answer = (await client.create(
+        SERVICE_ACCOUNTS as never,
+        {
+          apiVersion: 'authentication.k8s.io/v1',
+          kind: 'TokenRequest',
+          metadata: { name: account, namespace: COMPONENT_NAMESPACE },
+          spec: { expirationSeconds: COMPONENT_TOKEN_SECONDS },
+        } as KubeObject,
+        { subresource: 'token' },
+      )) as unknown as { status: { token: string; expirationTimestamp: string } };
+      return { token: answer.status.token, expires: Date.parse(answer.status.expirationTimestamp) };
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 404)
+        throw new Error(
+          `the cluster has no service account ${COMPONENT_NAMESPACE}/${account}: is Coracle installed there?`,
+        );
+      if (error instanceof ApiError && error.code === 403)
+        throw new Error(
+          `this kubeconfig may not create tokens for ${COMPONENT_NAMESPACE}/${account}: ${error.message}`,
+        );
+      throw error;
+    }
+  };
+}
+
+/** A connection of its own for one service account. */
+export async function connectAs(
+  cluster: RemoteCluster,
+  account: string,
+  options: { readonly clock: Clock; readonly log: Logger },
+): Promise<RemoteIdentity> {
+  const tokens = await createTokenSource(mintThrough(cluster.client, account), options);
+  const handler = createHttpsTransport({ server: cluster.server, ...(cluster.ca && { ca: cluster.ca }) });
+  return {
+    client: createClient(handler, { userAgent: account, token: tokens.current }),
+    tokens,
+    async close() {
+      tokens.stop();
+      await handler.close();
+    },
+  };
+}

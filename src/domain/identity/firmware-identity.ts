@@ -1,0 +1,43 @@
+/**
+ * Who a guest is: its SMBIOS UUID and serial number. New virtual machines get random ones when they are created; those
+ * from before that rule have the UUID that follows from their name, and keep it for ever.
+ */
+import type { Firmware, VirtualMachine } from '../../api/kinds/kubevirt/kubevirt.ts';
+import type { DeepReadonly } from '../../api/meta/object.ts';
+import { sha1 } from './sha1.ts';
+
+/** Namespace of the UUIDs that follow from a name. */
+const LEGACY_NAMESPACE = '6a1a24a1-4061-4607-8bf4-a3963d0c5895';
+
+const encoder = new TextEncoder();
+
+/** RFC 4122 version 5: the UUID of `name` within a namespace given as UUID text. */
+export function uuidV5(namespace: string, name: string): string {
+  const space = Uint8Array.from(namespace.replaceAll('-', '').match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+  const text = encoder.encode(name);
+  const input = new Uint8Array(space.length + text.length);
+  input.set(space);
+  input.set(text, space.length);
+  const bytes = sha1(input).subarray(0, 16);
+  bytes[6] = (bytes[6]! & 0x0f) | 0x50;
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+/**
+ * The UUID that follows from a virtual machine's name. The namespace of the object is not part of it: two machines of
+ * one name share it, which is why it is no longer given to new ones (kubevirt pkg/virt-controller/watch/vm/firmware).
+ */
+export const legacyFirmwareUuid = (vmName: string): string => uuidV5(LEGACY_NAMESPACE, vmName);
+
+/** The UUID the next instance of a virtual machine must show: the written one, else the one of its name. */
+export const firmwareUuidFor = (vm: DeepReadonly<VirtualMachine>): string =>
+  vm.spec.template.spec?.domain.firmware?.uuid || legacyFirmwareUuid(vm.metadata.name ?? '');
+
+/** `firmware` with what is missing of UUID and serial: for a virtual machine that is being created. */
+export const withNewIdentity = (firmware: Firmware | undefined, randomUuid: () => string): Firmware => ({
+  ...firmware,
+  uuid: firmware?.uuid || randomUuid(),
+  serial: firmware?.serial || randomUuid(),
+});

@@ -1,0 +1,97 @@
+/** A control plane as its own process, to be killed and started again on the same data. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parse } from 'yaml';
+import { createHttpsTransport } from '../../src/base/http/https-transport.ts';
+import type { ApiHandler } from '../../src/base/http/seam.ts';
+import type { Client } from '../../src/client/client.ts';
+import { createClient } from '../../src/client/create-client.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+
+export interface ControlPlaneProcess {
+  readonly pid: number;
+  readonly port: number;
+  readonly url: string;
+  /** What it wrote to standard error. */
+  stderr(): string;
+  kill(signal: 'SIGKILL' | 'SIGTERM' | 'SIGINT'): Promise<void>;
+}
+
+/** Starts `coracle up` in the foreground and resolves at its ready line. Rejects with what it said when it ends before. */
+export function startProcess(
+  dataDir: string,
+  options: {
+    readonly port?: number;
+    readonly nodes?: number;
+    readonly controllers?: string;
+    readonly env?: Record<string, string>;
+  } = {},
+): Promise<ControlPlaneProcess> {
+  const argv = [
+    'up',
+    '--data-dir',
+    dataDir,
+    '--port',
+    String(options.port ?? 0),
+    '--nodes',
+    String(options.nodes ?? 0),
+    '--controllers',
+    options.controllers ?? '*',
+    '--no-merge-kubeconfig',
+    '--json',
+  ];
+  const child: ChildProcess = spawn(process.execPath, [join(root, 'src/cmd/main.ts'), ...argv], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...options.env },
+  });
+  const ended = new Promise<void>((done) => child.once('exit', () => done()));
+  let out = '';
+  let err = '';
+  child.stderr!.on('data', (chunk: Buffer) => {
+    err = (err + chunk.toString()).slice(-65_536);
+  });
+  return new Promise((ready, fail) => {
+    child.once('exit', (code) => fail(new Error(`coracle up ended with ${code}: ${err}`)));
+    child.stdout!.on('data', (chunk: Buffer) => {
+      out += chunk.toString();
+      const line = out.split('\n').find((text) => text.startsWith('{'));
+      if (!line || !out.includes('\n')) return;
+      const { url } = JSON.parse(line) as { url: string };
+      ready({
+        pid: child.pid!,
+        port: Number(new URL(url).port),
+        url,
+        stderr: () => err,
+        async kill(signal) {
+          child.kill(signal);
+          await ended;
+        },
+      });
+    });
+  });
+}
+
+/** The admin's client of a data directory. */
+export function adminOf(dataDir: string): {
+  readonly client: Client;
+  readonly handler: ApiHandler;
+  close(): Promise<void>;
+} {
+  const config = parse(readFileSync(join(dataDir, 'kubeconfig'), 'utf8'));
+  const text = (data: string): string => Buffer.from(data, 'base64').toString();
+  const { cluster } = config.clusters[0];
+  const { user } = config.users[0];
+  const handler = createHttpsTransport({
+    server: cluster.server,
+    ca: text(cluster['certificate-authority-data']),
+    certificate: text(user['client-certificate-data']),
+    key: text(user['client-key-data']),
+  });
+  return {
+    client: createClient(handler, { userAgent: 'test' }),
+    handler,
+    close: async () => void (await handler.close()),
+  };
+}

@@ -1,0 +1,192 @@
+/**
+ * The embedded API server in one process, on the memory backend, without a port: what feature tests talk to. Everyone
+ * may do everything unless a test brings its own authenticator or authorizer.
+ */
+
+import { builtinResources } from '../../src/api/kinds/builtin/builtin-resources.ts';
+import type { ResourceInfo } from '../../src/api/kinds/resource.ts';
+import type { KubeObject } from '../../src/api/meta/object.ts';
+import { type Clock, systemClock } from '../../src/base/clock/clock.ts';
+import { type ApiRequest, type ApiResponse, type ByteSink, NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
+import { silentLogger } from '../../src/base/log/log.ts';
+import { namespaceLifecycle } from '../../src/server/admission/namespace-lifecycle.ts';
+import type { AdmissionPlugin } from '../../src/server/admission/plugin.ts';
+import { createObjectStore } from '../../src/server/cache/create-object-store.ts';
+import type { ObjectStore } from '../../src/server/cache/object-store.ts';
+import { type ApiServer, type ApiServerOptions, createApiServer } from '../../src/server/endpoints/api-server.ts';
+import { ensureBootstrapObjects } from '../../src/server/registry/bootstrap-objects.ts';
+import { createResourceCatalog, type ResourceCatalog } from '../../src/server/registry/resource-catalog.ts';
+import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
+
+export interface RequestOptions {
+  /** A string or bytes are sent as they are, anything else as JSON. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape.
+  readonly json: any;
+  readonly text: string;
+}
+
+/** An open watch: events are taken one by one. */
+export interface WatchReader {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The next event, or undefined when the server has ended the stream. */
+  next(): Promise<WatchFrame | undefined>;
+  /** Events that have arrived and were not taken yet. */
+  pending(): readonly WatchFrame[];
+  /** Goes away, as a client does. */
+  close(): void;
+}
+
+export interface WatchFrame {
+  readonly type: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into events of every shape.
+  readonly object: any;
+}
+
+export interface InProcessServer {
+  readonly handler: ApiServer['handler'];
+  readonly server: ApiServer;
+  readonly store: ObjectStore;
+  readonly catalog: ResourceCatalog;
+  request(method: string, pathAndQuery: string, options?: RequestOptions): Promise<Answer>;
+  watch(pathAndQuery: string, options?: RequestOptions): Promise<WatchReader>;
+  /** Creates an object and returns it; throws when the server refuses. */
+  create<T extends KubeObject>(collection: string, object: T): Promise<T>;
+  stop(): Promise<void>;
+}
+
+export interface StartOptions extends Partial<Omit<ApiServerOptions, 'store' | 'resources' | 'clock' | 'admission'>> {
+  readonly clock?: Clock;
+  /** Served besides the built-in resources. */
+  readonly resources?: readonly ResourceInfo[];
+  /** Plug-ins behind NamespaceLifecycle. */
+  readonly admission?: readonly AdmissionPlugin[];
+  /** False leaves the server as it is before it is ready. */
+  readonly ready?: boolean;
+}
+
+/** Starts a server with the bootstrap objects in place. */
+export async function startServer(options: StartOptions = {}): Promise<InProcessServer> {
+  const { clock = systemClock, resources = [], admission = [], ready = true, ...rest } = options;
+  const stopped = new AbortController();
+  const log = options.log ?? silentLogger;
+  const store = await createObjectStore({ backend: createMemoryBackend(), clock, log, signal: stopped.signal });
+  const catalog = createResourceCatalog([...builtinResources(), ...resources]);
+  const server = createApiServer({
+    authenticate: async () => ({ username: 'tester', groups: ['system:masters', 'system:authenticated'] }),
+    authorize: () => ({ allowed: true, reason: '' }),
+    log,
+    ...rest,
+    store,
+    resources: catalog,
+    clock,
+    admission: [namespaceLifecycle(store), ...admission],
+  });
+  if (ready) {
+    await ensureBootstrapObjects(server.registry, { resources: catalog });
+    server.setReady();
+  }
+  const { handler } = server;
+  const request: InProcessServer['request'] = async (method, pathAndQuery, how = {}) =>
+    readAnswer(await handler(makeRequest(method, pathAndQuery, how)));
+  return {
+    handler,
+    server,
+    store,
+    catalog,
+    request,
+    watch: async (pathAndQuery, how = {}) => openWatch(handler, makeRequest('GET', pathAndQuery, how)),
+    async create(collection, object) {
+      const answer = await request('POST', collection, { body: object });
+      if (answer.status !== 201) throw new Error(`cannot create at ${collection}: ${answer.status} ${answer.text}`);
+      return answer.json;
+    },
+    async stop() {
+      await server.drain(AbortSignal.timeout(5000));
+      stopped.abort();
+      await store.close();
+    },
+  };
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+function makeRequest(method: string, pathAndQuery: string, { body, headers = {} }: RequestOptions): ApiRequest {
+  const question = pathAndQuery.indexOf('?');
+  const bytes =
+    body === undefined
+      ? NO_BYTES
+      : body instanceof Uint8Array
+        ? body
+        : encoder.encode(typeof body === 'string' ? body : JSON.stringify(body));
+  const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+  return {
+    method,
+    path: question < 0 ? pathAndQuery : pathAndQuery.slice(0, question),
+    query: question < 0 ? '' : pathAndQuery.slice(question + 1),
+    headers: { ...(body !== undefined && { 'content-type': type }), ...headers },
+    body: bytes,
+    peer: { address: '' },
+    signal: NEVER,
+  };
+}
+
+function readAnswer({ status, headers, body }: ApiResponse): Answer {
+  if (typeof body === 'function') throw new Error('the answer is a stream: use watch()');
+  const chunks = body === undefined ? [] : body instanceof Uint8Array ? [body] : body;
+  const text = chunks.map((chunk) => decoder.decode(chunk)).join('');
+  const isJson = headers['content-type']?.startsWith('application/json') && headers['content-encoding'] === undefined;
+  return { status, headers, text, json: isJson && text !== '' ? JSON.parse(text) : undefined };
+}
+
+async function openWatch(handler: ApiServer['handler'], request: ApiRequest): Promise<WatchReader> {
+  const response = await handler(request);
+  if (typeof response.body !== 'function') {
+    throw new Error(`the watch was refused: ${response.status} ${readAnswer(response).text}`);
+  }
+  const gone = new AbortController();
+  const frames: WatchFrame[] = [];
+  let ended = false;
+  let text = '';
+  let wake = (): void => {};
+  const sink: ByteSink = {
+    buffered: 0,
+    signal: gone.signal,
+    drained: () => Promise.resolve(),
+    write(chunk) {
+      text += decoder.decode(chunk, { stream: true });
+      const lines = text.split('\n');
+      text = lines.pop()!;
+      for (const line of lines) frames.push(JSON.parse(line));
+      wake();
+      return true;
+    },
+    end() {
+      ended = true;
+      wake();
+    },
+  };
+  response.body(sink);
+  return {
+    status: response.status,
+    headers: response.headers,
+    pending: () => frames,
+    close: () => gone.abort(),
+    async next() {
+      while (frames.length === 0 && !ended) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+      return frames.shift();
+    },
+  };
+}
