@@ -1,0 +1,254 @@
+// Boots the built guest for real, on the emulated CPU, and looks at it from outside: serial line, HTTP, QMP.
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { createConnection, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { ensureGuest, type GuestBuild } from './build-guest.ts';
+import { run } from './process.ts';
+
+const UUID = '5d307ca9-b3ef-428c-8861-06e72d69f223';
+const USER_DATA = `#cloud-config
+# a comment
+hostname: from-user-data
+password: "s3cret: word" # comment after it
+chpasswd: { expire: False }
+ssh_pwauth: True
+packages:
+  - nano
+coracle_heartbeat: true
+write_files:
+  - path: /etc/motd-test
+    permissions: '0640'
+    content: |
+      first line
+        second: indented
+  - { path: /ignored }
+  - content: aGVsbG8=
+    encoding: b64
+    path: /root/decoded
+runcmd:
+- echo plain "$((40 + 2))" words: kept
+- [ sh, -c, 'echo "bracketed, $1"', x, "it's" ]
+- - echo
+  - nested  list
+- - printf
+  - '%s\\n'
+  - 'a ] b'
+- |
+  for i in 1 2; do
+    echo block $i
+  done
+- cat /etc/motd-test /root/decoded; echo
+- stat -c 'mode %a' /etc/motd-test
+`;
+
+let guest: GuestBuild;
+let dir: string;
+
+before(async () => {
+  guest = await ensureGuest();
+  dir = await mkdtemp(join(tmpdir(), 'guest-test-'));
+});
+
+after(() => rm(dir, { recursive: true, force: true }));
+
+test('a cached guest is found at once, under the same digest', async () => {
+  assert.deepEqual(await ensureGuest(), guest);
+  assert.match(guest.digest, /^[0-9a-f]{64}$/);
+  assert.ok((await stat(guest.disk)).size < 25 * 1024 * 1024);
+});
+
+test('the disk boots by BIOS, applies cloud-config, serves HTTP and powers off when asked', {
+  timeout: 60_000,
+}, async (t) => {
+  const seed = await seedImage('disk', { 'local-hostname': 'from-meta-data', 'instance-id': 'i-1' }, USER_DATA);
+  const port = await freePort();
+  const machine = await startMachine(t.signal, [
+    ...['-drive', `file=${guest.disk},format=qcow2,if=none,id=root,snapshot=on`],
+    ...['-device', 'virtio-blk-pci,drive=root,bootindex=1'],
+    ...['-drive', `file=${seed},format=raw,if=none,id=seed,read-only=on`, '-device', 'virtio-blk-pci,drive=seed'],
+    ...['-netdev', `user,id=net,hostfwd=tcp:127.0.0.1:${port}-:80`, '-device', 'virtio-net-pci,netdev=net,romfile='],
+  ]);
+  try {
+    await machine.until('heartbeat ');
+    const text = machine.output();
+    for (const line of [
+      '------------ Coracle tiny guest ------------',
+      'hostname: from-user-data',
+      `uuid: ${UUID}`,
+      'serial: SER-42',
+      'address: 10.0.2.15',
+      'hello from from-user-data',
+      'plain 42 words: kept',
+      "bracketed, it's",
+      'nested  list',
+      'a ] b',
+      'block 1',
+      'block 2',
+      'first line',
+      '  second: indented',
+      'hello',
+      'mode 640',
+      'cloud-init: done',
+    ]) {
+      assert.ok(
+        text.split(/\r?\n/).some((l) => l.includes(line)),
+        `no "${line}" in:\n${text}`,
+      );
+    }
+    const page = await (await fetch(`http://127.0.0.1:${port}/`)).text();
+    assert.equal(page, `hostname: from-user-data\nuuid: ${UUID}\n`);
+    const beat = async () => Number(await (await fetch(`http://127.0.0.1:${port}/heartbeat`)).text());
+    const first = await beat();
+    await machine.until('heartbeat ', 2);
+    assert.ok((await beat()) > first, 'the heartbeat stands still');
+
+    await machine.until('login: ');
+    await machine.login('tiny', 's3cret: word');
+    machine.type('echo I am $((1 + 1))-$(id -un)\n');
+    await machine.until('I am 2-tiny');
+
+    machine.qmp('system_powerdown');
+    await machine.exited;
+    assert.match(machine.output(), /The guest is going down: power off/);
+  } finally {
+    await machine.kill();
+  }
+});
+
+test('kernel and initrd boot without a disk and read a SATA seed', { timeout: 60_000 }, async (t) => {
+  const script = '#!/bin/sh\necho "script ran as $(id -un)"\n';
+  const seed = await seedImage('kernel', 'instance-id: i-2\nlocal-hostname: yaml-name\n', script);
+  const machine = await startMachine(t.signal, [
+    ...['-kernel', guest.kernel, '-initrd', guest.initrd, '-append', 'console=ttyS0'],
+    ...['-drive', `file=${seed},format=raw,if=none,id=seed,read-only=on,media=cdrom`, '-device', 'ide-cd,drive=seed'],
+    ...['-device', 'virtio-serial-pci', '-chardev', `socket,path=${join(dir, 'agent')},server=on,wait=off,id=agent`],
+    ...['-device', 'virtserialport,chardev=agent,name=org.qemu.guest_agent.0'],
+  ]);
+  try {
+    await machine.until('login: ');
+    assert.match(machine.output(), /hello from yaml-name/);
+    assert.match(machine.output(), /address: none/);
+    assert.match(machine.output(), /script ran as root/);
+
+    const agent = await lineSocket(join(dir, 'agent'));
+    agent.socket.write('{"execute":"guest-get-host-name"}\n');
+    assert.match(await agent.line((l) => l.includes('return')), /yaml-name/);
+    agent.socket.destroy();
+
+    await machine.login('root');
+    machine.type('poweroff\n');
+    await machine.exited;
+  } finally {
+    await machine.kill();
+  }
+});
+
+async function seedImage(name: string, metaData: string | object, userData: string): Promise<string> {
+  const folder = join(dir, `${name}.d`);
+  await mkdir(folder);
+  await writeFile(join(folder, 'meta-data'), typeof metaData === 'string' ? metaData : JSON.stringify(metaData));
+  await writeFile(join(folder, 'user-data'), userData);
+  const image = join(dir, `${name}.iso`);
+  await run('xorriso', ['-as', 'mkisofs', '-o', image, '-V', 'cidata', '-J', '-r', folder]);
+  return image;
+}
+
+interface Machine {
+  output(): string;
+  /** Waits until `text` came on the serial line `times` times. */
+  until(text: string, times?: number): Promise<void>;
+  type(text: string): void;
+  login(user: string, password?: string): Promise<void>;
+  qmp(command: string): void;
+  readonly exited: Promise<unknown>;
+  kill(): Promise<void>;
+}
+
+async function startMachine(signal: AbortSignal, args: string[]): Promise<Machine> {
+  const control = join(dir, `qmp-${args.length}`);
+  const child: ChildProcess = spawn(
+    'qemu-system-x86_64',
+    [
+      ...['-machine', 'q35', '-accel', 'tcg', '-cpu', 'max', '-m', '128', '-nodefaults', '-display', 'none'],
+      ...['-serial', 'stdio', '-qmp', `unix:${control},server=on,wait=off`, '-no-reboot'],
+      ...['-smbios', `type=1,uuid=${UUID},serial=SER-42`],
+      ...args,
+    ],
+    { stdio: ['pipe', 'pipe', 'pipe'] },
+  );
+  let output = '';
+  let wake = () => {};
+  const collect = (chunk: Buffer) => {
+    output = (output + chunk.toString()).slice(-256 * 1024);
+    wake();
+  };
+  child.stdout!.on('data', collect);
+  child.stderr!.on('data', collect);
+  const exited = new Promise((resolve) => child.once('exit', resolve)).then(() => wake());
+  const stop = () => child.kill('SIGKILL');
+  signal.addEventListener('abort', stop);
+  const until = async (text: string, times = 1) => {
+    while (output.split(text).length <= times) {
+      assert.equal(child.exitCode ?? child.signalCode, null, `QEMU ended before "${text}":\n${output}`);
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+  };
+  return {
+    output: () => output,
+    until,
+    type: (text) => child.stdin!.write(text),
+    login: async (user, password) => {
+      child.stdin!.write(`${user}\n`);
+      if (password !== undefined) {
+        await until('Password: ');
+        child.stdin!.write(`${password}\n`);
+      }
+      await until(`${user}@`);
+    },
+    qmp: (command) => {
+      const socket = createConnection(control);
+      socket.on('error', () => undefined);
+      socket.end(`{"execute":"qmp_capabilities"}\n{"execute":"${command}"}\n`);
+      socket.resume();
+    },
+    exited,
+    kill: async () => {
+      signal.removeEventListener('abort', stop);
+      stop();
+      await exited;
+    },
+  };
+}
+
+async function lineSocket(
+  path: string,
+): Promise<{ socket: Socket; line(wanted: (l: string) => boolean): Promise<string> }> {
+  const socket = createConnection(path);
+  await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject));
+  let text = '';
+  return {
+    socket,
+    line: async (wanted) => {
+      for await (const chunk of socket) {
+        text += chunk;
+        const found = text.split('\n').find(wanted);
+        if (found) return found;
+      }
+      throw new Error(`the socket closed after: ${text}`);
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
