@@ -17,6 +17,14 @@ export interface PrinterColumn {
   readonly cell?: (object: Readonly<Record<string, unknown>>, now: number) => string | number | boolean | null;
 }
 
+/** Where a scalable kind keeps its replica counts: dotted paths, named as in a CRD's `subresources.scale`. */
+export interface ScalePaths {
+  readonly specReplicasPath: string;
+  readonly statusReplicasPath: string;
+  /** Leads to a string or a LabelSelector; absent = no selector. */
+  readonly labelSelectorPath?: string;
+}
+
 export interface SubresourceInfo {
   /** `status`, `scale`, `binding`, `token`, ... */
   readonly name: string;
@@ -25,6 +33,8 @@ export interface SubresourceInfo {
   readonly group?: string;
   readonly version?: string;
   readonly verbs: readonly string[];
+  /** Only for `scale`; absent = `.spec.replicas`, `.status.replicas`, `.spec.selector`. */
+  readonly scale?: ScalePaths;
 }
 
 /** How one kind departs from the common registry behaviour (apiserver "strategy"). */

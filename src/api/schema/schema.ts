@@ -47,6 +47,11 @@ export interface Schema {
   readonly 'x-coracle-name'?: string;
   /** Protobuf field number of the property that holds this node is kept by the parent: property -> number. */
   readonly 'x-coracle-proto'?: Readonly<Record<string, number>>;
+  /**
+   * Properties that JSON inlines but protobuf keeps in a nested message: property -> path of field numbers, outermost
+   * first (`Volume.secret` -> [2, 6]: field 6 of the message in field 2).
+   */
+  readonly 'x-coracle-proto-inline'?: Readonly<Record<string, readonly number[]>>;
 }
 
 /** A CEL rule (apiextensions/v1 ValidationRule). */

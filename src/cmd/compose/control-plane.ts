@@ -11,6 +11,7 @@ import type { ApiHandler, Peer } from '../../base/http/seam.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { Client } from '../../client/client.ts';
 import { createClient } from '../../client/create-client.ts';
+import { VIRT_API_ACCOUNT } from '../../control/virt-api/virt-api.ts';
 import { namespaceLifecycle } from '../../server/admission/namespace-lifecycle.ts';
 import { createAuthenticator } from '../../server/auth/authenticator.ts';
 import {
@@ -39,6 +40,10 @@ export interface ControlPlaneOptions {
   readonly backend: Backend;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Coracle's own version. */
+  readonly version: string;
+  /** Architecture of the host, as Go names it; amd64 when not given. */
+  readonly architecture?: string;
   /** PKCS #8 PEM that service-account tokens are signed with. */
   readonly signingKey: string;
   /** Issuer named in tokens; stays the same for the life of the data. */
@@ -78,7 +83,6 @@ const ADMIN_PEER: Peer = {
 };
 
 export const AGENT_ACCOUNT = 'coracle-agent';
-export const VIRT_API_ACCOUNT = 'coracle-virt-api';
 
 /** Starts the control plane on a backend; resolves when it is ready to serve. Rejects with StorageError when the state cannot be opened. */
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
@@ -138,6 +142,8 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   };
 
   const virtApi = createVirtApi({
+    version: options.version,
+    architecture: options.architecture ?? 'amd64',
     clock,
     log,
     authorize: rbac.authorize,
@@ -210,7 +216,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     },
     stamp,
   );
-  await virtApi.start(signal);
+  await virtApi.start();
   server.setReady();
 
   return {

@@ -10,6 +10,7 @@ import { createSqliteBackend } from '../../server/storage/sqlite-backend.ts';
 import { type DataDir, ensurePrivateDir } from '../config/data-dir.ts';
 import { type ClusterAccess, renderKubeconfig } from '../config/kubeconfig.ts';
 import { openPki } from '../config/pki.ts';
+import { VERSION } from '../config/version.ts';
 import { readFileIfAny, writePrivateFile } from '../config/write-file.ts';
 import { agentRules, connectNode, type RunningAgents, startAgents } from './agents.ts';
 import { chooseComponents, runComponent } from './components.ts';
@@ -81,6 +82,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       backend: createSqliteBackend({ directory: dir.state, clock, log }),
       clock,
       log,
+      version: VERSION,
       signingKey: pki.signingKey,
       issuer: ISSUER,
       advertise: { address: LOOPBACK, port: tls.port },

@@ -1,27 +1,189 @@
-/** KubeVirt's API beside the Kubernetes one: admission, subresources, roles. (temporary frame) */
+/**
+ * KubeVirt's API in process: its admission as a plug-in of the embedded server, its subresources as an aggregated API,
+ * its roles and its default settings. Against a cluster the same code is reached as webhooks and an APIService.
+ */
 
-import type { UnstructuredObject } from '../../api/meta/object.ts';
-import type { AdmissionPlugin } from '../../server/admission/plugin.ts';
+import type { ClusterRole, ClusterRoleBinding } from '../../api/kinds/builtin/access-types.ts';
+import type { KubeVirt } from '../../api/kinds/kubevirt/kubevirt.ts';
+import type { DeepReadonly, KubeObject, UnstructuredObject } from '../../api/meta/object.ts';
+import type { Clock } from '../../base/clock/clock.ts';
+import type { ApiHandler } from '../../base/http/seam.ts';
+import type { Logger } from '../../base/log/log.ts';
+import type { Client } from '../../client/client.ts';
+import {
+  createSubresourceApi,
+  defaultKubeVirt,
+  isKubeVirtComponent,
+  kubevirtClusterRoleBindings,
+  kubevirtClusterRoles,
+  type SubresourceApi,
+  type VirtAdmission,
+  type VirtAdmissionRequest,
+  virtAdmission,
+  virtApiRules,
+} from '../../control/virt-api/virt-api.ts';
+import { clusterConfigOf } from '../../domain/machine-defaults/cluster-config.ts';
+import type { AdmissionAttributes, AdmissionPlugin } from '../../server/admission/plugin.ts';
 import type { PolicyBinding, PolicyRole } from '../../server/auth/bootstrap-policy.ts';
+import type { Authorizer } from '../../server/auth/identity.ts';
+import type { ObjectStore } from '../../server/cache/object-store.ts';
 import type { AggregatedApi } from '../../server/endpoints/aggregated-api.ts';
-import type { PolicyRuleData } from './components.ts';
+import { COMPONENT_NAMESPACE, type PolicyRuleData } from './components.ts';
 
-export function createVirtApi(_o: unknown) {
+export interface VirtApiOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly store: ObjectStore;
+  readonly authorize: Authorizer;
+  /** A client that acts as virt-api; asked for once the server can sign tokens. */
+  readonly client: () => Promise<Client>;
+  readonly connectNode?: (nodeName: string, client: Client) => Promise<ApiHandler>;
+  readonly version: string;
+  /** Architecture of the host, as Go names it: what guests get when they name none. */
+  readonly architecture: string;
+}
+
+export interface VirtApi {
+  readonly admission: readonly AdmissionPlugin[];
+  readonly subresources: AggregatedApi;
+  /** Objects that must exist from the start: the KubeVirt object. */
+  readonly objects: readonly UnstructuredObject[];
+  /** Gets its identity; writes to KubeVirt kinds are refused before. */
+  start(): Promise<void>;
+  stop(): void;
+}
+
+const KUBEVIRTS_PREFIX = 'kubevirt.io/kubevirts';
+const NO_NODES = (name: string): Promise<never> =>
+  Promise.reject(new Error(`node ${name} cannot be reached from here`));
+
+/** Puts KubeVirt's API together; it works after `start`. */
+export function createVirtApi(options: VirtApiOptions): VirtApi {
+  const { store, clock, log, connectNode } = options;
+  let held: Client | undefined;
+  const client = lateClient(() => held);
+  let config: ReturnType<typeof clusterConfigOf> | undefined;
+  const watch = store.watch(KUBEVIRTS_PREFIX, store.revision(), () => {
+    config = undefined;
+  });
+  const admission = virtAdmission({
+    client,
+    config: () => {
+      config ??= clusterConfigOf(store.list(KUBEVIRTS_PREFIX).items[0]?.object as DeepReadonly<KubeVirt> | undefined);
+      return config;
+    },
+    randomUuid: () => crypto.randomUUID(),
+    now: () => clock.now(),
+    isTrusted: (user) =>
+      isKubeVirtComponent(user) || user.username.startsWith(`system:serviceaccount:${COMPONENT_NAMESPACE}:coracle-`),
+  });
+  const api: SubresourceApi = createSubresourceApi({
+    client,
+    nodeHandler: (name) => (connectNode ? connectNode(name, client) : NO_NODES(name)),
+    authorize: options.authorize,
+    clock,
+    log,
+    version: options.version,
+  });
   return {
-    admission: [] as AdmissionPlugin[],
-    subresources: {
-      group: 'subresources.kubevirt.io',
-      versions: ['v1'],
-      discovery: [],
-      handle: async () => ({ status: 404, headers: {} }),
-    } as AggregatedApi,
-    objects: [] as UnstructuredObject[],
-    start: async (_s: AbortSignal) => {},
-    stop: () => {},
+    admission: [pluginOf(admission)],
+    subresources: api,
+    objects: [
+      defaultKubeVirt({
+        version: options.version,
+        now: clock.now(),
+        architecture: options.architecture,
+        useEmulation: true,
+      }) as unknown as UnstructuredObject,
+    ],
+    async start() {
+      held = await options.client();
+    },
+    stop: () => watch.stop(),
   };
 }
-export const virtPolicy = () => ({
-  roles: [] as PolicyRole[],
-  bindings: [] as PolicyBinding[],
-  rules: [] as PolicyRuleData[],
+
+/** A client that appears later: every call fails until then. */
+function lateClient(get: () => Client | undefined): Client {
+  const now = (): Client => {
+    const client = get();
+    if (!client) throw new Error('virt-api has not started yet');
+    return client;
+  };
+  return {
+    get: (...call) => now().get(...call),
+    list: (...call) => now().list(...call),
+    create: (...call) => now().create(...call),
+    update: (...call) => now().update(...call),
+    patch: (...call) => now().patch(...call),
+    delete: (...call) => now().delete(...call),
+    watch: (...call) => now().watch(...call),
+    raw: (...call) => now().raw(...call),
+  };
+}
+
+/** The admission as a plug-in of the embedded server. */
+function pluginOf(admission: VirtAdmission): AdmissionPlugin {
+  return {
+    name: 'KubeVirt',
+    matches: (operation, info, subresource) =>
+      operation !== 'CONNECT' &&
+      admission.handles({ group: info.group, resource: info.resource, subresource, operation }),
+    mutate(attributes) {
+      const { object } = attributes;
+      if (!object) return;
+      const mutated = admission.mutate(requestOf(attributes, object)) as UnstructuredObject;
+      if (mutated === object) return;
+      for (const key of Object.keys(object)) if (!Object.hasOwn(mutated, key)) delete object[key];
+      Object.assign(object, mutated);
+    },
+    async validate(attributes) {
+      const object = attributes.object ?? attributes.oldObject;
+      if (!object) return;
+      for (const warning of await admission.validate(requestOf(attributes, object))) attributes.warn(warning);
+    },
+  };
+}
+
+const requestOf = (attributes: AdmissionAttributes, object: DeepReadonly<KubeObject>): VirtAdmissionRequest => ({
+  group: attributes.info.group,
+  resource: attributes.info.resource,
+  subresource: attributes.subresource,
+  operation: attributes.operation as VirtAdmissionRequest['operation'],
+  namespace: attributes.namespace,
+  object,
+  old: attributes.oldObject as DeepReadonly<KubeObject> | undefined,
+  user: attributes.user,
+});
+
+/** KubeVirt's roles for users, and what virt-api itself may do. */
+export function virtPolicy(): {
+  roles: readonly PolicyRole[];
+  bindings: readonly PolicyBinding[];
+  rules: readonly PolicyRuleData[];
+} {
+  return {
+    roles: kubevirtClusterRoles.map(roleOf),
+    bindings: kubevirtClusterRoleBindings(COMPONENT_NAMESPACE).map(bindingOf),
+    rules: virtApiRules,
+  };
+}
+
+const roleOf = (role: ClusterRole): PolicyRole => ({
+  kind: 'ClusterRole',
+  name: role.metadata.name ?? '',
+  ...(role.metadata.labels && { labels: role.metadata.labels }),
+  rules: role.rules ?? [],
+});
+
+const bindingOf = (binding: ClusterRoleBinding): PolicyBinding => ({
+  kind: 'ClusterRoleBinding',
+  name: binding.metadata.name ?? '',
+  roleKind: 'ClusterRole',
+  role: binding.roleRef.name,
+  subjects: (binding.subjects ?? []).map(({ kind, name, namespace }) => ({
+    kind: kind as 'User' | 'Group' | 'ServiceAccount',
+    name,
+    ...(namespace && { namespace }),
+  })),
 });

@@ -93,12 +93,36 @@ export interface ObjectStore {
    * Calls `listener` for every change of `prefix` after revision `from` (from the retained log, then live), in order,
    * without gap or duplicate. Batches: called once per commit with all its changes of this prefix.
    * `onProgress` is called after every commit, also of other prefixes, with the published revision (for bookmarks).
+   * The retained log is delivered right after this call has returned, never within it.
    * Throws ApiError 410 Expired ("too old resource version: N (M)") when `from` is compacted.
    */
-  watch(prefix: string, from: number, listener: (changes: readonly Change[]) => void): StoreWatch;
+  watch(
+    prefix: string,
+    from: number,
+    listener: (changes: readonly Change[]) => void,
+    onProgress?: (revision: number) => void,
+  ): StoreWatch;
   /** Resolves when the published revision is at least `revision`; rejects with the signal's reason. */
   waitFor(revision: number, signal: AbortSignal): Promise<void>;
   /** Why the store is not fit to serve writes, for readyz; undefined when all is well. */
   fault(): string | undefined;
+  /** Counters and sizes, for metrics. */
+  stats(): StoreStats;
   close(): Promise<void>;
+}
+
+/** What the store has done since it was opened, and what it holds. */
+export interface StoreStats {
+  readonly objects: number;
+  /** Writes made durable, commits that carried them, writes that failed on the disk. */
+  readonly writes: number;
+  readonly commits: number;
+  readonly failedWrites: number;
+  /** Writes decided and not yet durable. */
+  readonly queued: number;
+  /** Changes retained for watches and old lists, and the bytes of the superseded states they hold. */
+  readonly historyChanges: number;
+  readonly historyBytes: number;
+  readonly compactions: number;
+  readonly failedCompactions: number;
 }

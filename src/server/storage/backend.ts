@@ -4,7 +4,9 @@
  * memory) and one suite (`backend.contract.ts`) runs on both.
  *
  * Guarantees: `commit` resolves only when every row of the batch is on stable storage; batches become durable whole
- * and in order; after a commit has failed the backend is poisoned and refuses all further commits.
+ * and in order. A commit that fails takes the commits sent after it, and not yet answered, down with it. After
+ * 'no-space', 'read-only' and 'in-use' nothing of the batch was kept and a later commit may succeed; after any other
+ * failure the state of the disk is unknown, so the backend is poisoned and refuses all further commits.
  */
 
 /** One revision of one key. */
@@ -17,6 +19,8 @@ export interface Row {
   readonly value: Uint8Array | undefined;
   /** True when this revision brought the key into being. */
   readonly created: boolean;
+  /** Revision of the row this one supersedes; absent when there is none. Compaction forgets it once this row is old. */
+  readonly previous?: number;
 }
 
 /** What `open` found. */
@@ -29,8 +33,13 @@ export interface Opened {
   readonly compacted: number;
   /** Live rows and the retained log since `compacted`, in ascending revision order, tombstones included. */
   readonly rows: AsyncIterable<readonly Row[]>;
-  /** Keys of rows whose checksum did not match: quarantined, named in readyz, never dropped silently. */
+  /**
+   * Keys whose newest row did not match its checksum: quarantined, named in readyz, never dropped silently. Complete
+   * once `rows` has been read to its end.
+   */
   readonly corrupt: readonly string[];
+  /** Highest revision of any row that did not match its checksum, 0 if none: the log cannot be told across it. */
+  readonly hole: number;
 }
 
 export type DiskState = 'ok' | 'refuse-creates' | 'read-only';

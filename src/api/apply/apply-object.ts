@@ -1,0 +1,159 @@
+/**
+ * Server-side apply: merge a configuration into the live object, give its fields to its manager, take away what the
+ * manager no longer mentions and nobody else owns, and name the conflicts.
+ */
+import { deepEqual } from '../meta/deep-equal.ts';
+import type { DeepReadonly, ManagedFieldsEntry, UnstructuredObject } from '../meta/object.ts';
+import type { JsonObject } from '../meta/own-property.ts';
+import { badRequest, internalError } from '../meta/status.ts';
+import type { Schema } from '../schema/schema.ts';
+import type { ApplyConflict } from './conflict.ts';
+import {
+  difference,
+  EMPTY_SET,
+  equalSets,
+  type FieldSet,
+  intersection,
+  isEmptySet,
+  recursiveDifference,
+  union,
+} from './field-set.ts';
+import { allowedByLastApplied, refreshLastApplied } from './last-applied.ts';
+import { identityOf, type Manager, type Managers, readManagers, writeManagers } from './managers.ts';
+import { mergeObjects } from './merge.ts';
+import { currentManagers, ignoredFields, loseChangedFields, stripIdentity, withoutManagedFields } from './ownership.ts';
+import { removeFields, withParents } from './remove.ts';
+import { listProblems, toFieldSet } from './to-field-set.ts';
+import { rootSchema } from './topology.ts';
+import { recordUpdate } from './track-update.ts';
+
+export interface ApplyOptions {
+  readonly schema: Schema;
+  /** The stored object; undefined when the apply creates it. */
+  readonly live: DeepReadonly<UnstructuredObject> | undefined;
+  /** The applied configuration, pruned of unknown fields; must not carry managedFields. */
+  readonly config: DeepReadonly<UnstructuredObject>;
+  readonly manager: string;
+  readonly force: boolean;
+  readonly apiVersion: string;
+  readonly subresource?: string | undefined;
+  /** RFC 3339, whole seconds. */
+  readonly now: string;
+  /** Paths of member names that this endpoint does not write, `[['status']]`. */
+  readonly ignore?: readonly (readonly string[])[];
+  /** Entries of other versions are dropped when this says no. */
+  readonly isServed?: (apiVersion: string) => boolean;
+}
+
+export interface ApplyResult {
+  /** The merged object without managedFields, before defaulting and validation; the live one when `conflicts` is not empty. */
+  readonly object: UnstructuredObject;
+  readonly managedFields: ManagedFieldsEntry[] | undefined;
+  /** Not empty: nothing was applied, answer with `applyConflictError`. */
+  readonly conflicts: readonly ApplyConflict[];
+}
+
+/**
+ * Applies a configuration. Neither argument is changed.
+ * @throws ApiError 400 for a configuration that carries managedFields or repeats a list key
+ */
+export function applyObject(request: ApplyOptions): ApplyResult {
+  const options = { ...request, schema: rootSchema(request.schema) };
+  const { schema, live, config } = options;
+  if ((config.metadata as JsonObject | undefined)?.['managedFields'] !== undefined) {
+    throw badRequest('metadata.managedFields must be nil');
+  }
+  const problems = listProblems(schema, config);
+  if (problems.length > 0)
+    throw badRequest(`failed to create typed patch object (${describe(options)}): ${problems.join('\n')}`);
+
+  const stored = readManagers(live?.metadata.managedFields as readonly ManagedFieldsEntry[] | undefined);
+  if (stored === undefined) throw internalError('failed to decode managed fields');
+  const managers = trackedManagers(options, stored);
+  const first = attempt(options, managers, options.force);
+  if (first.conflicts.length === 0 || options.manager !== 'kubectl' || live === undefined) return first;
+
+  // Objects of client-side kubectl apply move over without conflicts where they still are as kubectl last left them.
+  const allowed = allowedByLastApplied(schema, live);
+  const conflicts = first.conflicts.filter((conflict) => !hasPath(allowed, conflict.path));
+  return conflicts.length > 0 ? { ...first, conflicts } : attempt(options, managers, true);
+}
+
+const describe = ({ config, apiVersion, live }: ApplyOptions): string => {
+  const { name, namespace } = { ...live?.metadata, ...config.metadata };
+  return `${namespace ?? ''}/${name ?? ''}; ${apiVersion}, Kind=${config.kind}`;
+};
+
+function hasPath(set: FieldSet, path: readonly string[]): boolean {
+  let node: FieldSet | undefined = set;
+  for (const element of path.slice(0, -1)) node = node?.children.get(element);
+  return node?.members.has(path[path.length - 1]!) === true;
+}
+
+/** An object nobody tracked so far belongs, as it is, to `before-first-apply`. */
+function trackedManagers(options: ApplyOptions, stored: Managers): Map<string, Manager> {
+  const { schema, live, isServed } = options;
+  if (stored.size > 0 || live === undefined) return currentManagers(stored, schema, isServed);
+  const { config: _, force: __, ...rest } = options;
+  return recordUpdate(
+    { ...rest, live: undefined, updated: live, manager: 'before-first-apply', subresource: undefined },
+    stored,
+  );
+}
+
+function attempt(options: ApplyOptions, managers: ReadonlyMap<string, Manager>, force: boolean): ApplyResult {
+  const { schema, apiVersion } = options;
+  const live = withoutManagedFields(options.live as JsonObject | undefined);
+  const config = options.config as JsonObject;
+  const identity = {
+    manager: options.manager,
+    operation: 'Apply',
+    apiVersion,
+    subresource: options.subresource ?? '',
+  } as const;
+  const self = identityOf(identity);
+  const previous = managers.get(self);
+  const ignored = ignoredFields(options.ignore);
+  const spoken = toFieldSet(schema, config);
+  const set = ignored === undefined ? spoken : recursiveDifference(spoken, ignored);
+
+  const mine: Manager = { ...identity, time: previous?.time, set };
+  const claimed = new Map(managers).set(self, mine);
+  const merged = mergeObjects(schema, live, config) as JsonObject;
+  const pruned = prune(schema, merged, claimed, previous?.set);
+  // A map that pruning emptied is gone; if the configuration speaks of it (`spec: {}`), it comes back.
+  const object = (pruned === merged ? merged : mergeObjects(schema, pruned, config)) as JsonObject;
+
+  const change = loseChangedFields(schema, { before: live, after: object }, claimed, { self, ignored });
+  if (change.conflicts.length > 0 && !force) {
+    return { object: live as UnstructuredObject, managedFields: writeManagers(managers), conflicts: change.conflicts };
+  }
+  const kept = stripIdentity(set);
+  const isSame =
+    previous !== undefined &&
+    equalSets(previous.set, kept) &&
+    previous.apiVersion === apiVersion &&
+    deepEqual(live, object);
+  const out = change.managers;
+  if (isEmptySet(kept)) out.delete(self);
+  else out.set(self, { ...mine, time: isSame ? previous.time : options.now, set: kept });
+  refreshLastApplied({ live, config, object, manager: options.manager });
+  return { object: object as UnstructuredObject, managedFields: writeManagers(out), conflicts: [] };
+}
+
+/**
+ * Removes what the manager applied last time and does not mention now. Two repairs follow the blunt removal: what any
+ * manager owns comes back, and nothing goes that the manager did not own.
+ */
+function prune(schema: Schema, merged: JsonObject, managers: Managers, last: FieldSet | undefined): unknown {
+  if (last === undefined || isEmptySet(last)) return merged;
+  const lastFields = withParents(schema, last);
+  const blunt = removeFields(schema, merged, lastFields) ?? {};
+  const all = withParents(schema, toFieldSet(schema, merged));
+  let owned: FieldSet = EMPTY_SET;
+  for (const manager of managers.values()) owned = union(owned, manager.set);
+  const left = union(withParents(schema, toFieldSet(schema, blunt)), withParents(schema, owned));
+  const repaired = removeFields(schema, merged, difference(all, left)) ?? {};
+  const gone = difference(all, withParents(schema, toFieldSet(schema, repaired)));
+  return removeFields(schema, merged, intersection(gone, lastFields)) ?? {};
+}

@@ -1,0 +1,48 @@
+/** Conflicts of server-side apply and their 409. */
+import { ApiError } from '../meta/status.ts';
+import { type FieldSet, pathsOf, pathText } from './field-set.ts';
+import type { Manager } from './managers.ts';
+
+/** One field that another manager owns and this apply would change. */
+export interface ApplyConflict {
+  readonly manager: Pick<Manager, 'manager' | 'operation' | 'apiVersion' | 'subresource' | 'time'>;
+  /** Path elements in stored spelling. */
+  readonly path: readonly string[];
+}
+
+/** The conflicts of one manager, field by field. */
+export const conflictsOf = (manager: Manager, fields: FieldSet): ApplyConflict[] =>
+  [...pathsOf(fields)].map((path) => ({ manager, path }));
+
+function managerText({ manager }: ApplyConflict): string {
+  let text = JSON.stringify(manager.manager);
+  if (manager.subresource !== '') text += ` with subresource ${JSON.stringify(manager.subresource)}`;
+  if (manager.operation === 'Update') {
+    text += ` using ${manager.apiVersion}${manager.time === undefined ? '' : ` at ${manager.time}`}`;
+  }
+  return text;
+}
+
+/** 409 with one cause per field; kubectl reads the causes. */
+export function applyConflictError(conflicts: readonly ApplyConflict[]): ApiError {
+  const causes = conflicts.map((conflict) => ({
+    reason: 'FieldManagerConflict',
+    message: `conflict with ${managerText(conflict)}`,
+    field: pathText(conflict.path),
+  }));
+  return new ApiError({ code: 409, reason: 'Conflict', message: conflictMessage(conflicts), details: { causes } });
+}
+
+function conflictMessage(conflicts: readonly ApplyConflict[]): string {
+  const first = conflicts[0];
+  if (conflicts.length === 1 && first !== undefined) {
+    return `Apply failed with 1 conflict: conflict with ${managerText(first)}: ${pathText(first.path)}`;
+  }
+  const byManager = new Map<string, string[]>();
+  for (const conflict of conflicts) {
+    const text = managerText(conflict);
+    byManager.set(text, [...(byManager.get(text) ?? []), `- ${pathText(conflict.path)}`]);
+  }
+  const lines = [...byManager.keys()].sort().flatMap((text) => [`conflicts with ${text}:`, ...byManager.get(text)!]);
+  return `Apply failed with ${conflicts.length} conflicts: ${lines.join('\n')}`;
+}

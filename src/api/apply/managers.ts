@@ -1,0 +1,123 @@
+/** metadata.managedFields as a table of managers, and back. */
+import type { ManagedFieldsEntry } from '../meta/object.ts';
+import { EMPTY_SET, type FieldSet, fromFieldsV1, isEmptySet, toFieldsV1, union } from './field-set.ts';
+
+export interface Manager {
+  readonly manager: string;
+  readonly operation: 'Apply' | 'Update';
+  readonly apiVersion: string;
+  readonly subresource: string;
+  readonly time: string | undefined;
+  readonly set: FieldSet;
+}
+
+/** By identity: manager, operation and subresource; for updates the apiVersion as well. */
+export type Managers = ReadonlyMap<string, Manager>;
+
+export type ManagerIdentity = Pick<Manager, 'manager' | 'operation' | 'apiVersion' | 'subresource'>;
+
+/** The key of a manager in the table. */
+export const identityOf = (m: ManagerIdentity): string =>
+  JSON.stringify([m.manager, m.operation, m.operation === 'Apply' ? '' : m.apiVersion, m.subresource]);
+
+/** Reads managedFields; undefined when an entry is malformed (the whole list then counts as lost). */
+export function readManagers(entries: readonly ManagedFieldsEntry[] | undefined): Managers | undefined {
+  const out = new Map<string, Manager>();
+  for (const entry of entries ?? []) {
+    const { operation } = entry;
+    if ((operation !== 'Apply' && operation !== 'Update') || !entry.apiVersion || entry.fieldsType !== 'FieldsV1') {
+      return undefined;
+    }
+    const set = entry.fieldsV1 === undefined ? EMPTY_SET : readSet(entry.fieldsV1);
+    if (set === undefined) return undefined;
+    const manager: Manager = {
+      manager: entry.manager ?? '',
+      operation,
+      apiVersion: entry.apiVersion,
+      subresource: entry.subresource ?? '',
+      time: entry.time,
+      set,
+    };
+    out.set(identityOf(manager), manager);
+  }
+  return out;
+}
+
+/** Sets of frozen (stored) entries: they are read again with every write of their object. */
+const SETS = new WeakMap<object, FieldSet>();
+/** The way back, so that an entry nobody touched is not spelled out again. */
+const STORED = new WeakMap<FieldSet, Record<string, unknown>>();
+
+function readSet(fields: Record<string, unknown>): FieldSet | undefined {
+  if (!Object.isFrozen(fields)) return fromFieldsV1(fields);
+  let set = SETS.get(fields);
+  if (set === undefined) {
+    set = fromFieldsV1(fields);
+    if (set === undefined) return undefined;
+    SETS.set(fields, set);
+    STORED.set(set, fields);
+  }
+  return set;
+}
+
+/** Writes the table: applies before updates, then by time, manager, apiVersion and subresource; undefined when empty. */
+export function writeManagers(managers: Managers): ManagedFieldsEntry[] | undefined {
+  const list = [...managers.values()].filter((m) => !isEmptySet(m.set)).sort(compareManagers);
+  if (list.length === 0) return undefined;
+  return list.map((m) => ({
+    ...(m.manager !== '' && { manager: m.manager }),
+    operation: m.operation,
+    apiVersion: m.apiVersion,
+    ...(m.time !== undefined && { time: m.time }),
+    fieldsType: 'FieldsV1',
+    // Stored fields are frozen all the way down, so they may be shared with the next revision.
+    fieldsV1: STORED.get(m.set) ?? toFieldsV1(m.set),
+    ...(m.subresource !== '' && { subresource: m.subresource }),
+  }));
+}
+
+const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+function compareManagers(a: Manager, b: Manager): number {
+  return (
+    compareText(a.operation, b.operation) ||
+    compareText(a.time ?? '', b.time ?? '') ||
+    compareText(a.manager, b.manager) ||
+    compareText(a.apiVersion, b.apiVersion) ||
+    compareText(a.subresource, b.subresource)
+  );
+}
+
+/** Entries of updates kept before the oldest are merged. */
+const MAX_UPDATERS = 10;
+const BUCKET = 'ancient-changes';
+
+/** Merges the oldest update entries of each apiVersion into one bucket until at most ten are left. */
+export function capUpdaters(managers: Managers): Managers {
+  const updaters = [...managers.entries()].filter(([, m]) => m.operation === 'Update');
+  if (updaters.length <= MAX_UPDATERS) return managers;
+  updaters.sort(([i, a], [j, b]) => compareText(a.time ?? '', b.time ?? '') || compareText(i, j));
+  const out = new Map(managers);
+  const first = new Map<string, string>();
+  let count = updaters.length;
+  for (const [identity, manager] of updaters) {
+    if (count <= MAX_UPDATERS) break;
+    const { apiVersion } = manager;
+    const opener = first.get(apiVersion);
+    if (opener === undefined) {
+      first.set(apiVersion, identity);
+      continue;
+    }
+    const bucket: ManagerIdentity = { manager: BUCKET, operation: 'Update', apiVersion, subresource: '' };
+    const bucketId = identityOf(bucket);
+    if (!out.has(bucketId)) {
+      const set = out.get(opener)!.set;
+      out.delete(opener);
+      out.set(bucketId, { ...bucket, time: undefined, set });
+    }
+    out.set(bucketId, { ...bucket, time: manager.time, set: union(out.get(bucketId)!.set, manager.set) });
+    if (identity !== bucketId) out.delete(identity);
+    count--;
+  }
+  return out;
+}

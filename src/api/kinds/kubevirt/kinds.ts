@@ -1,0 +1,62 @@
+/** The KubeVirt kinds as TypeScript types, and their names as clients use them. */
+import type { ResourceType } from '../../meta/gvk.ts';
+import type { KubeObject } from '../../meta/object.ts';
+import type { KubeVirtSpec, KubeVirtStatus } from './kubevirt-cr.ts';
+import type { MigrationSpec, MigrationStatus } from './migration.ts';
+import type { PresetSpec, ReplicaSetSpec, ReplicaSetStatus } from './sets.ts';
+import type { VirtualMachineInstanceStatus } from './status.ts';
+import type { VirtualMachineSpec, VirtualMachineStatus } from './vm.ts';
+import type { VirtualMachineInstanceSpec } from './vmi-spec.ts';
+
+export const KUBEVIRT_GROUP = 'kubevirt.io';
+
+export interface VirtualMachine extends KubeObject {
+  spec: VirtualMachineSpec;
+  status?: VirtualMachineStatus;
+}
+
+export interface VirtualMachineInstance extends KubeObject {
+  spec: VirtualMachineInstanceSpec;
+  status?: VirtualMachineInstanceStatus;
+}
+
+export interface VirtualMachineInstanceMigration extends KubeObject {
+  spec: MigrationSpec;
+  status?: MigrationStatus;
+}
+
+export interface VirtualMachineInstanceReplicaSet extends KubeObject {
+  spec: ReplicaSetSpec;
+  status?: ReplicaSetStatus;
+}
+
+export interface VirtualMachineInstancePreset extends KubeObject {
+  spec: PresetSpec;
+}
+
+export interface KubeVirt extends KubeObject {
+  spec: KubeVirtSpec;
+  status?: KubeVirtStatus;
+}
+
+const define = <T>(resource: string, kind: string): ResourceType<T> =>
+  Object.freeze({ group: KUBEVIRT_GROUP, version: 'v1', resource, kind, namespaced: true });
+
+export const VIRTUAL_MACHINES: ResourceType<VirtualMachine> = define('virtualmachines', 'VirtualMachine');
+export const VIRTUAL_MACHINE_INSTANCES: ResourceType<VirtualMachineInstance> = define(
+  'virtualmachineinstances',
+  'VirtualMachineInstance',
+);
+export const VIRTUAL_MACHINE_INSTANCE_MIGRATIONS: ResourceType<VirtualMachineInstanceMigration> = define(
+  'virtualmachineinstancemigrations',
+  'VirtualMachineInstanceMigration',
+);
+export const VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS: ResourceType<VirtualMachineInstanceReplicaSet> = define(
+  'virtualmachineinstancereplicasets',
+  'VirtualMachineInstanceReplicaSet',
+);
+export const VIRTUAL_MACHINE_INSTANCE_PRESETS: ResourceType<VirtualMachineInstancePreset> = define(
+  'virtualmachineinstancepresets',
+  'VirtualMachineInstancePreset',
+);
+export const KUBEVIRTS: ResourceType<KubeVirt> = define('kubevirts', 'KubeVirt');

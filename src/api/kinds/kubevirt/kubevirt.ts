@@ -1,0 +1,70 @@
+/** The KubeVirt kinds: types, names, served resources, CustomResourceDefinitions. */
+export type { DataVolumeTemplate } from './data-volume.ts';
+export type { CdromTarget, Devices, Disk, DiskTarget, Gpu, HostDevice, Input, LunTarget, Watchdog } from './devices.ts';
+export type {
+  Clock,
+  Cpu,
+  CpuTopology,
+  DomainSpec,
+  FeatureHyperv,
+  Features,
+  Firmware,
+  KernelBoot,
+  Machine,
+  Memory,
+} from './domain.ts';
+export type { QuantityValue } from './fields.ts';
+export type {
+  KubeVirt,
+  VirtualMachine,
+  VirtualMachineInstance,
+  VirtualMachineInstanceMigration,
+  VirtualMachineInstancePreset,
+  VirtualMachineInstanceReplicaSet,
+} from './kinds.ts';
+export {
+  KUBEVIRT_GROUP,
+  KUBEVIRTS,
+  VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
+  VIRTUAL_MACHINE_INSTANCE_PRESETS,
+  VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS,
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINES,
+} from './kinds.ts';
+export type { KubeVirtConfiguration, KubeVirtSpec, KubeVirtStatus } from './kubevirt-cr.ts';
+export type { MigrationPhase, MigrationSpec, MigrationStatus } from './migration.ts';
+export { MIGRATION_PHASES } from './migration.ts';
+export type { MigrationConfiguration, MigrationOptions } from './migration-options.ts';
+export type { Interface, Network, Port } from './network.ts';
+export { kubevirtCrd, kubevirtResources } from './resources.ts';
+export type { PresetSpec, ReplicaSetSpec, ReplicaSetStatus } from './sets.ts';
+export type {
+  GuestOsInfo,
+  InterfaceStatus,
+  MigrationState,
+  VirtualMachineInstanceStatus,
+  VmCondition,
+  VmiPhase,
+  VolumeStatus,
+} from './status.ts';
+export { VMI_PHASES } from './status.ts';
+export { toStructuralSchema } from './structural-schema.ts';
+export type {
+  InstancetypeMatcher,
+  PreferenceMatcher,
+  RunStrategy,
+  StateChangeRequest,
+  VirtualMachineSpec,
+  VirtualMachineStatus,
+} from './vm.ts';
+export { RUN_STRATEGIES } from './vm.ts';
+export type {
+  AccessCredential,
+  EvictionStrategy,
+  GuestProbe,
+  TemplateMeta,
+  VirtualMachineInstanceSpec,
+  VirtualMachineInstanceTemplateSpec,
+} from './vmi-spec.ts';
+export { EVICTION_STRATEGIES } from './vmi-spec.ts';
+export type { CloudInitSource, ContainerDiskSource, UtilityVolume, Volume } from './volumes.ts';

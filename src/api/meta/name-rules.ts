@@ -1,0 +1,143 @@
+/** The name rules of the API, with the texts of apimachinery's util/validation. Each check returns messages, [] = good. */
+
+const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
+const SUBDOMAIN = `${LABEL}(\\.${LABEL})*`;
+const DNS1035 = '[a-z]([-a-z0-9]*[a-z0-9])?';
+const QUALIFIED = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]';
+
+// The nested quantifiers of these patterns would backtrack badly on long input, so length is checked first and the
+// matching is done by character class plus the ends of each part.
+const LABEL_CHARS = /^[-a-z0-9]+$/;
+const QUALIFIED_CHARS = /^[-A-Za-z0-9_.]+$/;
+const LOWER_ALNUM = /[a-z0-9]/;
+const ALNUM = /[A-Za-z0-9]/;
+
+const endsIn = (text: string, chars: RegExp): boolean => chars.test(text[0]!) && chars.test(text[text.length - 1]!);
+const matchesLabel = (text: string): boolean => LABEL_CHARS.test(text) && endsIn(text, LOWER_ALNUM);
+const matchesSubdomain = (text: string): boolean => text.split('.').every(matchesLabel);
+const matchesQualified = (text: string): boolean => QUALIFIED_CHARS.test(text) && endsIn(text, ALNUM);
+
+const tooLong = (bytes: number): string => `must be no more than ${bytes} bytes`;
+const regexError = (text: string, pattern: string, ...examples: string[]): string =>
+  `${text} (e.g. ${examples.map((e) => `'${e}', `).join(' or ')}regex used for validation is '${pattern}')`;
+
+const encoder = new TextEncoder();
+/** Length in UTF-8 bytes: what Go's len() counts. */
+export const byteLength = (text: string): number => {
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 127) return encoder.encode(text).length;
+  return text.length;
+};
+
+/** RFC 1123 subdomain, at most 253 bytes: most object names. */
+export function checkSubdomain(name: string): string[] {
+  const errors = byteLength(name) > 253 ? [tooLong(253)] : [];
+  if (!matchesSubdomain(name)) {
+    errors.push(
+      regexError(
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
+        SUBDOMAIN,
+        'example.com',
+      ),
+    );
+  }
+  return errors;
+}
+
+/** RFC 1123 label, at most 63 bytes: namespaces, services. */
+export function checkLabelName(name: string): string[] {
+  const errors = byteLength(name) > 63 ? [tooLong(63)] : [];
+  if (!matchesLabel(name)) {
+    errors.push(
+      matchesSubdomain(name)
+        ? 'must not contain dots'
+        : regexError(
+            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character",
+            LABEL,
+            'my-name',
+            '123-abc',
+          ),
+    );
+  }
+  return errors;
+}
+
+/** RFC 1035 label: like an RFC 1123 label, but starting with a letter. */
+export function checkDns1035Label(name: string): string[] {
+  const errors = byteLength(name) > 63 ? [tooLong(63)] : [];
+  if (!matchesLabel(name) || !/^[a-z]/.test(name)) {
+    errors.push(
+      regexError(
+        "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
+        DNS1035,
+        'my-name',
+        'abc-123',
+      ),
+    );
+  }
+  return errors;
+}
+
+/** Anything that can stand as one segment of a URL path: RBAC objects. */
+export function checkPathSegment(name: string): string[] {
+  if (name === '.' || name === '..') return [`may not be '${name}'`];
+  return ['/', '%'].filter((c) => name.includes(c)).map((c) => `may not contain '${c}'`);
+}
+
+/** `[prefix/]name`: label and annotation keys, finalizers, conditions. */
+export function checkQualifiedName(value: string): string[] {
+  const message =
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
+  const examples = ['MyName', 'my.name', '123-abc'];
+  const parts = value.split('/');
+  if (parts.length > 2) {
+    return [
+      `a valid label key ${regexError(message, QUALIFIED, ...examples)} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+    ];
+  }
+  const name = parts[parts.length - 1]!;
+  const errors: string[] = [];
+  if (parts.length === 2) {
+    const prefix = parts[0]!;
+    if (prefix === '') errors.push('prefix part must be non-empty');
+    else errors.push(...checkSubdomain(prefix).map((text) => `prefix part ${text}`));
+  }
+  if (name === '') errors.push('name part must be non-empty');
+  else if (byteLength(name) > 63) errors.push(`name part ${tooLong(63)}`);
+  if (!matchesQualified(name)) errors.push(`name part ${regexError(message, QUALIFIED, ...examples)}`);
+  return errors;
+}
+
+/** A label value: empty, or at most 63 bytes of [A-Za-z0-9._-] with alphanumeric ends. */
+export function checkLabelValue(value: string): string[] {
+  const errors = byteLength(value) > 63 ? [tooLong(63)] : [];
+  if (value !== '' && !matchesQualified(value)) {
+    errors.push(
+      regexError(
+        "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+        `(${QUALIFIED})?`,
+        'MyValue',
+        'my_value',
+        '12345',
+      ),
+    );
+  }
+  return errors;
+}
+
+export type NameRule = 'subdomain' | 'label' | 'path-segment';
+
+/**
+ * Checks a name by a kind's rule. `prefix` = the text is a generateName: a trailing dash is then fine, because more
+ * characters follow.
+ */
+export function checkName(name: string, rule: NameRule, options: { prefix?: boolean } = {}): string[] {
+  const text = options.prefix && name.length > 1 && name.endsWith('-') ? `${name.slice(0, -2)}a` : name;
+  switch (rule) {
+    case 'subdomain':
+      return checkSubdomain(text);
+    case 'label':
+      return checkLabelName(text);
+    case 'path-segment':
+      return checkPathSegment(text);
+  }
+}

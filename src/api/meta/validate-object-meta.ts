@@ -1,0 +1,166 @@
+import { parseApiVersion } from './gvk.ts';
+import {
+  byteLength,
+  checkLabelName,
+  checkLabelValue,
+  checkName,
+  checkQualifiedName,
+  type NameRule,
+} from './name-rules.ts';
+import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from './object.ts';
+import type { FieldError } from './status.ts';
+
+/** Keys and values of all annotations together, in bytes. */
+export const ANNOTATIONS_LIMIT = 256 * 1024;
+
+const isPrintable = (text: string): boolean => /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u.test(text);
+
+/**
+ * The rules every object's metadata obeys after names were generated (apimachinery's ValidateObjectMeta). The shapes of
+ * the fields are taken as checked already.
+ */
+export function validateObjectMeta(
+  meta: Readonly<ObjectMeta>,
+  options: { namespaced: boolean; names: NameRule },
+): FieldError[] {
+  const errors: FieldError[] = [];
+  const invalid = (field: string, value: unknown, detail: string): void => {
+    errors.push({ type: 'FieldValueInvalid', field, value, detail });
+  };
+  if (meta.generateName) {
+    for (const text of checkName(meta.generateName, options.names, { prefix: true })) {
+      invalid('metadata.generateName', meta.generateName, text);
+    }
+  }
+  if (!meta.name) {
+    errors.push({ type: 'FieldValueRequired', field: 'metadata.name', detail: 'name or generateName is required' });
+  } else {
+    for (const text of checkName(meta.name, options.names)) invalid('metadata.name', meta.name, text);
+  }
+  if (options.namespaced) {
+    if (!meta.namespace) errors.push({ type: 'FieldValueRequired', field: 'metadata.namespace' });
+    else for (const text of checkLabelName(meta.namespace)) invalid('metadata.namespace', meta.namespace, text);
+  } else if (meta.namespace) {
+    errors.push({ type: 'FieldValueForbidden', field: 'metadata.namespace', detail: 'not allowed on this type' });
+  }
+  if (meta.generation !== undefined && meta.generation < 0) {
+    invalid('metadata.generation', meta.generation, 'must be greater than or equal to 0');
+  }
+  errors.push(...validateLabels(meta.labels, 'metadata.labels'));
+  errors.push(...validateAnnotations(meta.annotations, 'metadata.annotations'));
+  errors.push(...validateOwnerReferences(meta.ownerReferences ?? []));
+  errors.push(...validateFinalizers(meta.finalizers ?? []));
+  errors.push(...validateManagedFields(meta.managedFields ?? []));
+  return errors;
+}
+
+/** Label keys and values; `field` is the path of the map. */
+export function validateLabels(labels: Readonly<Record<string, string>> | undefined, field: string): FieldError[] {
+  const errors: FieldError[] = [];
+  for (const [key, value] of Object.entries(labels ?? {})) {
+    for (const detail of checkQualifiedName(key)) errors.push({ type: 'FieldValueInvalid', field, value: key, detail });
+    for (const detail of checkLabelValue(value)) errors.push({ type: 'FieldValueInvalid', field, value, detail });
+  }
+  return errors;
+}
+
+/** Annotation keys (case does not matter) and the total size. */
+export function validateAnnotations(
+  annotations: Readonly<Record<string, string>> | undefined,
+  field: string,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  let bytes = 0;
+  for (const [key, value] of Object.entries(annotations ?? {})) {
+    bytes += byteLength(key) + byteLength(value);
+    for (const detail of checkQualifiedName(key.toLowerCase())) {
+      errors.push({ type: 'FieldValueInvalid', field, value: key, detail });
+    }
+  }
+  if (bytes > ANNOTATIONS_LIMIT) {
+    errors.push({ type: 'FieldValueTooLong', field, detail: `may not be more than ${ANNOTATIONS_LIMIT} bytes` });
+  }
+  return errors;
+}
+
+function validateOwnerReferences(owners: readonly OwnerReference[]): FieldError[] {
+  const field = 'metadata.ownerReferences';
+  const errors: FieldError[] = [];
+  const invalid = (at: string, value: unknown, detail: string): void => {
+    errors.push({ type: 'FieldValueInvalid', field: at, value, detail });
+  };
+  let controller = '';
+  for (const owner of owners) {
+    const { group, version } = parseApiVersion(owner.apiVersion ?? '');
+    if (version === '') invalid(`${field}.apiVersion`, owner.apiVersion ?? '', 'version must not be empty');
+    for (const key of ['kind', 'name', 'uid'] as const) {
+      if (!owner[key]) invalid(`${field}.${key}`, owner[key] ?? '', 'must not be empty');
+    }
+    if (group === '' && version === 'v1' && owner.kind === 'Event') {
+      invalid(field, owner, '/v1, Kind=Event is disallowed from being an owner');
+    }
+    if (!owner.controller) continue;
+    const current = `${owner.kind}/${owner.name}`;
+    if (controller === '') controller = current;
+    else {
+      const detail = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${current}`;
+      invalid(field, owners, detail);
+    }
+  }
+  return errors;
+}
+
+function validateFinalizers(finalizers: readonly string[]): FieldError[] {
+  const field = 'metadata.finalizers';
+  const errors: FieldError[] = [];
+  for (const value of finalizers) {
+    for (const detail of checkQualifiedName(value)) errors.push({ type: 'FieldValueInvalid', field, value, detail });
+  }
+  if (finalizers.includes('orphan') && finalizers.includes('foregroundDeletion')) {
+    const detail = 'finalizer orphan and foregroundDeletion cannot be both set';
+    errors.push({ type: 'FieldValueInvalid', field, value: finalizers, detail });
+  }
+  return errors;
+}
+
+function validateManagedFields(entries: readonly ManagedFieldsEntry[]): FieldError[] {
+  const errors: FieldError[] = [];
+  const invalid = (field: string, value: unknown, detail: string): void => {
+    errors.push({ type: 'FieldValueInvalid', field, value, detail });
+  };
+  for (const [i, entry] of entries.entries()) {
+    const field = `metadata.managedFields[${i}]`;
+    if (entry.operation !== 'Apply' && entry.operation !== 'Update') {
+      invalid(`${field}.operation`, entry.operation ?? '', 'must be `Apply` or `Update`');
+    }
+    if (entry.fieldsType && entry.fieldsType !== 'FieldsV1') {
+      invalid(`${field}.fieldsType`, entry.fieldsType, 'must be `FieldsV1`');
+    }
+    errors.push(...validateFieldManager(entry.manager ?? '', `${field}.manager`));
+    if (entry.subresource && entry.subresource.length > 256) {
+      errors.push({
+        type: 'FieldValueTooLong',
+        field: `${field}.subresource`,
+        detail: 'may not be more than 256 bytes',
+      });
+    }
+  }
+  return errors;
+}
+
+/** A manager name: at most 128 bytes, printable. */
+export function validateFieldManager(manager: string, field: string): FieldError[] {
+  const errors: FieldError[] = [];
+  if (byteLength(manager) > 128) {
+    errors.push({ type: 'FieldValueTooLong', field, detail: 'may not be more than 128 bytes' });
+  }
+  if (!isPrintable(manager)) {
+    errors.push({
+      type: 'FieldValueInvalid',
+      field,
+      value: manager,
+      detail: 'should only contain printable characters',
+    });
+  }
+  return errors;
+}

@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { deepEqual } from '../meta/deep-equal.ts';
+import type { ApiError } from '../meta/status.ts';
+import { createMergePatch } from './create-merge-patch.ts';
+import { applyJsonPatch } from './json-patch.ts';
+import { applyMergePatch } from './merge-patch.ts';
+
+const freeze = <T>(value: T): T => {
+  if (typeof value === 'object' && value !== null) {
+    Object.values(value).forEach(freeze);
+    Object.freeze(value);
+  }
+  return value;
+};
+const json = (): fc.Arbitrary<unknown> =>
+  fc.jsonValue({ maxDepth: 4 }).map((v) => JSON.parse(JSON.stringify(v)) as unknown);
+
+test('JSON patch: the examples of RFC 6902, appendix A, and then some', () => {
+  const cases: [unknown, unknown[], unknown][] = [
+    [{ foo: 'bar' }, [{ op: 'add', path: '/baz', value: 'qux' }], { baz: 'qux', foo: 'bar' }],
+    [{ foo: ['bar', 'baz'] }, [{ op: 'add', path: '/foo/1', value: 'qux' }], { foo: ['bar', 'qux', 'baz'] }],
+    [{ baz: 'qux', foo: 'bar' }, [{ op: 'remove', path: '/baz' }], { foo: 'bar' }],
+    [{ foo: ['bar', 'qux', 'baz'] }, [{ op: 'remove', path: '/foo/1' }], { foo: ['bar', 'baz'] }],
+    [{ baz: 'qux', foo: 'bar' }, [{ op: 'replace', path: '/baz', value: 'boo' }], { baz: 'boo', foo: 'bar' }],
+    [
+      { foo: { bar: 'baz', waldo: 'fred' }, qux: { corge: 'grault' } },
+      [{ op: 'move', from: '/foo/waldo', path: '/qux/thud' }],
+      { foo: { bar: 'baz' }, qux: { corge: 'grault', thud: 'fred' } },
+    ],
+    [
+      { foo: ['all', 'grass', 'cows', 'eat'] },
+      [{ op: 'move', from: '/foo/1', path: '/foo/3' }],
+      { foo: ['all', 'cows', 'eat', 'grass'] },
+    ],
+    [
+      { baz: 'qux', foo: ['a', 2, 'c'] },
+      [
+        { op: 'test', path: '/baz', value: 'qux' },
+        { op: 'test', path: '/foo/1', value: 2 },
+      ],
+      { baz: 'qux', foo: ['a', 2, 'c'] },
+    ],
+    [{ foo: 'bar' }, [{ op: 'add', path: '/child', value: { g: {} } }], { foo: 'bar', child: { g: {} } }],
+    [{ foo: 'bar' }, [{ op: 'add', path: '/baz', value: 'qux', xyz: 123 }], { foo: 'bar', baz: 'qux' }],
+    [{ '/': 9, '~1': 10 }, [{ op: 'test', path: '/~01', value: 10 }], { '/': 9, '~1': 10 }],
+    [{ foo: ['bar'] }, [{ op: 'add', path: '/foo/-', value: ['abc', 'def'] }], { foo: ['bar', ['abc', 'def']] }],
+    [{ a: { b: 1 } }, [{ op: 'copy', from: '/a', path: '/c' }], { a: { b: 1 }, c: { b: 1 } }],
+    [{ a: 1 }, [{ op: 'add', path: '', value: [1] }], [1]],
+    [{ a: [1, 2] }, [{ op: 'remove', path: '/a/-1' }], { a: [1] }],
+    [{ a: [1, 2] }, [{ op: 'add', path: '/a/-1', value: 3 }], { a: [1, 2, 3] }],
+    [{}, [{ op: 'test', path: '/a', value: null }], {}],
+    [{ a: 1 }, [{ op: 'move', from: '/a', path: '/a' }], { a: 1 }],
+    [{ '': 1 }, [{ op: 'replace', path: '/', value: 2 }], { '': 2 }],
+  ];
+  for (const [document, patch, want] of cases) {
+    assert.deepEqual(applyJsonPatch(freeze(document), freeze(patch)), want, JSON.stringify(patch));
+  }
+});
+
+test('JSON patch: failing operations are 422, undecodable patches 400, excess 413', () => {
+  const cases: [unknown, unknown, number, RegExp][] = [
+    [{ baz: 'qux' }, [{ op: 'test', path: '/baz', value: 'bar' }], 422, /testing value \/baz failed: test failed/],
+    [{ foo: 'bar' }, [{ op: 'add', path: '/baz/bat', value: 'qux' }], 422, /doc is missing path: "\/baz\/bat"/],
+    [{}, [{ op: 'remove', path: '/a' }], 422, /missing path/],
+    [{}, [{ op: 'replace', path: '/a', value: 1 }], 422, /missing path/],
+    [{ a: [] }, [{ op: 'add', path: '/a/1', value: 1 }], 422, /invalid index/],
+    [{ a: [] }, [{ op: 'add', path: '/a/x', value: 1 }], 422, /not an array index/],
+    [{ a: [1] }, [{ op: 'replace', path: '/a/01', value: 1 }], 422, /missing path/],
+    [{ a: { b: 1 } }, [{ op: 'move', from: '/a', path: '/a/b' }], 422, /into itself/],
+    [{ a: 1 }, [{ op: 'add', path: '/b' }], 422, /no value/],
+    [{ a: 1 }, [{ op: 'spin', path: '/b' }], 422, /unexpected kind: spin/],
+    [{ a: 1 }, [{ op: 'remove', path: 'a' }], 422, /must start with/],
+    [{}, [{ op: 'test', path: '/toString/name', value: 'toString' }], 422, /test failed/],
+    [{}, { op: 'add' }, 400, /array of operations/],
+    [{}, [1], 400, /operation 0 must be an object/],
+    [{}, [{ op: 'add' }], 400, /"path" must be a string/],
+    [{}, [{ op: 'copy', path: '/a' }], 400, /"from" must be a string/],
+    [{}, Array(10_001).fill({ op: 'test', path: '', value: {} }), 413, /maximum operations/],
+    [
+      { a: 'x'.repeat(1_000_000) },
+      Array(5).fill({ op: 'copy', from: '/a', path: '/b' }),
+      413,
+      /accumulated size increase of copy/,
+    ],
+  ];
+  for (const [document, patch, code, message] of cases) {
+    assert.throws(
+      () => applyJsonPatch(document, patch),
+      (e: ApiError) => e.code === code && message.test(e.message),
+      JSON.stringify(patch).slice(0, 80),
+    );
+  }
+});
+
+test('JSON patch cannot touch prototypes', () => {
+  const out = applyJsonPatch({ a: {} }, [
+    { op: 'add', path: '/__proto__', value: { polluted: true } },
+    { op: 'add', path: '/a/constructor', value: 1 },
+  ]) as Record<string, unknown>;
+  assert.deepEqual(Object.keys(out), ['a', '__proto__']);
+  assert.equal(Object.getPrototypeOf(out), Object.prototype);
+  assert.equal(({} as Record<string, unknown>)['polluted'], undefined);
+  assert.throws(() => applyJsonPatch({}, [{ op: 'add', path: '/__proto__/x', value: 1 }]), /missing path/);
+});
+
+test('merge patch: the table of RFC 7386, appendix A', () => {
+  const cases: [unknown, unknown, unknown][] = [
+    [{ a: 'b' }, { a: 'c' }, { a: 'c' }],
+    [{ a: 'b' }, { b: 'c' }, { a: 'b', b: 'c' }],
+    [{ a: 'b' }, { a: null }, {}],
+    [{ a: 'b', b: 'c' }, { a: null }, { b: 'c' }],
+    [{ a: ['b'] }, { a: 'c' }, { a: 'c' }],
+    [{ a: 'c' }, { a: ['b'] }, { a: ['b'] }],
+    [{ a: { b: 'c' } }, { a: { b: 'd', c: null } }, { a: { b: 'd' } }],
+    [{ a: [{ b: 'c' }] }, { a: [1] }, { a: [1] }],
+    [
+      ['a', 'b'],
+      ['c', 'd'],
+      ['c', 'd'],
+    ],
+    [{ a: 'b' }, ['c'], ['c']],
+    [{ a: 'foo' }, null, null],
+    [{ a: 'foo' }, 'bar', 'bar'],
+    [{ e: null }, { a: 1 }, { e: null, a: 1 }],
+    [[1, 2], { a: 'b', c: null }, { a: 'b' }],
+    [{}, { a: { bb: { ccc: null } } }, { a: { bb: {} } }],
+  ];
+  for (const [document, patch, want] of cases) {
+    assert.deepEqual(applyMergePatch(freeze(document), freeze(patch)), want, JSON.stringify(patch));
+  }
+  const hostile = applyMergePatch({}, JSON.parse('{"__proto__":{"x":1}}')) as object;
+  assert.deepEqual(Object.keys(hostile), ['__proto__']);
+});
+
+const stripNulls = (value: unknown): unknown => {
+  if (Array.isArray(value) || typeof value !== 'object' || value === null) return value;
+  const out = Object.create(null) as Record<string, unknown>;
+  for (const [key, member] of Object.entries(value)) if (member !== null) out[key] = stripNulls(member);
+  return JSON.parse(JSON.stringify(out)) as unknown;
+};
+
+test('createMergePatch() and applyMergePatch() are inverse', () => {
+  assert.equal(createMergePatch({ a: { b: [1] } }, { a: { b: [1] } }), undefined);
+  assert.deepEqual(createMergePatch({ a: 1, b: { c: 1, d: 2 } }, { b: { c: 1, d: 3 }, e: [] }), {
+    a: null,
+    b: { d: 3 },
+    e: [],
+  });
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), json()), fc.dictionary(fc.string(), json()), (a, b) => {
+      const [from, to] = [stripNulls(a), stripNulls(b)];
+      const patch = createMergePatch(freeze(from), freeze(to));
+      const result = patch === undefined ? from : applyMergePatch(from, patch);
+      assert.ok(deepEqual(result, to), JSON.stringify({ from, to, patch, result }));
+      assert.equal(patch === undefined, deepEqual(from, to));
+    }),
+    { numRuns: 300 },
+  );
+});

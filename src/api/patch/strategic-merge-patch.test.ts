@@ -1,0 +1,290 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { ApiError } from '../meta/status.ts';
+import type { Schema } from '../schema/schema.ts';
+import { applyStrategicMergePatch } from './strategic-merge-patch.ts';
+
+const text: Schema = { type: 'string' };
+const item: Schema = {
+  type: 'object',
+  properties: {
+    name: text,
+    image: text,
+    args: { type: 'array', items: text },
+    env: {
+      type: 'array',
+      'x-kubernetes-patch-strategy': 'merge',
+      'x-kubernetes-patch-merge-key': 'name',
+      items: { type: 'object', properties: { name: text, value: text } },
+    },
+  },
+};
+const schema: Schema = {
+  type: 'object',
+  properties: {
+    labels: { type: 'object', additionalProperties: text },
+    finalizers: { type: 'array', items: text, 'x-kubernetes-patch-strategy': 'merge' },
+    containers: {
+      type: 'array',
+      items: item,
+      'x-kubernetes-patch-strategy': 'merge',
+      'x-kubernetes-patch-merge-key': 'name',
+    },
+    tolerations: { type: 'array', items: { type: 'object', properties: { key: text } } },
+    strategy: {
+      type: 'object',
+      'x-kubernetes-patch-strategy': 'retainKeys',
+      properties: { type: text, rollingUpdate: { type: 'object', properties: { max: text } } },
+    },
+    selector: {
+      type: 'object',
+      'x-kubernetes-patch-strategy': 'replace',
+      properties: { matchLabels: { type: 'object', additionalProperties: text } },
+    },
+  },
+};
+const named = (...names: string[]): { name: string }[] => names.map((name) => ({ name }));
+const order = (...names: string[]): Record<string, unknown> => ({ '$setElementOrder/containers': named(...names) });
+
+test('strategic merge', () => {
+  const cases: [string, unknown, unknown, unknown][] = [
+    [
+      'maps merge, null deletes',
+      { labels: { a: '1', b: '2' } },
+      { labels: { b: null, c: '3' } },
+      { labels: { a: '1', c: '3' } },
+    ],
+    ['null for an absent field', {}, { labels: null }, {}],
+    ['nulls in new parts vanish', {}, { labels: { a: null, b: '1' } }, { labels: { b: '1' } }],
+    [
+      'lists without a strategy are replaced',
+      { tolerations: [{ key: 'a' }] },
+      { tolerations: [{ key: 'b' }] },
+      { tolerations: [{ key: 'b' }] },
+    ],
+    [
+      'primitive lists are unions',
+      { finalizers: ['a', 'b'] },
+      { finalizers: ['b', 'c'] },
+      { finalizers: ['a', 'b', 'c'] },
+    ],
+    [
+      'items merge by key',
+      {
+        containers: [
+          { name: 'a', image: '1' },
+          { name: 'b', image: '1' },
+        ],
+      },
+      { containers: [{ name: 'b', image: '2' }] },
+      {
+        containers: [
+          { name: 'a', image: '1' },
+          { name: 'b', image: '2' },
+        ],
+      },
+    ],
+    [
+      'an item the server never saw goes in front, as upstream does it',
+      { containers: named('a', 'b') },
+      { containers: named('c') },
+      { containers: named('c', 'a', 'b') },
+    ],
+    [
+      'nested keyed lists',
+      { containers: [{ name: 'a', env: [{ name: 'X', value: '1' }] }] },
+      { containers: [{ name: 'a', env: [{ name: 'Y', value: '2' }] }] },
+      {
+        containers: [
+          {
+            name: 'a',
+            env: [
+              { name: 'Y', value: '2' },
+              { name: 'X', value: '1' },
+            ],
+          },
+        ],
+      },
+    ],
+    [
+      'a field inside an item is removed',
+      { containers: [{ name: 'a', image: '1' }] },
+      { containers: [{ name: 'a', image: null }] },
+      { containers: [{ name: 'a' }] },
+    ],
+    [
+      'atomic list inside an item',
+      { containers: [{ name: 'a', args: ['1'] }] },
+      { containers: [{ name: 'a', args: ['2', '3'] }] },
+      { containers: [{ name: 'a', args: ['2', '3'] }] },
+    ],
+    [
+      'strategy replace on a map',
+      { selector: { matchLabels: { a: '1' } } },
+      { selector: { matchLabels: { b: '2' } } },
+      { selector: { matchLabels: { b: '2' } } },
+    ],
+    [
+      '$patch: delete of an item',
+      { containers: named('a', 'b') },
+      { containers: [{ $patch: 'delete', name: 'a' }] },
+      { containers: named('b') },
+    ],
+    [
+      '$patch: replace of a list',
+      { containers: named('a', 'b') },
+      { containers: [{ $patch: 'replace' }, { name: 'c' }] },
+      { containers: named('c') },
+    ],
+    [
+      'a lone $patch: replace empties the list',
+      { containers: named('a') },
+      { containers: [{ $patch: 'replace' }] },
+      { containers: [] },
+    ],
+    [
+      '$patch: replace of a map',
+      { labels: { a: '1' } },
+      { labels: { $patch: 'replace', b: '2' } },
+      { labels: { b: '2' } },
+    ],
+    ['$patch: delete of a map', { labels: { a: '1' } }, { labels: { $patch: 'delete' } }, { labels: {} }],
+    [
+      '$patch: merge of a map',
+      { labels: { a: '1' } },
+      { labels: { $patch: 'merge', b: '2' } },
+      { labels: { a: '1', b: '2' } },
+    ],
+    [
+      'directives in new parts vanish',
+      {},
+      {
+        strategy: { $retainKeys: ['type'], type: 'Recreate' },
+        containers: [
+          { $patch: 'delete', name: 'x' },
+          { name: 'a', '$setElementOrder/env': [] },
+        ],
+      },
+      { strategy: { type: 'Recreate' }, containers: named('a') },
+    ],
+    [
+      '$deleteFromPrimitiveList',
+      { finalizers: ['a', 'b', 'c'] },
+      { '$deleteFromPrimitiveList/finalizers': ['b'] },
+      { finalizers: ['a', 'c'] },
+    ],
+    ['$deleteFromPrimitiveList of an absent list', {}, { '$deleteFromPrimitiveList/finalizers': ['b'] }, {}],
+    [
+      '$retainKeys',
+      { strategy: { type: 'RollingUpdate', rollingUpdate: { max: '1' } } },
+      { strategy: { $retainKeys: ['type'], type: 'Recreate' } },
+      { strategy: { type: 'Recreate' } },
+    ],
+    [
+      '$setElementOrder alone reorders',
+      { containers: named('a', 'b', 'c') },
+      order('c', 'a', 'b'),
+      { containers: named('c', 'a', 'b') },
+    ],
+    [
+      '$setElementOrder with a new item',
+      { containers: named('a', 'b') },
+      { ...order('c', 'b', 'a'), containers: named('c') },
+      { containers: named('c', 'b', 'a') },
+    ],
+    [
+      '$setElementOrder with a deletion',
+      { containers: named('a', 'b', 'c') },
+      { ...order('c', 'a'), containers: [{ $patch: 'delete', name: 'b' }] },
+      { containers: named('c', 'a') },
+    ],
+    [
+      'server-only items keep their neighbours',
+      { containers: named('x', 'a', 'y', 'b', 'z') },
+      order('b', 'a'),
+      { containers: named('x', 'y', 'b', 'a', 'z') },
+    ],
+    [
+      'server-only items and new ones',
+      { containers: named('a', 'server', 'b') },
+      { ...order('a', 'new', 'b'), containers: named('new') },
+      { containers: named('a', 'new', 'server', 'b') },
+    ],
+    [
+      'order of primitives',
+      { finalizers: ['a', 'b'] },
+      { '$setElementOrder/finalizers': ['c', 'b', 'a'], finalizers: ['c'] },
+      { finalizers: ['c', 'b', 'a'] },
+    ],
+    [
+      'order of an absent list',
+      {},
+      { ...order('b', 'a'), containers: named('b', 'a') },
+      { containers: named('b', 'a') },
+    ],
+    ['another type replaces', { labels: 'x' }, { labels: { a: '1' } }, { labels: { a: '1' } }],
+    ['unknown parts merge like JSON', { other: { a: [1], b: 1 } }, { other: { a: [2] } }, { other: { a: [2], b: 1 } }],
+  ];
+  for (const [name, document, patch, want] of cases) {
+    const before = JSON.stringify([document, patch]);
+    assert.deepEqual(applyStrategicMergePatch(schema, document, patch), want, name);
+    assert.equal(JSON.stringify([document, patch]), before, `${name}: arguments are left alone`);
+  }
+});
+
+test('patches that contradict themselves are refused', () => {
+  const cases: [unknown, unknown, number, RegExp][] = [
+    [{}, [], 400, /must be an object/],
+    [{ labels: {} }, { labels: { $patch: 'spin' } }, 400, /unknown patch type "spin"/],
+    [
+      { strategy: { type: 'a' } },
+      { strategy: { $retainKeys: ['x'], type: 'b' } },
+      422,
+      /\$retainKeys does not list "type"/,
+    ],
+    [{ strategy: {} }, { strategy: { $retainKeys: 'x' } }, 400, /retainKeys/],
+    [{ containers: named('a') }, { containers: [{ image: 'x' }] }, 422, /does not contain declared merge key: name/],
+    [{ containers: named('a') }, { containers: [{ $patch: 'delete' }] }, 422, /declared merge key/],
+    [{ containers: named('a') }, { containers: ['x'] }, 422, /not identical/],
+    [
+      { containers: named('a') },
+      { ...order('a'), containers: named('b') },
+      400,
+      /doesn't match \$setElementOrder list/,
+    ],
+    [{ containers: named('a') }, { '$setElementOrder/containers': 'x' }, 400, /setElementOrder/],
+    [{ finalizers: ['a'] }, { '$deleteFromPrimitiveList/finalizers': 'a' }, 400, /primitive list/],
+  ];
+  for (const [document, patch, code, message] of cases) {
+    assert.throws(
+      () => applyStrategicMergePatch(schema, document, patch),
+      (e: ApiError) => e.code === code && message.test(e.message),
+      JSON.stringify(patch),
+    );
+  }
+});
+
+const names = fc.uniqueArray(fc.constantFrom<string[]>('a', 'b', 'c', 'd', 'e', 'f'), { maxLength: 6 });
+
+test('a merged list holds every item once, patched ones in the order asked for', () => {
+  fc.assert(
+    fc.property(names, names, (before, wanted) => {
+      const result = applyStrategicMergePatch(
+        schema,
+        { containers: named(...before) },
+        { ...order(...wanted), containers: named(...wanted) },
+      ) as { containers?: { name: string }[] };
+      const out = (result.containers ?? []).map((c) => c.name);
+      assert.deepEqual([...out].sort(), [...new Set([...before, ...wanted])].sort());
+      assert.deepEqual(
+        out.filter((n) => wanted.includes(n)),
+        wanted,
+      );
+      assert.deepEqual(
+        out.filter((n) => !wanted.includes(n)),
+        before.filter((n) => !wanted.includes(n)),
+      );
+    }),
+  );
+});

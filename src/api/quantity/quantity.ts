@@ -1,0 +1,178 @@
+/**
+ * Kubernetes quantities (`100m`, `1.5Gi`, `12e6`), exact. The amount is kept in nano units in a BigInt, the precision
+ * upstream keeps too: what is smaller is rounded away from zero. Canonical text as apimachinery's resource.Quantity.
+ */
+
+export type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent';
+
+export interface Quantity {
+  /** The amount times 10^9. */
+  readonly nano: bigint;
+  /** How it was written, and so how it is printed. */
+  readonly format: QuantityFormat;
+}
+
+/** A text that is no quantity. `message` is upstream's. */
+export class QuantityError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'QuantityError';
+  }
+}
+
+const FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+const NANO = 1_000_000_000n;
+const MAX_INT64 = (1n << 63n) - 1n;
+/** Longest text accepted, and largest power of ten: a short text must not ask for a huge number. */
+const MAX_TEXT = 256;
+const MAX_EXPONENT = 64;
+
+const DECIMAL: Readonly<Record<string, number>> = {
+  n: -9,
+  u: -6,
+  m: -3,
+  '': 0,
+  k: 3,
+  M: 6,
+  G: 9,
+  T: 12,
+  P: 15,
+  E: 18,
+};
+const BINARY: Readonly<Record<string, number>> = { Ki: 10, Mi: 20, Gi: 30, Ti: 40, Pi: 50, Ei: 60 };
+const DECIMAL_SUFFIX = new Map(Object.entries(DECIMAL).map(([suffix, power]) => [power, suffix]));
+const BINARY_SUFFIX = new Map(Object.entries(BINARY).map(([suffix, power]) => [power, suffix]));
+
+/**
+ * Parses a quantity.
+ * @throws QuantityError
+ */
+export function parseQuantity(text: string): Quantity {
+  if (text.length === 0 || text.length > MAX_TEXT) throw new QuantityError(FORMAT_WRONG);
+  const match = /^([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)$/.exec(text);
+  if (match === null) throw new QuantityError(FORMAT_WRONG);
+  const [, sign = '', whole = '', fraction = '', suffix = ''] = match;
+  if (whole === '' && fraction === '') throw new QuantityError(FORMAT_WRONG);
+  const { factor, power, format } = parseSuffix(suffix);
+
+  // amount = digits * factor * 10^power / 10^fraction.length
+  const digits = BigInt(whole + fraction || '0') * factor;
+  const scale = power - fraction.length + 9;
+  let nano = scale >= 0 ? digits * 10n ** BigInt(scale) : divideUp(digits, 10n ** BigInt(-scale));
+  let shown = format;
+  if (format === 'BinarySI') {
+    // Upstream caps binary amounts, and prints fractions of one as decimals.
+    if (nano > MAX_INT64 * NANO) nano = MAX_INT64 * NANO;
+    if (nano > 0n && nano < NANO) shown = 'DecimalSI';
+  }
+  return { nano: sign === '-' ? -nano : nano, format: shown };
+}
+
+const WELL_FORMED = /^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?(?:[0-9]|[1-5][0-9]))?$/;
+
+/** Tells whether a text is a quantity, without working out its amount. */
+export function isQuantity(text: string): boolean {
+  if (text.length <= MAX_TEXT && WELL_FORMED.test(text)) return true;
+  try {
+    parseQuantity(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function parseSuffix(suffix: string): { factor: bigint; power: number; format: QuantityFormat } {
+  if (Object.hasOwn(DECIMAL, suffix)) return { factor: 1n, power: DECIMAL[suffix]!, format: 'DecimalSI' };
+  if (Object.hasOwn(BINARY, suffix)) return { factor: 1n << BigInt(BINARY[suffix]!), power: 0, format: 'BinarySI' };
+  const exponent = /^[eE]([-+]?[0-9]+)$/.exec(suffix);
+  const power = exponent === null ? Number.NaN : Number(exponent[1]);
+  if (!(Math.abs(power) <= MAX_EXPONENT)) throw new QuantityError("unable to parse quantity's suffix");
+  return { factor: 1n, power, format: 'DecimalExponent' };
+}
+
+/** Division of a non-negative number, rounding up. */
+const divideUp = (value: bigint, by: bigint): bigint => (value + by - 1n) / by;
+
+const abs = (value: bigint): bigint => (value < 0n ? -value : value);
+
+/** The canonical text: no fraction, the largest suffix that allows it. */
+export function formatQuantity(quantity: Quantity): string {
+  const { nano } = quantity;
+  if (nano === 0n) return '0';
+  const sign = nano < 0n ? '-' : '';
+  const amount = abs(nano);
+  // Below 1024 a binary quantity has no suffix of its own and is printed as a decimal one.
+  if (quantity.format === 'BinarySI' && amount >= 1024n * NANO) return sign + formatBinary(divideUp(amount, NANO));
+  return sign + formatDecimal(amount, quantity.format === 'DecimalExponent');
+}
+
+function formatBinary(units: bigint): string {
+  let value = units;
+  let power = 0;
+  while (power < 60 && value % 1024n === 0n) {
+    value /= 1024n;
+    power += 10;
+  }
+  return `${value}${BINARY_SUFFIX.get(power) ?? ''}`;
+}
+
+function formatDecimal(nano: bigint, exponent: boolean): string {
+  let value = nano;
+  let power = -9;
+  while ((exponent || power < 18) && value % 1000n === 0n) {
+    value /= 1000n;
+    power += 3;
+  }
+  if (exponent) return power === 0 ? `${value}` : `${value}e${power}`;
+  return `${value}${DECIMAL_SUFFIX.get(power)}`;
+}
+
+/** Negative, zero or positive, like a sort comparison. */
+export function compareQuantity(a: Quantity, b: Quantity): number {
+  return a.nano < b.nano ? -1 : a.nano > b.nano ? 1 : 0;
+}
+
+/** The sum; printed like the first unless that is zero. */
+export const addQuantity = (a: Quantity, b: Quantity): Quantity => ({
+  nano: a.nano + b.nano,
+  format: a.nano === 0n ? b.format : a.format,
+});
+
+/** The difference; printed like the first unless that is zero. */
+export const subtractQuantity = (a: Quantity, b: Quantity): Quantity => addQuantity(a, { ...b, nano: -b.nano });
+
+/** In thousandths, rounded away from zero: `250m` -> 250, `2` -> 2000. */
+export const milliValue = (quantity: Quantity): number => scaled(quantity, 1_000_000n);
+
+/** In whole units, rounded away from zero. */
+export const quantityValue = (quantity: Quantity): number => scaled(quantity, NANO);
+
+function scaled({ nano }: Quantity, by: bigint): number {
+  const units = divideUp(abs(nano), by);
+  return Number(nano < 0n ? -units : units);
+}
+
+/**
+ * Bytes of a memory or storage amount, rounded up.
+ * @throws QuantityError, also when the amount is negative or beyond 2^53
+ */
+export function quantityToBytes(quantity: Quantity | string): number {
+  const parsed = typeof quantity === 'string' ? parseQuantity(quantity) : quantity;
+  const bytes = quantityValue(parsed);
+  if (bytes < 0 || bytes > Number.MAX_SAFE_INTEGER) {
+    throw new QuantityError(`${formatQuantity(parsed)} is not an amount of bytes this system can hold`);
+  }
+  return bytes;
+}
+
+/** A byte count as a binary quantity. */
+export const quantityFromBytes = (bytes: number | bigint): Quantity => ({
+  nano: BigInt(bytes) * NANO,
+  format: 'BinarySI',
+});
+
+/** A count of thousandths as a decimal quantity. */
+export const quantityFromMilli = (milli: number | bigint): Quantity => ({
+  nano: BigInt(milli) * 1_000_000n,
+  format: 'DecimalSI',
+});

@@ -1,0 +1,189 @@
+/**
+ * Defaults and nulls. Order on the way in (custom kinds): prune, `dropNulls`, `applyDefaults`; a null that has a default
+ * is left by the first and replaced by the second, a null of a nullable field stays null.
+ */
+import { cloneJson } from '../meta/deep-clone.ts';
+import { setOwn } from '../meta/own-property.ts';
+import { OBJECT_META_SCHEMA } from './object-meta-schema.ts';
+import { childSchemas } from './resolve-definitions.ts';
+import type { Schema } from './schema.ts';
+
+type JsonObject = Record<string, unknown>;
+type Apply = (value: unknown) => void;
+
+const DEFAULTERS = new WeakMap<Schema, Apply>();
+const REACHES_DEFAULT = new WeakMap<Schema, boolean>();
+
+/** Fills in, in place and from the top down, what is absent (or null, where null is not allowed) and has a default. */
+export function applyDefaults(schema: Schema, value: unknown): void {
+  defaulterOf(schema)(value);
+}
+
+function defaulterOf(schema: Schema): Apply {
+  let apply = DEFAULTERS.get(schema);
+  if (apply === undefined) {
+    apply = reachesDefault(schema) ? compile(schema) : () => {};
+    DEFAULTERS.set(schema, apply);
+  }
+  return apply;
+}
+
+/** Whether a default lies at or below this node; most of a built-in type is skipped by that. */
+function reachesDefault(schema: Schema): boolean {
+  const known = REACHES_DEFAULT.get(schema);
+  if (known !== undefined) return known;
+  const visited = new Set<Schema>();
+  const pending = [schema];
+  let found = false;
+  while (pending.length > 0 && !found) {
+    const node = pending.pop()!;
+    if (visited.has(node)) continue;
+    visited.add(node);
+    found = node.default !== undefined || REACHES_DEFAULT.get(node) === true;
+    pending.push(...childSchemas(node));
+  }
+  if (found) REACHES_DEFAULT.set(schema, true);
+  else for (const node of visited) REACHES_DEFAULT.set(node, false);
+  return found;
+}
+
+const lacks = (value: unknown, schema: Schema): boolean => value === undefined || (value === null && !schema.nullable);
+
+function compile(schema: Schema): Apply {
+  const { items, properties } = schema;
+  const additional = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined;
+  const members = Object.keys(properties ?? {})
+    .map((key) => ({ key, schema: properties![key]!, fallback: properties![key]!.default }))
+    .filter((member) => reachesDefault(member.schema));
+  const rest = additional && reachesDefault(additional) ? additional : undefined;
+  const element = items && reachesDefault(items) ? items : undefined;
+  return (value) => {
+    if (Array.isArray(value)) {
+      if (element !== undefined) defaultElements(value, element);
+    } else if (typeof value === 'object' && value !== null) {
+      const object = value as JsonObject;
+      for (const member of members) {
+        let current = Object.hasOwn(object, member.key) ? object[member.key] : undefined;
+        if (member.fallback !== undefined && member.fallback !== null && lacks(current, member.schema)) {
+          current = cloneJson(member.fallback);
+          setOwn(object, member.key, current);
+        }
+        if (typeof current === 'object' && current !== null) defaulterOf(member.schema)(current);
+      }
+      if (rest !== undefined) defaultRest(object, rest, properties);
+    }
+  };
+}
+
+function defaultElements(list: unknown[], element: Schema): void {
+  for (let i = 0; i < list.length; i++) {
+    if (list[i] === null && !element.nullable && element.default !== undefined) list[i] = cloneJson(element.default);
+    defaulterOf(element)(list[i]);
+  }
+}
+
+function defaultRest(object: JsonObject, rest: Schema, properties: Schema['properties']): void {
+  for (const key of Object.keys(object)) {
+    if (properties && Object.hasOwn(properties, key)) continue;
+    if (object[key] === null && !rest.nullable && rest.default !== undefined) {
+      setOwn(object, key, cloneJson(rest.default));
+    }
+    defaulterOf(rest)(object[key]);
+  }
+}
+
+/**
+ * Handles explicit nulls, in place. Built-in kinds: a null field is unset, a null map value or list item is the zero
+ * value of its type, as Go decodes it. Custom kinds: nulls of non-nullable fields without a default are removed.
+ */
+export function dropNulls(schema: Schema, value: unknown, options: { custom: boolean }): void {
+  if (!containsNull(value)) return;
+  if (options.custom) dropCustom(schema, value, true);
+  else dropBuiltin(schema, value);
+}
+
+/** Nearly every object has no null at all, and that is found out without the schema. */
+function containsNull(value: unknown): boolean {
+  if (typeof value !== 'object') return false;
+  if (value === null) return true;
+  if (Array.isArray(value)) {
+    for (const item of value) if (typeof item === 'object' && containsNull(item)) return true;
+    return false;
+  }
+  for (const key of Object.keys(value)) {
+    const member = (value as JsonObject)[key];
+    if (typeof member === 'object' && containsNull(member)) return true;
+  }
+  return false;
+}
+
+function dropBuiltin(schema: Schema, value: unknown): void {
+  if (typeof value !== 'object' || value === null || schema['x-kubernetes-preserve-unknown-fields']) return;
+  if (Array.isArray(value)) {
+    const item = schema.items;
+    if (item === undefined) return;
+    for (let i = 0; i < value.length; i++) {
+      if (value[i] === null) value[i] = zeroOf(item);
+      else dropBuiltin(item, value[i]);
+    }
+    return;
+  }
+  const object = value as JsonObject;
+  const rest = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined;
+  const properties = schema.properties;
+  if (properties === undefined && rest === undefined) return;
+  for (const key of Object.keys(object)) {
+    const property = properties && Object.hasOwn(properties, key) ? properties[key] : undefined;
+    const member = object[key];
+    if (typeof member !== 'object') continue;
+    if (property !== undefined) {
+      if (member === null) delete object[key];
+      else dropBuiltin(property, member);
+    } else if (rest !== undefined) {
+      if (member === null) setOwn(object, key, zeroOf(rest));
+      else dropBuiltin(rest, member);
+    }
+  }
+}
+
+function zeroOf(schema: Schema): unknown {
+  switch (schema.type) {
+    case 'string':
+      return schema['x-coracle-name']?.endsWith('.Quantity') ? '0' : '';
+    case 'integer':
+    case 'number':
+      return 0;
+    case 'boolean':
+      return false;
+    case 'array':
+      return [];
+    case 'object':
+      return {};
+    case undefined:
+      return null;
+  }
+}
+
+function dropCustom(schema: Schema, value: unknown, root: boolean): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (Array.isArray(value)) {
+    if (schema.items) for (const item of value) dropCustom(schema.items, item, false);
+    return;
+  }
+  const object = value as JsonObject;
+  const embedded = root || schema['x-kubernetes-embedded-resource'] === true;
+  const rest = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined;
+  const properties = schema.properties;
+  for (const key of Object.keys(object)) {
+    const member = object[key];
+    if (typeof member !== 'object') continue;
+    if (embedded && key === 'metadata') {
+      dropBuiltin(OBJECT_META_SCHEMA, member);
+      continue;
+    }
+    const property = properties && Object.hasOwn(properties, key) ? properties[key] : rest;
+    if (property === undefined) continue;
+    if (member !== null) dropCustom(property, member, false);
+    else if (!property.nullable && (property.default === undefined || property.default === null)) delete object[key];
+  }
+}

@@ -1,0 +1,151 @@
+/**
+ * String formats that apiserver enforces on custom resources (kube-openapi's strfmt with the apiextensions list). A
+ * format that is not here is no check at all.
+ */
+import { checkLabelName, checkSubdomain } from '../meta/name-rules.ts';
+
+export type FormatCheck = (text: string) => boolean;
+
+const UUID = (version: string, variant: string): RegExp =>
+  new RegExp(`^[0-9a-f]{8}-?[0-9a-f]{4}-?${version}[0-9a-f]{3}-?${variant}[0-9a-f]{3}-?[0-9a-f]{12}$`, 'i');
+const matches =
+  (expression: RegExp): FormatCheck =>
+  (text) =>
+    expression.test(text);
+
+const isIPv4: FormatCheck = (text) => {
+  const parts = text.split('.');
+  return parts.length === 4 && parts.every((p) => /^(0|[1-9][0-9]{0,2})$/.test(p) && Number(p) <= 255);
+};
+
+const isIPv6: FormatCheck = (text) => {
+  if (!text.includes(':') || text.length > 45) return false;
+  const halves = text.split('::');
+  if (halves.length > 2) return false;
+  let groups = 0;
+  const sides = halves.map((half) => (half === '' ? [] : half.split(':')));
+  const last = sides[sides.length - 1]!;
+  const tail = last[last.length - 1];
+  if (tail?.includes('.')) {
+    if (!isIPv4(tail)) return false;
+    last.pop();
+    groups += 2;
+  }
+  for (const side of sides) {
+    for (const group of side) {
+      if (!/^[0-9a-fA-F]{1,4}$/.test(group)) return false;
+      groups++;
+    }
+  }
+  return halves.length === 2 ? groups < 8 : groups === 8;
+};
+
+const isCidr: FormatCheck = (text) => {
+  const slash = text.indexOf('/');
+  const address = text.slice(0, slash);
+  const bits = text.slice(slash + 1);
+  if (slash < 0 || !/^(0|[1-9][0-9]{0,2})$/.test(bits)) return false;
+  return isIPv4(address) ? Number(bits) <= 32 : isIPv6(address) && Number(bits) <= 128;
+};
+
+const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+const isDate: FormatCheck = (text) => {
+  const match = /^([0-9]{4})-([0-9]{2})-([0-9]{2})$/.exec(text);
+  if (match === null) return false;
+  const [year, month, day] = [Number(match[1]), Number(match[2]), Number(match[3])];
+  const leap = month === 2 && year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 1 : 0;
+  return month >= 1 && month <= 12 && day >= 1 && day <= DAYS[month - 1]! + leap;
+};
+
+const isDateTime: FormatCheck = (text) => {
+  const match =
+    /^([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.[0-9]+)?(?:[Zz]|[+-]([0-9]{2}):([0-9]{2}))$/.exec(
+      text,
+    );
+  if (match === null || !isDate(match[1]!)) return false;
+  return Number(match[2]) < 24 && Number(match[3]) < 60 && Number(match[4]) < 61 && Number(match[5] ?? 0) < 24;
+};
+
+const isDuration: FormatCheck = (text) =>
+  /^[-+]?(0|([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))*)$/.test(
+    text,
+  ) || /^[0-9]+ ?(ns|us|µs|ms|s|sec|m|min|h|hr|hour|d|day|w|wk|week)s?$/.test(text);
+
+const isUri: FormatCheck = (text) => /^([a-zA-Z][a-zA-Z0-9+.-]*:|\/)/.test(text) && !/[\s\p{Cc}]/u.test(text);
+
+const isHostname: FormatCheck = (text) => {
+  if (text.length > 255) return false;
+  return text.split('.').every((part) => /^[a-zA-Z0-9\p{S}\p{L}-]{1,63}$/u.test(part) && !/^-|-$/.test(part));
+};
+
+const isEmail: FormatCheck = (text) => /^([^<>@\s]+@[^<>@\s]+|[^<>@]*<[^<>@\s]+@[^<>@\s]+>)$/.test(text);
+
+const isbnDigits = (text: string): string => text.replace(/[- ]/g, '');
+const isIsbn10: FormatCheck = (text) => {
+  const digits = isbnDigits(text);
+  if (!/^[0-9]{9}[0-9X]$/.test(digits)) return false;
+  let sum = 0;
+  for (let i = 0; i < 10; i++) sum += (10 - i) * (digits[i] === 'X' ? 10 : Number(digits[i]));
+  return sum % 11 === 0;
+};
+const isIsbn13: FormatCheck = (text) => {
+  const digits = isbnDigits(text);
+  if (!/^[0-9]{13}$/.test(digits)) return false;
+  let sum = 0;
+  for (let i = 0; i < 13; i++) sum += Number(digits[i]) * (i % 2 === 0 ? 1 : 3);
+  return sum % 10 === 0;
+};
+const isCreditCard: FormatCheck = (text) => {
+  const digits = text.replace(/[^0-9]/g, '');
+  if (digits.length < 12 || digits.length > 19) return false;
+  let sum = 0;
+  for (let i = 0; i < digits.length; i++) {
+    let d = Number(digits[digits.length - 1 - i]);
+    if (i % 2 === 1) d = d > 4 ? d * 2 - 9 : d * 2;
+    sum += d;
+  }
+  return sum % 10 === 0;
+};
+
+const base64 = /^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+const CHECKS: Readonly<Record<string, FormatCheck>> = {
+  bsonobjectid: matches(/^[0-9a-fA-F]{24}$/),
+  uri: isUri,
+  email: isEmail,
+  hostname: isHostname,
+  ipv4: isIPv4,
+  ipv6: isIPv6,
+  cidr: isCidr,
+  mac: matches(
+    /^([0-9a-fA-F]{2}([:-][0-9a-fA-F]{2}){5}([:-][0-9a-fA-F]{2}){0,2}|[0-9a-fA-F]{4}(\.[0-9a-fA-F]{4}){2,3})$/,
+  ),
+  uuid: matches(UUID('[0-9a-f]', '[0-9a-f]')),
+  uuid3: matches(UUID('3', '[0-9a-f]')),
+  uuid4: matches(UUID('4', '[89ab]')),
+  uuid5: matches(UUID('5', '[89ab]')),
+  isbn: (text) => isIsbn10(text) || isIsbn13(text),
+  isbn10: isIsbn10,
+  isbn13: isIsbn13,
+  creditcard: isCreditCard,
+  ssn: matches(/^[0-9]{3}[- ]?[0-9]{2}[- ]?[0-9]{4}$/),
+  hexcolor: matches(/^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/),
+  rgbcolor: matches(
+    /^rgb\(\s*([01]?[0-9]{1,2}|2[0-4][0-9]|25[0-5])\s*(,\s*([01]?[0-9]{1,2}|2[0-4][0-9]|25[0-5])\s*){2}\)$/,
+  ),
+  byte: matches(base64),
+  password: () => true,
+  date: isDate,
+  'date-time': isDateTime,
+  datetime: isDateTime,
+  duration: isDuration,
+  'k8s-short-name': (text) => checkLabelName(text).length === 0,
+  'k8s-long-name': (text) => checkSubdomain(text).length === 0,
+};
+
+/** The check of a string format, undefined when the format is not one that is enforced. */
+export const formatCheck = (format: string): FormatCheck | undefined =>
+  Object.hasOwn(CHECKS, format) ? CHECKS[format] : undefined;
+
+/** True for RFC 3339, as Go's time.RFC3339 layout reads it. */
+export const isRfc3339 = isDateTime;

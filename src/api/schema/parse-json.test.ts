@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { ApiError } from '../meta/status.ts';
+import { MAX_DEPTH, parseJson, parseYaml } from './parse-json.ts';
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+const is400 =
+  (message: RegExp) =>
+  (error: ApiError): boolean =>
+    error.code === 400 && message.test(error.message);
+
+test('any JSON value comes back, without duplicates', () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 5 }), (value) => {
+      const text = JSON.stringify(value);
+      const parsed = parseJson(bytes(text));
+      assert.equal(JSON.stringify(parsed.value), text);
+      assert.deepEqual(parsed.duplicates(), []);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('duplicate members are found by path', () => {
+  const cases: [string, string[]][] = [
+    ['{"a":1,"a":2}', ['a']],
+    ['{"spec":{"bar":1,"x":{},"bar":2}}', ['spec.bar']],
+    ['{"spec":{"containers":[{"x":1},{"x":1,"x":[],"x":3}]}}', ['spec.containers[1].x']],
+    ['{"b":1,"a":{"c":1,"c":2},"b":2}', ['a.c', 'b']],
+    ['{"\\u0061":1,"a":2}', ['a']],
+    ['{"a:{":1,"b\\"":"\\\\","c":":"}', []],
+  ];
+  for (const [text, want] of cases) assert.deepEqual(parseJson(bytes(text)).duplicates(), want, text);
+  assert.deepEqual(parseJson(bytes('{"a":1,"a":2}')).value, { a: 2 });
+});
+
+test('malformed JSON is 400 and says where', () => {
+  const cases: [string, RegExp][] = [
+    ['', /unexpected end of JSON input/],
+    ['{"a":1', /unexpected end of JSON input/],
+    ['{"a":1,}', /invalid character '}' looking for beginning of object key string \(line 1, column 8\)/],
+    ['{\n  "a": tru}', /invalid character '}' in literal true \(expecting 'e'\) \(line 2, column 11\)/],
+    ['[1] x', /invalid character 'x' after top-level value/],
+    ['{"a" 1}', /invalid character '1' after object key/],
+    ['[1 2]', /invalid character '2' after array element/],
+    ['"a\nb"', /invalid character '\\n' in string literal/],
+    ['-', /unexpected end of JSON input/],
+    ['"\\x"', /invalid character 'x' in string escape code/],
+  ];
+  for (const [text, message] of cases) assert.throws(() => parseJson(bytes(text)), is400(message), text);
+});
+
+test('the strict scanner and JSON.parse agree on what is JSON', () => {
+  const characters = '{}[]",:\\0123456789.eE+-truefalsn u'.split('');
+  fc.assert(
+    fc.property(fc.string({ unit: fc.constantFrom(...characters), maxLength: 15 }), (text) => {
+      let ok = true;
+      try {
+        JSON.parse(text);
+      } catch {
+        ok = false;
+      }
+      // "1E309" is JSON, but no number that could be sent out again.
+      if (ok && JSON.stringify(JSON.parse(text)) === 'null' && text.trim() !== 'null') return;
+      if (ok && /[0-9]{3}/.test(text)) return;
+      if (ok) parseJson(bytes(text));
+      else assert.throws(() => parseJson(bytes(text)), is400(/invalid character|unexpected end/), text);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test('depth is bounded before anything recurses', () => {
+  const nested = (n: number): string => '['.repeat(n) + ']'.repeat(n);
+  parseJson(bytes(nested(MAX_DEPTH)));
+  assert.throws(() => parseJson(bytes(nested(MAX_DEPTH + 1))), is400(/maximum depth/));
+  assert.throws(() => parseJson(bytes('{"a":'.repeat(100_000))), is400(/maximum depth/));
+  assert.throws(() => parseYaml('{"a":'.repeat(100_000)), is400(/maximum depth/));
+  assert.throws(() => parseYaml(`a: ${nested(2000)}`), is400(/maximum depth/));
+});
+
+test('numbers are exact or refused', () => {
+  assert.deepEqual(
+    parseJson(bytes('[9007199254740991,1e20,100000000000000000000,0.1]')).value,
+    [9007199254740991, 1e20, 1e20, 0.1],
+  );
+  for (const text of ['{"spec":{"x":[9223372036854775807]}}', '{"spec":{"x":[1e400]}}']) {
+    assert.throws(() => parseJson(bytes(text)), is400(/cannot keep number .* at spec\.x\[0\] exactly/), text);
+  }
+  assert.throws(() => parseYaml('a: 9223372036854775807'), is400(/cannot keep number/));
+  assert.throws(() => parseYaml('a: .inf'), is400(/no JSON form/));
+});
+
+test('YAML as Kubernetes reads it', () => {
+  const cases: [string, unknown][] = [
+    ['a: yes\nb: Off\nc: "yes"\nd: no\ne: y\n', { a: true, b: false, c: 'yes', d: false, e: true }],
+    ['a: 0777\nb: 0x1f\nc: 1_000\nd: 0o17\n', { a: 511, b: 31, c: 1000, d: 15 }],
+    ['a: 1:30\nb: 2001-01-01\nc: 1.5\nd: 1e3\n', { a: '1:30', b: '2001-01-01', c: 1.5, d: 1000 }],
+    [
+      'a: e1000e\nb: e1000\nc: 08\nd: -0x1f\ne: +5\nf: .5\ng: 1.\nh: 0b11\ni: 1e\nj: 0\nk: _1\n',
+      { a: 'e1000e', b: 'e1000', c: 8, d: -31, e: 5, f: 0.5, g: 1, h: 3, i: '1e', j: 0, k: '_1' },
+    ],
+    [
+      'a: 1.2.3\nb: 12:30:45\nc: 0x\nd: 1__\ne: v1\nf: 10Gi\ng: 100m\n',
+      { a: '1.2.3', b: '12:30:45', c: '0x', d: 1, e: 'v1', f: '10Gi', g: '100m' },
+    ],
+    ['a: ~\nb:\nc: null\n', { a: null, b: null, c: null }],
+    ['a: &x {b: 1}\nc: *x\nd:\n  <<: *x\n  e: 2\n', { a: { b: 1 }, c: { b: 1 }, d: { b: 1, e: 2 } }],
+    ['true: 1\n2: b\n', { true: 1, 2: 'b' }],
+    ['---\na: 1\n---\n', { a: 1 }],
+    ['{a: b}', { a: 'b' }],
+    ['{"a": [1, "x"]}', { a: [1, 'x'] }],
+    ['a: |\n  x\n  y\n', { a: 'x\ny\n' }],
+    ['', null],
+  ];
+  for (const [text, want] of cases) assert.deepEqual(parseYaml(text).value, want, text);
+});
+
+test('YAML trouble is 400', () => {
+  assert.throws(() => parseYaml('a: 1\n---\nb: 2\n'), is400(/single document/));
+  assert.throws(() => parseYaml('a: [1\n'), is400(/yaml: line/));
+  assert.throws(() => parseYaml('a: *nope'), is400(/yaml: /));
+  let bomb = 'a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n';
+  for (let i = 1; i < 9; i++)
+    bomb += `a${i}: &a${i} [${Array(10)
+      .fill(`*a${i - 1}`)
+      .join(',')}]\n`;
+  assert.throws(() => parseYaml(bomb), is400(/alias/));
+});
+
+test('YAML duplicates, aliases and odd keys', () => {
+  assert.deepEqual(parseYaml('a: 1\nb:\n  - x: 1\n    x: 2\na: 3\n').duplicates(), ['b[0].x', 'a']);
+  assert.deepEqual(parseYaml('{"a":1,"a":2}').duplicates(), ['a']);
+  const shared = parseYaml('a: &x {b: 1}\nc: *x\n').value as { a: object; c: object };
+  assert.notEqual(shared.a, shared.c);
+  const odd = parseYaml('__proto__: {x: 1}\n').value as object;
+  assert.deepEqual(Object.keys(odd), ['__proto__']);
+  assert.equal(Object.getPrototypeOf(odd), Object.prototype);
+});

@@ -1,0 +1,177 @@
+/**
+ * Removal of unknown fields. Built-in kinds drop what their Go struct does not have; custom kinds follow the structural
+ * schema's pruning rules. One closure per schema node, compiled on first use: this runs on every write.
+ */
+import { OBJECT_META_SCHEMA } from './object-meta-schema.ts';
+import type { Schema } from './schema.ts';
+
+interface Walk {
+  /** The keys and indices that lead to the value in hand; only the first `depth` count. */
+  readonly keys: (string | number)[];
+  depth: number;
+  readonly unknown: string[];
+}
+type Prune = (value: unknown, walk: Walk) => void;
+
+export { OBJECT_META_SCHEMA } from './object-meta-schema.ts';
+
+/**
+ * Removes, in place, the fields that the schema does not know, and returns their paths (`spec.containers[0].foo`):
+ * sorted for custom kinds, in document order for built-in ones.
+ */
+export function pruneUnknown(schema: Schema, value: unknown, options: { custom: boolean }): string[] {
+  const walk: Walk = { keys: [], depth: 0, unknown: [] };
+  const plan = options.custom ? cached(CUSTOM_ROOTS, schema, (s) => compileCustom(s, true)) : builtinPlan(schema);
+  plan(value, walk);
+  return options.custom ? walk.unknown.sort() : walk.unknown;
+}
+
+type Cache = WeakMap<Schema, Prune>;
+const BUILTIN: Cache = new WeakMap();
+const CUSTOM: Cache = new WeakMap();
+const CUSTOM_ROOTS: Cache = new WeakMap();
+const OPEN: Cache = new WeakMap();
+
+function cached(cache: Cache, schema: Schema, compile: (schema: Schema) => Prune): Prune {
+  let plan = cache.get(schema);
+  if (plan === undefined) {
+    plan = compile(schema);
+    cache.set(schema, plan);
+  }
+  return plan;
+}
+
+const keep: Prune = () => {};
+
+/** Reports and removes one member of `object`. */
+function drop(object: Record<string, unknown>, key: string, walk: Walk): void {
+  delete object[key];
+  walk.unknown.push(pathText(walk.keys, walk.depth, key));
+}
+
+/** `spec.containers[0]` from keys and indices. */
+export function pathText(keys: readonly (string | number)[], depth: number, last?: string): string {
+  let text = '';
+  for (let i = 0; i < depth; i++) {
+    const key = keys[i]!;
+    if (typeof key === 'number') text += `[${key}]`;
+    else text += text === '' ? key : `.${key}`;
+  }
+  if (last === undefined) return text;
+  return text === '' ? last : `${text}.${last}`;
+}
+
+/** Children are compiled when a value first reaches them: schemas may be cyclic. */
+function lazily(compile: () => Prune): () => Prune {
+  let plan: Prune | undefined;
+  return () => {
+    plan ??= compile();
+    return plan;
+  };
+}
+
+type Members = Map<string, () => Prune>;
+
+function membersOf(schema: Schema, child: (schema: Schema) => Prune): Members {
+  const members: Members = new Map();
+  for (const key of Object.keys(schema.properties ?? {})) {
+    const property = schema.properties![key]!;
+    members.set(
+      key,
+      lazily(() => child(property)),
+    );
+  }
+  return members;
+}
+
+const isScalar = (schema: Schema): boolean =>
+  schema.type !== undefined && schema.type !== 'object' && schema.type !== 'array';
+
+function builtinPlan(schema: Schema): Prune {
+  return cached(BUILTIN, schema, compileBuiltin);
+}
+
+function compileBuiltin(schema: Schema): Prune {
+  if (isScalar(schema) || schema['x-kubernetes-preserve-unknown-fields']) return keep;
+  if (schema.items) return pruneItems(lazily(() => builtinPlan(schema.items!)));
+  const members = schema.properties && membersOf(schema, builtinPlan);
+  const additional = schema.additionalProperties;
+  const rest = typeof additional === 'object' ? lazily(() => builtinPlan(additional)) : undefined;
+  // RawExtension, JSON and FieldsV1 are objects of any content.
+  if (members === undefined && rest === undefined) return keep;
+  return pruneMembers(members ?? new Map(), additional === true ? lazily(() => keep) : rest, false);
+}
+
+function compileCustom(schema: Schema, root: boolean): Prune {
+  const meta = root || schema['x-kubernetes-embedded-resource'] === true;
+  if (schema['x-kubernetes-preserve-unknown-fields']) return compileOpen(schema, meta);
+  if (isScalar(schema) && !schema['x-kubernetes-int-or-string']) return keep;
+  const child = (s: Schema): Prune => cached(CUSTOM, s, (t) => compileCustom(t, false));
+  if (schema.items) return pruneItems(lazily(() => child(schema.items!)));
+  const additional = schema.additionalProperties;
+  const rest =
+    typeof additional === 'object' ? lazily(() => child(additional)) : additional ? lazily(() => keep) : undefined;
+  const members = membersOf(schema, child);
+  if (meta) addMeta(members);
+  return pruneMembers(members, rest, false);
+}
+
+/** Below x-kubernetes-preserve-unknown-fields everything stays, but what is specified is pruned by its own schema. */
+function compileOpen(schema: Schema, meta: boolean): Prune {
+  const child = (s: Schema): Prune => cached(CUSTOM, s, (t) => compileCustom(t, false));
+  const items = schema.items;
+  const additional = schema.additionalProperties;
+  const members = membersOf(schema, child);
+  if (meta) addMeta(members);
+  const rest = typeof additional === 'object' ? lazily(() => child(additional)) : undefined;
+  const pruneObject = pruneMembers(members, rest, true);
+  const pruneArray = items && pruneItems(lazily(() => cached(OPEN, items, (s) => compileOpen(s, false))));
+  return (value, walk) => {
+    if (Array.isArray(value)) pruneArray?.(value, walk);
+    else pruneObject(value, walk);
+  };
+}
+
+/** apiVersion, kind and metadata belong to the root and to embedded resources whatever their schema says. */
+function addMeta(members: Members): void {
+  members.set('apiVersion', () => keep);
+  members.set('kind', () => keep);
+  members.set('metadata', () => builtinPlan(OBJECT_META_SCHEMA));
+}
+
+function pruneItems(item: () => Prune): Prune {
+  return (value, walk) => {
+    if (!Array.isArray(value)) return;
+    const plan = item();
+    if (plan === keep) return;
+    const depth = walk.depth++;
+    for (let i = 0; i < value.length; i++) {
+      const element: unknown = value[i];
+      if (typeof element !== 'object' || element === null) continue;
+      walk.keys[depth] = i;
+      plan(element, walk);
+    }
+    walk.depth = depth;
+  };
+}
+
+function pruneMembers(members: Members, rest: (() => Prune) | undefined, open: boolean): Prune {
+  return (value, walk) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
+    const object = value as Record<string, unknown>;
+    const depth = walk.depth;
+    for (const key of Object.keys(object)) {
+      const plan = members.get(key) ?? rest;
+      if (plan === undefined) {
+        if (!open) drop(object, key, walk);
+        continue;
+      }
+      const member = object[key];
+      if (typeof member !== 'object' || member === null) continue;
+      walk.keys[depth] = key;
+      walk.depth = depth + 1;
+      plan()(member, walk);
+      walk.depth = depth;
+    }
+  };
+}

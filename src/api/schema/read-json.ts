@@ -1,0 +1,95 @@
+/**
+ * Request bodies to values. JSON.parse does the work; one byte scan before it bounds the depth and counts the members,
+ * so that duplicate keys (which JSON.parse drops silently) are noticed at almost no cost: only when the counts differ
+ * does the strict scanner look for their paths.
+ */
+import { badRequest } from '../meta/status.ts';
+import { locateInJson } from './scan-json.ts';
+
+export interface ParsedJson {
+  readonly value: unknown;
+  /** Paths of members that were given more than once (`spec.containers[0].x`), in document order, at most 100. */
+  duplicates(): string[];
+}
+
+/** Deepest nesting accepted. Every walk over a parsed value may recurse, so it must stay far below the stack's end. */
+export const MAX_DEPTH = 1000;
+
+const NONE: readonly string[] = Object.freeze([]);
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+
+/**
+ * Parses a JSON document.
+ * @throws ApiError 400 when it is malformed, nested too deeply, or holds a number that would lose digits
+ */
+export function parseJson(bytes: Uint8Array): ParsedJson {
+  const members = scanBytes(bytes);
+  const text = decoder.decode(bytes);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw badRequest(`json parse error: ${locateInJson(text).error ?? (cause as Error).message}`);
+  }
+  const census = { members: 0, odd: false };
+  takeCensus(value, census);
+  if (census.odd) {
+    const { inexact } = locateInJson(text);
+    if (inexact !== undefined) throw inexactNumber(inexact.text, inexact.path);
+  }
+  const clean = census.members === members;
+  return { value, duplicates: () => (clean ? [...NONE] : locateInJson(text).duplicates) };
+}
+
+/** The refusal of a number that a double cannot hold exactly. */
+export const inexactNumber = (text: string, path: string): Error =>
+  badRequest(
+    `json: cannot keep number ${text}${path === '' ? '' : ` at ${path}`} exactly: integers must lie within ±9007199254740991, other numbers within ±1.8e308`,
+  );
+
+/** Counts the members of all objects and bounds the depth. @throws ApiError 400 beyond MAX_DEPTH */
+function scanBytes(bytes: Uint8Array): number {
+  let members = 0;
+  let depth = 0;
+  const length = bytes.length;
+  for (let i = 0; i < length; i++) {
+    const c = bytes[i]!;
+    if (c === 0x22) {
+      for (i++; i < length; i++) {
+        const s = bytes[i]!;
+        if (s === 0x22) break;
+        if (s === 0x5c) i++;
+      }
+    } else if (c === 0x3a) {
+      members++;
+    } else if (c === 0x7b || c === 0x5b) {
+      if (++depth > MAX_DEPTH) throw badRequest(`json: exceeded the maximum depth of ${MAX_DEPTH}`);
+    } else if (c === 0x7d || c === 0x5d) {
+      depth--;
+    }
+  }
+  return members;
+}
+
+interface Census {
+  members: number;
+  /** A number lies where doubles have gaps wider than one, or overflowed. */
+  odd: boolean;
+}
+
+function takeCensus(value: unknown, census: Census): void {
+  if (typeof value === 'number') {
+    if (value > Number.MAX_SAFE_INTEGER || value < -Number.MAX_SAFE_INTEGER) census.odd = true;
+  } else if (typeof value === 'object' && value !== null) {
+    if (Array.isArray(value)) {
+      for (const item of value) if (typeof item !== 'string') takeCensus(item, census);
+      return;
+    }
+    const keys = Object.keys(value);
+    census.members += keys.length;
+    for (const key of keys) {
+      const member = (value as Record<string, unknown>)[key];
+      if (typeof member !== 'string') takeCensus(member, census);
+    }
+  }
+}

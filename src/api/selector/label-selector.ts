@@ -1,0 +1,332 @@
+/**
+ * Label selectors: the text form of `?labelSelector=` and the object form of meta/v1 LabelSelector. Grammar, quirks
+ * (`x in (,)`, a value named `in`) and error texts are those of apimachinery's labels package.
+ */
+import { checkLabelValue, checkQualifiedName } from '../meta/name-rules.ts';
+import { badRequest } from '../meta/status.ts';
+
+export type LabelOperator = 'in' | 'notin' | '=' | '==' | '!=' | 'exists' | '!' | 'gt' | 'lt';
+
+export interface LabelRequirement {
+  readonly key: string;
+  readonly operator: LabelOperator;
+  /** Sorted, without doubles; empty for exists and !. */
+  readonly values: readonly string[];
+}
+
+/** All requirements must hold. `nothing` selects no object at all (an absent selector in an API object). */
+export interface LabelSelector {
+  readonly requirements: readonly LabelRequirement[];
+  readonly nothing?: true;
+}
+
+/** meta/v1 LabelSelector as it stands in API objects. */
+export interface LabelSelectorObject {
+  readonly matchLabels?: Readonly<Record<string, string>>;
+  readonly matchExpressions?: readonly {
+    readonly key: string;
+    readonly operator: string;
+    readonly values?: readonly string[];
+  }[];
+}
+
+export const EVERYTHING: LabelSelector = Object.freeze({ requirements: Object.freeze([]) });
+export const NOTHING: LabelSelector = Object.freeze({ requirements: Object.freeze([]), nothing: true });
+
+/**
+ * Parses a selector; '' selects everything.
+ * @throws ApiError 400 with the text of the first mistake
+ */
+export function parseLabelSelector(text: string): LabelSelector {
+  if (text === '') return EVERYTHING;
+  const requirements = new Parser(scan(text)).parse();
+  return requirements.length === 0 ? EVERYTHING : { requirements: sortByKey(requirements) };
+}
+
+const INT64 = /^[+-]?[0-9]{1,19}$/;
+function parseInt64(text: string): bigint | undefined {
+  if (!INT64.test(text)) return undefined;
+  const value = BigInt(text[0] === '+' ? text.slice(1) : text);
+  return BigInt.asIntN(64, value) === value ? value : undefined;
+}
+
+/** Tells whether a set of labels meets every requirement. */
+export function matchesLabels(
+  selector: LabelSelector,
+  labels: Readonly<Record<string, string>> | undefined | null,
+): boolean {
+  if (selector.nothing) return false;
+  for (const requirement of selector.requirements) {
+    const value = labels && Object.hasOwn(labels, requirement.key) ? labels[requirement.key] : undefined;
+    if (!meets(requirement, value)) return false;
+  }
+  return true;
+}
+
+function meets({ operator, values }: LabelRequirement, value: string | undefined): boolean {
+  switch (operator) {
+    case 'in':
+    case '=':
+    case '==':
+      return value !== undefined && values.includes(value);
+    case 'notin':
+    case '!=':
+      return value === undefined || !values.includes(value);
+    case 'exists':
+      return value !== undefined;
+    case '!':
+      return value === undefined;
+    case 'gt':
+    case 'lt': {
+      const left = value === undefined ? undefined : parseInt64(value);
+      const right = parseInt64(values[0] ?? '');
+      if (left === undefined || right === undefined) return false;
+      return operator === 'gt' ? left > right : left < right;
+    }
+  }
+}
+
+/** The text form; sorted by key. `fromLabelSelectorObject(undefined)` has none and gives ''. */
+export function formatLabelSelector(selector: LabelSelector): string {
+  return selector.requirements.map(formatRequirement).join(',');
+}
+
+function formatRequirement({ key, operator, values }: LabelRequirement): string {
+  switch (operator) {
+    case 'in':
+    case 'notin':
+      return `${key} ${operator} (${values.join(',')})`;
+    case 'exists':
+      return key;
+    case '!':
+      return `!${key}`;
+    case 'gt':
+      return `${key}>${values[0]}`;
+    case 'lt':
+      return `${key}<${values[0]}`;
+    default:
+      return `${key}${operator}${values[0]}`;
+  }
+}
+
+const OBJECT_OPERATORS: Readonly<Record<string, LabelOperator>> = {
+  In: 'in',
+  NotIn: 'notin',
+  Exists: 'exists',
+  DoesNotExist: '!',
+};
+
+/**
+ * The selector of an API object: undefined or null selects nothing, an empty object everything.
+ * @throws ApiError 400 for an unknown operator or a malformed key or value
+ */
+export function fromLabelSelectorObject(object: LabelSelectorObject | undefined | null): LabelSelector {
+  if (object === undefined || object === null) return NOTHING;
+  const requirements: LabelRequirement[] = [];
+  for (const [key, value] of Object.entries(object.matchLabels ?? {})) {
+    requirements.push(newRequirement(key, '=', [value]));
+  }
+  for (const { key, operator, values } of object.matchExpressions ?? []) {
+    const op = Object.hasOwn(OBJECT_OPERATORS, operator) ? OBJECT_OPERATORS[operator] : undefined;
+    if (op === undefined) throw badRequest(`"${operator}" is not a valid label selector operator`);
+    requirements.push(newRequirement(key, op, values ?? []));
+  }
+  return requirements.length === 0 ? EVERYTHING : { requirements: sortByKey(requirements) };
+}
+
+const sortByKey = (list: LabelRequirement[]): LabelRequirement[] =>
+  list.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
+
+function newRequirement(key: string, operator: LabelOperator, values: readonly string[]): LabelRequirement {
+  const problem = requirementProblem(key, operator, values);
+  if (problem !== undefined) throw badRequest(problem);
+  return { key, operator, values: [...new Set(values)].sort() };
+}
+
+function requirementProblem(key: string, operator: LabelOperator, values: readonly string[]): string | undefined {
+  const problems: string[] = [];
+  const keyErrors = checkQualifiedName(key);
+  if (keyErrors.length > 0) problems.push(`key: Invalid value: ${JSON.stringify(key)}: ${keyErrors.join('; ')}`);
+  const listed = `values: Invalid value: ${JSON.stringify(values)}`;
+  switch (operator) {
+    case 'in':
+    case 'notin':
+      if (values.length === 0) problems.push(`${listed}: for 'in', 'notin' operators, values set can't be empty`);
+      break;
+    case 'exists':
+    case '!':
+      if (values.length > 0) problems.push(`${listed}: values set must be empty for exists and does not exist`);
+      break;
+    case 'gt':
+    case 'lt':
+      if (parseInt64(values[0] ?? '') === undefined) {
+        problems.push(
+          `values[0]: Invalid value: ${JSON.stringify(values[0] ?? '')}: for 'Gt', 'Lt' operators, the value must be an integer`,
+        );
+      }
+      break;
+    default:
+      break;
+  }
+  values.forEach((value, i) => {
+    const errors = checkLabelValue(value);
+    if (errors.length > 0) {
+      problems.push(`values[${i}][${key}]: Invalid value: ${JSON.stringify(value)}: ${errors.join('; ')}`);
+    }
+  });
+  if (problems.length === 0) return undefined;
+  return problems.length === 1 ? problems[0] : `[${problems.join(', ')}]`;
+}
+
+type TokenKind = 'identifier' | 'end' | 'bad' | ')' | ',' | '!' | '==' | '=' | '>' | '<' | '!=' | '(' | 'in' | 'notin';
+interface Token {
+  readonly kind: TokenKind;
+  readonly text: string;
+}
+
+const SPECIAL = '=!(),><';
+const OPERATORS = new Set<string>([')', ',', '!', '==', '=', '>', '<', '!=', '(']);
+const isBlank = (c: string): boolean => c === ' ' || c === '\t' || c === '\r' || c === '\n';
+
+function scan(text: string): Token[] {
+  const tokens: Token[] = [];
+  let i = 0;
+  while (i < text.length) {
+    const c = text[i]!;
+    if (isBlank(c)) {
+      i++;
+    } else if (SPECIAL.includes(c)) {
+      // Longest operator first: "!=" and "==" before "!" and "=".
+      const two = text.slice(i, i + 2);
+      const kind = two.length === 2 && OPERATORS.has(two) ? two : c;
+      tokens.push({ kind: (OPERATORS.has(kind) ? kind : 'bad') as TokenKind, text: kind });
+      i += kind.length;
+    } else {
+      const start = i;
+      while (i < text.length && !SPECIAL.includes(text[i]!) && !isBlank(text[i]!)) i++;
+      const word = text.slice(start, i);
+      tokens.push({ kind: word === 'in' || word === 'notin' ? word : 'identifier', text: word });
+    }
+  }
+  tokens.push({ kind: 'end', text: '' });
+  return tokens;
+}
+
+const failure = (text: string): Error => badRequest(text);
+const inRequirement = (text: string): Error => badRequest(`unable to parse requirement: ${text}`);
+
+class Parser {
+  readonly #tokens: readonly Token[];
+  #at = 0;
+  constructor(tokens: readonly Token[]) {
+    this.#tokens = tokens;
+  }
+
+  /** `in` and `notin` are operators only where an operator is expected. */
+  #peek(operatorWanted = false): Token {
+    const token = this.#tokens[Math.min(this.#at, this.#tokens.length - 1)]!;
+    const isWord = token.kind === 'in' || token.kind === 'notin';
+    return isWord && !operatorWanted ? { kind: 'identifier', text: token.text } : token;
+  }
+  #take(operatorWanted = false): Token {
+    const token = this.#peek(operatorWanted);
+    this.#at++;
+    return token;
+  }
+
+  parse(): LabelRequirement[] {
+    const requirements: LabelRequirement[] = [];
+    for (;;) {
+      const first = this.#peek();
+      if (first.kind === 'end') return requirements;
+      if (first.kind !== 'identifier' && first.kind !== '!') {
+        throw failure(`found '${first.text}', expected: !, identifier, or 'end of string'`);
+      }
+      requirements.push(this.#requirement());
+      const next = this.#take();
+      if (next.kind === 'end') return requirements;
+      if (next.kind !== ',') throw failure(`found '${next.text}', expected: ',' or 'end of string'`);
+      const after = this.#peek();
+      if (after.kind !== 'identifier' && after.kind !== '!') {
+        throw failure(`found '${after.text}', expected: identifier after ','`);
+      }
+    }
+  }
+
+  #requirement(): LabelRequirement {
+    let absent = false;
+    let token = this.#take();
+    if (token.kind === '!') {
+      absent = true;
+      token = this.#take();
+    }
+    if (token.kind !== 'identifier') throw inRequirement(`found '${token.text}', expected: identifier`);
+    const key = token.text;
+    const keyErrors = checkQualifiedName(key);
+    if (keyErrors.length > 0) {
+      throw inRequirement(`<nil>: Invalid value: ${JSON.stringify(key)}: ${keyErrors.join('; ')}`);
+    }
+    const next = this.#peek().kind;
+    if (absent || next === 'end' || next === ',') return this.#checked(key, absent ? '!' : 'exists', []);
+    const operator = this.#operator();
+    return this.#checked(key, operator, operator === 'in' || operator === 'notin' ? this.#list() : [this.#value()]);
+  }
+
+  #checked(key: string, operator: LabelOperator, values: readonly string[]): LabelRequirement {
+    const problem = requirementProblem(key, operator, values);
+    if (problem !== undefined) throw inRequirement(problem);
+    return { key, operator, values: [...new Set(values)].sort() };
+  }
+
+  #operator(): LabelOperator {
+    const token = this.#take(true);
+    switch (token.kind) {
+      case 'in':
+      case 'notin':
+      case '=':
+      case '==':
+      case '!=':
+        return token.kind;
+      case '>':
+        return 'gt';
+      case '<':
+        return 'lt';
+      default:
+        throw inRequirement(`found '${token.text}', expected: in, notin, =, ==, !=, gt, lt`);
+    }
+  }
+
+  #value(): string {
+    const next = this.#peek();
+    if (next.kind === 'end' || next.kind === ',') return '';
+    const token = this.#take();
+    if (token.kind !== 'identifier') throw inRequirement(`found '${token.text}', expected: identifier`);
+    return token.text;
+  }
+
+  /** `(a,b)`; empty places count as the empty value. */
+  #list(): string[] {
+    const open = this.#take();
+    if (open.kind !== '(') throw inRequirement(`found '${open.text}' expected: '('`);
+    const values: string[] = [];
+    let expectValue = true;
+    for (;;) {
+      const token = this.#take();
+      if (token.kind === ')') {
+        if (expectValue) values.push('');
+        return values;
+      }
+      if (token.kind === ',') {
+        if (expectValue) values.push('');
+        expectValue = true;
+      } else if (token.kind === 'identifier' && expectValue) {
+        values.push(token.text);
+        expectValue = false;
+      } else {
+        throw inRequirement(
+          `found '${token.text}', expected: ${expectValue ? "',', ')' or identifier" : "',' or ')'"}`,
+        );
+      }
+    }
+  }
+}

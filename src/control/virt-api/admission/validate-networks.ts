@@ -1,0 +1,267 @@
+/** Rules about networks and interfaces. */
+import type { Interface, Network, VirtualMachineInstanceSpec } from '../../../api/kinds/kubevirt/kubevirt.ts';
+import type { ClusterConfig } from '../../../domain/machine-defaults/cluster-config.ts';
+import { type Cause, countPresent, duplicateValue, invalidValue, requiredValue, unsupportedValue } from './causes.ts';
+import { isIpv4, isPortName } from './formats.ts';
+import { isPciAddress } from './validate-devices.ts';
+import { gateMissing } from './validate-resources.ts';
+
+type Spec = Readonly<VirtualMachineInstanceSpec>;
+
+const MODELS = ['virtio', 'e1000', 'e1000e', 'igb', 'ne2k_pci', 'pcnet', 'rtl8139'];
+/** The bridge in the pod has this address: a guest behind masquerade must not. */
+const RESERVED_MAC = '02:00:00:00:00:00';
+const REMOVED_BINDINGS = ['slirp', 'macvtap', 'passt'] as const;
+const MAX_PORT_RANGES = 10;
+
+export function validateNetworks(path: string, spec: Spec, config: ClusterConfig): Cause[] {
+  const networks = new Map((spec.networks ?? []).map((network) => [network.name, network]));
+  return [
+    ...validateSources(path, spec),
+    ...validateNames(path, spec, networks),
+    ...(spec.domain.devices.interfaces ?? []).flatMap((nic, i) => {
+      const field = `${path}.domain.devices.interfaces[${i}]`;
+      const network = networks.get(nic.name);
+      return [
+        ...validateState(field, nic, network),
+        ...validateBinding(field, { nic, network, config }),
+        ...validateInterface(field, nic),
+        ...validatePorts(field, { nic, network, config }),
+        ...validateDhcpOptions(path, { nic, field }),
+      ];
+    }),
+  ];
+}
+
+function validateSources(path: string, spec: Spec): Cause[] {
+  const causes: Cause[] = [];
+  const networks = spec.networks ?? [];
+  const pods = networks.filter(({ pod }) => pod !== undefined);
+  const defaults = networks.filter(({ multus }) => multus?.default);
+  if (pods.length > 1) {
+    causes.push(
+      duplicateValue(
+        `${path}.interfaces`,
+        `more than one interface is connected to a pod network in ${path}.interfaces`,
+      ),
+    );
+  }
+  if (defaults.length > 1) {
+    causes.push(invalidValue(`${path}.networks`, 'Multus CNI should only have one default network'));
+  }
+  if (pods.length > 0 && defaults.length > 0) {
+    causes.push(
+      invalidValue(`${path}.networks`, 'Pod network cannot be defined when Multus default network is defined'),
+    );
+  }
+  networks.forEach(({ pod, multus, resourceClaim }, i) => {
+    const field = `${path}.networks[${i}]`;
+    const sources = countPresent([pod, multus, resourceClaim]);
+    if (sources === 0) causes.push(requiredValue(field, 'should have a network type'));
+    else if (sources > 1) causes.push(requiredValue(field, 'should have only one network type'));
+    if (multus !== undefined && !multus.networkName) {
+      causes.push(requiredValue(field, 'CNI delegating plugin must have a networkName'));
+    }
+  });
+  return causes;
+}
+
+function validateNames(path: string, spec: Spec, networks: ReadonlyMap<string, Readonly<Network>>): Cause[] {
+  const causes: Cause[] = [];
+  const interfaces = spec.domain.devices.interfaces ?? [];
+  const nicNames = new Set(interfaces.map(({ name }) => name));
+  const seenNetworks = new Set<string>();
+  spec.networks?.forEach(({ name }, i) => {
+    const field = `${path}.networks[${i}].name`;
+    if (seenNetworks.has(name)) {
+      causes.push(
+        duplicateValue(
+          field,
+          `Network with name ${JSON.stringify(name)} already exists, every network must have a unique name`,
+        ),
+      );
+    }
+    seenNetworks.add(name);
+    if (!nicNames.has(name)) causes.push(requiredValue(field, `${field} '${name}' not found.`));
+  });
+  const seenNics = new Set<string>();
+  interfaces.forEach(({ name }, i) => {
+    const field = `${path}.domain.devices.interfaces[${i}].name`;
+    if (seenNics.has(name)) {
+      causes.push(duplicateValue(field, 'Only one interface can be connected to one specific network'));
+    }
+    seenNics.add(name);
+    if (!networks.has(name)) causes.push(invalidValue(field, `${field} '${name}' not found.`));
+  });
+  return causes;
+}
+
+function validateState(field: string, nic: Readonly<Interface>, network: Readonly<Network> | undefined): Cause[] {
+  const state = nic.state ?? '';
+  const at = `${field}.state`;
+  if (!['', 'up', 'down', 'absent'].includes(state)) {
+    return [invalidValue(at, `logical ${nic.name} interface state value is unsupported: ${state}`)];
+  }
+  if (state !== 'absent') {
+    return state === 'down' && nic.sriov !== undefined
+      ? [invalidValue(at, `${JSON.stringify(nic.name)} interface's state "down" is not supported for SR-IOV binding`)]
+      : [];
+  }
+  const causes: Cause[] = [];
+  if (nic.bridge === undefined && nic.sriov === undefined) {
+    causes.push(
+      invalidValue(at, `${JSON.stringify(nic.name)} interface's state "absent" is supported only for bridge binding`),
+    );
+  }
+  if (network?.pod !== undefined || network?.multus?.default) {
+    causes.push(
+      invalidValue(at, `${JSON.stringify(nic.name)} interface's state "absent" is not supported on default networks`),
+    );
+  }
+  return causes;
+}
+
+interface BoundInterface {
+  readonly nic: Readonly<Interface>;
+  readonly network: Readonly<Network> | undefined;
+  readonly config: ClusterConfig;
+}
+
+function validateBinding(field: string, { nic, network, config }: BoundInterface): Cause[] {
+  const causes: Cause[] = [];
+  const onPod = network?.pod !== undefined;
+  for (const removed of REMOVED_BINDINGS) {
+    if (nic[removed] !== undefined) {
+      causes.push(invalidValue(`${field}.${removed}`, `${removed} interface support has been removed since v1.3`));
+    }
+  }
+  const methods = countPresent([nic.bridge, nic.masquerade, nic.sriov, nic.passtBinding]);
+  if (nic.binding !== undefined && methods > 0) {
+    causes.push(
+      invalidValue(
+        `${field}.binding`,
+        `logical ${nic.name} interface cannot have both binding plugin and interface binding method`,
+      ),
+    );
+  } else if (methods > 1) {
+    causes.push(invalidValue(field, `logical ${nic.name} interface must have exactly one binding method`));
+  }
+  if (nic.binding !== undefined && !config.networkBindings.has(nic.binding.name)) {
+    causes.push(
+      invalidValue(
+        `${field}.binding`,
+        `network binding ${JSON.stringify(nic.binding.name)} is not registered in configuration.network.binding of the KubeVirt object`,
+      ),
+    );
+  }
+  if (nic.masquerade !== undefined && !onPod) {
+    causes.push(invalidValue(`${field}.name`, 'Masquerade interface only implemented with pod network'));
+  }
+  if (nic.masquerade !== undefined && nic.macAddress?.toLowerCase().replaceAll('-', ':') === RESERVED_MAC) {
+    causes.push(
+      invalidValue(
+        `${field}.macAddress`,
+        'The requested MAC address is reserved for the in-pod bridge. Please choose another one.',
+      ),
+    );
+  }
+  if (nic.passtBinding !== undefined) {
+    if (!onPod) causes.push(invalidValue(`${field}.name`, 'Passt interface only implemented with pod network'));
+    if (!config.isEnabled('PasstBinding')) causes.push(invalidValue(field, gateMissing('PasstBinding')));
+  }
+  if (nic.bridge !== undefined && onPod && !config.permitBridgeInterfaceOnPodNetwork) {
+    causes.push(
+      invalidValue(`${field}.name`, 'Bridge on pod network configuration is not enabled under kubevirt-config'),
+    );
+  }
+  return causes;
+}
+
+function validateInterface(field: string, nic: Readonly<Interface>): Cause[] {
+  const causes: Cause[] = [];
+  if (!/^[A-Za-z0-9-_]+$/.test(nic.name)) {
+    causes.push(
+      invalidValue(
+        `${field}.name`,
+        'Network interface name may have letters, digits, dashes (-) and underscores (_) only',
+      ),
+    );
+  }
+  if (nic.model && !MODELS.includes(nic.model)) {
+    causes.push(
+      unsupportedValue(`${field}.model`, `interface ${field}.name uses model ${nic.model} that is not supported.`),
+    );
+  }
+  if (nic.macAddress && !isMacAddress(nic.macAddress)) {
+    causes.push(
+      invalidValue(`${field}.macAddress`, `interface ${field}.name has malformed MAC address (${nic.macAddress}).`),
+    );
+  }
+  if (nic.pciAddress && !isPciAddress(nic.pciAddress)) {
+    causes.push(
+      invalidValue(`${field}.pciAddress`, `interface ${field}.name has malformed PCI address (${nic.pciAddress}).`),
+    );
+  }
+  return causes;
+}
+
+const isMacAddress = (text: string): boolean => /^[0-9a-fA-F]{2}([:-])[0-9a-fA-F]{2}(\1[0-9a-fA-F]{2}){4}$/.test(text);
+
+function validatePorts(field: string, { nic, network, config }: BoundInterface): Cause[] {
+  const causes: Cause[] = [];
+  if (nic.portRanges !== undefined) {
+    const at = `${field}.portRanges`;
+    if (!config.isEnabled('PortRangesSpec')) causes.push(invalidValue(at, gateMissing('PortRangesSpec')));
+    if ((nic.ports?.length ?? 0) > 0) causes.push(invalidValue(at, 'ports and portRanges are mutually exclusive'));
+    if (nic.masquerade === undefined) causes.push(invalidValue(at, 'portRanges need the masquerade binding'));
+    if (nic.portRanges.length > MAX_PORT_RANGES) {
+      causes.push(invalidValue(at, `there may be at most ${MAX_PORT_RANGES} portRanges`));
+    }
+    nic.portRanges.forEach(({ protocol, start, end }, i) => {
+      const range = `${at}[${i}]`;
+      if (protocol !== 'TCP' && protocol !== 'UDP') {
+        causes.push(invalidValue(`${range}.protocol`, 'Unknown protocol, only TCP or UDP allowed'));
+      }
+      if (!(start > 0 && start <= end && end < 65536)) {
+        causes.push(invalidValue(range, 'a range must satisfy 0 < start <= end < 65536'));
+      }
+    });
+  }
+  if (network?.pod === undefined) return causes;
+  const names = new Set<string>();
+  nic.ports?.forEach(({ name, port, protocol }, i) => {
+    const at = `${field}.ports[${i}]`;
+    if (name) {
+      if (names.has(name)) causes.push(duplicateValue(`${at}.name`, `Duplicate name of the port: ${name}`));
+      if (!isPortName(name)) causes.push(invalidValue(`${at}.name`, `Invalid name of the port: ${name}`));
+      names.add(name);
+    }
+    if (!port) causes.push(requiredValue(at, 'Port field is mandatory.'));
+    else if (port < 0 || port > 65535) causes.push(invalidValue(at, 'Port field must be in range 0 < x < 65536.'));
+    if (protocol && protocol !== 'TCP' && protocol !== 'UDP') {
+      causes.push(invalidValue(`${at}.protocol`, 'Unknown protocol, only TCP or UDP allowed'));
+    }
+  });
+  return causes;
+}
+
+function validateDhcpOptions(path: string, { nic, field }: { nic: Readonly<Interface>; field: string }): Cause[] {
+  const { privateOptions = [], ntpServers = [] } = nic.dhcpOptions ?? {};
+  const causes: Cause[] = [];
+  if (new Set(privateOptions.map(({ option }) => option)).size < privateOptions.length) {
+    causes.push(invalidValue(path, 'Found Duplicates: you have provided duplicate DHCPPrivateOptions'));
+  }
+  for (const { option } of privateOptions) {
+    if (option < 224 || option > 254) {
+      causes.push(invalidValue(path, 'provided DHCPPrivateOptions are out of range, must be in range 224 to 254'));
+    }
+  }
+  ntpServers.forEach((server, i) => {
+    if (!isIpv4(server)) {
+      causes.push(
+        invalidValue(`${field}.dhcpOptions.ntpServers[${i}]`, 'NTP servers must be a list of valid IPv4 addresses.'),
+      );
+    }
+  });
+  return causes;
+}

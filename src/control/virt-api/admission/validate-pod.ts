@@ -1,0 +1,229 @@
+/** Rules about names, probes, DNS, credentials and the other settings that shape the launcher pod. */
+import type { AccessCredential, GuestProbe, VirtualMachineInstanceSpec } from '../../../api/kinds/kubevirt/kubevirt.ts';
+import { EVICTION_STRATEGIES } from '../../../api/kinds/kubevirt/kubevirt.ts';
+import { checkLabelName, checkSubdomain } from '../../../api/meta/names.ts';
+import { ARCHITECTURES } from '../../../domain/machine-defaults/cluster-config.ts';
+import { type Cause, countPresent, invalidValue, requiredValue, unsupportedValue } from './causes.ts';
+import { isIp } from './formats.ts';
+
+type Spec = Readonly<VirtualMachineInstanceSpec>;
+
+const DNS_POLICIES = ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None', ''];
+const MAX_NAMESERVERS = 3;
+const MAX_SEARCHES = 6;
+const MAX_SEARCH_CHARS = 256;
+
+export function validatePodSettings(path: string, spec: Spec): Cause[] {
+  return [
+    ...validateNames(path, spec),
+    ...validateStrategies(path, spec),
+    ...validateProbe(`${path}.readinessProbe`, spec.readinessProbe, spec),
+    ...validateProbe(`${path}.livenessProbe`, spec.livenessProbe, spec),
+    ...validateDns(path, spec),
+    ...(spec.accessCredentials ?? []).flatMap((credential, i) =>
+      validateCredential(`${path}.accessCredentials[${i}]`, credential, spec),
+    ),
+  ];
+}
+
+function validateNames(path: string, spec: Spec): Cause[] {
+  const causes: Cause[] = [];
+  const check = (name: 'hostname' | 'subdomain', problems: readonly string[], rule: string): void => {
+    if (problems.length > 0) {
+      const field = `${path}.${name}`;
+      causes.push(
+        invalidValue(field, `${field} does not conform to the kubernetes ${rule} rules : ${problems.join(', ')}`),
+      );
+    }
+  };
+  if (spec.hostname) check('hostname', checkLabelName(spec.hostname), 'DNS_LABEL');
+  if (spec.subdomain) check('subdomain', checkSubdomain(spec.subdomain), 'DNS_SUBDOMAIN');
+  if (spec.serviceAccountName) {
+    const field = `${path}.serviceAccountName`;
+    causes.push(
+      ...checkSubdomain(spec.serviceAccountName).map((problem) => invalidValue(field, `${field}: ${problem}`)),
+    );
+    const inVolume = spec.volumes?.find(({ serviceAccount }) => serviceAccount !== undefined)?.serviceAccount;
+    if (inVolume?.serviceAccountName && inVolume.serviceAccountName !== spec.serviceAccountName) {
+      causes.push(
+        invalidValue(
+          field,
+          `${field} '${spec.serviceAccountName}' differs from the service account '${inVolume.serviceAccountName}' of the serviceAccount volume`,
+        ),
+      );
+    }
+  }
+  return causes;
+}
+
+function validateStrategies(path: string, spec: Spec): Cause[] {
+  const causes: Cause[] = [];
+  const start = `${path}.startStrategy`;
+  if (spec.startStrategy !== undefined && spec.startStrategy !== 'Paused') {
+    causes.push(invalidValue(start, `${start} is set with an unrecognized option: ${spec.startStrategy as string}`));
+  } else if (spec.startStrategy === 'Paused' && spec.livenessProbe !== undefined) {
+    causes.push(
+      invalidValue(start, `either ${start} or ${path}.livenessProbe may be set: a paused guest would fail its probe`),
+    );
+  }
+  const eviction = `${path}.evictionStrategy`;
+  if (spec.evictionStrategy !== undefined && !EVICTION_STRATEGIES.includes(spec.evictionStrategy)) {
+    causes.push(
+      invalidValue(eviction, `${eviction} is set with an unrecognized option: ${spec.evictionStrategy as string}`),
+    );
+  }
+  return causes;
+}
+
+function validateProbe(field: string, probe: Readonly<GuestProbe> | undefined, spec: Spec): Cause[] {
+  if (probe === undefined) return [];
+  const causes: Cause[] = [];
+  const handlers = countPresent([probe.exec, probe.guestAgentPing, probe.httpGet, probe.tcpSocket]);
+  if (handlers > 1) causes.push(invalidValue(field, `${field} must have exactly one probe type set`));
+  if (handlers < 1) {
+    causes.push(
+      requiredValue(
+        field,
+        `either ${field}.tcpSocket, ${field}.exec or ${field}.httpGet must be set if a ${field} is specified`,
+      ),
+    );
+  }
+  if (!spec.networks?.some(({ pod }) => pod !== undefined)) {
+    for (const handler of ['httpGet', 'tcpSocket'] as const) {
+      const at = `${field}.${handler}`;
+      if (probe[handler] !== undefined) {
+        causes.push(invalidValue(at, `${at} is only allowed if the Pod Network is attached`));
+      }
+    }
+  }
+  return causes;
+}
+
+function validateDns(path: string, spec: Spec): Cause[] {
+  const causes: Cause[] = [];
+  const { dnsPolicy = '', dnsConfig } = spec;
+  if (!DNS_POLICIES.includes(dnsPolicy)) {
+    causes.push(
+      unsupportedValue(
+        `${path}.dnsPolicy`,
+        `DNSPolicy: ${dnsPolicy} is not supported, valid values: ${DNS_POLICIES.filter(Boolean).join(', ')}`,
+      ),
+    );
+  }
+  if (dnsPolicy === 'None' && dnsConfig === undefined) {
+    return [...causes, requiredValue(`${path}.dnsConfig`, 'must provide `dnsConfig` when `dnsPolicy` is None')];
+  }
+  const { nameservers = [], searches = [], options = [] } = dnsConfig ?? {};
+  if (dnsPolicy === 'None' && nameservers.length === 0) {
+    return [
+      ...causes,
+      requiredValue('nameservers', 'must provide at least one DNS nameserver when `dnsPolicy` is None'),
+    ];
+  }
+  if (nameservers.length > MAX_NAMESERVERS) {
+    causes.push(
+      invalidValue('nameservers', `must not have more than ${MAX_NAMESERVERS} nameservers: ${nameservers.join(' ')}`),
+    );
+  }
+  for (const server of nameservers) {
+    if (!isIp(server)) causes.push(invalidValue('nameservers', `must be valid IP address: ${server}`));
+  }
+  if (searches.length > MAX_SEARCHES) {
+    causes.push(invalidValue('searchDomains', `must not have more than ${MAX_SEARCHES} search paths`));
+  }
+  if (searches.join(' ').length > MAX_SEARCH_CHARS) {
+    causes.push(
+      invalidValue(
+        'searchDomains',
+        `must not have more than ${MAX_SEARCH_CHARS} characters (including spaces) in the search list`,
+      ),
+    );
+  }
+  for (const search of searches) {
+    causes.push(...checkSubdomain(search).map((problem) => invalidValue('searchDomains', problem)));
+  }
+  if (options.some(({ name }) => !name)) causes.push(invalidValue('options', 'Option.Name must not be empty'));
+  return causes;
+}
+
+function validateCredential(field: string, credential: Readonly<AccessCredential>, spec: Spec): Cause[] {
+  const causes: Cause[] = [];
+  const { sshPublicKey, userPassword } = credential;
+  if (countPresent([sshPublicKey, userPassword]) !== 1) {
+    causes.push(invalidValue(field, `${field} must have exactly one access credential type set`));
+  }
+  const exactlyOne = (at: string, what: string, values: readonly unknown[]): void => {
+    if (countPresent(values) !== 1)
+      causes.push(invalidValue(`${field}.${at}`, `${field} must have exactly one ${what} set`));
+  };
+  if (sshPublicKey !== undefined) {
+    const { noCloud, configDrive, qemuGuestAgent } = sshPublicKey.propagationMethod;
+    const at = `${field}.sshPublicKey.propagationMethod`;
+    const needsVolume = (
+      name: 'noCloud' | 'configDrive',
+      source: 'cloudInitNoCloud' | 'cloudInitConfigDrive',
+    ): void => {
+      if (spec.volumes?.some((volume) => volume[source] !== undefined)) return;
+      causes.push(
+        invalidValue(at, `${field} requires a ${name} volume to exist when the ${name} propagationMethod is in use.`),
+      );
+    };
+    if (noCloud !== undefined) needsVolume('noCloud', 'cloudInitNoCloud');
+    if (configDrive !== undefined) needsVolume('configDrive', 'cloudInitConfigDrive');
+    if (qemuGuestAgent !== undefined && qemuGuestAgent.users.length === 0) {
+      causes.push(
+        invalidValue(
+          `${at}.qemuGuestAgent.users`,
+          `${field} requires at least one user to be present in the users list`,
+        ),
+      );
+    }
+    exactlyOne('sshPublicKey.source', 'source', [sshPublicKey.source.secret]);
+    exactlyOne('sshPublicKey.propagationMethod', 'propagationMethod', [noCloud, configDrive, qemuGuestAgent]);
+  }
+  if (userPassword !== undefined) {
+    exactlyOne('userPassword.source', 'source', [userPassword.source.secret]);
+    exactlyOne('userPassword.propagationMethod', 'propagationMethod', [userPassword.propagationMethod.qemuGuestAgent]);
+  }
+  return causes;
+}
+
+/** The architecture is one we know, and nothing asks for what it lacks. */
+export function validateArchitecture(path: string, spec: Spec): Cause[] {
+  const field = `${path}.architecture`;
+  const { architecture = '' } = spec;
+  if (!(ARCHITECTURES as readonly string[]).includes(architecture)) {
+    return [invalidValue(field, `unsupported architecture: ${architecture}`)];
+  }
+  const causes: Cause[] = [];
+  const refuse = (used: boolean, at: string, what: string): void => {
+    if (used) causes.push(invalidValue(`${path}.${at}`, `${architecture} does not support ${what}`));
+  };
+  const { cpu, launchSecurity, devices, firmware } = spec.domain;
+  if (architecture === 'arm64') {
+    refuse((cpu?.threads ?? 0) > 1, 'architecture', `more than one thread a core at ${path}.domain.cpu.threads`);
+    refuse(launchSecurity !== undefined, 'domain.launchSecurity', 'launch security');
+    refuse(devices.sound !== undefined, 'domain.devices.sound', 'a sound device');
+    refuse(devices.watchdog !== undefined, 'domain.devices.watchdog', 'a watchdog device');
+    refuse(firmware?.bootloader?.bios !== undefined, 'domain.firmware.bootloader.bios', 'BIOS boot');
+    refuse(
+      firmware?.bootloader?.efi?.secureBoot === true,
+      'domain.firmware.bootloader.efi.secureboot',
+      'UEFI secure boot',
+    );
+    for (const [i, disk] of (devices.disks ?? []).entries()) {
+      const [type, bus] = disk.disk
+        ? ['disk', disk.disk.bus]
+        : disk.cdrom
+          ? ['cdrom', disk.cdrom.bus]
+          : ['lun', disk.lun?.bus];
+      refuse(bus === 'sata', `domain.devices.disks[${i}].${type}.bus`, 'the sata bus');
+    }
+  } else if (architecture === 's390x') {
+    refuse(devices.sound !== undefined, 'domain.devices.sound', 'a sound device');
+    refuse(devices.watchdog?.i6300esb !== undefined, 'domain.devices.watchdog', 'the i6300esb watchdog');
+  } else {
+    refuse(devices.watchdog?.diag288 !== undefined, 'domain.devices.watchdog', 'the diag288 watchdog');
+  }
+  return causes;
+}

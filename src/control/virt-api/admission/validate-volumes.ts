@@ -1,0 +1,162 @@
+/** Rules about volumes. */
+import type { CloudInitSource, VirtualMachineInstanceSpec, Volume } from '../../../api/kinds/kubevirt/kubevirt.ts';
+import { byteLength } from '../../../api/meta/name-rules.ts';
+import { isPresent } from '../../../domain/machine-defaults/amounts.ts';
+import type { ClusterConfig } from '../../../domain/machine-defaults/cluster-config.ts';
+import { type Cause, countPresent, invalidValue, missingValue, requiredValue } from './causes.ts';
+import { gateMissing } from './validate-resources.ts';
+
+type Spec = Readonly<VirtualMachineInstanceSpec>;
+
+/** Inline cloud-init data is copied with every write of the object, so it is kept small. */
+const MAX_CLOUD_INIT_BYTES = 2048;
+
+export function validateVolumes(path: string, spec: Spec, config: ClusterConfig): Cause[] {
+  const field = `${path}.volumes`;
+  const volumes = spec.volumes ?? [];
+  const causes: Cause[] = [];
+  const firstOf = new Map<string, number>();
+  volumes.forEach((volume, i) => {
+    const at = `${field}[${i}]`;
+    const other = firstOf.get(volume.name);
+    if (other === undefined) firstOf.set(volume.name, i);
+    else causes.push(invalidValue(`${at}.name`, `${at} and ${field}[${other}] must not have the same Name.`));
+    causes.push(...validateVolume(at, volume, config));
+  });
+  for (const [source, text] of [
+    ['serviceAccount', 'serviceAccount'],
+    ['downwardMetrics', 'downwardMetric'],
+    ['memoryDump', 'memory dump'],
+  ] as const) {
+    if (volumes.filter((volume) => volume[source] !== undefined).length > 1) {
+      causes.push(invalidValue(field, `${field} must have max one ${text} volume set`));
+    }
+  }
+  return causes;
+}
+
+function validateVolume(field: string, volume: Readonly<Volume>, config: ClusterConfig): Cause[] {
+  const causes: Cause[] = [];
+  const { name: _name, ...sources } = volume;
+  if (countPresent(Object.values(sources)) !== 1) {
+    causes.push(invalidValue(field, `${field} must have exactly one source type set`));
+  }
+  const needs = (value: string | undefined, at: string): void => {
+    if (!value) causes.push(invalidValue(`${field}.${at}`, `${field}.${at} is a required field`));
+  };
+  if (volume.dataVolume !== undefined && !volume.dataVolume.name) {
+    causes.push(requiredValue(`${field}.name`, "DataVolume 'name' must be set"));
+  }
+  if (volume.configMap !== undefined) needs(volume.configMap.name, 'configMap.name');
+  if (volume.secret !== undefined) needs(volume.secret.secretName, 'secret.secretName');
+  if (volume.serviceAccount !== undefined) {
+    needs(volume.serviceAccount.serviceAccountName, 'serviceAccount.serviceAccountName');
+  }
+  if (volume.cloudInitNoCloud !== undefined) {
+    causes.push(...validateCloudInit(`${field}.cloudInitNoCloud`, volume.cloudInitNoCloud));
+  }
+  if (volume.cloudInitConfigDrive !== undefined) {
+    causes.push(...validateCloudInit(`${field}.cloudInitConfigDrive`, volume.cloudInitConfigDrive));
+  }
+  if (volume.containerDisk?.path)
+    causes.push(...validateImagePath(`${field}.containerDisk`, volume.containerDisk.path));
+  if (volume.downwardMetrics !== undefined && !config.isEnabled('DownwardMetrics')) {
+    causes.push(invalidValue(field, gateMissing('DownwardMetrics')));
+  }
+  if (volume.containerPath !== undefined && !config.isEnabled('ContainerPathVolumes')) {
+    causes.push(invalidValue(field, gateMissing('ContainerPathVolumes')));
+  }
+  if (volume.hostDisk !== undefined) causes.push(...validateHostDisk(field, volume.hostDisk, config));
+  return causes;
+}
+
+function validateHostDisk(
+  field: string,
+  { path, type, capacity }: NonNullable<Readonly<Volume>['hostDisk']>,
+  config: ClusterConfig,
+): Cause[] {
+  const causes: Cause[] = [];
+  const at = `${field}.hostDisk`;
+  if (!config.isEnabled('HostDisk')) causes.push(invalidValue(field, gateMissing('HostDisk')));
+  if (!path) causes.push(missingValue(`${at}.path`, `${at}.path is required for hostDisk volume`));
+  if (type !== 'Disk' && type !== 'DiskOrCreate') {
+    causes.push(
+      invalidValue(`${at}.type`, `${at}.type has invalid value '${type}', allowed are 'Disk' or 'DiskOrCreate'`),
+    );
+  }
+  if (type === 'Disk' && isPresent(capacity)) {
+    causes.push(invalidValue(`${at}.capacity`, `${at}.capacity is only possible with ${at}.type 'DiskOrCreate'`));
+  }
+  return causes;
+}
+
+function validateCloudInit(field: string, source: Readonly<CloudInitSource>): Cause[] {
+  const causes: Cause[] = [];
+  const kinds = [
+    {
+      name: 'userData',
+      secret: source.secretRef,
+      plain: source.userData,
+      base64: source.userDataBase64,
+      ref: 'secretRef',
+    },
+    {
+      name: 'networkData',
+      secret: source.networkDataSecretRef,
+      plain: source.networkData,
+      base64: source.networkDataBase64,
+      ref: 'networkDataSecretRef',
+    },
+  ];
+  let total = 0;
+  for (const { name, secret, plain, base64, ref } of kinds) {
+    const given = [secret?.name, plain, base64].filter(Boolean).length;
+    total += given;
+    if (given > 1) causes.push(invalidValue(field, `${field} must have only one ${name} source set.`));
+    const decoded = base64 ? decodedLength(base64) : 0;
+    if (decoded === undefined) {
+      causes.push(invalidValue(`${field}.${name}Base64`, `${field}.${name}Base64 is not a valid base64 value.`));
+    }
+    if (Math.max(decoded ?? 0, byteLength(plain ?? '')) > MAX_CLOUD_INIT_BYTES) {
+      causes.push(
+        invalidValue(
+          field,
+          `${field} ${name.toLowerCase()} exceeds ${MAX_CLOUD_INIT_BYTES} byte limit: put larger data into a Secret and name it in ${ref}.`,
+        ),
+      );
+    }
+  }
+  if (total === 0) {
+    causes.push(invalidValue(field, `${field} must have at least one source of user data or network data set.`));
+  }
+  return causes;
+}
+
+/** Bytes that a base64 text stands for, undefined when it is none. */
+function decodedLength(base64: string): number | undefined {
+  try {
+    return atob(base64).length;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A path in an image: absolute, to a file, without `.` and `..`. */
+export function validateImagePath(field: string, path: string): Cause[] {
+  if (path === '/') return [invalidValue(field, `${field} must not point to root`)];
+  const parts = path.replace(/\/$/, '').split('/');
+  const clean = parts[0] === '' && parts.length > 1 && parts.slice(1).every((part) => !['', '.', '..'].includes(part));
+  return clean ? [] : [invalidValue(field, `${field} must be an absolute path to a file without relative components`)];
+}
+
+/** Every volume needs a device that shows it. Only instances are held to this: templates get their disks later. */
+export function validateVolumeUse(path: string, spec: Spec): Cause[] {
+  const { disks, filesystems } = spec.domain.devices;
+  const named = new Set([...(disks ?? []), ...(filesystems ?? [])].map(({ name }) => name));
+  return (spec.volumes ?? []).flatMap((volume, i) => {
+    const field = `${path}.domain.volumes[${i}].name`;
+    return volume.memoryDump !== undefined || named.has(volume.name)
+      ? []
+      : [invalidValue(field, `${field} '${volume.name}' not found.`)];
+  });
+}

@@ -1,0 +1,139 @@
+/** virt-api's webhooks over HTTP: AdmissionReview in, AdmissionReview out, for clusters that are not the embedded one. */
+
+import { encodeBase64 } from '../../../api/meta/base64.ts';
+import { deepEqual } from '../../../api/meta/deep-equal.ts';
+import type { KubeObject } from '../../../api/meta/object.ts';
+import { isJsonObject } from '../../../api/meta/own-property.ts';
+import type { ApiHandler, ApiRequest, ApiResponse } from '../../../base/http/seam.ts';
+import type { JsonPatchOperation } from '../../../client/client.ts';
+import { DefaultsError } from '../../../domain/machine-defaults/implicit-devices.ts';
+import { joinMessages, statusCauses } from './causes.ts';
+import { subjectOf, type VirtAdmissionOptions } from './virt-admission.ts';
+import { MUTATING_WEBHOOKS, type Operation, VALIDATING_WEBHOOKS } from './virt-webhooks.ts';
+
+/** The part of admission.k8s.io/v1 AdmissionRequest that is read here. */
+export interface AdmissionRequest {
+  readonly uid: string;
+  readonly operation: string;
+  readonly namespace?: string;
+  readonly object?: KubeObject | null;
+  readonly oldObject?: KubeObject | null;
+  readonly userInfo?: { readonly username?: string; readonly groups?: readonly string[] };
+}
+
+/** admission.k8s.io/v1 AdmissionResponse. */
+export interface AdmissionResponse {
+  readonly uid: string;
+  readonly allowed: boolean;
+  readonly status?: Record<string, unknown>;
+  readonly patchType?: 'JSONPatch';
+  /** Base64 of the JSON patch. */
+  readonly patch?: string;
+  readonly warnings?: readonly string[];
+}
+
+/** Largest AdmissionReview that is read: an object and its old version, both at the API's limit. */
+const MAX_BODY = 7 * 1024 * 1024;
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** The handler that serves every webhook under its path. Answers 404 elsewhere and 400 to what is no review. */
+export function createVirtApiWebhooks(options: VirtAdmissionOptions): ApiHandler {
+  return async (request) => {
+    const known = [...MUTATING_WEBHOOKS, ...VALIDATING_WEBHOOKS].some(({ path }) => path === request.path);
+    if (!known) return textResponse(404, `no webhook is served at ${request.path}`);
+    if (request.method !== 'POST') return textResponse(405, 'webhooks are asked by POST');
+    const review = readReview(request);
+    if (review === undefined) return textResponse(400, 'the body is no AdmissionReview of admission.k8s.io/v1');
+    const response = await admit(request.path, review, options);
+    return jsonResponse({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response });
+  };
+}
+
+function readReview(request: ApiRequest): AdmissionRequest | undefined {
+  if (request.body.length > MAX_BODY) return undefined;
+  try {
+    const review: unknown = JSON.parse(decoder.decode(request.body));
+    if (!isJsonObject(review) || review['kind'] !== 'AdmissionReview' || !isJsonObject(review['request']))
+      return undefined;
+    const { request: inner } = review as { request: Record<string, unknown> };
+    return typeof inner['uid'] === 'string' && typeof inner['operation'] === 'string'
+      ? (inner as unknown as AdmissionRequest)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The answer of the webhook at `path` (one of the table's). */
+export async function admit(
+  path: string,
+  request: AdmissionRequest,
+  options: VirtAdmissionOptions,
+): Promise<AdmissionResponse> {
+  const { uid } = request;
+  const object = request.object ?? request.oldObject;
+  if (object === undefined || object === null) {
+    return refusal(uid, { code: 400, message: 'the review carries no object' });
+  }
+  const subject = subjectOf(options, {
+    operation: request.operation as Operation,
+    namespace: request.namespace ?? object.metadata.namespace ?? '',
+    object,
+    old: request.oldObject ?? undefined,
+    user: { username: request.userInfo?.username ?? '', groups: request.userInfo?.groups ?? [] },
+  });
+  try {
+    const mutating = MUTATING_WEBHOOKS.find((hook) => hook.path === path);
+    if (mutating !== undefined) return mutation(uid, object, mutating.mutate(subject));
+    const validating = VALIDATING_WEBHOOKS.find((hook) => hook.path === path);
+    const causes = (await validating?.validate(subject)) ?? [];
+    if (causes.length > 0) {
+      return refusal(uid, {
+        code: 422,
+        reason: 'Invalid',
+        message: joinMessages(causes),
+        details: { causes: statusCauses(causes) },
+      });
+    }
+    const warnings = validating?.warnings?.(subject) ?? [];
+    return { uid, allowed: true, ...(warnings.length > 0 && { warnings }) };
+  } catch (error) {
+    if (error instanceof DefaultsError) return refusal(uid, { code: 400, message: error.message });
+    throw error;
+  }
+}
+
+const refusal = (uid: string, status: Record<string, unknown>): AdmissionResponse => ({
+  uid,
+  allowed: false,
+  status: { metadata: {}, status: 'Failure', ...status },
+});
+
+/** The members that changed, replaced as wholes. */
+function mutation(uid: string, before: KubeObject, after: KubeObject): AdmissionResponse {
+  const old = before as unknown as Record<string, unknown>;
+  const next = after as unknown as Record<string, unknown>;
+  const patch: JsonPatchOperation[] = ['spec', 'metadata', 'status']
+    .filter((member) => !deepEqual(old[member], next[member]))
+    .map((member) =>
+      next[member] === undefined
+        ? { op: 'remove', path: `/${member}` }
+        : { op: old[member] === undefined ? 'add' : 'replace', path: `/${member}`, value: next[member] },
+    );
+  if (patch.length === 0) return { uid, allowed: true };
+  return { uid, allowed: true, patchType: 'JSONPatch', patch: encodeBase64(encoder.encode(JSON.stringify(patch))) };
+}
+
+const jsonResponse = (value: unknown): ApiResponse => ({
+  status: 200,
+  headers: { 'content-type': 'application/json' },
+  body: encoder.encode(JSON.stringify(value)),
+});
+
+const textResponse = (status: number, text: string): ApiResponse => ({
+  status,
+  headers: { 'content-type': 'text/plain; charset=utf-8' },
+  body: encoder.encode(`${text}\n`),
+});

@@ -1,0 +1,73 @@
+/** What the handlers of the subresource API share. */
+
+import {
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINES,
+  type VirtualMachine,
+  type VirtualMachineInstance,
+} from '../../../api/kinds/kubevirt/kubevirt.ts';
+import type { ObjectKey } from '../../../api/meta/object.ts';
+import { ApiError, internalError } from '../../../api/meta/status.ts';
+import type { Clock } from '../../../base/clock/clock.ts';
+import type { ApiHandler, ApiRequest, ApiResponse } from '../../../base/http/seam.ts';
+import type { Logger } from '../../../base/log/log.ts';
+import type { Client } from '../../../client/client.ts';
+import { messageOf, vmiNotFound, vmNotFound } from './responses.ts';
+
+export interface SubresourceOptions {
+  readonly client: Client;
+  /** The agent of a node; rejects when the node has none that can be reached. */
+  nodeHandler(nodeName: string): Promise<ApiHandler>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** What `version` answers, beside the fields of a Go program that clients expect. */
+  readonly version: string;
+}
+
+/** One request to one virtual machine or instance. */
+export interface Call {
+  readonly key: ObjectKey;
+  readonly request: ApiRequest;
+  /** Path segments behind the subresource: the port and protocol of a port forward. */
+  readonly rest: readonly string[];
+  readonly options: SubresourceOptions;
+}
+
+export type Handler = (call: Call) => Promise<ApiResponse>;
+
+const is404 = (error: unknown): boolean => error instanceof ApiError && error.code === 404;
+
+export async function fetchVm({ key, request, options }: Call): Promise<VirtualMachine> {
+  try {
+    return await options.client.get(VIRTUAL_MACHINES, key, { signal: request.signal });
+  } catch (error) {
+    throw is404(error)
+      ? vmNotFound(key.name)
+      : internalError(`unable to retrieve vm [${key.name}]: ${messageOf(error)}`, error);
+  }
+}
+
+export async function findVmi({ key, request, options }: Call): Promise<VirtualMachineInstance | undefined> {
+  try {
+    return await options.client.get(VIRTUAL_MACHINE_INSTANCES, key, { signal: request.signal });
+  } catch (error) {
+    if (is404(error)) return undefined;
+    throw internalError(`unable to retrieve vmi [${key.name}]: ${messageOf(error)}`, error);
+  }
+}
+
+export async function fetchVmi(call: Call): Promise<VirtualMachineInstance> {
+  const vmi = await findVmi(call);
+  if (vmi === undefined) throw vmiNotFound(call.key.name);
+  return vmi;
+}
+
+export const isFinal = ({ status }: VirtualMachineInstance): boolean =>
+  status?.phase === 'Succeeded' || status?.phase === 'Failed';
+
+export const isRunning = ({ status }: VirtualMachineInstance): boolean => status?.phase === 'Running';
+
+/** True when the condition is there, whatever its status: how these handlers ask about Paused and AgentConnected. */
+export const hasCondition = ({ status }: VirtualMachineInstance, type: string, wanted?: string): boolean =>
+  status?.conditions?.some((found) => found.type === type && (wanted === undefined || found.status === wanted)) ??
+  false;

@@ -1,0 +1,224 @@
+/** Requests that the node's agent carries out: pause and its like, guest information, console and port forward. */
+
+import type { VirtualMachineInstance } from '../../../api/kinds/kubevirt/kubevirt.ts';
+import { badRequest, internalError } from '../../../api/meta/status.ts';
+import type { ApiRequest, ApiResponse } from '../../../base/http/seam.ts';
+import {
+  empty,
+  isDryRun,
+  json,
+  messageOf,
+  readOptions,
+  VM_NOT_RUNNING,
+  VMI_NOT_RUNNING,
+  vmConflict,
+  vmiConflict,
+  vmiForbidden,
+  vmiNotFound,
+} from './responses.ts';
+import { type Call, fetchVm, fetchVmi, findVmi, type Handler, hasCondition, isRunning } from './subresource-context.ts';
+
+/** Sub-protocol of all streams: bytes as they are, in binary messages. */
+export const PLAIN = 'plain.kubevirt.io';
+
+/** Throws ApiError when the action is not possible now. */
+type Check = (vmi: VirtualMachineInstance) => void;
+
+const nameOf = ({ metadata }: VirtualMachineInstance): string => metadata.name ?? '';
+
+const checkPause: Check = (vmi) => {
+  if (!isRunning(vmi)) throw vmiConflict(nameOf(vmi), VM_NOT_RUNNING);
+  // A probe of the agent pauses with the guest; the others would see it fail and have it killed.
+  if (vmi.spec.livenessProbe !== undefined && vmi.spec.livenessProbe.guestAgentPing === undefined) {
+    throw vmiForbidden(nameOf(vmi), 'Pausing VMIs with LivenessProbe is currently not supported');
+  }
+  if (hasCondition(vmi, 'Paused')) throw vmiConflict(nameOf(vmi), 'VMI is already paused');
+};
+
+const checkUnpause: Check = (vmi) => {
+  if (!isRunning(vmi)) throw vmiConflict(nameOf(vmi), VMI_NOT_RUNNING);
+  if (!hasCondition(vmi, 'Paused')) throw vmiConflict(nameOf(vmi), 'VMI is not paused');
+};
+
+const checkRunning: Check = (vmi) => {
+  if (!isRunning(vmi)) throw vmiConflict(nameOf(vmi), VMI_NOT_RUNNING);
+};
+
+const checkSoftReboot: Check = (vmi) => {
+  if (!isRunning(vmi)) throw vmiConflict(nameOf(vmi), VM_NOT_RUNNING);
+  if (hasCondition(vmi, 'Paused', 'True')) throw vmiConflict(nameOf(vmi), 'VMI is paused');
+  if (!hasCondition(vmi, 'AgentConnected') && vmi.spec.domain.features?.acpi?.enabled === false) {
+    throw vmiConflict(nameOf(vmi), 'VMI neither have the agent connected nor the ACPI feature enabled');
+  }
+};
+
+const checkAgent: Check = (vmi) => {
+  checkRunning(vmi);
+  if (!hasCondition(vmi, 'AgentConnected')) {
+    throw vmiConflict(nameOf(vmi), 'VMI does not have guest agent connected');
+  }
+};
+
+const checkConsole: Check = (vmi) => {
+  if (vmi.spec.domain.devices.autoattachSerialConsole === false) throw badRequest('No serial consoles are present.');
+  if (vmi.status?.phase === 'Failed') throw vmiConflict(nameOf(vmi), 'VMI is in failed status');
+  if (!isRunning(vmi)) throw badRequest(VMI_NOT_RUNNING);
+};
+
+const checkVnc: Check = (vmi) => {
+  if (vmi.spec.domain.devices.autoattachGraphicsDevice === false) throw badRequest('No graphics devices are present.');
+  if (!isRunning(vmi)) throw badRequest(VMI_NOT_RUNNING);
+};
+
+const checkPortForward: Check = (vmi) => {
+  if (hasCondition(vmi, 'Paused')) throw vmiConflict(nameOf(vmi), 'VMI is paused');
+  if (!isRunning(vmi)) throw badRequest(VMI_NOT_RUNNING);
+};
+
+/** A PUT that the agent carries out; answers 200 without a body. */
+const action =
+  (name: string, check: Check, options: { body?: boolean } = {}): Handler =>
+  async (call) => {
+    const vmi = await fetchVmi(call);
+    check(vmi);
+    const dryRun = options.body !== true && isDryRun(readOptions(call.request.body));
+    if (dryRun) return empty(200);
+    const answer = await askAgent(call, vmi, { method: 'PUT', path: name });
+    if (answer.status >= 300) throw internalError(await agentMessage(answer));
+    return empty(200);
+  };
+
+export const pauseVmi = action('pause', checkPause);
+export const unpauseVmi = action('unpause', checkUnpause);
+export const freezeVmi = action('freeze', checkRunning, { body: true });
+export const unfreezeVmi = action('unfreeze', checkRunning, { body: true });
+export const softRebootVmi = action('softreboot', checkSoftReboot);
+export const resetVmi = action('reset', checkRunning);
+
+/** A GET whose JSON comes from the agent. Any failure but a missing instance is a 500: that is what clients know. */
+const guestInformation =
+  (name: string): Handler =>
+  async (call) => {
+    const vmi = await fetchVmi(call);
+    try {
+      checkAgent(vmi);
+    } catch (error) {
+      throw internalError(messageOf(error), error);
+    }
+    const answer = await askAgent(call, vmi, { method: 'GET', path: name });
+    if (answer.status !== 200) throw internalError(await agentMessage(answer));
+    return { ...answer, headers: { 'content-type': 'application/json' } };
+  };
+
+export const guestOsInfo = guestInformation('guestosinfo');
+export const userList = guestInformation('userlist');
+export const filesystemList = guestInformation('filesystemlist');
+
+/** A byte stream between the client and the agent. */
+const stream =
+  (check: Check, pathOf: (call: Call) => string, find: (call: Call) => Promise<VirtualMachineInstance>): Handler =>
+  async (call) => {
+    const vmi = await find(call);
+    check(vmi);
+    const path = pathOf(call);
+    if (call.request.upgradable !== true) {
+      throw badRequest('this endpoint speaks WebSocket: send an upgrade request');
+    }
+    const answer = await askAgent(call, vmi, { method: 'GET', path });
+    if (answer.upgrade === undefined) throw internalError(`dialing virt-handler: ${await agentMessage(answer)}`);
+    const offered = (call.request.headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
+    const { accept } = answer.upgrade;
+    // The agent takes the client's socket itself: both ends speak the same messages, so nothing stands between them.
+    return { status: 101, headers: {}, upgrade: { protocol: offered.includes(PLAIN) ? PLAIN : '', accept } };
+  };
+
+/** The instance that a virtual machine has started. */
+async function fetchVmiOfVm(call: Call): Promise<VirtualMachineInstance> {
+  const vm = await fetchVm(call);
+  if (vm.status?.created !== true) throw vmConflict(call.key.name, 'VMI is not started');
+  const vmi = await findVmi(call);
+  if (vmi === undefined) throw vmiNotFound(call.key.name);
+  if (!vmi.metadata.ownerReferences?.some(({ uid }) => uid === vm.metadata.uid)) {
+    throw internalError(`the vmi [${call.key.name}] was not started by the vm of that name`);
+  }
+  return vmi;
+}
+
+function portForwardPath({ rest }: Call): string {
+  const [port = '', protocol = 'tcp'] = rest;
+  if (!/^[1-9]\d{0,4}$/.test(port) || Number(port) > 65535) throw badRequest(`${port} is no port number`);
+  if (protocol !== 'tcp' && protocol !== 'udp') throw badRequest(`protocol ${protocol} is neither tcp nor udp`);
+  return `portforward/${port}/${protocol}`;
+}
+
+export const consoleOfVmi = stream(checkConsole, () => 'console', fetchVmi);
+export const vncOfVmi = stream(checkVnc, () => 'vnc', fetchVmi);
+export const portForwardVmi = stream(checkPortForward, portForwardPath, fetchVmi);
+export const portForwardVm = stream(checkPortForward, portForwardPath, fetchVmiOfVm);
+
+/** The answer of the agent that has the instance. Throws ApiError 400 when none has it, 500 when it is out of reach. */
+async function askAgent(
+  { key, request, options }: Call,
+  vmi: VirtualMachineInstance,
+  ask: { readonly method: string; readonly path: string },
+): Promise<ApiResponse> {
+  const { phase, nodeName } = vmi.status ?? {};
+  if ((phase !== 'Running' && phase !== 'Scheduled') || !nodeName) {
+    throw badRequest(
+      `Unable to connect to VirtualMachineInstance because phase is ${phase ?? ''} instead of Running or Scheduled`,
+    );
+  }
+  const inner: ApiRequest = {
+    ...request,
+    method: ask.method,
+    path: `/v1/namespaces/${key.namespace}/virtualmachineinstances/${key.name}/${ask.path}`,
+  };
+  try {
+    const handler = await options.nodeHandler(nodeName);
+    return await handler(inner);
+  } catch (error) {
+    options.log.warn('node agent not reached', {
+      node: nodeName,
+      ns: key.namespace,
+      name: key.name,
+      error: messageOf(error),
+    });
+    throw internalError(`dialing virt-handler: ${messageOf(error)}`, error);
+  }
+}
+
+const decoder = new TextDecoder();
+
+/** What an agent said of its failure: the message of a Status, or the text as it is. */
+async function agentMessage({ status, body }: ApiResponse): Promise<string> {
+  const chunks = body === undefined || typeof body === 'function' ? [] : body instanceof Uint8Array ? [body] : body;
+  const text = chunks
+    .map((chunk) => decoder.decode(chunk))
+    .join('')
+    .slice(0, 4096);
+  try {
+    const parsed = JSON.parse(text) as { message?: unknown };
+    if (typeof parsed?.message === 'string') return parsed.message;
+  } catch {
+    // Not JSON: plain text then.
+  }
+  return text.trim() === '' ? `the node agent answered ${status}` : text.trim();
+}
+
+/** Facts about this server; no authentication is asked for them. */
+export const serverVersion = (version: string): ApiResponse =>
+  json(200, {
+    gitVersion: version,
+    gitCommit: '',
+    gitTreeState: '',
+    buildDate: '',
+    goVersion: '',
+    compiler: '',
+    platform: '',
+  });
+
+export const healthy = (): ApiResponse => json(200, { apiserver: { connectivity: 'ok' } });
+
+/** The image of guest file-system tools: there is none here, and an empty registry says so. */
+export const guestfs = (version: string): ApiResponse =>
+  json(200, { registry: '', tag: version, imagePrefix: '', gsImage: '' });

@@ -1,0 +1,24 @@
+/** virt-api: admission and subresources of KubeVirt's kinds, the roles that go with them, and the KubeVirt object. */
+export { type AdmissionUser, isKubeVirtComponent } from './admission/admission-context.ts';
+export {
+  type VirtAdmission,
+  type VirtAdmissionOptions,
+  type VirtAdmissionRequest,
+  virtAdmission,
+} from './admission/virt-admission.ts';
+export { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './admission/virt-webhooks.ts';
+export { admit, createVirtApiWebhooks } from './admission/webhook-server.ts';
+export {
+  kubevirtClusterRoleBindings,
+  kubevirtClusterRoles,
+  VIRT_API_ACCOUNT,
+  virtApiRules,
+} from './cluster-roles.ts';
+export { type DefaultKubeVirtOptions, defaultKubeVirt, KUBEVIRT_NAMESPACE } from './default-kubevirt.ts';
+export {
+  type CreateSubresourceApiOptions,
+  createSubresourceApi,
+  type SubresourceApi,
+  type SubresourceAttributes,
+  type SubresourceAuthorizer,
+} from './subresources/subresource-api.ts';

@@ -1,0 +1,62 @@
+import type { MachinePlan } from './machine-plan.ts';
+import type { PlanContext } from './plan.ts';
+
+/** Serial console, display, balloon, watchdog, input, panic and sound devices, and the controllers they sit on. */
+export function configureDevices({ vmi, facts }: PlanContext, plan: MachinePlan): void {
+  const { devices } = vmi.spec.domain;
+  const has = (driver: string): boolean => facts.devices.includes(driver);
+
+  if (devices.autoattachSerialConsole !== false) plan.serial = { log: devices.logSerialConsole !== false };
+  // The channel of the guest agent; its port is added where the socket is known.
+  plan.devices.push({ driver: 'virtio-serial-pci', id: 'virtio-serial0' });
+  if (devices.autoattachMemBalloon !== false) plan.devices.push({ driver: 'virtio-balloon-pci', id: 'balloon0' });
+  if (plan.graphics) plan.devices.push(videoDevice(devices.video?.type, has, plan));
+
+  const inputs = [...(devices.inputs ?? [])];
+  if (devices.autoattachInputDevice && inputs.length === 0)
+    inputs.push({ name: 'default-0', type: 'tablet', bus: 'usb' });
+  const usb = plan.disks.some((disk) => disk.bus === 'usb') || inputs.some((input) => input.bus !== 'virtio');
+  if (usb) plan.devices.push({ driver: 'qemu-xhci', id: 'usb' });
+  for (const input of inputs) {
+    const kind = input.type === 'keyboard' ? 'keyboard' : 'tablet';
+    const driver = input.bus === 'virtio' ? `virtio-${kind}-pci` : kind === 'keyboard' ? 'usb-kbd' : 'usb-tablet';
+    plan.devices.push({ driver, id: `ua-${input.name}`, ...(input.bus !== 'virtio' && { bus: 'usb.0' }) });
+  }
+
+  const { watchdog } = devices;
+  if (watchdog?.i6300esb) {
+    plan.devices.push({ driver: 'i6300esb', id: `ua-${watchdog.name}` });
+    const { action } = watchdog.i6300esb;
+    plan.watchdogAction = action === 'poweroff' || action === 'shutdown' ? action : 'reset';
+  } else if (watchdog?.diag288) plan.unsupported.push('watchdog diag288 exists on s390x only; it is left out');
+
+  for (const [i, panic] of (devices.panicDevices ?? []).entries()) {
+    if (panic.model === 'hyperv') {
+      if (facts.accelerator === 'kvm')
+        plan.cpu = { ...plan.cpu, features: [...plan.cpu.features, { name: 'hv-crash', value: 'on' }] };
+      else plan.unsupported.push('the Hyper-V panic device needs KVM; it is left out');
+    } else plan.devices.push({ driver: panic.model === 'pvpanic' ? 'pvpanic-pci' : 'pvpanic', id: `panic${i}` });
+  }
+
+  if (devices.sound) {
+    plan.sound = true;
+    if (devices.sound.model === 'ac97') plan.devices.push({ driver: 'AC97', id: 'sound0', audiodev: 'audio0' });
+    else
+      plan.devices.push(
+        { driver: 'ich9-intel-hda', id: 'sound0' },
+        { driver: 'hda-duplex', id: 'sound0-codec', bus: 'sound0.0', audiodev: 'audio0' },
+      );
+  }
+}
+
+/** VGA unless the spec names another adapter that this QEMU has. */
+function videoDevice(
+  type: string | undefined,
+  has: (driver: string) => boolean,
+  plan: MachinePlan,
+): { driver: string; id: string } {
+  const wanted = { virtio: 'virtio-vga', bochs: 'bochs-display', ramfb: 'ramfb', vga: 'VGA' }[type ?? 'vga'];
+  if (wanted !== undefined && (wanted === 'VGA' || has(wanted))) return { driver: wanted, id: 'video0' };
+  plan.unsupported.push(`video type ${type} is not offered by this QEMU; vga is used`);
+  return { driver: 'VGA', id: 'video0' };
+}

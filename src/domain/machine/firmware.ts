@@ -1,0 +1,56 @@
+import { type MachinePlan, PlanError } from './machine-plan.ts';
+import type { PlanContext } from './plan.ts';
+
+const UUID = /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/;
+
+/** Identity (SMBIOS), firmware and direct kernel boot. */
+export function configureFirmware({ vmi, facts, smbios }: PlanContext, plan: MachinePlan): void {
+  const { firmware, chassis } = vmi.spec.domain;
+  if (!UUID.test(plan.uuid)) throw new PlanError(`firmware uuid ${JSON.stringify(plan.uuid)} is not a UUID`);
+  plan.uuid = plan.uuid.toLowerCase();
+  const system: [string, string | undefined][] = [
+    ['manufacturer', smbios.manufacturer],
+    ['product', smbios.product],
+    ['version', smbios.version],
+    ['serial', firmware?.serial],
+    ['uuid', plan.uuid],
+    ['sku', smbios.sku],
+    ['family', smbios.family],
+  ];
+  plan.smbios.push({ type: 1, fields: present(system) });
+  if (chassis) {
+    const fields = present([
+      ['manufacturer', chassis.manufacturer],
+      ['version', chassis.version],
+      ['serial', chassis.serial],
+      ['asset', chassis.asset],
+      ['sku', chassis.sku],
+    ]);
+    if (fields.length > 0) plan.smbios.push({ type: 3, fields });
+  }
+
+  const { bootloader, kernelBoot } = firmware ?? {};
+  if (bootloader?.efi) {
+    if (facts.efi) {
+      plan.firmware = { kind: 'efi', ...facts.efi };
+      if (bootloader.efi.secureBoot !== false) {
+        plan.unsupported.push('secure boot is not offered by this node; the guest boots by UEFI without it');
+      }
+      if (bootloader.efi.persistent) plan.unsupported.push('UEFI variables are not kept over restarts on this node');
+    } else plan.unsupported.push('this node has no UEFI firmware (install OVMF); the guest boots by BIOS');
+  }
+  if (bootloader?.bios?.useSerial) plan.machine.options['graphics'] = 'off';
+
+  const container = kernelBoot?.container;
+  if (container) {
+    plan.kernelBoot = {
+      kernel: container.kernelPath !== undefined,
+      initrd: container.initrdPath !== undefined,
+      ...(kernelBoot?.kernelArgs !== undefined && { args: kernelBoot.kernelArgs }),
+    };
+  }
+  if (firmware?.acpi) plan.unsupported.push('extra ACPI tables (firmware.acpi) are not supported by this node');
+}
+
+const present = (fields: readonly [string, string | undefined][]): [string, string][] =>
+  fields.filter((field): field is [string, string] => field[1] !== undefined && field[1] !== '');

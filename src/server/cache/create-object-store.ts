@@ -1,0 +1,67 @@
+/** Opens a backend, reads its log and serves it as an ObjectStore. */
+import type { Clock } from '../../base/clock/clock.ts';
+import type { Logger } from '../../base/log/log.ts';
+import type { Backend } from '../storage/backend.ts';
+import { COMPACTION_INTERVAL } from './compactor.ts';
+import { DEFAULT_HISTORY, History, type HistoryLimit } from './history.ts';
+import type { ObjectStore } from './object-store.ts';
+import { PublishedStore } from './published-store.ts';
+import { type Indexes, loadRows } from './store-load.ts';
+import { createParsedObjects } from './stored-object.ts';
+
+/** JSON bytes of the objects whose parsed form is kept; the parsed forms take about four times as much (measured). */
+const PARSED_BYTES = 8 * 1024 * 1024;
+
+export interface ObjectStoreOptions {
+  readonly backend: Backend;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** Bounds of the retained log in memory; parts left out take their defaults. */
+  readonly historyLimit?: Partial<HistoryLimit>;
+  /** Milliseconds between compactions, which is also the history they leave. */
+  readonly compactionInterval?: number;
+  /** Bound of the parsed objects kept, in bytes of their JSON. */
+  readonly parsedBytes?: number;
+  /** Aborting it while the log is being read gives the opening up. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Opens the store; resolves when everything is in memory. Rejects with StorageError: 'in-use' when another process
+ * holds the state, 'corrupt' when it cannot be read.
+ */
+export async function createObjectStore(options: ObjectStoreOptions): Promise<ObjectStore> {
+  const { backend, log, clock, historyLimit, signal } = options;
+  const began = clock.monotonic();
+  const opened = await backend.open(signal);
+  try {
+    const history = new History({ ...DEFAULT_HISTORY, ...historyLimit }, opened.compacted);
+    const parsed = createParsedObjects(options.parsedBytes ?? PARSED_BYTES);
+    const indexes: Indexes = new Map();
+    const { compacted } = opened;
+    for await (const rows of opened.rows)
+      loadRows(rows, { indexes, history, parsed, compacted, now: clock.monotonic() });
+    if (opened.hole > 0) history.forget(opened.hole);
+    if (opened.corrupt.length > 0)
+      log.error('corrupt rows in the store', { keys: opened.corrupt.slice(0, 20).join(' ') });
+    const store = new PublishedStore({
+      backend,
+      log,
+      clock,
+      history,
+      parsed,
+      indexes,
+      revision: opened.revision,
+      corrupt: opened.corrupt,
+      compactionInterval: options.compactionInterval ?? COMPACTION_INTERVAL,
+    });
+    let objects = 0;
+    for (const index of indexes.values()) objects += index.size;
+    const milliseconds = Math.round(clock.monotonic() - began);
+    log.info('store opened', { objects, epoch: opened.epoch, revision: opened.revision, milliseconds });
+    return store;
+  } catch (error) {
+    await backend.close();
+    throw error;
+  }
+}

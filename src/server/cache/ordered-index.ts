@@ -1,0 +1,107 @@
+/**
+ * The current objects of one prefix, found by key and walked in order. Keys are `namespace/name`, ordered as the
+ * storage keys of the Kubernetes API server are: by bytes (by UTF-16 units here, which is the same order but between
+ * characters above U+FFFF and those from U+E000 on). Walks go over chunks of a bounded size, so that an insert
+ * moves a few hundred pointers and not all of them.
+ */
+
+/** Entries of one chunk before it is split in two. */
+const CHUNK = 512;
+
+export interface Keyed {
+  readonly key: string;
+}
+
+export class OrderedIndex<T extends Keyed> {
+  readonly #byKey = new Map<string, T>();
+  readonly #chunks: T[][] = [];
+
+  get size(): number {
+    return this.#byKey.size;
+  }
+
+  get(key: string): T | undefined {
+    return this.#byKey.get(key);
+  }
+
+  set(item: T): void {
+    const known = this.#byKey.has(item.key);
+    this.#byKey.set(item.key, item);
+    if (this.#chunks.length === 0) {
+      this.#chunks.push([item]);
+      return;
+    }
+    const c = this.#chunkOf(item.key);
+    const chunk = this.#chunks[c]!;
+    const i = lowerBound(chunk, item.key);
+    if (known) {
+      chunk[i] = item;
+      return;
+    }
+    if (i === chunk.length) chunk.push(item);
+    else chunk.splice(i, 0, item);
+    if (chunk.length <= CHUNK) return;
+    // Keys often come in rising order: leave the left part full then, so that chunks do not stay half empty.
+    const cut = i >= chunk.length - 2 && c === this.#chunks.length - 1 ? chunk.length - 1 : chunk.length >> 1;
+    this.#chunks.splice(c + 1, 0, chunk.splice(cut));
+  }
+
+  delete(key: string): void {
+    if (!this.#byKey.delete(key)) return;
+    const c = this.#chunkOf(key);
+    const chunk = this.#chunks[c]!;
+    chunk.splice(lowerBound(chunk, key), 1);
+    if (chunk.length === 0) this.#chunks.splice(c, 1);
+  }
+
+  /** Items with keys in [from, to), in order; the index must not change while this is read. */
+  *range(from: string, to: string | undefined): Generator<T, void, void> {
+    for (let c = this.#chunkOf(from); c < this.#chunks.length; c++) {
+      const chunk = this.#chunks[c]!;
+      for (let i = chunk[0]!.key < from ? lowerBound(chunk, from) : 0; i < chunk.length; i++) {
+        const item = chunk[i]!;
+        if (to !== undefined && item.key >= to) return;
+        yield item;
+      }
+    }
+  }
+
+  /** How many keys lie in [from, to). */
+  countRange(from: string, to: string | undefined): number {
+    const [fromChunk, fromIndex] = this.#position(from);
+    const [toChunk, toIndex] = to === undefined ? [this.#chunks.length, 0] : this.#position(to);
+    let count = toIndex - fromIndex;
+    for (let c = fromChunk; c < toChunk; c++) count += this.#chunks[c]!.length;
+    return count;
+  }
+
+  #position(key: string): [chunk: number, index: number] {
+    if (this.#chunks.length === 0) return [0, 0];
+    const c = this.#chunkOf(key);
+    return [c, lowerBound(this.#chunks[c]!, key)];
+  }
+
+  /** The chunk that holds `key`, or would: the last whose first key is not above it. */
+  #chunkOf(key: string): number {
+    let low = 0;
+    let high = this.#chunks.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.#chunks[middle]![0]!.key <= key) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+}
+
+/** First index whose key is not below `key`. */
+function lowerBound(items: readonly Keyed[], key: string): number {
+  let low = 0;
+  let high = items.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (items[middle]!.key < key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

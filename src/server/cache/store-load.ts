@@ -1,0 +1,69 @@
+/** Reads the log back at start: the newest state of every key, and the retained changes so that watches can resume. */
+import type { Row } from '../storage/backend.ts';
+import type { History } from './history.ts';
+import type { Change } from './object-store.ts';
+import { OrderedIndex } from './ordered-index.ts';
+import { deletedObject, loadedObject, type ParsedObjects, type Place, type Stored } from './stored-object.ts';
+
+/** The objects of all prefixes. */
+export type Indexes = Map<string, OrderedIndex<Stored>>;
+
+/** `group/resource/namespace/name`, the key of a row. */
+export const rowKey = (place: Place): string => `${place.prefix}/${place.key}`;
+
+/** The index of a prefix, made when it is missing. */
+export function indexOf(indexes: Indexes, prefix: string): OrderedIndex<Stored> {
+  let index = indexes.get(prefix);
+  if (!index) {
+    index = new OrderedIndex();
+    indexes.set(prefix, index);
+  }
+  return index;
+}
+
+export interface LoadOptions {
+  readonly indexes: Indexes;
+  readonly history: History;
+  readonly parsed: ParsedObjects;
+  /** Rows at or below this revision are state, not changes to be told. */
+  readonly compacted: number;
+  /** Monotonic time that stands for when the retained changes happened. */
+  readonly now: number;
+}
+
+/** Takes in one chunk of rows. Chunks come in ascending order. */
+export function loadRows(rows: readonly Row[], { indexes, history, parsed, compacted, now }: LoadOptions): void {
+  for (const row of rows) {
+    const place = placeOf(row.key);
+    const index = indexOf(indexes, place.prefix);
+    const previous = index.get(place.key);
+    let change: Change | undefined;
+    if (row.value !== undefined) {
+      // Its own memory: a view would hold the whole chunk for as long as one object of it lives.
+      const current = loadedObject(previous ?? place, row.revision, row.value.slice(), parsed);
+      index.set(current);
+      change = { type: previous ? 'MODIFIED' : 'ADDED', revision: row.revision, current, previous };
+    } else if (previous) {
+      index.delete(place.key);
+      change = {
+        type: 'DELETED',
+        revision: row.revision,
+        current: deletedObject(previous, row.revision, parsed),
+        previous,
+      };
+    }
+    if (change && row.revision > compacted) history.append(change, now);
+  }
+  history.trim(now);
+}
+
+function placeOf(key: string): Place {
+  const beforeName = key.lastIndexOf('/');
+  const beforeNamespace = key.lastIndexOf('/', beforeName - 1);
+  return {
+    prefix: key.slice(0, beforeNamespace),
+    namespace: key.slice(beforeNamespace + 1, beforeName),
+    name: key.slice(beforeName + 1),
+    key: key.slice(beforeNamespace + 1),
+  };
+}

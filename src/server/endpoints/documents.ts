@@ -1,0 +1,68 @@
+/** Everything that is no resource: discovery, OpenAPI, health, version, metrics and the index of paths. */
+
+import type { VersionInfo } from '../../api/kinds/discovery/version-info.ts';
+import type { Clock } from '../../base/clock/clock.ts';
+import type { ApiRequest, ApiResponse } from '../../base/http/seam.ts';
+import type { ResourceSource } from '../registry/resource-catalog.ts';
+import type { Exchange } from './exchange.ts';
+import { type HealthChecks, healthResponse } from './health.ts';
+import { createOpenApi } from './openapi-routes.ts';
+import { encodedResponse, JSON_HEADERS, representationOf } from './responses.ts';
+
+export interface DocumentParts {
+  readonly discovery: (exchange: Exchange) => Promise<ApiResponse> | undefined;
+  readonly resources: ResourceSource;
+  readonly clock: Clock;
+  readonly checks: HealthChecks;
+  readonly version: VersionInfo;
+  readonly paths: ReadonlyMap<string, (request: ApiRequest) => ApiResponse | Promise<ApiResponse>>;
+  readonly metrics: () => string;
+}
+
+type Answer = ApiResponse | Promise<ApiResponse> | undefined;
+
+const METRICS_HEADERS = Object.freeze({ 'content-type': 'text/plain; version=0.0.4; charset=utf-8' });
+const encoder = new TextEncoder();
+
+/** Answers a request that is about no resource; undefined when nobody has that path. */
+export function createDocuments(parts: DocumentParts): (exchange: Exchange) => Answer {
+  const openApi = createOpenApi(parts.resources, parts.clock);
+  const version = encoder.encode(JSON.stringify(parts.version));
+  return (exchange) => {
+    const { path, method } = exchange.request;
+    const extra = parts.paths.get(path);
+    if (extra) return extra(exchange.request);
+    if (method !== 'GET' && method !== 'HEAD') return undefined;
+    switch (path) {
+      case '/':
+        return indexOfPaths(exchange, parts);
+      case '/version':
+      case '/version/':
+        return json(exchange, version);
+      case '/metrics':
+        return { status: 200, headers: METRICS_HEADERS, body: encoder.encode(parts.metrics()) };
+      default:
+        return healthResponse(exchange, parts.checks) ?? openApi(exchange) ?? parts.discovery(exchange);
+    }
+  };
+}
+
+const json = (exchange: Exchange, bytes: Uint8Array): ApiResponse =>
+  encodedResponse({ status: 200, bytes, representation: representationOf(exchange, { transforms: false }) });
+
+function indexOfPaths(exchange: Exchange, { resources, checks, paths }: DocumentParts): ApiResponse {
+  const found = new Set(['/api', '/apis', '/metrics', '/openapi/v2', '/openapi/v3', '/version', ...paths.keys()]);
+  for (const { group, version } of resources.all()) {
+    if (group === '') found.add(`/api/${version}`);
+    else found.add(`/apis/${group}`).add(`/apis/${group}/${version}`);
+  }
+  for (const kind of ['healthz', 'livez', 'readyz'] as const) {
+    found.add(`/${kind}`);
+    for (const name of checks[kind].keys()) found.add(`/${kind}/${name}`);
+  }
+  const bytes = encoder.encode(JSON.stringify({ paths: [...found].sort() }, null, 2));
+  const { encoding } = representationOf(exchange, { transforms: false });
+  return encoding === 'json'
+    ? { status: 200, headers: JSON_HEADERS, body: bytes }
+    : encodedResponse({ status: 200, bytes, representation: { encoding, pretty: false } });
+}

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { negotiate } from './negotiation.ts';
+import { parseGoDuration } from './query.ts';
+import { WarningRecorder } from './warnings.ts';
+
+const MAIN = { transforms: true, stream: false, pretty: false };
+const pick = (accept: string | undefined, scope: Partial<typeof MAIN> = {}): string => {
+  try {
+    const { as, version, encoding, pretty } = negotiate(accept === undefined ? {} : { accept }, { ...MAIN, ...scope });
+    return `${as} ${version} ${encoding}${pretty ? ' pretty' : ''}`;
+  } catch (error) {
+    return String((error as { code: number }).code);
+  }
+};
+
+test('negotiate() takes the best clause that can be met', () => {
+  const table = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+  const cases: [string | undefined, Partial<typeof MAIN>, string][] = [
+    [undefined, {}, 'object v1 json'],
+    ['*/*', {}, 'object v1 json'],
+    ['application/*', {}, 'object v1 json'],
+    ['application/yaml', {}, 'object v1 yaml'],
+    ['application/json;pretty=1', {}, 'object v1 json pretty'],
+    ['application/vnd.kubernetes.protobuf,application/json', {}, 'object v1 json'],
+    ['application/vnd.kubernetes.protobuf', {}, '406'],
+    ['text/html', {}, '406'],
+    ['application/json;q=0.1,application/yaml', {}, 'object v1 yaml'],
+    ['application/json;q=0', {}, '406'],
+    [`${table},application/json`, {}, 'table v1 json'],
+    ['application/json;as=Table;v=v1beta1;g=meta.k8s.io', {}, 'table v1beta1 json'],
+    ['application/json;as=Table;v=v2;g=meta.k8s.io,application/json', {}, 'object v1 json'],
+    ['application/json;as=Chair;v=v1;g=meta.k8s.io', {}, '406'],
+    [table, { transforms: false }, '406'],
+    ['application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io', {}, 'partial v1 json'],
+    ['application/json;stream=watch', { stream: true }, 'object v1 json'],
+    ['application/json;stream=watch', {}, '406'],
+    ['application/yaml', { stream: true }, '406'],
+    ['application/json', { pretty: true }, 'object v1 json pretty'],
+  ];
+  for (const [accept, scope, expected] of cases) {
+    assert.equal(pick(accept, scope), expected, `${accept} ${JSON.stringify(scope)}`);
+    assert.equal(pick(accept, scope), expected, `${accept} from the cache`);
+  }
+});
+
+test('parseGoDuration() reads durations and nothing else', () => {
+  assert.deepEqual(
+    ['0', '1s', '1m30s', '100ms', '1.5h', '-2s'].map(parseGoDuration),
+    [0, 1000, 90_000, 100, 5_400_000, -2000],
+  );
+  for (const text of ['', '5', 's', '1 s', '1d', 'NaN']) assert.equal(parseGoDuration(text), undefined, text);
+});
+
+test('a warning is unique, escaped, printable and bounded', () => {
+  const recorder = new WarningRecorder();
+  assert.equal(recorder.header(), undefined);
+  recorder.add('say "x\\y"');
+  recorder.add('say "x\\y"');
+  recorder.add('two\r\nlines \u2028 ☃');
+  assert.equal(recorder.header(), '299 - "say \\"x\\\\y\\"", 299 - "two lines ? ?"');
+  for (let i = 0; i < 100; i++) recorder.add(`${i} ${'z'.repeat(1000)}`);
+  assert.ok(recorder.header()!.length < 5000);
+});

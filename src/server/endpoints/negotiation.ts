@@ -1,0 +1,109 @@
+/** Accept: which shape (object, Table, PartialObjectMetadata) in which encoding a client will read. */
+import { ApiError } from '../../api/meta/status.ts';
+
+/** How a response is written. */
+export interface Representation {
+  readonly as: 'object' | 'table' | 'partial';
+  /** Version of meta.k8s.io for Table and PartialObjectMetadata. */
+  readonly version: 'v1' | 'v1beta1';
+  readonly encoding: 'json' | 'yaml';
+  readonly pretty: boolean;
+}
+
+export interface NegotiationScope {
+  /** Table and PartialObjectMetadata can be made of the answer. */
+  readonly transforms: boolean;
+  /** A stream of events: YAML cannot carry it. */
+  readonly stream: boolean;
+}
+
+interface Clause {
+  readonly type: string;
+  readonly parameters: ReadonlyMap<string, string>;
+  readonly q: number;
+}
+
+export const PLAIN: Representation = { as: 'object', version: 'v1', encoding: 'json', pretty: false };
+const PLAIN_PRETTY: Representation = { ...PLAIN, pretty: true };
+
+/** Parsed headers: clients send a handful of different ones, so each is parsed once. At most this many are kept. */
+const CACHE_SIZE = 256;
+const cache = new Map<string, readonly Clause[]>();
+
+export const ACCEPTED_MEDIA_TYPES = 'application/json, application/yaml';
+
+/** Throws ApiError 406 when the client accepts nothing that can be given. */
+export function negotiate(
+  headers: Readonly<Record<string, string>>,
+  scope: NegotiationScope & { readonly pretty: boolean },
+): Representation {
+  const accept = headers['accept'];
+  if (accept === undefined || accept === 'application/json' || accept === '*/*' || accept === '') {
+    return scope.pretty ? PLAIN_PRETTY : PLAIN;
+  }
+  for (const clause of parseAccept(accept)) {
+    const found = represent(clause, scope);
+    if (found) return scope.pretty && !found.pretty ? { ...found, pretty: true } : found;
+  }
+  throw new ApiError({
+    code: 406,
+    reason: 'NotAcceptable',
+    message: `only the following media types are accepted: ${ACCEPTED_MEDIA_TYPES}`,
+  });
+}
+
+/** The clauses of an Accept header, best first. */
+export function parseAccept(accept: string): readonly Clause[] {
+  const known = cache.get(accept);
+  if (known) return known;
+  const clauses = accept
+    .split(',')
+    .map(parseClause)
+    .filter((clause) => clause.q > 0)
+    .sort((a, b) => b.q - a.q);
+  if (cache.size >= CACHE_SIZE) cache.delete(cache.keys().next().value!);
+  cache.set(accept, clauses);
+  return clauses;
+}
+
+function parseClause(text: string): Clause {
+  const [type = '', ...rest] = text.split(';').map((part) => part.trim());
+  const parameters = new Map<string, string>();
+  for (const parameter of rest) {
+    const equals = parameter.indexOf('=');
+    if (equals > 0)
+      parameters.set(parameter.slice(0, equals).toLowerCase(), parameter.slice(equals + 1).replaceAll('"', ''));
+  }
+  const q = Number(parameters.get('q') ?? 1);
+  return { type: type.toLowerCase(), parameters, q: Number.isNaN(q) ? 0 : q };
+}
+
+function represent(clause: Clause, scope: NegotiationScope): Representation | undefined {
+  const encoding = encodingOf(clause.type, scope);
+  if (!encoding) return undefined;
+  const stream = clause.parameters.get('stream');
+  if (stream !== undefined && !(stream === 'watch' && scope.stream)) return undefined;
+  const pretty = clause.parameters.get('pretty') === '1';
+  const as = clause.parameters.get('as');
+  if (as === undefined) return { ...PLAIN, encoding, pretty };
+  const version = clause.parameters.get('v');
+  if (!scope.transforms || clause.parameters.get('g') !== 'meta.k8s.io') return undefined;
+  if (version !== 'v1' && version !== 'v1beta1') return undefined;
+  if (as === 'Table') return { as: 'table', version, encoding, pretty };
+  if (as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList') {
+    return { as: 'partial', version, encoding, pretty };
+  }
+  return undefined;
+}
+
+function encodingOf(type: string, scope: NegotiationScope): 'json' | 'yaml' | undefined {
+  if (type === 'application/json' || type === '*/*' || type === 'application/*') return 'json';
+  return type === 'application/yaml' && !scope.stream ? 'yaml' : undefined;
+}
+
+/** True when a person is likely to read the answer: `?pretty`, or a browser, curl or wget without an opinion. */
+export function wantsPretty(headers: Readonly<Record<string, string>>, pretty: string | null): boolean {
+  if (pretty !== null) return pretty !== '0' && pretty !== 'false';
+  const agent = headers['user-agent'];
+  return agent !== undefined && /^(curl|Wget|Mozilla)/.test(agent);
+}

@@ -1,0 +1,66 @@
+/** The body of a PATCH: which kind of patch it is, parsed and bounded, and how it is applied to a document. */
+import type { ResourceInfo } from '../../api/kinds/resource.ts';
+import { isJsonObject } from '../../api/meta/own-property.ts';
+import { badRequest } from '../../api/meta/status.ts';
+import { applyJsonPatch } from '../../api/patch/json-patch.ts';
+import { applyMergePatch } from '../../api/patch/merge-patch.ts';
+import { applyStrategicMergePatch } from '../../api/patch/strategic-merge-patch.ts';
+import { parseJson, parseYaml } from '../../api/schema/parse-json.ts';
+import { bodyTooLarge, MAX_BODY_BYTES, mediaTypeOf, unsupportedMediaType } from './body.ts';
+import type { Exchange } from './exchange.ts';
+
+export interface PatchDocument {
+  readonly type: 'json' | 'merge' | 'strategic' | 'apply';
+  readonly value: unknown;
+  /** As sent, for messages; cut short. */
+  readonly text: string;
+  readonly duplicates: () => string[];
+}
+
+const TYPES: ReadonlyMap<string, PatchDocument['type']> = new Map([
+  ['application/json-patch+json', 'json'],
+  ['application/merge-patch+json', 'merge'],
+  ['application/strategic-merge-patch+json', 'strategic'],
+  ['application/apply-patch+yaml', 'apply'],
+]);
+
+const SHOWN_TEXT = 1024;
+
+/** Throws ApiError 413, 415, or 400 when the patch is malformed. */
+export function readPatch(exchange: Exchange, info: ResourceInfo): PatchDocument {
+  const { body, headers } = exchange.request;
+  const type = TYPES.get(mediaTypeOf(headers));
+  const offered = acceptedTypes(exchange, info);
+  if (type === undefined || !offered.some((media) => TYPES.get(media) === type)) throw unsupportedMediaType(offered);
+  if (body.length > MAX_BODY_BYTES) throw bodyTooLarge();
+  const text = new TextDecoder().decode(body);
+  const parsed = type === 'apply' ? parseYaml(text) : parseJson(body);
+  if (type !== 'json' && !isJsonObject(parsed.value)) throw badRequest('the patch must be a JSON object');
+  return { type, value: parsed.value, text: text.slice(0, SHOWN_TEXT), duplicates: () => parsed.duplicates() };
+}
+
+function acceptedTypes(exchange: Exchange, info: ResourceInfo): string[] {
+  return [...TYPES]
+    .filter(([, type]) => !(type === 'strategic' && info.strategy.custom))
+    .filter(([, type]) => !(type === 'apply' && exchange.server.registry.fields === undefined))
+    .map(([media]) => media);
+}
+
+/** The document after the patch; neither is changed. Throws ApiError 400, 413 or 422 as the kind of patch has it. */
+export function applyPatch(
+  info: Pick<ResourceInfo, 'schema'>,
+  { document, patch }: { readonly document: unknown; readonly patch: PatchDocument },
+): unknown {
+  switch (patch.type) {
+    case 'json':
+      return applyJsonPatch(document, patch.value);
+    case 'merge':
+      return applyMergePatch(document, patch.value);
+    case 'strategic':
+      return applyStrategicMergePatch(info.schema, document, patch.value);
+    case 'apply':
+      throw new TypeError('an apply patch is merged by field management');
+    default:
+      return patch.type satisfies never;
+  }
+}

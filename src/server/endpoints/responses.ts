@@ -1,0 +1,167 @@
+/** Turns objects, lists and failures into responses: the one place that writes bodies. */
+import { stringify } from 'yaml';
+import type { ResourceInfo } from '../../api/kinds/resource.ts';
+import type { UnstructuredObject } from '../../api/meta/object.ts';
+import { ApiError, internalError, type Status } from '../../api/meta/status.ts';
+import type { ApiResponse } from '../../base/http/seam.ts';
+import type { StoredObject } from '../cache/object-store.ts';
+import { encodeObject, viewBytes, viewObject } from '../registry/versioned-view.ts';
+import { StorageError } from '../storage/backend.ts';
+import type { Exchange } from './exchange.ts';
+import { negotiate, type Representation, wantsPretty } from './negotiation.ts';
+import { parseIncludeObject, partialOf, tableOf } from './table.ts';
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+export const NEWLINE = encoder.encode('\n');
+/** Shared header objects: the last stage copies them once into the final headers. */
+export const JSON_HEADERS: Readonly<Record<string, string>> = Object.freeze({ 'content-type': 'application/json' });
+const YAML_HEADERS: Readonly<Record<string, string>> = Object.freeze({ 'content-type': 'application/yaml' });
+const TEXT_HEADERS: Readonly<Record<string, string>> = Object.freeze({ 'content-type': 'text/plain; charset=utf-8' });
+
+/** The representation the client asked for. Throws ApiError 406. */
+export function representationOf(
+  exchange: Exchange,
+  scope: { readonly transforms?: boolean; readonly stream?: boolean } = {},
+): Representation {
+  const { headers, query } = exchange.request;
+  return negotiate(headers, {
+    transforms: scope.transforms ?? true,
+    stream: scope.stream ?? false,
+    pretty: wantsPretty(headers, query === '' ? null : exchange.query.get('pretty')),
+  });
+}
+
+/** One object of the exchange's resource, in the representation asked for. The common case sends the stored bytes. */
+export function objectResponse(
+  exchange: Exchange,
+  result: {
+    readonly status: number;
+    readonly representation: Representation;
+    readonly stored?: StoredObject | undefined;
+    /** Needed when there is no `stored`. */
+    readonly object?: Readonly<UnstructuredObject>;
+  },
+): ApiResponse {
+  const { status, representation, stored } = result;
+  const info = exchange.resource;
+  if (representation.as === 'object') {
+    const bytes = stored ? viewBytes(info, stored) : encodeObject(result.object!);
+    return encodedResponse({ status, bytes, representation });
+  }
+  const object = stored ? viewObject(info, stored) : result.object!;
+  const shown =
+    representation.as === 'partial'
+      ? partialOf(object, representation.version)
+      : objectTable(exchange, object, representation);
+  return encodedResponse({ status, bytes: encodeObject(shown), representation });
+}
+
+function objectTable(
+  exchange: Exchange,
+  object: Readonly<UnstructuredObject>,
+  { version }: Representation,
+): Record<string, unknown> {
+  return tableOf(exchange.resource, {
+    objects: [object],
+    version,
+    includeObject: parseIncludeObject(exchange.query.get('includeObject')),
+    now: exchange.server.clock.now(),
+    definitions: true,
+    metadata: { resourceVersion: object.metadata.resourceVersion ?? '' },
+  });
+}
+
+/** A JSON document (without newline) in the encoding asked for. */
+export function encodedResponse(result: {
+  readonly status: number;
+  readonly bytes: Uint8Array;
+  readonly representation: Pick<Representation, 'encoding' | 'pretty'>;
+}): ApiResponse {
+  const { status, bytes, representation } = result;
+  if (representation.encoding === 'yaml') {
+    const text = stringify(JSON.parse(decoder.decode(bytes)), { lineWidth: 0, version: '1.1' });
+    return { status, headers: YAML_HEADERS, body: encoder.encode(text) };
+  }
+  if (representation.pretty) {
+    const text = JSON.stringify(JSON.parse(decoder.decode(bytes)), null, 2);
+    return { status, headers: JSON_HEADERS, body: encoder.encode(`${text}\n`) };
+  }
+  return { status, headers: JSON_HEADERS, body: [bytes, NEWLINE] };
+}
+
+/** Any document that is no stored object. */
+export const documentResponse = (
+  exchange: Exchange,
+  result: { readonly status: number; readonly object: Readonly<Record<string, unknown>> },
+): ApiResponse =>
+  encodedResponse({
+    status: result.status,
+    bytes: encodeObject(result.object),
+    representation: representationOf(exchange, { transforms: false }),
+  });
+
+export const textResponse = (status: number, text: string): ApiResponse => ({
+  status,
+  headers: TEXT_HEADERS,
+  body: encoder.encode(text),
+});
+
+/** What mux answers for a path nobody serves; clients turn it into NotFound themselves. */
+export const pageNotFound = (): ApiResponse => ({
+  status: 404,
+  headers: { ...TEXT_HEADERS, 'x-content-type-options': 'nosniff' },
+  body: encoder.encode('404 page not found\n'),
+});
+
+/** A Status as a response. Errors are JSON whatever was asked for; 406 is indented, as upstream does. */
+export function statusResponse(status: Status, { pretty }: { readonly pretty: boolean }): ApiResponse {
+  const retryAfter = status.details?.retryAfterSeconds;
+  const text = pretty || status.code === 406 ? JSON.stringify(status, null, 2) : JSON.stringify(status);
+  return {
+    status: status.code,
+    headers: retryAfter ? { ...JSON_HEADERS, 'retry-after': String(retryAfter) } : JSON_HEADERS,
+    body: encoder.encode(`${text}\n`),
+  };
+}
+
+/** The ApiError behind anything thrown: what is no ApiError is a bug or a broken disk, and says no more than that. */
+export function toApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  if (error instanceof StorageError) return storageFailure(error);
+  return internalError(error instanceof Error ? error.message : String(error), error);
+}
+
+function storageFailure(error: StorageError): ApiError {
+  const full = error.kind === 'no-space';
+  return new ApiError(
+    {
+      code: full ? 507 : 503,
+      reason: full ? 'InsufficientStorage' : 'ServiceUnavailable',
+      message: `the store cannot take the write: ${error.message}`,
+      details: { retryAfterSeconds: 5 },
+    },
+    { cause: error },
+  );
+}
+
+/** `{status: "Success"}` about an object: answers of delete, binding and eviction. */
+export const successStatus = (
+  code: number,
+  about?: { readonly info: ResourceInfo; readonly name: string; readonly uid?: string | undefined },
+): Record<string, unknown> => ({
+  kind: 'Status',
+  apiVersion: 'v1',
+  metadata: {},
+  status: 'Success',
+  ...(about && {
+    details: {
+      name: about.name,
+      ...(about.info.group !== '' && { group: about.info.group }),
+      kind: about.info.resource,
+      ...(about.uid !== undefined && { uid: about.uid }),
+    },
+  }),
+  ...(code !== 200 && { code }),
+});

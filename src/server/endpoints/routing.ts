@@ -1,0 +1,102 @@
+/** From a parsed request to the verb that answers it. */
+
+import { methodNotSupported } from '../../api/meta/status.ts';
+import type { ApiResponse } from '../../base/http/seam.ts';
+import { subresourceOf } from '../registry/resource-catalog.ts';
+import type { Exchange } from './exchange.ts';
+import { pageNotFound } from './responses.ts';
+import { bindingVerb } from './verbs/binding.ts';
+import { createVerb } from './verbs/create.ts';
+import { deleteVerb } from './verbs/delete.ts';
+import { deleteCollectionVerb } from './verbs/delete-collection.ts';
+import { evictionVerb } from './verbs/eviction.ts';
+import { getVerb } from './verbs/get.ts';
+import { listVerb } from './verbs/list.ts';
+import { patchVerb } from './verbs/patch.ts';
+import { registeredSubresourceVerb } from './verbs/registered-subresource.ts';
+import { reviewVerb } from './verbs/review.ts';
+import { getScaleVerb, patchScaleVerb, updateScaleVerb } from './verbs/scale.ts';
+import { updateVerb } from './verbs/update.ts';
+import { watchVerb } from './verbs/watch.ts';
+
+export type Verb = (exchange: Exchange) => ApiResponse | Promise<ApiResponse>;
+
+const VERBS: ReadonlyMap<string, Verb> = new Map<string, Verb>([
+  ['get', getVerb],
+  ['list', listVerb],
+  ['watch', watchVerb],
+  ['create', createVerb],
+  ['update', updateVerb],
+  ['patch', patchVerb],
+  ['delete', deleteVerb],
+  ['deletecollection', deleteCollectionVerb],
+]);
+
+/** Subresources in the shape of their parent. */
+const WHOLE_OBJECT = new Set(['status', 'finalize', 'approval', 'ephemeralcontainers', 'resize']);
+const WHOLE_OBJECT_VERBS: ReadonlyMap<string, Verb> = new Map<string, Verb>([
+  ['get', getVerb],
+  ['update', updateVerb],
+  ['patch', patchVerb],
+]);
+const SCALE_VERBS: ReadonlyMap<string, Verb> = new Map<string, Verb>([
+  ['get', getScaleVerb],
+  ['update', updateScaleVerb],
+  ['patch', patchScaleVerb],
+]);
+
+const NOWHERE: Verb = () => pageNotFound();
+
+/**
+ * The verb of a resource request; sets `resource` and `subresource` of the exchange. A path nobody serves gets the
+ * verb that says so. Throws ApiError 405 when the resource exists and cannot do that.
+ */
+export function routeResource(exchange: Exchange): Verb {
+  const { info, server } = exchange;
+  const resource = server.resources.lookup(info.group, info.version, info.resource);
+  if (!resource || !pathFits(exchange, resource.namespaced)) return NOWHERE;
+  exchange.resource = resource;
+  if (resource.deprecationWarning !== undefined) exchange.warn(resource.deprecationWarning);
+  return info.subresource === '' ? routeMain(exchange) : routeSubresource(exchange);
+}
+
+/** A namespaced object has a namespace in its path, a cluster-scoped one has none. */
+function pathFits({ info }: Exchange, namespaced: boolean): boolean {
+  if (!namespaced) return info.namespace === '' || info.resource === 'namespaces';
+  return info.namespace !== '' || info.parts.length === 1;
+}
+
+function routeMain(exchange: Exchange): Verb {
+  const { info, resource, server } = exchange;
+  const { verb } = info;
+  const onCollection = info.parts.length === 1;
+  const across = resource.namespaced && info.namespace === '';
+  const misplaced = verb === 'create' ? !onCollection || across : verb === 'deletecollection' && across;
+  const review = server.createOnlyHandlers.get(`${info.group}/${info.resource}`);
+  if (review && verb === 'create' && !misplaced) return (e) => reviewVerb(e, review);
+  if (verb === 'create' && info.group === '' && info.resource === 'bindings') return bindingVerb;
+  const found = VERBS.get(verb);
+  if (!found || misplaced || !resource.verbs.includes(verb)) throw methodNotSupported(resource, verb);
+  return found;
+}
+
+function routeSubresource(exchange: Exchange): Verb {
+  const { info, resource, server } = exchange;
+  const subresource = subresourceOf(resource, info.subresource);
+  const handler = server.subresourceHandlers.get(`${info.group}/${info.resource}/${info.subresource}`);
+  if (!subresource && !handler) return NOWHERE;
+  exchange.subresource = subresource;
+  if (handler) return (e) => registeredSubresourceVerb(e, handler);
+  if (info.parts.length > 3) return NOWHERE;
+  const found = subresourceVerb(info.subresource, info.verb, resource.resource);
+  if (!found || !subresource!.verbs.includes(info.verb)) throw methodNotSupported(resource, info.verb);
+  return found;
+}
+
+function subresourceVerb(name: string, verb: string, parent: string): Verb | undefined {
+  if (WHOLE_OBJECT.has(name)) return WHOLE_OBJECT_VERBS.get(verb);
+  if (name === 'scale') return SCALE_VERBS.get(verb);
+  if (parent !== 'pods' || verb !== 'create') return undefined;
+  if (name === 'binding') return bindingVerb;
+  return name === 'eviction' ? evictionVerb : undefined;
+}

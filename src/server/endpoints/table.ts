@@ -1,0 +1,152 @@
+/** Tables (meta.k8s.io Table): what `kubectl get` prints. Cells are computed here, the client only lays them out. */
+import { humanDuration } from '../../api/kinds/builtin/columns/age.ts';
+import { readJsonPath } from '../../api/kinds/json-path.ts';
+import type { PrinterColumn, ResourceInfo } from '../../api/kinds/resource.ts';
+import type { UnstructuredObject } from '../../api/meta/object.ts';
+import { badRequest } from '../../api/meta/status.ts';
+
+export type IncludeObject = 'Metadata' | 'Object' | 'None';
+export type Cell = string | number | boolean | null;
+
+interface ColumnDefinition {
+  readonly name: string;
+  readonly type: string;
+  readonly format: string;
+  readonly description: string;
+  readonly priority: number;
+}
+
+interface Layout {
+  readonly definitions: readonly ColumnDefinition[];
+  readonly cells: readonly ((object: Readonly<UnstructuredObject>, now: number) => Cell)[];
+}
+
+const NAME_DESCRIPTION =
+  'Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names';
+const CREATED_DESCRIPTION =
+  'CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.';
+
+const layouts = new WeakMap<ResourceInfo, Layout>();
+
+/** The columns of a resource; computed once per ResourceInfo. */
+export function columnDefinitions(info: ResourceInfo): readonly ColumnDefinition[] {
+  return layoutOf(info).definitions;
+}
+
+function layoutOf(info: ResourceInfo): Layout {
+  let layout = layouts.get(info);
+  if (!layout) {
+    layout = makeLayout(info);
+    layouts.set(info, layout);
+  }
+  return layout;
+}
+
+function makeLayout(info: ResourceInfo): Layout {
+  const definitions: ColumnDefinition[] = [];
+  const cells: Layout['cells'][number][] = [];
+  const nameCell = (object: Readonly<UnstructuredObject>): Cell => object.metadata.name ?? '';
+  // Events put their own Name column last.
+  if (!info.columns.some((column) => column.name === 'Name')) {
+    definitions.push({ name: 'Name', type: 'string', format: 'name', description: NAME_DESCRIPTION, priority: 0 });
+    cells.push(nameCell);
+  }
+  for (const column of info.columns) {
+    const { name, type, format = '', description = '', priority } = column;
+    definitions.push({ name, type, format, description, priority });
+    cells.push(column.cell ?? (column.path === undefined ? nameCell : pathCell(column, column.path)));
+  }
+  if (info.columns.length === 0) {
+    definitions.push({ name: 'Created At', type: 'date', format: '', description: CREATED_DESCRIPTION, priority: 0 });
+    cells.push((object) => object.metadata.creationTimestamp ?? null);
+  }
+  return { definitions, cells };
+}
+
+/** A column given by a JSONPath: missing values are null, dates become ages, the rest is text, number or boolean. */
+function pathCell(column: PrinterColumn, path: string): Layout['cells'][number] {
+  return (object, now) => {
+    const found: unknown = readJsonPath(object, path);
+    const value = Array.isArray(found) && found.length <= 1 ? found[0] : found;
+    if (value === undefined || value === null) return null;
+    if (column.type === 'date') {
+      const at = typeof value === 'string' ? Date.parse(value) : Number.NaN;
+      return Number.isNaN(at) ? '<invalid>' : humanDuration(now - at);
+    }
+    if (typeof value === 'number' || typeof value === 'boolean') return value;
+    if (typeof value !== 'string') return JSON.stringify(value);
+    if (column.type !== 'integer' && column.type !== 'number') return value;
+    const number = Number(value);
+    return value === '' || Number.isNaN(number) ? null : number;
+  };
+}
+
+/** The query parameter `includeObject`. Throws ApiError 400 when it is none of the three. */
+export function parseIncludeObject(value: string | null): IncludeObject {
+  if (value === null || value === '' || value === 'Metadata') return 'Metadata';
+  if (value === 'Object' || value === 'None') return value;
+  throw badRequest(`unrecognized includeObject value: ${JSON.stringify(value)}`);
+}
+
+export interface TableOptions {
+  readonly version: 'v1' | 'v1beta1';
+  readonly includeObject: IncludeObject;
+  readonly now: number;
+  /** False for all but the first event of a watch. */
+  readonly definitions: boolean;
+  readonly metadata: Readonly<Record<string, unknown>>;
+}
+
+/** A Table with one row per object (objects in the version of `info`). */
+export function tableOf(
+  info: ResourceInfo,
+  { objects, ...options }: TableOptions & { readonly objects: Iterable<Readonly<UnstructuredObject>> },
+): Record<string, unknown> {
+  const { definitions, cells } = layoutOf(info);
+  const rows: unknown[] = [];
+  for (const object of objects) {
+    rows.push({ cells: cells.map((cell) => safeCell(cell, object, options.now)), ...rowObject(object, options) });
+  }
+  return {
+    kind: 'Table',
+    apiVersion: `meta.k8s.io/${options.version}`,
+    metadata: options.metadata,
+    columnDefinitions: options.definitions ? definitions : [],
+    rows,
+  };
+}
+
+/** Objects of odd shapes exist (status is written by anyone); a cell that fails must not take the table with it. */
+function safeCell(cell: Layout['cells'][number], object: Readonly<UnstructuredObject>, now: number): Cell {
+  try {
+    return cell(object, now);
+  } catch {
+    return '<invalid>';
+  }
+}
+
+function rowObject(
+  object: Readonly<UnstructuredObject>,
+  { includeObject, version }: TableOptions,
+): { object?: unknown } {
+  switch (includeObject) {
+    case 'None':
+      return { object: null };
+    case 'Object':
+      return { object };
+    case 'Metadata':
+      return { object: partialOf(object, version) };
+    default:
+      return includeObject satisfies never;
+  }
+}
+
+/** An object reduced to its metadata. */
+export const partialOf = (
+  object: Readonly<UnstructuredObject>,
+  version: 'v1' | 'v1beta1',
+): Record<string, unknown> => ({
+  kind: 'PartialObjectMetadata',
+  apiVersion: `meta.k8s.io/${version}`,
+  metadata: object.metadata,
+});

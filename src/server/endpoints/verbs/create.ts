@@ -1,0 +1,21 @@
+/** POST to a collection. */
+import type { ApiResponse } from '../../../base/http/seam.ts';
+import { createObject } from '../../registry/create.ts';
+import { decodeObjectBody } from '../body.ts';
+import type { Exchange } from '../exchange.ts';
+import { parseWriteOptions } from '../query.ts';
+import { representationOf } from '../responses.ts';
+import { writeCall, writeResponse } from '../write-request.ts';
+
+export async function createVerb(exchange: Exchange): Promise<ApiResponse> {
+  const { resource: info } = exchange;
+  const representation = representationOf(exchange);
+  const options = parseWriteOptions(exchange.query, 'CreateOptions');
+  const object = decodeObjectBody(exchange, {
+    info,
+    fieldValidation: options.fieldValidation,
+    dropStatus: info.strategy.statusSubresource,
+  });
+  const result = await createObject(exchange.server.registry, { ...writeCall(exchange, options), object });
+  return writeResponse(exchange, { result, representation });
+}

@@ -1,0 +1,35 @@
+/** GET of one object: one look-up, stored bytes out. */
+
+import { storagePrefix } from '../../../api/kinds/resource.ts';
+import { notFound } from '../../../api/meta/status.ts';
+import type { ApiResponse } from '../../../base/http/seam.ts';
+import type { StoredObject } from '../../cache/object-store.ts';
+import { parseResourceVersion, waitForRevision } from '../../registry/resource-version.ts';
+import type { Exchange } from '../exchange.ts';
+import type { Representation } from '../negotiation.ts';
+import { objectResponse, representationOf } from '../responses.ts';
+
+export function getVerb(exchange: Exchange): ApiResponse | Promise<ApiResponse> {
+  const representation = representationOf(exchange);
+  const version = exchange.request.query === '' ? null : exchange.query.get('resourceVersion');
+  if (version) {
+    const wait = waitForRevision(exchange.server.registry, parseResourceVersion(version), exchange.request.signal);
+    if (wait) return wait.then(() => respond(exchange, representation));
+  }
+  return respond(exchange, representation);
+}
+
+const respond = (exchange: Exchange, representation: Representation): ApiResponse =>
+  objectResponse(exchange, { status: 200, representation, stored: storedObject(exchange) });
+
+/** The object the URL names. Throws ApiError 404. */
+export function storedObject(exchange: Exchange): StoredObject {
+  const { resource, info, server } = exchange;
+  const stored = server.registry.store.get({
+    prefix: storagePrefix(resource),
+    namespace: exchange.namespace,
+    name: info.name,
+  });
+  if (!stored) throw notFound(resource, info.name);
+  return stored;
+}

@@ -1,0 +1,139 @@
+/**
+ * Watch events as bytes. A change is encoded once per representation and the same buffer goes to every watcher; only
+ * the newest changes are kept, because all watchers are served in the moment of publication.
+ */
+import type { ResourceInfo } from '../../api/kinds/resource.ts';
+import { apiVersionOf } from '../../api/meta/gvk.ts';
+import type { UnstructuredObject } from '../../api/meta/object.ts';
+import type { Status } from '../../api/meta/status.ts';
+import type { Change, StoredObject } from '../cache/object-store.ts';
+import { encodeObject, viewBytes, viewObject } from '../registry/versioned-view.ts';
+import type { Representation } from './negotiation.ts';
+import { type IncludeObject, partialOf, tableOf } from './table.ts';
+
+export type FrameType = 'ADDED' | 'MODIFIED' | 'DELETED';
+
+const encoder = new TextEncoder();
+const HEADS: Record<FrameType | 'BOOKMARK' | 'ERROR', Uint8Array> = {
+  ADDED: encoder.encode('{"type":"ADDED","object":'),
+  MODIFIED: encoder.encode('{"type":"MODIFIED","object":'),
+  DELETED: encoder.encode('{"type":"DELETED","object":'),
+  BOOKMARK: encoder.encode('{"type":"BOOKMARK","object":'),
+  ERROR: encoder.encode('{"type":"ERROR","object":'),
+};
+const TAIL = encoder.encode('}\n');
+
+function frame(type: keyof typeof HEADS, object: Uint8Array): Uint8Array {
+  const head = HEADS[type];
+  const bytes = new Uint8Array(head.length + object.length + TAIL.length);
+  bytes.set(head);
+  bytes.set(object, head.length);
+  bytes.set(TAIL, head.length + object.length);
+  return bytes;
+}
+
+export const errorFrame = (status: Status): Uint8Array => frame('ERROR', encoder.encode(JSON.stringify(status)));
+
+/** Changes whose frames are kept, and the bytes they may hold together. */
+const MAX_CHANGES = 256;
+const MAX_BYTES = 16 * 1024 * 1024;
+
+/** The shared frames of the newest changes. */
+export class FrameCache {
+  readonly #frames = new Map<StoredObject, Map<string, Uint8Array>>();
+  #bytes = 0;
+
+  /** The frame of a change under `key`, made by `make` the first time. */
+  shared(change: StoredObject, key: string, make: () => Uint8Array): Uint8Array {
+    let frames = this.#frames.get(change);
+    const known = frames?.get(key);
+    if (known) return known;
+    const made = make();
+    if (!frames) {
+      frames = new Map();
+      this.#frames.set(change, frames);
+    }
+    frames.set(key, made);
+    this.#bytes += made.length;
+    this.#evict();
+    return made;
+  }
+
+  #evict(): void {
+    for (const [change, frames] of this.#frames) {
+      if (this.#frames.size <= MAX_CHANGES && this.#bytes <= MAX_BYTES) return;
+      if (this.#frames.size === 1) return;
+      this.#frames.delete(change);
+      for (const bytes of frames.values()) this.#bytes -= bytes.length;
+    }
+  }
+}
+
+/** Encodes the events of one watch. */
+export interface FrameEncoder {
+  /** A change as it was published. */
+  change(type: FrameType, change: Change): Uint8Array;
+  /** The object left the selection: DELETED with its previous state and the change's resourceVersion. */
+  left(change: Change): Uint8Array;
+  /** A synthetic ADDED of the initial state. Not kept: its reader is alone. */
+  initial(stored: StoredObject): Uint8Array;
+  bookmark(revision: number, initialEventsEnd: boolean): Uint8Array;
+}
+
+/** An encoder for one watch over `info` in `representation`. */
+export function createFrameEncoder(
+  cache: FrameCache,
+  options: {
+    readonly info: ResourceInfo;
+    readonly representation: Representation;
+    readonly includeObject: IncludeObject;
+    readonly now: () => number;
+  },
+): FrameEncoder {
+  const { info, representation } = options;
+  const scope = `${apiVersionOf(info)} ${representation.as} ${representation.version} ${options.includeObject}`;
+  const keys = { ADDED: `ADDED ${scope}`, MODIFIED: `MODIFIED ${scope}`, DELETED: `DELETED ${scope}`, LEFT: scope };
+  // Only the first event of a Table watch carries the column definitions.
+  let definitions = representation.as === 'table';
+
+  const shape = (object: Readonly<UnstructuredObject>): Uint8Array => {
+    if (representation.as === 'object') return encodeObject(object);
+    if (representation.as === 'partial') return encodeObject(partialOf(object, representation.version));
+    const table = tableOf(info, {
+      objects: [object],
+      version: representation.version,
+      includeObject: options.includeObject,
+      now: options.now(),
+      definitions,
+      metadata: { resourceVersion: object.metadata.resourceVersion ?? '' },
+    });
+    definitions = false;
+    return encodeObject(table);
+  };
+  const bytesOf = (stored: StoredObject): Uint8Array =>
+    representation.as === 'object' ? viewBytes(info, stored) : shape(viewObject(info, stored));
+  const sharedOrFirst = (change: StoredObject, key: string, make: () => Uint8Array): Uint8Array =>
+    definitions ? make() : cache.shared(change, key, make);
+
+  return {
+    change: (type, { current }) => sharedOrFirst(current, keys[type], () => frame(type, bytesOf(current))),
+    left: (change) => sharedOrFirst(change.current, keys.LEFT, () => frame('DELETED', shape(lastSeen(info, change)))),
+    initial: (stored) => frame('ADDED', bytesOf(stored)),
+    bookmark: (revision, initialEventsEnd) => {
+      const object: UnstructuredObject = {
+        kind: info.kind,
+        apiVersion: apiVersionOf(info),
+        metadata: {
+          resourceVersion: String(revision),
+          ...(initialEventsEnd && { annotations: { 'k8s.io/initial-events-end': 'true' } }),
+        },
+      };
+      return frame('BOOKMARK', shape(object));
+    },
+  };
+}
+
+function lastSeen(info: ResourceInfo, { previous, current, revision }: Change): UnstructuredObject {
+  const object = viewObject(info, previous ?? current);
+  return { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
+}

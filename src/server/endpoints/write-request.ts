@@ -1,0 +1,65 @@
+/** What create, update, patch and their subresources have in common: the call handed to the registry. */
+import type { ApiResponse } from '../../base/http/seam.ts';
+import type { WriteCall, WriteResult } from '../registry/write-call.ts';
+import { admissionHooks } from './admission-hooks.ts';
+import { forbiddenBy } from './authorization.ts';
+import type { Exchange } from './exchange.ts';
+import type { Representation } from './negotiation.ts';
+import type { WriteOptions } from './query.ts';
+import { objectResponse } from './responses.ts';
+
+const MAX_MANAGER_LENGTH = 128;
+
+/** Who owns the fields of this write: the parameter, else the User-Agent up to its first slash. */
+export function fieldManagerOf(exchange: Exchange, options: Pick<WriteOptions, 'fieldManager'>): string {
+  if (options.fieldManager !== '') return options.fieldManager;
+  const agent = exchange.request.headers['user-agent'] ?? '';
+  const slash = agent.indexOf('/');
+  return (slash < 0 ? agent : agent.slice(0, slash)).slice(0, MAX_MANAGER_LENGTH) || 'unknown';
+}
+
+export function writeCall(
+  exchange: Exchange,
+  options: Pick<WriteOptions, 'dryRun' | 'fieldManager'>,
+  subresource: string = exchange.info.subresource,
+): WriteCall {
+  const { resource: info } = exchange;
+  return {
+    info,
+    subresource,
+    namespace: exchange.namespace,
+    name: exchange.info.name,
+    dryRun: options.dryRun,
+    manager: fieldManagerOf(exchange, options),
+    admission: admissionHooks(exchange, { info, subresource, dryRun: options.dryRun }),
+    warn: exchange.warn,
+  };
+}
+
+/** A PUT or apply that would create needs the right to create as well. Throws ApiError 403. */
+export function authorizeCreate(exchange: Exchange): void {
+  const { info, server, user } = exchange;
+  const verdict = server.authorize(user, {
+    type: 'resource',
+    verb: 'create',
+    group: info.group,
+    version: info.version,
+    resource: info.resource,
+    subresource: info.subresource,
+    namespace: info.namespace,
+    name: info.name,
+  });
+  if (!verdict.allowed) throw forbiddenBy(user, { ...info, verb: 'create' }, verdict.reason);
+}
+
+/** The stored (or would-be) object; 201 when it was created. */
+export const writeResponse = (
+  exchange: Exchange,
+  { result, representation }: { readonly result: WriteResult; readonly representation: Representation },
+): ApiResponse =>
+  objectResponse(exchange, {
+    status: result.created ? 201 : 200,
+    representation,
+    stored: result.stored,
+    object: result.object,
+  });

@@ -1,0 +1,59 @@
+/** `pods/binding`: the scheduler's one write. A pod is bound once (core/pod/storage.go assignPod). */
+import type { ResourceInfo } from '../../api/kinds/resource.ts';
+import { cloneJson } from '../../api/meta/deep-clone.ts';
+import { formatTime, type UnstructuredObject } from '../../api/meta/object.ts';
+import { conflict, type FieldError, invalid } from '../../api/meta/status.ts';
+
+interface PodParts {
+  spec?: { nodeName?: string; schedulingGates?: readonly unknown[] };
+  status?: { conditions?: { type: string; status: string; lastTransitionTime?: string }[] };
+}
+
+/** Throws ApiError 422 when the Binding names no node. */
+export function validateBinding(binding: Readonly<UnstructuredObject>, name: string): string {
+  const target = (binding['target'] ?? {}) as { kind?: string; name?: string };
+  const errors: FieldError[] = [];
+  if (target.kind !== undefined && target.kind !== '' && target.kind !== 'Node') {
+    errors.push({
+      type: 'FieldValueNotSupported',
+      field: 'target.kind',
+      value: target.kind,
+      detail: 'supported values: "Node", ""',
+    });
+  }
+  if (!target.name) errors.push({ type: 'FieldValueRequired', field: 'target.name' });
+  if (errors.length > 0) throw invalid({ group: '', kind: 'Binding' }, name, errors);
+  return target.name!;
+}
+
+/** The pod as bound by `binding`. Throws ApiError 409 when it is bound, terminating or gated. */
+export function boundPod(
+  info: ResourceInfo,
+  pod: Readonly<UnstructuredObject>,
+  {
+    binding,
+    node,
+    now,
+  }: { readonly binding: Readonly<UnstructuredObject>; readonly node: string; readonly now: number },
+): UnstructuredObject {
+  const next = cloneJson(pod) as UnstructuredObject & PodParts;
+  const name = next.metadata.name ?? '';
+  if (next.metadata.deletionTimestamp !== undefined) {
+    throw conflict(info, name, `pod ${name} is being deleted, cannot be assigned to a host`);
+  }
+  if (next.spec?.nodeName)
+    throw conflict(info, name, `pod ${name} is already assigned to node "${next.spec.nodeName}"`);
+  if ((next.spec?.schedulingGates ?? []).length > 0) {
+    throw conflict(info, name, `pod ${name} has non-empty .spec.schedulingGates`);
+  }
+  next.spec = { ...next.spec, nodeName: node };
+  const { annotations, labels, uid, resourceVersion } = binding.metadata;
+  if (annotations) next.metadata.annotations = { ...next.metadata.annotations, ...annotations };
+  if (labels) next.metadata.labels = { ...next.metadata.labels, ...labels };
+  if (uid) next.metadata.uid = uid;
+  if (resourceVersion) next.metadata.resourceVersion = resourceVersion;
+  const conditions = (next.status?.conditions ?? []).filter((condition) => condition.type !== 'PodScheduled');
+  conditions.push({ type: 'PodScheduled', status: 'True', lastTransitionTime: formatTime(now) });
+  next.status = { ...next.status, conditions };
+  return next;
+}

@@ -1,0 +1,47 @@
+/** DELETE of a collection: a list with the query's selectors, then one ordinary delete each. */
+import { ApiError } from '../../api/meta/status.ts';
+import type { StoredObject } from '../cache/object-store.ts';
+import { deleteObject } from './delete.ts';
+import type { DeleteOptions } from './graceful-deletion.ts';
+import { type ListCall, type ListResult, listObjects } from './list.ts';
+import type { Registry, WriteCall } from './write-call.ts';
+
+/** Deletes in flight at once: enough to share commits, few enough to bound memory. */
+const CONCURRENCY = 16;
+
+/** Returns the page of items that were asked to go, as they were listed. Throws ApiError of the first delete that failed. */
+export async function deleteCollection(
+  registry: Registry,
+  call: ListCall & Omit<WriteCall, 'name' | 'namespace'> & { readonly delete: DeleteOptions },
+): Promise<ListResult> {
+  const listed = await listObjects(registry, call);
+  const queue = listed.items.values();
+  const worker = async (): Promise<void> => {
+    for (const item of queue) {
+      if (call.signal.aborted) throw call.signal.reason;
+      await deleteListed(registry, call, item);
+    }
+  };
+  await Promise.all(Array.from({ length: CONCURRENCY }, worker));
+  return listed;
+}
+
+async function deleteListed(
+  registry: Registry,
+  call: Parameters<typeof deleteCollection>[1],
+  item: StoredObject,
+): Promise<void> {
+  const { uid } = item.object.metadata;
+  // Only the object that was listed: a successor of the same name was not selected.
+  const preconditions = { ...call.delete.preconditions, ...(uid !== undefined && { uid }) };
+  try {
+    await deleteObject(registry, {
+      ...call,
+      namespace: item.namespace,
+      name: item.name,
+      options: { ...call.delete, preconditions },
+    });
+  } catch (error) {
+    if (!(error instanceof ApiError) || (error.code !== 404 && error.reason !== 'Conflict')) throw error;
+  }
+}

@@ -1,0 +1,82 @@
+/** DELETE of one object: preconditions, admission, then what the verdict says. */
+import { type ResourceInfo, storagePrefix } from '../../api/kinds/resource.ts';
+import type { UnstructuredObject } from '../../api/meta/object.ts';
+import { conflict, notFound } from '../../api/meta/status.ts';
+import type { StoredObject, StoreKey } from '../cache/object-store.ts';
+import { type DeleteOptions, deletionVerdict } from './graceful-deletion.ts';
+import { uidConflict } from './guaranteed-update.ts';
+import { storageVersionOf, viewObject } from './versioned-view.ts';
+import { MAX_CONFLICT_RETRIES, ObjectMoved, type Registry, type WriteCall } from './write-call.ts';
+
+export interface DeleteResult {
+  /** True when the object is gone; false when it waits for finalizers or its grace period. */
+  readonly removed: boolean;
+  readonly object: Readonly<UnstructuredObject>;
+  readonly stored: StoredObject | undefined;
+}
+
+/** Throws ApiError: 404, 409 when a precondition fails, or what admission says. */
+export async function deleteObject(
+  registry: Registry,
+  call: WriteCall & { readonly options: DeleteOptions },
+): Promise<DeleteResult> {
+  const key: StoreKey = { prefix: storagePrefix(call.info), namespace: call.namespace, name: call.name };
+  for (let attempt = 1; ; attempt++) {
+    const current = registry.store.peek(key);
+    if (!current) throw notFound(call.info, call.name);
+    try {
+      return await attemptDelete(registry, call, { key, current });
+    } catch (error) {
+      if (!(error instanceof ObjectMoved)) throw error;
+      if (attempt >= MAX_CONFLICT_RETRIES) throw conflict(call.info, call.name);
+    }
+  }
+}
+
+async function attemptDelete(
+  registry: Registry,
+  call: WriteCall & { readonly options: DeleteOptions },
+  { key, current }: { key: StoreKey; current: StoredObject },
+): Promise<DeleteResult> {
+  const { info, name, options } = call;
+  const old = viewObject(info, current);
+  checkPreconditions(info, old, options);
+  const subject = { name, object: undefined, oldObject: old };
+  const mutating = call.admission.mutate('DELETE', subject);
+  if (mutating) await mutating;
+  const validating = call.admission.validate('DELETE', subject);
+  if (validating) await validating;
+
+  const verdict = deletionVerdict(info, old, { options, now: registry.clock.now() });
+  const removed = verdict.type === 'remove';
+  if (call.dryRun) {
+    return { removed, object: verdict.type === 'mark' ? verdict.object : old, stored: undefined };
+  }
+  const stored = await registry.store.write(key, (latest) => {
+    if (latest?.revision !== current.revision) throw new ObjectMoved();
+    switch (verdict.type) {
+      case 'remove':
+        return { type: 'delete', object: current.object as UnstructuredObject };
+      case 'mark':
+        return { type: 'put', object: { ...verdict.object, apiVersion: storageVersionOf(info) } };
+      case 'already-terminating':
+        return { type: 'keep' };
+      default:
+        return verdict satisfies never;
+    }
+  });
+  return { removed, object: viewObject(info, stored!), stored };
+}
+
+function checkPreconditions(info: ResourceInfo, old: Readonly<UnstructuredObject>, options: DeleteOptions): void {
+  const { uid, resourceVersion } = options.preconditions ?? {};
+  const { name = '', uid: foundUid = '', resourceVersion: foundVersion = '' } = old.metadata;
+  if (uid !== undefined && uid !== foundUid) throw uidConflict(info, name, { wanted: uid, found: foundUid });
+  if (resourceVersion !== undefined && resourceVersion !== foundVersion) {
+    throw conflict(
+      info,
+      name,
+      `Precondition failed: ResourceVersion in precondition: ${resourceVersion}, ResourceVersion in object meta: ${foundVersion}`,
+    );
+  }
+}

@@ -1,0 +1,37 @@
+/** When metadata.generation moves on an update. */
+import type { ResourceInfo } from '../../api/kinds/resource.ts';
+import { deepEqual } from '../../api/meta/deep-equal.ts';
+import type { UnstructuredObject } from '../../api/meta/object.ts';
+
+const OUTSIDE = new Set(['metadata', 'status', 'apiVersion', 'kind']);
+
+/** True when the change from `old` to `object` is one that controllers must act on. */
+export function movesGeneration(
+  info: ResourceInfo,
+  object: Readonly<UnstructuredObject>,
+  old: Readonly<UnstructuredObject>,
+): boolean {
+  const rule = info.strategy.generation;
+  switch (rule) {
+    case 'none':
+      return false;
+    case 'spec':
+      // Deployments hand their annotations down to ReplicaSets, so those count as well (deployment/strategy.go).
+      return (
+        !deepEqual(object['spec'], old['spec']) ||
+        (info.group === 'apps' &&
+          info.resource === 'deployments' &&
+          !deepEqual(object.metadata.annotations ?? {}, old.metadata.annotations ?? {}))
+      );
+    case 'except-status': {
+      const statusIsData = !info.strategy.statusSubresource;
+      for (const field of new Set([...Object.keys(object), ...Object.keys(old)])) {
+        if (OUTSIDE.has(field) && !(statusIsData && field === 'status')) continue;
+        if (!deepEqual(object[field], old[field])) return true;
+      }
+      return false;
+    }
+    default:
+      return rule satisfies never;
+  }
+}

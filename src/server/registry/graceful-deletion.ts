@@ -1,0 +1,102 @@
+/** What a DELETE makes of an object: gone, marked, or left as it is. Pure (registry/rest/delete.go and store.go). */
+import type { ResourceInfo } from '../../api/kinds/resource.ts';
+import { cloneJson } from '../../api/meta/deep-clone.ts';
+import { formatTime, type UnstructuredObject } from '../../api/meta/object.ts';
+import { isNamespace } from './prepare-update.ts';
+
+export const ORPHAN_FINALIZER = 'orphan';
+export const FOREGROUND_FINALIZER = 'foregroundDeletion';
+
+/** The parts of meta/v1 DeleteOptions that decide. */
+export interface DeleteOptions {
+  readonly gracePeriodSeconds?: number;
+  readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
+  /** Deprecated form of propagationPolicy. */
+  readonly orphanDependents?: boolean;
+  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
+}
+
+export type DeletionVerdict =
+  | { readonly type: 'remove' }
+  | { readonly type: 'mark'; readonly object: UnstructuredObject }
+  | { readonly type: 'already-terminating' };
+
+/** Decides over the stored object (frozen); 'mark' returns a changed copy. */
+export function deletionVerdict(
+  info: ResourceInfo,
+  object: Readonly<UnstructuredObject>,
+  { options, now }: { readonly options: DeleteOptions; readonly now: number },
+): DeletionVerdict {
+  const next = cloneJson(object) as UnstructuredObject;
+  const { metadata } = next;
+  const finalizers = finalizersAfter(info, metadata.finalizers ?? [], options);
+  if (finalizers.length > 0) metadata.finalizers = finalizers;
+  else delete metadata.finalizers;
+
+  const grace = gracePeriod(info, object, options);
+  const held = finalizers.length > 0 || (isNamespace(info) && namespaceFinalizers(object).length > 0);
+  if (grace === 0 && !held) return { type: 'remove' };
+
+  const finalizersChanged = String(finalizers) !== String(object.metadata.finalizers ?? []);
+  if (object.metadata.deletionTimestamp !== undefined) {
+    const left = object.metadata.deletionGracePeriodSeconds ?? 0;
+    // A later delete may only shorten the wait, and only when it says how long.
+    const shorter = options.gracePeriodSeconds !== undefined && grace < left;
+    if (!shorter && !finalizersChanged) return { type: 'already-terminating' };
+    if (shorter) stamp(metadata, grace, now);
+    return { type: 'mark', object: next };
+  }
+  stamp(metadata, grace, now);
+  if ((metadata.generation ?? 0) > 0) metadata.generation = metadata.generation! + 1;
+  if (isNamespace(info)) next['status'] = { ...(next['status'] as object | undefined), phase: 'Terminating' };
+  return { type: 'mark', object: next };
+}
+
+/** True when a terminating object has nothing left to wait for, so that the write that made it so removes it. */
+export function finishedDeleting(info: ResourceInfo, object: Readonly<UnstructuredObject>): boolean {
+  const { metadata } = object;
+  return (
+    metadata.deletionTimestamp !== undefined &&
+    (metadata.finalizers ?? []).length === 0 &&
+    (metadata.deletionGracePeriodSeconds ?? 0) === 0 &&
+    !(isNamespace(info) && namespaceFinalizers(object).length > 0)
+  );
+}
+
+const namespaceFinalizers = (object: Readonly<UnstructuredObject>): readonly string[] =>
+  (object['spec'] as { finalizers?: readonly string[] } | undefined)?.finalizers ?? [];
+
+function stamp(metadata: UnstructuredObject['metadata'], grace: number, now: number): void {
+  metadata.deletionTimestamp = formatTime(now + grace * 1000);
+  metadata.deletionGracePeriodSeconds = grace;
+}
+
+/** Only pods wait: option, else the spec's, else none; nothing to wait for when no node runs it or it has ended. */
+function gracePeriod(info: ResourceInfo, object: Readonly<UnstructuredObject>, options: DeleteOptions): number {
+  if (info.group !== '' || info.resource !== 'pods') return 0;
+  const spec = (object['spec'] ?? {}) as { nodeName?: string; terminationGracePeriodSeconds?: number };
+  const phase = (object['status'] as { phase?: string } | undefined)?.phase;
+  if (!spec.nodeName || phase === 'Succeeded' || phase === 'Failed') return 0;
+  const terminating = object.metadata.deletionTimestamp !== undefined;
+  const asked =
+    options.gracePeriodSeconds ??
+    (terminating ? object.metadata.deletionGracePeriodSeconds : spec.terminationGracePeriodSeconds) ??
+    0;
+  return asked < 0 ? 1 : asked;
+}
+
+/** The garbage collector's finalizers follow the propagation policy; others stay. */
+function finalizersAfter(info: ResourceInfo, finalizers: readonly string[], options: DeleteOptions): string[] {
+  // Events never take part in garbage collection.
+  if (info.resource === 'events') return [...finalizers];
+  const { orphanDependents, propagationPolicy } = options;
+  const asked = orphanDependents !== undefined || propagationPolicy !== undefined;
+  const orphan = asked
+    ? orphanDependents === true || propagationPolicy === 'Orphan'
+    : finalizers.includes(ORPHAN_FINALIZER);
+  const foreground = asked ? propagationPolicy === 'Foreground' : finalizers.includes(FOREGROUND_FINALIZER);
+  const others = finalizers.filter((finalizer) => finalizer !== ORPHAN_FINALIZER && finalizer !== FOREGROUND_FINALIZER);
+  if (orphan) others.push(ORPHAN_FINALIZER);
+  if (foreground) others.push(FOREGROUND_FINALIZER);
+  return others;
+}

@@ -1,0 +1,90 @@
+/** LIST: which snapshot, which page of it, and the token of the next page. */
+import { type ResourceInfo, storagePrefix } from '../../api/kinds/resource.ts';
+import { ApiError, badRequest } from '../../api/meta/status.ts';
+import type { Listed, StoredObject } from '../cache/object-store.ts';
+import { type ContinueToken, decodeContinue, encodeContinue } from './continue-token.ts';
+import type { ListOptions } from './list-options.ts';
+import { parseResourceVersion, waitForRevision } from './resource-version.ts';
+import type { Selection } from './selection.ts';
+import type { Registry } from './write-call.ts';
+
+export interface ListCall {
+  readonly info: ResourceInfo;
+  /** '' = all namespaces. */
+  readonly namespace: string;
+  /** Validated (`validateListOptions`). */
+  readonly options: ListOptions;
+  readonly selection: Selection;
+  readonly signal: AbortSignal;
+}
+
+export interface ListResult {
+  readonly items: readonly StoredObject[];
+  /** Revision of the snapshot: a watch from here sees every later change exactly once. */
+  readonly revision: number;
+  /** '' when this is the last page. */
+  readonly continue: string;
+  /** Items behind this page; only without selectors. */
+  readonly remaining: number | undefined;
+}
+
+const TOKEN_EXPIRED =
+  'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
+
+/** Throws ApiError: 400 bad token or version, 410 when the snapshot is gone, 504 when the version lies in the future. */
+export function listObjects(registry: Registry, call: ListCall): ListResult | Promise<ListResult> {
+  const { options } = call;
+  if (options.continue !== '') return continueList(registry, call);
+  const asked = parseResourceVersion(options.resourceVersion);
+  if (asked === 0) return page(registry, call, {});
+  const exact = options.resourceVersionMatch === 'Exact' || (options.resourceVersionMatch === '' && options.limit > 0);
+  const from = exact ? { revision: asked } : {};
+  const wait = waitForRevision(registry, asked, call.signal);
+  return wait ? wait.then(() => page(registry, call, from)) : page(registry, call, from);
+}
+
+function continueList(registry: Registry, call: ListCall): ListResult {
+  const { options } = call;
+  if (options.resourceVersion !== '' && options.resourceVersion !== '0') {
+    throw badRequest('specifying resource version is not allowed when using continue');
+  }
+  const token = decodeContinue(options.continue);
+  if (call.namespace !== '' && !token.after.startsWith(`${call.namespace}/`)) {
+    throw badRequest('continue key is not valid: it belongs to a list of another namespace');
+  }
+  // A token from another store may name a revision that was never reached.
+  if (token.revision > registry.store.revision()) throw badRequest('continue key is not valid: it is from the future');
+  try {
+    return page(registry, call, token.revision < 0 ? { after: token.after } : token);
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 410) throw expiredToken(token);
+    throw error;
+  }
+}
+
+function expiredToken(token: ContinueToken): ApiError {
+  const error = new ApiError({ code: 410, reason: 'Expired', message: TOKEN_EXPIRED });
+  error.status.metadata.continue = encodeContinue({ revision: -1, after: token.after });
+  return error;
+}
+
+function page(
+  { store }: Registry,
+  { info, namespace, options, selection }: ListCall,
+  from: { readonly revision?: number; readonly after?: string },
+): ListResult {
+  const listed: Listed = store.list(storagePrefix(info), {
+    ...(namespace !== '' && { namespace }),
+    ...(from.revision !== undefined && { revision: from.revision }),
+    ...(from.after !== undefined && { after: from.after }),
+    ...(options.limit > 0 && { limit: options.limit }),
+    ...(!selection.everything && { match: selection.matches }),
+  });
+  const more = options.limit > 0 && listed.next !== undefined;
+  return {
+    items: listed.items,
+    revision: listed.revision,
+    continue: more ? encodeContinue({ revision: listed.revision, after: listed.next! }) : '',
+    remaining: more && selection.everything ? listed.remaining : undefined,
+  };
+}

@@ -1,0 +1,96 @@
+/** The metadata that belongs to the server: set on create, kept on update, never taken from a client. */
+import type { ResourceInfo } from '../../api/kinds/resource.ts';
+import { deepEqual } from '../../api/meta/deep-equal.ts';
+import { formatTime, type ObjectMeta, type UnstructuredObject } from '../../api/meta/object.ts';
+import { badRequest, type FieldError } from '../../api/meta/status.ts';
+
+/** Removes what a client may not set on create (rest.WipeObjectMetaSystemFields). */
+export function wipeSystemMetadata(metadata: ObjectMeta): void {
+  delete metadata.uid;
+  delete metadata.creationTimestamp;
+  delete metadata.deletionTimestamp;
+  delete metadata.deletionGracePeriodSeconds;
+  delete metadata.generation;
+  delete metadata.managedFields;
+  delete (metadata as { selfLink?: string }).selfLink;
+}
+
+/** Fills uid, creationTimestamp and the first generation. */
+export function fillSystemMetadata(info: ResourceInfo, metadata: ObjectMeta, now: number): void {
+  metadata.uid = crypto.randomUUID();
+  metadata.creationTimestamp = formatTime(now);
+  if (info.strategy.generation !== 'none') metadata.generation = 1;
+}
+
+const KEPT = ['uid', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'generation'] as const;
+
+/** Puts the stored system metadata back over whatever an update carried. */
+export function keepSystemMetadata(metadata: ObjectMeta, old: Readonly<ObjectMeta>): void {
+  const target = metadata as Record<string, unknown>;
+  for (const field of KEPT) {
+    if (old[field] === undefined) delete target[field];
+    else target[field] = old[field];
+  }
+  delete target['selfLink'];
+  if (metadata.managedFields === undefined && old.managedFields !== undefined) {
+    metadata.managedFields = [...old.managedFields];
+  }
+}
+
+/** Throws ApiError 400 when the body names another namespace than the URL; fills it in when empty. */
+export function matchNamespace(metadata: ObjectMeta, namespace: string): void {
+  if (namespace === '') delete metadata.namespace;
+  else if (!metadata.namespace) metadata.namespace = namespace;
+  else if (metadata.namespace !== namespace) {
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
+  }
+}
+
+/** Throws ApiError 400 when the body of a PUT or PATCH names another object than the URL. */
+export function matchName(metadata: ObjectMeta, name: string, namespace: string): void {
+  if (!metadata.name) {
+    throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
+  }
+  if (metadata.name !== name) {
+    throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`);
+  }
+  if (namespace !== '' && metadata.namespace && metadata.namespace !== namespace) {
+    throw badRequest(
+      `the namespace of the object (${metadata.namespace}) does not match the namespace on the request (${namespace})`,
+    );
+  }
+}
+
+/** Drops exact duplicates of owner references and says so. */
+export function dedupeOwnerReferences(metadata: ObjectMeta, warn: (text: string) => void): void {
+  const references = metadata.ownerReferences;
+  if (!Array.isArray(references) || references.length < 2) return;
+  const kept: typeof references = [];
+  const duplicates: string[] = [];
+  for (const reference of references) {
+    if (kept.some((other) => deepEqual(other, reference))) duplicates.push(String(reference.uid));
+    else kept.push(reference);
+  }
+  if (duplicates.length === 0) return;
+  metadata.ownerReferences = kept;
+  warn(
+    `.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${duplicates.join(', ')}`,
+  );
+}
+
+/** A terminating object takes no new finalizers. */
+export function newFinalizerErrors(object: UnstructuredObject, old: Readonly<UnstructuredObject>): FieldError[] {
+  if (old.metadata.deletionTimestamp === undefined) return [];
+  const before = new Set(old.metadata.finalizers ?? []);
+  const added = (object.metadata.finalizers ?? []).filter((finalizer) => !before.has(finalizer));
+  if (added.length === 0) return [];
+  return [
+    {
+      type: 'FieldValueForbidden',
+      field: 'metadata.finalizers',
+      detail: `no new finalizers can be added if the object is being deleted, found new finalizers []string{${added
+        .map((finalizer) => JSON.stringify(finalizer))
+        .join(', ')}}`,
+    },
+  ];
+}

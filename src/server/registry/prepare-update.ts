@@ -1,0 +1,72 @@
+/**
+ * The walls between an object's parts on update: the main endpoint leaves status alone, `/status` leaves the rest
+ * alone, and only `/finalize` touches a namespace's spec.finalizers.
+ */
+import type { ResourceInfo } from '../../api/kinds/resource.ts';
+import { cloneJson } from '../../api/meta/deep-clone.ts';
+import type { ObjectMeta, UnstructuredObject } from '../../api/meta/object.ts';
+import { movesGeneration } from './generation.ts';
+import { keepSystemMetadata } from './object-metadata.ts';
+
+/** True for the core Namespace, whose spec.finalizers delay its deletion. */
+export const isNamespace = (info: Pick<ResourceInfo, 'group' | 'resource'>): boolean =>
+  info.group === '' && info.resource === 'namespaces';
+
+/** Returns what may be stored of `object` when written through `subresource` over `old`. May reuse `object`. */
+export function prepareUpdate(
+  info: ResourceInfo,
+  change: {
+    readonly subresource: string;
+    readonly object: UnstructuredObject;
+    readonly old: Readonly<UnstructuredObject>;
+  },
+): UnstructuredObject {
+  const { subresource, object, old } = change;
+  const next = subresource === 'status' ? prepareStatus(info, object, old) : prepareMain(info, change);
+  keepSystemMetadata(next.metadata, old.metadata);
+  // A client that leaves the version out (or patches it away) means the one it was read at.
+  if (old.metadata.resourceVersion !== undefined) next.metadata.resourceVersion = old.metadata.resourceVersion;
+  if (info.strategy.generation !== 'none' && movesGeneration(info, next, old)) {
+    next.metadata.generation = (old.metadata.generation ?? 0) + 1;
+  }
+  return next;
+}
+
+function prepareMain(info: ResourceInfo, change: Parameters<typeof prepareUpdate>[1]): UnstructuredObject {
+  const { subresource, object, old } = change;
+  // A binding sets the pod's node and its PodScheduled condition in one write.
+  if (info.strategy.statusSubresource && subresource !== 'binding') copyField(object, old, 'status');
+  if (isNamespace(info) && subresource !== 'finalize') {
+    const oldSpec = old['spec'] as { finalizers?: string[] } | undefined;
+    const spec = (object['spec'] ?? {}) as { finalizers?: string[] };
+    if (oldSpec?.finalizers === undefined) delete spec.finalizers;
+    else spec.finalizers = [...oldSpec.finalizers];
+    object['spec'] = spec;
+  }
+  return object;
+}
+
+function prepareStatus(
+  info: ResourceInfo,
+  object: UnstructuredObject,
+  old: Readonly<UnstructuredObject>,
+): UnstructuredObject {
+  const next = cloneJson(old) as UnstructuredObject;
+  if (object['status'] === undefined) delete next['status'];
+  else next['status'] = object['status'];
+  if (info.strategy.statusMetadata === 'accept') next.metadata = object.metadata;
+  else if (object.metadata.managedFields !== undefined) next.metadata.managedFields = object.metadata.managedFields;
+  // Namespace and name were checked against the URL; a body may leave the namespace out.
+  copyMeta(next.metadata, old.metadata, 'namespace');
+  return next;
+}
+
+function copyMeta(target: ObjectMeta, source: Readonly<ObjectMeta>, field: 'namespace'): void {
+  if (source[field] === undefined) delete target[field];
+  else target[field] = source[field];
+}
+
+function copyField(target: UnstructuredObject, source: Readonly<UnstructuredObject>, field: string): void {
+  if (source[field] === undefined) delete target[field];
+  else target[field] = cloneJson(source[field]);
+}

@@ -1,0 +1,32 @@
+/** resourceVersion on reads: what the number asks for, and waiting until the store has caught up with it. */
+import { badRequest, tooLargeResourceVersion } from '../../api/meta/status.ts';
+import type { Registry } from './write-call.ts';
+
+/** How long a read waits for a revision that has not been published yet. */
+export const FRESHNESS_WAIT_MS = 3000;
+
+/** The number behind a resourceVersion; '' and '0' are 0. Throws ApiError 400 on anything but a decimal number. */
+export function parseResourceVersion(text: string): number {
+  if (text === '' || text === '0') return 0;
+  const value = /^[0-9]{1,16}$/.test(text) ? Number(text) : Number.NaN;
+  if (!Number.isSafeInteger(value)) {
+    throw badRequest(`invalid resource version: Invalid value: ${JSON.stringify(text)}: must be a decimal number`);
+  }
+  return value;
+}
+
+/** Resolves once the store has published `revision`; throws ApiError 504 with cause ResourceVersionTooLarge after 3 s. */
+export function waitForRevision(registry: Registry, revision: number, signal: AbortSignal): Promise<void> | void {
+  if (registry.store.revision() >= revision) return;
+  return waitOrTimeOut(registry, revision, signal);
+}
+
+async function waitOrTimeOut({ store, clock }: Registry, revision: number, signal: AbortSignal): Promise<void> {
+  const timer = new AbortController();
+  const cancel = clock.schedule(FRESHNESS_WAIT_MS, () => timer.abort(tooLargeResourceVersion()));
+  try {
+    await store.waitFor(revision, AbortSignal.any([signal, timer.signal]));
+  } finally {
+    cancel();
+  }
+}

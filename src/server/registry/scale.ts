@@ -1,0 +1,100 @@
+/** `/scale`: the replica count of any scalable kind as an autoscaling/v1 Scale. */
+import type { ResourceInfo, ScalePaths, SubresourceInfo } from '../../api/kinds/resource.ts';
+import { cloneJson } from '../../api/meta/deep-clone.ts';
+import type { UnstructuredObject } from '../../api/meta/object.ts';
+import { getOwn, isJsonObject, setOwn } from '../../api/meta/own-property.ts';
+import { badRequest, type FieldError, internalError, invalid } from '../../api/meta/status.ts';
+import {
+  formatLabelSelector,
+  fromLabelSelectorObject,
+  type LabelSelectorObject,
+} from '../../api/selector/label-selector.ts';
+
+const BUILTIN: ScalePaths = {
+  specReplicasPath: '.spec.replicas',
+  statusReplicasPath: '.status.replicas',
+  labelSelectorPath: '.spec.selector',
+};
+
+export const scalePathsOf = (subresource: SubresourceInfo): ScalePaths => subresource.scale ?? BUILTIN;
+
+/** The Scale of an object. Throws ApiError 500 when the object has no replica count at its path. */
+export function scaleOf(
+  info: ResourceInfo,
+  object: Readonly<UnstructuredObject>,
+  paths: ScalePaths,
+): Record<string, unknown> {
+  const replicas = read(object, paths.specReplicasPath);
+  if (replicas === undefined && info.strategy.custom) {
+    throw internalError(`the spec replicas field "${paths.specReplicasPath}" does not exist`);
+  }
+  const selector = paths.labelSelectorPath === undefined ? '' : selectorText(read(object, paths.labelSelectorPath));
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
+  return {
+    kind: 'Scale',
+    apiVersion: 'autoscaling/v1',
+    metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
+    spec: replicas === undefined || replicas === 0 ? {} : { replicas },
+    status: { replicas: read(object, paths.statusReplicasPath) ?? 0, ...(selector !== '' && { selector }) },
+  };
+}
+
+/** The object with the replica count of `scale`. Throws ApiError 400/422 when the Scale is not valid. */
+export function withScale(
+  object: Readonly<UnstructuredObject>,
+  { scale, paths }: { readonly scale: Readonly<UnstructuredObject>; readonly paths: ScalePaths },
+): UnstructuredObject {
+  const spec = scale['spec'];
+  const replicas = isJsonObject(spec) ? (getOwn(spec, 'replicas') ?? 0) : 0;
+  if (typeof replicas !== 'number' || !Number.isInteger(replicas)) {
+    throw badRequest('Scale in version "v1" cannot be handled as a Scale: spec.replicas must be an integer');
+  }
+  if (replicas < 0) {
+    const error: FieldError = {
+      type: 'FieldValueInvalid',
+      field: 'spec.replicas',
+      value: replicas,
+      detail: 'must be greater than or equal to 0',
+    };
+    throw invalid({ group: 'autoscaling', kind: 'Scale' }, object.metadata.name ?? '', [error]);
+  }
+  const next = cloneJson(object) as UnstructuredObject;
+  write(next, paths.specReplicasPath, replicas);
+  const { uid, resourceVersion } = scale.metadata;
+  if (uid) next.metadata.uid = uid;
+  if (resourceVersion) next.metadata.resourceVersion = resourceVersion;
+  else delete next.metadata.resourceVersion;
+  return next;
+}
+
+const segments = (path: string): string[] => path.split('.').filter((part) => part !== '');
+
+function read(object: unknown, path: string): unknown {
+  let at = object;
+  for (const part of segments(path)) {
+    if (!isJsonObject(at)) return undefined;
+    at = getOwn(at, part);
+  }
+  return at;
+}
+
+function write(object: Record<string, unknown>, path: string, value: unknown): void {
+  const parts = segments(path);
+  const last = parts.pop()!;
+  let at = object;
+  for (const part of parts) {
+    const next = getOwn(at, part);
+    if (!isJsonObject(next)) setOwn(at, part, {});
+    at = getOwn(at, part) as Record<string, unknown>;
+  }
+  setOwn(at, last, value);
+}
+
+/** The string form of a selector: a string, a plain map (ReplicationController) or a LabelSelector. */
+function selectorText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (!isJsonObject(value)) return '';
+  const isSelector = isJsonObject(value['matchLabels']) || Array.isArray(value['matchExpressions']);
+  const selector = (isSelector ? value : { matchLabels: value }) as LabelSelectorObject;
+  return formatLabelSelector(fromLabelSelectorObject(selector));
+}

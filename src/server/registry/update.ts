@@ -1,0 +1,37 @@
+/** PUT: replaces an object, or creates it where the kind allows. */
+
+import { cloneJson } from '../../api/meta/deep-clone.ts';
+import type { UnstructuredObject } from '../../api/meta/object.ts';
+import { createObject } from './create.ts';
+import { guaranteedUpdate } from './guaranteed-update.ts';
+import { matchName, matchNamespace } from './object-metadata.ts';
+import type { Registry, WriteCall, WriteResult } from './write-call.ts';
+
+/** Replaces the object with `object` (normalised, owned by the callee). Throws ApiError as `guaranteedUpdate` does. */
+export async function updateObject(
+  registry: Registry,
+  call: WriteCall & {
+    readonly object: UnstructuredObject;
+    /** Asked before a PUT creates; throws ApiError 403. */
+    readonly authorizeCreate: () => void;
+  },
+): Promise<WriteResult> {
+  const { info, object, subresource } = call;
+  matchName(object.metadata, call.name, call.namespace);
+  matchNamespace(object.metadata, call.namespace);
+  const mayCreate = info.strategy.createOnUpdate && subresource === '';
+  return guaranteedUpdate(registry, {
+    ...call,
+    pinned: Boolean(object.metadata.resourceVersion),
+    // Each attempt changes its object (admission, status isolation): only the caller's copy stays as it was sent.
+    next: () => cloneJson(object) as UnstructuredObject,
+    ...(mayCreate && {
+      create: () => {
+        call.authorizeCreate();
+        const fresh = cloneJson(object) as UnstructuredObject;
+        delete fresh.metadata.resourceVersion;
+        return createObject(registry, { ...call, object: fresh });
+      },
+    }),
+  });
+}

@@ -1,0 +1,89 @@
+/**
+ * A stored object as one served version shows it. Versions of a kind share their shape, so a conversion rewrites
+ * apiVersion only: the bytes behind the head are the same for every version.
+ */
+import type { ResourceInfo } from '../../api/kinds/resource.ts';
+import { apiVersionOf } from '../../api/meta/gvk.ts';
+import type { UnstructuredObject } from '../../api/meta/object.ts';
+import type { StoredObject } from '../cache/object-store.ts';
+
+const encoder = new TextEncoder();
+const OPEN_BRACE = 0x7b;
+
+/** `group/version` in which objects of this resource are stored. */
+export const storageVersionOf = (info: ResourceInfo): string => info.storageVersion ?? apiVersionOf(info);
+
+/** The object in the version of `info`; the stored value itself when that is its version. */
+export function viewObject(info: ResourceInfo, stored: StoredObject): Readonly<UnstructuredObject> {
+  const apiVersion = apiVersionOf(info);
+  const { object } = stored;
+  return object.apiVersion === apiVersion ? object : { ...object, apiVersion };
+}
+
+/** `{"kind":K,"apiVersion":V,` of each resource. */
+const heads = new WeakMap<ResourceInfo, Uint8Array>();
+
+function headOf(info: ResourceInfo): Uint8Array {
+  let head = heads.get(info);
+  if (!head) {
+    head = encoder.encode(`{"kind":${JSON.stringify(info.kind)},"apiVersion":${JSON.stringify(apiVersionOf(info))},`);
+    heads.set(info, head);
+  }
+  return head;
+}
+
+/** The object's JSON in the version of `info`, without a newline. Looks at bytes only: the object may not be parsed. */
+export function viewBytes(info: ResourceInfo, stored: StoredObject): Uint8Array {
+  const head = headOf(info);
+  const source = stored.bytes;
+  if (hasHead(source, stored.headLength, head)) return source;
+  const bytes = new Uint8Array(head.length + source.length - stored.headLength);
+  bytes.set(head);
+  bytes.set(source.subarray(stored.headLength), head.length);
+  return bytes;
+}
+
+function hasHead(bytes: Uint8Array, headLength: number, head: Uint8Array): boolean {
+  if (headLength !== head.length) return false;
+  for (let i = headLength - 1; i >= 0; i--) if (bytes[i] !== head[i]) return false;
+  return true;
+}
+
+/** The pieces that make one list item: built-in lists leave kind and apiVersion out, custom ones keep them. */
+export interface ItemBytes {
+  /** First byte when the head was cut off. */
+  readonly brace: boolean;
+  readonly rest: Uint8Array;
+}
+
+export function itemBytes(info: ResourceInfo, stored: StoredObject): ItemBytes {
+  return info.strategy.custom
+    ? { brace: false, rest: viewBytes(info, stored) }
+    : { brace: true, rest: stored.bytes.subarray(stored.headLength) };
+}
+
+/** Writes the items as a JSON array body between `head` and `tail` into one buffer: one copy per item, no parsing. */
+export function joinItems(items: readonly ItemBytes[], { head, tail }: { head: string; tail: string }): Uint8Array {
+  const headBytes = encoder.encode(head);
+  const tailBytes = encoder.encode(tail);
+  let length = headBytes.length + tailBytes.length + Math.max(0, items.length - 1);
+  for (const item of items) length += item.rest.length + (item.brace ? 1 : 0);
+  const bytes = new Uint8Array(length);
+  bytes.set(headBytes);
+  let at = headBytes.length;
+  for (let i = 0; i < items.length; i++) {
+    const item = items[i]!;
+    if (i > 0) bytes[at++] = 0x2c;
+    if (item.brace) bytes[at++] = OPEN_BRACE;
+    bytes.set(item.rest, at);
+    at += item.rest.length;
+  }
+  bytes.set(tailBytes, at);
+  return bytes;
+}
+
+/** JSON of an object that is not stored (dry run, Table, Scale): kind and apiVersion first, as stored bytes have them. */
+export function encodeObject(object: Readonly<Record<string, unknown>>): Uint8Array {
+  const { kind, apiVersion, ...rest } = object;
+  return encoder.encode(JSON.stringify({ kind, apiVersion, ...rest }));
+}

@@ -1,0 +1,85 @@
+/** What one write is given: who asks for what, and the services that every verb shares. */
+
+import type { ResourceInfo } from '../../api/kinds/resource.ts';
+import type { UnstructuredObject } from '../../api/meta/object.ts';
+import type { Clock } from '../../base/clock/clock.ts';
+import type { AdmissionOperation } from '../admission/plugin.ts';
+import type { ObjectStore, StoredObject } from '../cache/object-store.ts';
+
+/** One change as field management sees it. Objects are in the version of `info`. */
+export interface FieldChange {
+  readonly info: ResourceInfo;
+  readonly subresource: string;
+  readonly manager: string;
+  /** The state before; undefined when the object is being created. */
+  readonly live: Readonly<UnstructuredObject> | undefined;
+  readonly now: number;
+}
+
+/** Ownership of fields (server-side apply). Implemented beside `api/apply`; without it managedFields stay as they are. */
+export interface FieldManagement {
+  /** A create, update or patch: sets `metadata.managedFields` of `object` in place. */
+  track(change: FieldChange, object: UnstructuredObject): void;
+  /** An apply: returns the merged object with managedFields. Throws ApiError 409 with FieldManagerConflict causes. */
+  apply(
+    change: FieldChange,
+    applied: { readonly config: UnstructuredObject; readonly force: boolean },
+  ): UnstructuredObject;
+}
+
+/** The services behind every verb. */
+export interface Registry {
+  readonly store: ObjectStore;
+  readonly clock: Clock;
+  readonly fields?: FieldManagement;
+}
+
+/** Admission as the registry calls it: bound to the request's user, resource and warnings by the endpoints. */
+export interface AdmissionHooks {
+  mutate(operation: AdmissionOperation, subject: AdmissionSubject): Promise<void> | void;
+  validate(operation: AdmissionOperation, subject: AdmissionSubject): Promise<void> | void;
+}
+
+export interface AdmissionSubject {
+  readonly name: string;
+  readonly object: UnstructuredObject | undefined;
+  readonly oldObject: Readonly<UnstructuredObject> | undefined;
+}
+
+/** One write of one object. */
+export interface WriteCall {
+  readonly info: ResourceInfo;
+  /** '' for the main resource. */
+  readonly subresource: string;
+  /** '' when cluster-scoped. */
+  readonly namespace: string;
+  /** From the URL; '' on create. */
+  readonly name: string;
+  readonly dryRun: boolean;
+  /** Who owns what this write sets (`?fieldManager`, else the User-Agent's first word). */
+  readonly manager: string;
+  readonly admission: AdmissionHooks;
+  warn(text: string): void;
+}
+
+/** What a write left behind. `stored` is absent after a dry run. */
+export interface WriteResult {
+  readonly created: boolean;
+  /** In the version of the call's resource. */
+  readonly object: Readonly<UnstructuredObject>;
+  readonly stored: StoredObject | undefined;
+}
+
+/** Admission for writes the server makes itself (bootstrap objects). */
+export const NO_ADMISSION: AdmissionHooks = { mutate: () => {}, validate: () => {} };
+
+/** Thrown inside a store decision when the object moved since it was read: the caller reads again and repeats. */
+export class ObjectMoved extends Error {
+  constructor() {
+    super('the object was changed by another writer');
+    this.name = 'ObjectMoved';
+  }
+}
+
+/** How often an update, patch or delete without a pinned resourceVersion is tried before it answers 409. */
+export const MAX_CONFLICT_RETRIES = 5;

@@ -1,0 +1,350 @@
+/**
+ * The worker thread that owns the SQLite file: opening, the lock against a second process, and one message loop. It
+ * answers requests in the order they came; compaction runs in slices between them.
+ */
+import { chmodSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
+import { parentPort, workerData } from 'node:worker_threads';
+import { crc32 } from 'node:zlib';
+import { StorageError, type StorageFailure } from './backend.ts';
+import { packRows, unpackRows } from './row-codec.ts';
+import { prepareDatabase, SqliteLog } from './sqlite-log.ts';
+
+export interface WorkerOptions {
+  readonly directory: string;
+  readonly pid: number;
+  /** When this opening began, as text: named to whoever is refused. */
+  readonly since: string;
+  /** Milliseconds that a commit waits for another program's lock (a person's sqlite3 shell) before it gives up. */
+  readonly patience: number;
+}
+
+/** Main thread to worker. `generation` rises with every failure the main thread has heard of. */
+export type Request =
+  | { readonly id: number; readonly type: 'open' }
+  | { readonly id: number; readonly type: 'next' }
+  | { readonly id: number; readonly type: 'compact'; readonly revision: number }
+  | { readonly id: number; readonly type: 'close' }
+  | {
+      readonly id: number;
+      readonly type: 'commit';
+      readonly generation: number;
+      readonly count: number;
+      readonly buffer: ArrayBuffer;
+    };
+
+export interface OpenAnswer {
+  readonly epoch: number;
+  readonly revision: number;
+  readonly compacted: number;
+  readonly readOnly: boolean;
+  /** True when others than the owner may read or list the directory. */
+  readonly exposed: boolean;
+}
+export interface ChunkAnswer {
+  readonly count: number;
+  readonly buffer: ArrayBuffer;
+  readonly done: boolean;
+  readonly corrupt: readonly string[];
+  readonly hole: number;
+}
+/** Worker to main thread. */
+export type Answer =
+  | { readonly id: number; readonly ok: true; readonly value?: OpenAnswer | ChunkAnswer; readonly spare?: ArrayBuffer }
+  | {
+      readonly id: number;
+      readonly ok: false;
+      readonly kind: StorageFailure;
+      readonly message: string;
+      readonly poisoned: boolean;
+    };
+
+/** The write-ahead log is copied back into the file when about this much was added to it. */
+const CHECKPOINT_BYTES = 4 * 1024 * 1024;
+/** The least that a commit adds to it. */
+const PAGE_BYTES = 8192;
+/** Most slices of vacuum in one compaction: 128 pages of 8 KiB each. */
+const VACUUM_SLICES = 256;
+
+const options = workerData as WorkerOptions;
+const port = parentPort!;
+const file = join(options.directory, 'store.db');
+const lockFile = join(options.directory, 'lock.db');
+
+let db: DatabaseSync | undefined;
+let lock: DatabaseSync | undefined;
+let log: SqliteLog | undefined;
+let readOnly = false;
+let unsaved = 0;
+/** Commits of this generation or an older one are refused: one before them failed. */
+let failed: { generation: number; error: StorageError } | undefined;
+let poisoned: StorageError | undefined;
+let closing = false;
+
+port.on('message', (request: Request) => {
+  try {
+    handle(request);
+  } catch (error) {
+    refuse(request.id, error);
+  }
+});
+
+function handle(request: Request): void {
+  switch (request.type) {
+    case 'open':
+      answer(request.id, open());
+      return;
+    case 'next': {
+      const { rows, ...rest } = opened().next();
+      const buffer = packRows(rows);
+      answer(request.id, { ...rest, count: rows.length, buffer }, [buffer]);
+      return;
+    }
+    case 'commit':
+      commit(request);
+      return;
+    case 'compact':
+      compact(request.id, request.revision);
+      return;
+    case 'close':
+      close();
+      answer(request.id);
+      return;
+    default:
+      request satisfies never;
+  }
+}
+
+function answer(id: number, value?: OpenAnswer | ChunkAnswer, transfer: ArrayBuffer[] = []): void {
+  port.postMessage({ id, ok: true, ...(value && { value }) } satisfies Answer, transfer);
+}
+
+function refuse(id: number, cause: unknown): void {
+  const { kind, message } = toStorageError(cause);
+  port.postMessage({ id, ok: false, kind, message, poisoned: poisoned !== undefined } satisfies Answer);
+}
+
+function opened(): SqliteLog {
+  if (!log) throw new StorageError('poisoned', 'cannot use the store: it is not open');
+  return log;
+}
+
+// Opening ---------------------------------------------------------------------------------------------------------
+
+function open(): OpenAnswer {
+  try {
+    createFiles();
+    takeLock();
+    db = new DatabaseSync(file, { timeout: options.patience });
+    prepareDatabase(db, file);
+  } catch (error) {
+    const failure = toStorageError(error);
+    db?.close();
+    if (failure.kind !== 'read-only' || !existsSync(file)) {
+      release();
+      throw failure;
+    }
+    readOnly = true;
+    db = openReadOnly();
+  }
+  log = new SqliteLog(db, crc32);
+  const found = log.begin({ readOnly });
+  return { ...found, readOnly, exposed: (statSync(options.directory).mode & 0o077) !== 0 };
+}
+
+/** Makes what is missing, with the modes it must have: SQLite gives its own files the mode of the database. */
+function createFiles(): void {
+  mkdirSync(options.directory, { recursive: true, mode: 0o700 });
+  let created = false;
+  for (const path of [lockFile, file]) {
+    created ||= !existsSync(path);
+    closeSync(openSync(path, 'a', 0o600));
+    chmodSync(path, 0o600);
+  }
+  if (!created) return;
+  const directory = openSync(options.directory, 'r');
+  try {
+    fsyncSync(directory);
+  } finally {
+    closeSync(directory);
+  }
+}
+
+/**
+ * The lock is an open write transaction on a database of its own: the kernel drops it with the process, however that
+ * ends, and others can still read in it who holds it.
+ */
+function takeLock(): void {
+  lock = new DatabaseSync(lockFile, { timeout: 0 });
+  try {
+    lock.exec('BEGIN IMMEDIATE');
+    lock.exec('CREATE TABLE IF NOT EXISTS holder (pid INTEGER, since TEXT); DELETE FROM holder');
+    lock.prepare('INSERT INTO holder VALUES (?, ?)').run(options.pid, options.since);
+    lock.exec('COMMIT; BEGIN IMMEDIATE');
+  } catch (error) {
+    const failure = toStorageError(error);
+    if (failure.kind !== 'in-use') throw failure;
+    throw new StorageError(
+      'in-use',
+      `cannot open ${options.directory}: ${holder()}; stop it or choose another directory`,
+    );
+  }
+}
+
+function holder(): string {
+  try {
+    const row = lock!.prepare('SELECT pid, since FROM holder').get() as { pid: number; since: string } | undefined;
+    if (row) return `it is in use by the process with pid ${row.pid}, since ${row.since}`;
+  } catch {
+    // The holder is writing its name this very moment.
+  }
+  return 'it is in use by another process';
+}
+
+/** On a file system that takes no writes. SQLite needs the shared-memory file of a log that was not folded back. */
+function openReadOnly(): DatabaseSync {
+  const wal = `${file}-wal`;
+  const folded = !existsSync(wal) || statSync(wal).size === 0;
+  const url = pathToFileURL(file);
+  url.searchParams.set(folded ? 'immutable' : 'mode', folded ? '1' : 'ro');
+  return new DatabaseSync(url, { readOnly: true });
+}
+
+// Writing ---------------------------------------------------------------------------------------------------------
+
+function commit(request: Extract<Request, { type: 'commit' }>): void {
+  if (poisoned) throw poisoned;
+  if (readOnly)
+    throw new StorageError('read-only', `cannot write: the file system of ${options.directory} is read-only`);
+  if (failed && request.generation <= failed.generation) throw failed.error;
+  try {
+    const rows = unpackRows(request.buffer, request.count);
+    opened().append(rows);
+    unsaved += PAGE_BYTES;
+    for (const row of rows) unsaved += row.value?.byteLength ?? 0;
+  } catch (error) {
+    const failure = toStorageError(error);
+    failed = { generation: request.generation, error: failure };
+    poisonUnlessClean(failure);
+    throw failure;
+  }
+  // The memory goes back for the next batch: fresh pages for each cost more than the copying.
+  const spare = request.buffer;
+  port.postMessage({ id: request.id, ok: true, spare } satisfies Answer, [spare]);
+  checkpointWhenDue();
+}
+
+/** Only failures that SQLite rolls back before anything reached the file leave the store usable. */
+function poisonUnlessClean(failure: StorageError): void {
+  switch (failure.kind) {
+    case 'no-space':
+    case 'read-only':
+    case 'in-use':
+      if (db?.isTransaction) poisoned = failure;
+      return;
+    default:
+      poisoned ??= failure;
+  }
+}
+
+/** Copies the write-ahead log back after the answer has gone out, so that no writer waits for more than one of these. */
+function checkpointWhenDue(): void {
+  if (unsaved < CHECKPOINT_BYTES) return;
+  unsaved = 0;
+  try {
+    db!.prepare('PRAGMA wal_checkpoint(PASSIVE)').get();
+  } catch (error) {
+    const failure = toStorageError(error);
+    // A full disk may stop this: the log then grows where it can, and the next commit tells. Try again soon.
+    unsaved = CHECKPOINT_BYTES / 2;
+    poisonUnlessClean(failure);
+  }
+}
+
+function compact(id: number, revision: number): void {
+  if (poisoned) throw poisoned;
+  if (readOnly)
+    throw new StorageError('read-only', `cannot compact: the file system of ${options.directory} is read-only`);
+  let vacuums = 0;
+  let swept = false;
+  const slice = (): void => {
+    try {
+      if (closing) throw new StorageError('poisoned', 'cannot compact: the store is closing');
+      if (poisoned) throw poisoned;
+      if (!swept) swept = opened().compactSlice(revision);
+      else if (opened().vacuumSlice() || ++vacuums >= VACUUM_SLICES) {
+        answer(id);
+        return;
+      }
+      unsaved += CHECKPOINT_BYTES / 16;
+      checkpointWhenDue();
+      // Lets the commits that arrived meanwhile go first.
+      setImmediate(slice);
+    } catch (error) {
+      const failure = toStorageError(error);
+      if (!closing) poisonUnlessClean(failure);
+      refuse(id, failure);
+    }
+  };
+  slice();
+}
+
+function close(): void {
+  closing = true;
+  if (db && !readOnly && !poisoned) db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get();
+  release();
+}
+
+function release(): void {
+  if (db?.isOpen) db.close();
+  if (lock?.isOpen) lock.close();
+  db = undefined;
+  lock = undefined;
+  log = undefined;
+}
+
+// Errors ----------------------------------------------------------------------------------------------------------
+
+/** SQLite's primary result codes, and the errno of the few calls of our own. */
+const SQLITE_KIND: Readonly<Record<number, StorageFailure>> = {
+  5: 'in-use',
+  6: 'in-use',
+  8: 'read-only',
+  11: 'corrupt',
+  13: 'no-space',
+  26: 'corrupt',
+};
+const ERRNO_KIND: Readonly<Record<string, StorageFailure>> = {
+  EROFS: 'read-only',
+  ENOSPC: 'no-space',
+  EDQUOT: 'no-space',
+};
+
+function toStorageError(error: unknown): StorageError {
+  if (error instanceof StorageError) return error;
+  const { errcode, code, message } = error as { errcode?: number; code?: string; message?: string };
+  const kind = errcode !== undefined ? (SQLITE_KIND[errcode & 0xff] ?? 'io') : (ERRNO_KIND[code ?? ''] ?? 'io');
+  const detail = errcode === undefined ? '' : ` (SQLite code ${errcode})`;
+  return new StorageError(kind, `${explain(kind)}: ${message ?? String(error)}${detail}`, { cause: error });
+}
+
+function explain(kind: StorageFailure): string {
+  switch (kind) {
+    case 'no-space':
+      return `no space left for ${file}`;
+    case 'read-only':
+      return `cannot write to ${file}`;
+    case 'in-use':
+      return `${file} is locked by another program`;
+    case 'corrupt':
+      return `${file} is damaged (restore it from a backup, or run "sqlite3 store.db .recover")`;
+    case 'io':
+    case 'fenced':
+    case 'poisoned':
+      return `cannot write to ${file}`;
+    default:
+      return kind satisfies never;
+  }
+}

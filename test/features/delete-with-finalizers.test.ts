@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
+
+let server: InProcessServer;
+before(async () => {
+  server = await startServer();
+});
+after(() => server.stop());
+
+const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';
+const PODS = '/api/v1/namespaces/default/pods';
+const make = (name: string, metadata: object = {}) =>
+  server.request('POST', CONFIG_MAPS, {
+    body: { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name, ...metadata } },
+  });
+
+test('DELETE answers with a Status that names what is gone', async () => {
+  const { json: created } = await make('plain');
+  const { status, json } = await server.request('DELETE', `${CONFIG_MAPS}/plain`);
+  assert.equal(status, 200);
+  assert.deepEqual(json, {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Success',
+    details: { name: 'plain', kind: 'configmaps', uid: created.metadata.uid },
+  });
+  assert.equal((await server.request('GET', `${CONFIG_MAPS}/plain`)).status, 404);
+  assert.equal((await server.request('DELETE', `${CONFIG_MAPS}/plain`)).status, 404);
+});
+
+test('finalizers hold an object until the last one is removed', async () => {
+  await make('held', { finalizers: ['example.com/a', 'example.com/b'] });
+  const marked = await server.request('DELETE', `${CONFIG_MAPS}/held`);
+  assert.equal(marked.status, 200);
+  assert.equal(marked.json.kind, 'ConfigMap');
+  assert.ok(marked.json.metadata.deletionTimestamp);
+  assert.equal(marked.json.metadata.deletionGracePeriodSeconds, 0);
+  const again = await server.request('DELETE', `${CONFIG_MAPS}/held`);
+  assert.equal(again.json.metadata.resourceVersion, marked.json.metadata.resourceVersion);
+  const recreated = await make('held');
+  assert.equal(recreated.status, 409);
+  assert.equal(recreated.json.message, 'object is being deleted: configmaps "held" already exists');
+  const added = await server.request('PATCH', `${CONFIG_MAPS}/held`, {
+    body: { metadata: { finalizers: ['example.com/a', 'example.com/b', 'example.com/c'] } },
+  });
+  assert.equal(added.status, 422);
+  assert.match(
+    added.json.message,
+    /metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted/,
+  );
+  const one = await server.request('PATCH', `${CONFIG_MAPS}/held`, {
+    body: { metadata: { finalizers: ['example.com/b'] } },
+  });
+  assert.equal(one.status, 200);
+  const none = await server.request('PATCH', `${CONFIG_MAPS}/held`, { body: { metadata: { finalizers: null } } });
+  assert.equal(none.status, 200);
+  assert.equal(none.json.metadata.name, 'held');
+  assert.equal((await server.request('GET', `${CONFIG_MAPS}/held`)).status, 404);
+});
+
+test('a propagation policy becomes a finalizer of the garbage collector', async (t) => {
+  const cases: [string, object, string[] | undefined][] = [
+    ['Foreground', { propagationPolicy: 'Foreground' }, ['foregroundDeletion']],
+    ['Orphan', { propagationPolicy: 'Orphan' }, ['orphan']],
+    ['orphanDependents', { orphanDependents: true }, ['orphan']],
+    ['Background', { propagationPolicy: 'Background' }, undefined],
+  ];
+  for (const [name, options, finalizers] of cases) {
+    await t.test(name, async () => {
+      await make('policy');
+      const body = { kind: 'DeleteOptions', apiVersion: 'v1', ...options };
+      const { json } = await server.request('DELETE', `${CONFIG_MAPS}/policy`, { body });
+      assert.deepEqual(json.metadata.finalizers, finalizers);
+      await server.request('PATCH', `${CONFIG_MAPS}/policy`, { body: { metadata: { finalizers: [] } } });
+    });
+  }
+});
+
+test('preconditions and options are checked', async (t) => {
+  await make('kept');
+  const cases: [string, object, number, RegExp][] = [
+    ['uid', { preconditions: { uid: 'other' } }, 409, /Precondition failed: UID in precondition: other/],
+    [
+      'resourceVersion',
+      { preconditions: { resourceVersion: '1' } },
+      409,
+      /Precondition failed: ResourceVersion in precondition: 1/,
+    ],
+    ['policy', { propagationPolicy: 'Sometimes' }, 422, /propagationPolicy: Unsupported value/],
+    ['both', { propagationPolicy: 'Orphan', orphanDependents: true }, 422, /cannot be both set/],
+    ['type', { gracePeriodSeconds: 'soon' }, 400, /gracePeriodSeconds/],
+    ['dryRun', { dryRun: ['All'] }, 200, /^undefined$/],
+  ];
+  for (const [name, body, status, message] of cases) {
+    await t.test(name, async () => {
+      const answer = await server.request('DELETE', `${CONFIG_MAPS}/kept`, { body });
+      assert.equal(answer.status, status, answer.text);
+      assert.match(String(answer.json.message), message);
+      assert.equal((await server.request('GET', `${CONFIG_MAPS}/kept`)).status, 200);
+    });
+  }
+});
+
+const pod = (name: string, spec: object = {}): object => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name },
+  spec: { containers: [{ name: 'c', image: 'i' }], ...spec },
+});
+const bind = (name: string) =>
+  server.request('POST', `${PODS}/${name}/binding`, {
+    body: { apiVersion: 'v1', kind: 'Binding', metadata: { name }, target: { kind: 'Node', name: 'node-1' } },
+  });
+
+test('a pod nobody runs goes at once, whatever its grace period', async () => {
+  await server.request('POST', PODS, { body: pod('unscheduled') });
+  const { status, json } = await server.request('DELETE', `${PODS}/unscheduled`);
+  assert.equal(status, 200);
+  assert.equal(json.kind, 'Pod');
+  assert.equal((await server.request('GET', `${PODS}/unscheduled`)).status, 404);
+});
+
+test('a bound pod waits for its node to say it is gone', async () => {
+  await server.request('POST', PODS, { body: pod('running') });
+  const bound = await bind('running');
+  assert.equal(bound.status, 201, bound.text);
+  assert.equal(bound.json.status, 'Success');
+  assert.equal((await bind('running')).status, 409);
+  const { json: got } = await server.request('GET', `${PODS}/running`);
+  assert.equal(got.spec.nodeName, 'node-1');
+  assert.equal(got.status.conditions.find((c: { type: string }) => c.type === 'PodScheduled').status, 'True');
+  const marked = await server.request('DELETE', `${PODS}/running`);
+  assert.equal(marked.json.metadata.deletionGracePeriodSeconds, 30);
+  assert.ok(Date.parse(marked.json.metadata.deletionTimestamp) > Date.now() + 20_000);
+  assert.equal(marked.json.metadata.generation, got.metadata.generation + 1);
+  const longer = await server.request('DELETE', `${PODS}/running`, { body: { gracePeriodSeconds: 60 } });
+  assert.equal(longer.json.metadata.deletionGracePeriodSeconds, 30);
+  const shorter = await server.request('DELETE', `${PODS}/running?gracePeriodSeconds=5`);
+  assert.equal(shorter.json.metadata.deletionGracePeriodSeconds, 5);
+  await server.request('DELETE', `${PODS}/running`, { body: { gracePeriodSeconds: 0 } });
+  assert.equal((await server.request('GET', `${PODS}/running`)).status, 404);
+});
+
+test('an eviction deletes the pod and answers with a Status', async () => {
+  await server.request('POST', PODS, { body: pod('evicted') });
+  await bind('evicted');
+  const evicted = await server.request('POST', `${PODS}/evicted/eviction`, {
+    body: {
+      apiVersion: 'policy/v1',
+      kind: 'Eviction',
+      metadata: { name: 'evicted', namespace: 'default' },
+      deleteOptions: { gracePeriodSeconds: 7 },
+    },
+  });
+  assert.equal(evicted.status, 201, evicted.text);
+  assert.equal(evicted.json.status, 'Success');
+  const { json } = await server.request('GET', `${PODS}/evicted`);
+  assert.equal(json.metadata.deletionGracePeriodSeconds, 7);
+  const missing = await server.request('POST', `${PODS}/nobody/eviction`, { body: { kind: 'Eviction' } });
+  assert.equal(missing.status, 404);
+});
+
+test('deleting a collection takes what the selector chooses', async () => {
+  await make('c1', { labels: { go: 'yes' } });
+  await make('c2', { labels: { go: 'yes' }, finalizers: ['example.com/hold'] });
+  await make('c3', { labels: { go: 'no' } });
+  const { status, json } = await server.request('DELETE', `${CONFIG_MAPS}?labelSelector=go%3Dyes`);
+  assert.equal(status, 200);
+  assert.equal(json.kind, 'ConfigMapList');
+  assert.deepEqual(
+    json.items.map((item: { metadata: { name: string } }) => item.metadata.name),
+    ['c1', 'c2'],
+  );
+  assert.equal((await server.request('GET', `${CONFIG_MAPS}/c1`)).status, 404);
+  assert.ok((await server.request('GET', `${CONFIG_MAPS}/c2`)).json.metadata.deletionTimestamp);
+  assert.equal((await server.request('GET', `${CONFIG_MAPS}/c3`)).json.metadata.deletionTimestamp, undefined);
+});

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
+
+let server: InProcessServer;
+before(async () => {
+  server = await startServer();
+});
+after(() => server.stop());
+
+const AGGREGATED = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+
+test('discovery names groups, versions and resources', async () => {
+  assert.deepEqual((await server.request('GET', '/api')).json.versions, ['v1']);
+  const group = await server.request('GET', '/apis/apps');
+  assert.equal(group.json.preferredVersion.groupVersion, 'apps/v1');
+  const { json } = await server.request('GET', '/api/v1');
+  const byName = new Map<string, { kind: string; group?: string; version?: string }>(
+    json.resources.map((entry: { name: string }) => [entry.name, entry]),
+  );
+  assert.equal(byName.get('pods')?.kind, 'Pod');
+  const eviction = byName.get('pods/eviction');
+  assert.deepEqual([eviction?.group, eviction?.version, eviction?.kind], ['policy', 'v1', 'Eviction']);
+});
+
+test('aggregated discovery echoes its parameters and can be revalidated', async () => {
+  const accept = `${AGGREGATED},application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json`;
+  const first = await server.request('GET', '/apis', { headers: { accept } });
+  assert.equal(first.headers['content-type'], AGGREGATED);
+  assert.equal(first.json.kind, 'APIGroupDiscoveryList');
+  assert.match(first.headers['etag']!, /^"[0-9A-F]{128}"$/);
+  const again = await server.request('GET', '/apis', { headers: { accept, 'if-none-match': first.headers['etag']! } });
+  assert.equal(again.status, 304);
+  const old = await server.request('GET', '/apis', {
+    headers: { accept: 'application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json' },
+  });
+  assert.equal(old.json.kind, 'APIGroupList');
+});
+
+test('discovery follows the catalog', async () => {
+  const own = await startServer();
+  assert.equal((await own.request('GET', '/apis/batch/v1')).status, 200);
+  own.catalog.remove(...own.catalog.all().filter((info) => info.group === 'batch'));
+  assert.equal((await own.request('GET', '/apis/batch/v1')).text, '404 page not found\n');
+  const { json } = await own.request('GET', '/apis');
+  assert.ok(!json.groups.some((group: { name: string }) => group.name === 'batch'));
+  await own.stop();
+});
+
+test('OpenAPI v3 documents are named by their hash', async () => {
+  const { json: index } = await server.request('GET', '/openapi/v3');
+  const url: string = index.paths['apis/apps/v1'].serverRelativeURL;
+  assert.match(url, /^\/openapi\/v3\/apis\/apps\/v1\?hash=[0-9A-F]+$/);
+  const page = await server.request('GET', url);
+  assert.equal(page.status, 200);
+  assert.equal(page.headers['cache-control'], 'public, immutable');
+  assert.ok(page.json.components.schemas['io.k8s.api.apps.v1.Deployment']);
+  const moved = await server.request('GET', '/openapi/v3/apis/apps/v1?hash=OLD');
+  assert.equal(moved.status, 301);
+  assert.equal(moved.headers['location'], url);
+});
+
+test('OpenAPI v2 is one Swagger document', async () => {
+  const { status, json } = await server.request('GET', '/openapi/v2');
+  assert.equal(status, 200);
+  assert.equal(json.swagger, '2.0');
+  const type = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
+  const proto = await server.request('GET', '/openapi/v2', { headers: { accept: type } });
+  assert.equal(proto.headers['content-type'], type);
+  // Field 1 (swagger), three bytes: "2.0".
+  assert.ok(proto.text.startsWith('\n\u00032.0'));
+});
+
+test('health endpoints tell what is wrong', async () => {
+  const starting = await startServer({ ready: false });
+  assert.equal((await starting.request('GET', '/livez')).text, 'ok');
+  const notReady = await starting.request('GET', '/readyz');
+  assert.equal(notReady.status, 500);
+  assert.match(notReady.text, /^\[\+\]ping ok\n.*\[-\]informer-sync failed: still starting\n.*readyz check failed\n$/s);
+  assert.equal((await starting.request('GET', '/apis/not.there/v1/things')).status, 503);
+  starting.server.setReady();
+  assert.equal((await starting.request('GET', '/readyz')).text, 'ok');
+  assert.match(
+    (await starting.request('GET', '/readyz?verbose&exclude=etcd')).text,
+    /\[\+\]etcd excluded: ok\n.*readyz check passed\n$/s,
+  );
+  assert.equal((await starting.request('GET', '/readyz/etcd')).text, 'ok');
+  assert.equal((await starting.request('GET', '/readyz/nothing')).status, 404);
+  assert.equal((await starting.request('GET', '/apis/not.there/v1/things')).status, 404);
+  await starting.stop();
+});
+
+test('version, paths and metrics', async () => {
+  assert.match((await server.request('GET', '/version')).json.gitVersion, /^v1\.\d+\.\d+/);
+  const { json } = await server.request('GET', '/');
+  assert.ok(json.paths.includes('/apis/apps/v1'));
+  const { text, headers } = await server.request('GET', '/metrics');
+  assert.match(headers['content-type']!, /^text\/plain/);
+  assert.match(text, /^apiserver_request_total\{verb="get",group="",resource="",code="200"\} \d+$/m);
+  assert.match(text, /^apiserver_storage_objects\{resource="namespaces"\} 4$/m);
+});
+
+test('what exists but cannot be done is 405', async (t) => {
+  const cases: [string, string][] = [
+    ['DELETE', '/api/v1/namespaces'],
+    ['POST', '/api/v1/configmaps'],
+    ['POST', '/api/v1/namespaces/default/configmaps/x'],
+    ['DELETE', '/api/v1/configmaps'],
+    ['PATCH', '/api/v1/namespaces/default/pods/x/eviction'],
+  ];
+  for (const [method, path] of cases) {
+    await t.test(`${method} ${path}`, async () => {
+      const { status, json } = await server.request(method, path);
+      assert.equal(status, 405);
+      assert.equal(json.reason, 'MethodNotAllowed');
+      assert.ok(json.details.kind);
+    });
+  }
+});
+
+test('a timeout that is no duration is refused', async () => {
+  const { status, json } = await server.request('GET', '/api/v1/pods?timeout=soon');
+  assert.equal(status, 400);
+  assert.match(json.message, /^invalid timeout specified in the request URL/);
+});

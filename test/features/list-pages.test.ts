@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
+
+let server: InProcessServer;
+const ALL = '/api/v1/configmaps';
+const inNamespace = (namespace: string): string => `/api/v1/namespaces/${namespace}/configmaps`;
+
+before(async () => {
+  server = await startServer();
+  for (const name of ['a', 'b']) {
+    await server.create('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    for (let i = 0; i < 5; i++) {
+      await server.create(inNamespace(name), {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: `m${i}`, labels: { even: String(i % 2 === 0), index: String(i) } },
+      });
+    }
+  }
+});
+after(() => server.stop());
+
+const names = (list: { items: { metadata: { namespace: string; name: string } }[] }): string[] =>
+  list.items.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+
+test('a list holds every object in key order and the revision of its snapshot', async () => {
+  const { json } = await server.request('GET', ALL);
+  assert.equal(json.kind, 'ConfigMapList');
+  assert.equal(json.apiVersion, 'v1');
+  assert.equal(json.metadata.resourceVersion, String(server.store.revision()));
+  assert.deepEqual(
+    names(json),
+    ['a', 'b'].flatMap((ns) => [0, 1, 2, 3, 4].map((i) => `${ns}/m${i}`)),
+  );
+  assert.equal(json.items[0].kind, undefined);
+});
+
+test('an empty list has an items array', async () => {
+  const { json } = await server.request('GET', '/api/v1/namespaces/default/secrets');
+  assert.deepEqual(json.items, []);
+});
+
+test('pages show the first page snapshot, whatever is written meanwhile', async () => {
+  const first = await server.request('GET', `${ALL}?limit=4`);
+  assert.equal(first.json.metadata.remainingItemCount, 6);
+  await server.create(inNamespace('a'), { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'm9' } });
+  await server.request('DELETE', `${inNamespace('b')}/m4`);
+  const seen = names(first.json);
+  let token = first.json.metadata.continue;
+  while (token) {
+    const { json, status } = await server.request('GET', `${ALL}?limit=4&continue=${token}`);
+    assert.equal(status, 200);
+    assert.equal(json.metadata.resourceVersion, first.json.metadata.resourceVersion);
+    seen.push(...names(json));
+    token = json.metadata.continue;
+  }
+  assert.deepEqual(
+    seen,
+    ['a', 'b'].flatMap((ns) => [0, 1, 2, 3, 4].map((i) => `${ns}/m${i}`)),
+  );
+  await server.request('DELETE', `${inNamespace('a')}/m9`);
+});
+
+test('a page under a selector does not count what is left', async () => {
+  const { json } = await server.request('GET', `${inNamespace('a')}?limit=1&labelSelector=even=true`);
+  assert.deepEqual(names(json), ['a/m0']);
+  assert.ok(json.metadata.continue);
+  assert.equal(json.metadata.remainingItemCount, undefined);
+});
+
+test('selectors choose', async (t) => {
+  const cases: [string, string[]][] = [
+    ['labelSelector=even%3Dfalse', ['a/m1', 'a/m3']],
+    ['labelSelector=even!%3Dtrue,index%20in%20(1,2)', ['a/m1']],
+    ['labelSelector=!even', []],
+    ['labelSelector=index%3E2', ['a/m3', 'a/m4']],
+    ['fieldSelector=metadata.name%3Dm2', ['a/m2']],
+    ['fieldSelector=metadata.namespace!%3Da', []],
+  ];
+  for (const [query, expected] of cases) {
+    await t.test(query, async () => {
+      assert.deepEqual(names((await server.request('GET', `${inNamespace('a')}?${query}`)).json), expected);
+    });
+  }
+});
+
+test('options that make no sense are refused', async (t) => {
+  const token = (await server.request('GET', `${ALL}?limit=1`)).json.metadata.continue;
+  const cases: [string, number, RegExp][] = [
+    ['labelSelector=a%20b%20c', 400, /unable to parse requirement|found/],
+    ['fieldSelector=spec.nope%3D1', 400, /^field label not supported: spec.nope$/],
+    ['resourceVersionMatch=Exact', 422, /forbidden unless resourceVersion is provided/],
+    ['resourceVersionMatch=Exact&resourceVersion=0', 422, /forbidden for resourceVersion "0"/],
+    ['sendInitialEvents=true', 422, /sendInitialEvents is forbidden for list/],
+    ['continue=nonsense', 400, /continue key is not valid/],
+    [`continue=${token}&resourceVersion=5`, 400, /not allowed when using continue/],
+    ['limit=x', 400, /limit/],
+    ['resourceVersion=x', 400, /invalid resource version/],
+  ];
+  for (const [query, status, message] of cases) {
+    await t.test(query, async () => {
+      const answer = await server.request('GET', `${ALL}?${query}`);
+      assert.equal(answer.status, status, answer.text);
+      assert.match(answer.json.message, message);
+    });
+  }
+});
+
+test('an exact revision is shown as it was', async () => {
+  const before = server.store.revision();
+  const path = `${inNamespace('a')}/m0`;
+  await server.request('PATCH', path, { body: { data: { changed: 'yes' } } });
+  const old = await server.request('GET', `${ALL}?resourceVersion=${before}&resourceVersionMatch=Exact&limit=1`);
+  assert.equal(old.json.metadata.resourceVersion, String(before));
+  assert.equal(old.json.items[0].data, undefined);
+  const fresh = await server.request('GET', `${ALL}?resourceVersion=${before}&resourceVersionMatch=NotOlderThan`);
+  assert.deepEqual(fresh.json.items[0].data, { changed: 'yes' });
+});
+
+test('large lists are gzipped when the client can read that', async () => {
+  const gzip = async (bytes: Uint8Array): Promise<Uint8Array> => {
+    const stream = new Blob([bytes.slice()]).stream().pipeThrough(new CompressionStream('gzip'));
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  };
+  const own = await startServer({ compress: gzip });
+  await own.create('/api/v1/namespaces/default/configmaps', {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'large' },
+    data: { text: 'x'.repeat(200_000) },
+  } as never);
+  const zipped = await own.request('GET', ALL, { headers: { 'accept-encoding': 'gzip, deflate' } });
+  assert.equal(zipped.headers['content-encoding'], 'gzip');
+  assert.equal(zipped.headers['vary'], 'Accept-Encoding');
+  const plain = await own.request('GET', ALL);
+  assert.equal(plain.headers['content-encoding'], undefined);
+  assert.equal(plain.json.items.length, 1);
+  await own.stop();
+});

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
+
+let server: InProcessServer;
+const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';
+const PODS = '/api/v1/namespaces/default/pods';
+
+before(async () => {
+  server = await startServer();
+});
+after(() => server.stop());
+
+const patch = (path: string, type: string, body: unknown) =>
+  server.request('PATCH', path, { body, headers: { 'content-type': `application/${type}` } });
+
+async function fresh(name: string): Promise<string> {
+  await server.create(CONFIG_MAPS, {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name },
+    data: { a: '1', b: '2' },
+  } as never);
+  return `${CONFIG_MAPS}/${name}`;
+}
+
+test('a JSON patch runs its operations in order', async () => {
+  const path = await fresh('json');
+  const { status, json } = await patch(path, 'json-patch+json', [
+    { op: 'test', path: '/data/a', value: '1' },
+    { op: 'replace', path: '/data/a', value: '3' },
+    { op: 'remove', path: '/data/b' },
+  ]);
+  assert.equal(status, 200);
+  assert.deepEqual(json.data, { a: '3' });
+});
+
+test('a JSON patch whose test fails is 422 and changes nothing', async () => {
+  const path = await fresh('json-test');
+  const { status, json } = await patch(path, 'json-patch+json', [{ op: 'test', path: '/data/a', value: 'no' }]);
+  assert.equal(status, 422);
+  assert.equal(json.reason, 'Invalid');
+});
+
+test('a merge patch merges maps and removes what is null', async () => {
+  const path = await fresh('merge');
+  const { json } = await patch(path, 'merge-patch+json; charset=utf-8', { data: { a: null, c: '4' } });
+  assert.deepEqual(json.data, { b: '2', c: '4' });
+});
+
+test('a strategic merge patch merges containers by name', async () => {
+  await server.create(PODS, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'p' },
+    spec: {
+      containers: [
+        { name: 'a', image: 'one' },
+        { name: 'b', image: 'two' },
+      ],
+    },
+  } as never);
+  const { status, json } = await patch(`${PODS}/p`, 'strategic-merge-patch+json', {
+    spec: {
+      '$setElementOrder/containers': [{ name: 'a' }, { name: 'b' }],
+      containers: [{ name: 'b', image: 'three' }],
+    },
+  });
+  assert.equal(status, 200, JSON.stringify(json));
+  const images = Object.fromEntries(
+    json.spec.containers.map((c: { name: string; image: string }) => [c.name, c.image]),
+  );
+  assert.deepEqual(images, { a: 'one', b: 'three' });
+});
+
+test('refused patches', async (t) => {
+  const path = await fresh('refused');
+  const { json: current } = await server.request('GET', path);
+  await server.request('PATCH', path, { body: { metadata: { labels: { moved: 'on' } } } });
+  const stale = { metadata: { resourceVersion: current.metadata.resourceVersion }, data: { x: 'y' } };
+  const cases: [string, string, string, unknown, number, RegExp][] = [
+    ['missing object', `${CONFIG_MAPS}/none`, 'merge-patch+json', {}, 404, /configmaps "none" not found/],
+    ['stale version', path, 'merge-patch+json', stale, 409, /the object has been modified/],
+    ['renaming', path, 'merge-patch+json', { metadata: { name: 'other' } }, 400, /does not match the name on the URL/],
+    ['media type', path, 'json', {}, 415, /application\/json-patch\+json/],
+    ['no list', path, 'json-patch+json', {}, 400, /./],
+    ['no object', path, 'merge-patch+json', [], 400, /must be a JSON object/],
+    ['wrong type after the patch', path, 'merge-patch+json', { data: { a: 1 } }, 422, /patch: Invalid value/],
+    ['kind', path, 'merge-patch+json', { kind: 'Secret' }, 400, /cannot be handled as a ConfigMap/],
+  ];
+  for (const [name, target, type, body, status, message] of cases) {
+    await t.test(name, async () => {
+      const answer = await patch(target, type, body);
+      assert.equal(answer.status, status, answer.text);
+      assert.match(answer.json.message, message);
+    });
+  }
+});
+
+test('a patch that changes nothing writes nothing', async () => {
+  const path = await fresh('same');
+  const before = server.store.revision();
+  const { status } = await patch(path, 'merge-patch+json', { data: { a: '1' } });
+  assert.equal(status, 200);
+  assert.equal(server.store.revision(), before);
+});
+
+test('a member named __proto__ is harmless', async () => {
+  const path = await fresh('proto');
+  const answer = await patch(path, 'merge-patch+json', '{"data":{"__proto__":"x"},"__proto__":{"polluted":true}}');
+  assert.ok(answer.status === 200 || answer.status === 422, answer.text);
+  assert.equal(({} as { polluted?: boolean }).polluted, undefined);
+});
+
+test('a dry-run patch shows the result and keeps the object', async () => {
+  const path = await fresh('dry');
+  const { json } = await patch(`${path}?dryRun=All`, 'merge-patch+json', { data: { a: '9' } });
+  assert.equal(json.data.a, '9');
+  assert.equal((await server.request('GET', path)).json.data.a, '1');
+});

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
+
+const TABLE =
+  'application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json';
+const PODS = '/api/v1/namespaces/default/pods';
+let server: InProcessServer;
+before(async () => {
+  server = await startServer();
+  await server.create(PODS, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'p' },
+    spec: { containers: [{ name: 'c', image: 'i' }] },
+  } as never);
+});
+after(() => server.stop());
+
+const get = (path: string, accept = TABLE) => server.request('GET', path, { headers: { accept } });
+
+test('a list as a Table has the columns kubectl prints, and metadata of each object', async () => {
+  const { json, headers } = await get(PODS);
+  assert.equal(headers['content-type'], 'application/json');
+  assert.equal(json.kind, 'Table');
+  assert.equal(json.apiVersion, 'meta.k8s.io/v1');
+  assert.deepEqual(
+    json.columnDefinitions.filter((c: { priority: number }) => c.priority === 0).map((c: { name: string }) => c.name),
+    ['Name', 'Ready', 'Status', 'Restarts', 'Age'],
+  );
+  assert.equal(json.columnDefinitions[0].format, 'name');
+  const [row] = json.rows;
+  assert.deepEqual(row.cells.slice(0, 3), ['p', '0/1', 'Pending']);
+  assert.match(row.cells[4], /^\d+s$/);
+  assert.equal(row.object.kind, 'PartialObjectMetadata');
+  assert.equal(row.object.metadata.name, 'p');
+  assert.equal(row.object.spec, undefined);
+  assert.equal(json.metadata.resourceVersion, String(server.store.revision()));
+});
+
+test('includeObject chooses what rows carry', async () => {
+  assert.equal((await get(`${PODS}?includeObject=Object`)).json.rows[0].object.kind, 'Pod');
+  assert.equal((await get(`${PODS}?includeObject=None`)).json.rows[0].object, null);
+  assert.equal((await get(`${PODS}?includeObject=Some`)).status, 400);
+});
+
+test('one object is a one-row Table', async () => {
+  const { json } = await get(`${PODS}/p`);
+  assert.equal(json.rows.length, 1);
+});
+
+test('a kind without columns of its own shows when it was created', async () => {
+  const { json } = await get('/apis/rbac.authorization.k8s.io/v1/clusterroles');
+  assert.deepEqual(
+    json.columnDefinitions.map((c: { name: string }) => c.name),
+    ['Name', 'Created At'],
+  );
+});
+
+test('metadata only, for one object and for a list', async () => {
+  const one = await get(`${PODS}/p`, 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1');
+  assert.deepEqual([one.json.kind, one.json.apiVersion], ['PartialObjectMetadata', 'meta.k8s.io/v1']);
+  const list = await get(PODS, 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1');
+  assert.equal(list.json.kind, 'PartialObjectMetadataList');
+  assert.equal(list.json.items[0].kind, 'PartialObjectMetadata');
+  assert.equal(list.json.items[0].spec, undefined);
+});
+
+test('protobuf first and JSON second is answered with JSON', async () => {
+  const { status, json } = await get(`${PODS}/p`, 'application/vnd.kubernetes.protobuf,application/json');
+  assert.equal(status, 200);
+  assert.equal(json.kind, 'Pod');
+});
+
+test('a review cannot be a Table', async () => {
+  const own = await startServer({
+    createOnlyHandlers: new Map([
+      ['authorization.k8s.io/selfsubjectaccessreviews', async (object) => ({ ...object, status: { allowed: true } })],
+    ]),
+  });
+  const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
+  const body = { spec: { resourceAttributes: { verb: 'get', resource: 'pods' } } };
+  const answer = await own.request('POST', path, { body });
+  assert.equal(answer.status, 201, answer.text);
+  assert.equal(answer.json.status.allowed, true);
+  const table = await own.request('POST', path, {
+    body,
+    headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' },
+  });
+  assert.equal(table.status, 406);
+  await own.stop();
+});

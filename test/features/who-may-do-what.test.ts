@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { unauthorized } from '../../src/api/meta/status.ts';
+import type { AggregatedApi } from '../../src/server/endpoints/aggregated-api.ts';
+import { startServer } from '../testkit/in-process-server.ts';
+
+test('refusals say who cannot do what, where', async (t) => {
+  const server = await startServer({
+    authenticate: async () => ({ username: 'jane<&>', groups: [] }),
+    authorize: () => ({ allowed: false, reason: '' }),
+  });
+  const cases: [string, string, string][] = [
+    [
+      'GET',
+      '/api/v1/namespaces/default/pods/p',
+      'pods "p" is forbidden: User "jane&lt;&amp;&gt;" cannot get resource "pods" in API group "" in the namespace "default"',
+    ],
+    [
+      'GET',
+      '/api/v1/pods?watch=true',
+      'pods is forbidden: User "jane&lt;&amp;&gt;" cannot watch resource "pods" in API group "" at the cluster scope',
+    ],
+    [
+      'PUT',
+      '/apis/apps/v1/namespaces/n/deployments/d/scale',
+      'deployments.apps "d" is forbidden: User "jane&lt;&amp;&gt;" cannot update resource "deployments/scale" in API group "apps" in the namespace "n"',
+    ],
+    ['GET', '/metrics', 'forbidden: User "jane&lt;&amp;&gt;" cannot get path "/metrics"'],
+    [
+      'GET',
+      '/apis/nobody.example/v1/things',
+      'things.nobody.example is forbidden: User "jane&lt;&amp;&gt;" cannot list resource "things" in API group "nobody.example" at the cluster scope',
+    ],
+  ];
+  for (const [method, path, message] of cases) {
+    await t.test(`${method} ${path}`, async () => {
+      const answer = await server.request(method, path);
+      assert.equal(answer.status, 403);
+      assert.equal(answer.json.reason, 'Forbidden');
+      assert.equal(answer.json.message, message);
+    });
+  }
+  await server.stop();
+});
+
+test('a bad credential is 401 before anything else', async () => {
+  const server = await startServer({
+    authenticate: async () => {
+      throw unauthorized();
+    },
+  });
+  const answer = await server.request('GET', '/no/such/path');
+  assert.equal(answer.status, 401);
+  assert.equal(answer.json.message, 'Unauthorized');
+  assert.ok(answer.headers['audit-id']);
+  await server.stop();
+});
+
+test('a list selected by name asks about that name', async () => {
+  const asked: string[] = [];
+  const server = await startServer({
+    authorize: (_, attributes) => {
+      asked.push(attributes.type === 'resource' ? `${attributes.verb} ${attributes.name}` : attributes.path);
+      return { allowed: true, reason: '' };
+    },
+  });
+  await server.request('GET', '/api/v1/namespaces/default/pods?fieldSelector=metadata.name%3Dp');
+  await server.request('PUT', '/apis/coordination.k8s.io/v1/namespaces/default/leases/l', {
+    body: { metadata: { name: 'l' } },
+  });
+  assert.deepEqual(asked, ['list p', 'update l', 'create l']);
+  await server.stop();
+});
+
+test('an aggregated API authorises and answers in its own words, and is discovered', async () => {
+  const api: AggregatedApi = {
+    group: 'subresources.kubevirt.io',
+    versions: ['v1'],
+    discovery: [
+      { name: 'virtualmachines/start', singularName: '', namespaced: true, kind: 'VirtualMachine', verbs: ['update'] },
+    ],
+    async handle(_, user, info, authorize) {
+      const verdict = authorize(user, {
+        type: 'resource',
+        verb: info.verb,
+        group: info.group,
+        version: info.version,
+        resource: info.resource,
+        subresource: info.subresource,
+        namespace: info.namespace,
+        name: info.name,
+      });
+      return verdict.allowed
+        ? { status: 202, headers: {} }
+        : { status: 401, headers: { 'content-type': 'text/plain' }, body: new TextEncoder().encode('no') };
+    },
+  };
+  const server = await startServer({
+    aggregated: [api],
+    authorize: (_, attributes) => ({
+      allowed: attributes.type === 'path' || attributes.name === 'mine',
+      reason: '',
+    }),
+  });
+  const start = (name: string) =>
+    server.request('PUT', `/apis/subresources.kubevirt.io/v1/namespaces/n/virtualmachines/${name}/start`);
+  assert.equal((await start('mine')).status, 202);
+  const denied = await start('other');
+  assert.deepEqual([denied.status, denied.text], [401, 'no']);
+  const list = await server.request('GET', '/apis/subresources.kubevirt.io/v1');
+  assert.equal(list.json.resources[0].name, 'virtualmachines/start');
+  const groups = await server.request('GET', '/apis');
+  assert.ok(groups.json.groups.some((group: { name: string }) => group.name === 'subresources.kubevirt.io'));
+  await server.stop();
+});
+
+test('a registered subresource gets the decoded body', async () => {
+  const server = await startServer({
+    subresourceHandlers: new Map([
+      [
+        '/serviceaccounts/token',
+        async ({ info, body }) => ({ status: 201, object: { kind: 'TokenRequest', name: info.name, sent: body } }),
+      ],
+    ]),
+  });
+  const answer = await server.request('POST', '/api/v1/namespaces/default/serviceaccounts/sa/token', {
+    body: { spec: {} },
+  });
+  assert.equal(answer.status, 201);
+  assert.deepEqual(answer.json, { kind: 'TokenRequest', name: 'sa', sent: { spec: {} } });
+  await server.stop();
+});
