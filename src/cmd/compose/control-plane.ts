@@ -30,6 +30,7 @@ import type { ObjectStore } from '../../server/cache/object-store.ts';
 import { createApiServer } from '../../server/endpoints/api-server.ts';
 import type { CreateOnlyHandler, SubresourceHandler } from '../../server/endpoints/exchange.ts';
 import { ensureBootstrapObjects } from '../../server/registry/bootstrap-objects.ts';
+import { createFieldManagement } from '../../server/registry/field-management.ts';
 import { createResourceCatalog } from '../../server/registry/resource-catalog.ts';
 import type { Backend } from '../../server/storage/backend.ts';
 import { COMPONENT_TOKEN_SECONDS, createTokenSource, type TokenSource } from './component-token.ts';
@@ -138,7 +139,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   };
   const clientFor = async (account: string): Promise<Client> => {
     const source = await tokenFor(account);
-    return createClient(handler, { userAgent: `coracle-${account}`, token: source.current });
+    return createClient(handler, { userAgent: account, token: source.current });
   };
 
   const virtApi = createVirtApi({
@@ -160,6 +161,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     clock,
     log,
     aggregated: [virtApi.subresources],
+    fields: createFieldManagement(resources),
     subresourceHandlers,
     createOnlyHandlers,
     ...(options.compress && { compress: options.compress }),
