@@ -7,7 +7,8 @@ import type { ApiHandler, ApiRequest, ApiResponse, ByteSink } from '../base/http
 import { isAlreadyExists, isConflict, isNamespaceTerminating, isNotFound } from './api-failure.ts';
 import { createClient } from './create-client.ts';
 
-const encode = (value: unknown): Uint8Array => new TextEncoder().encode(typeof value === 'string' ? value : JSON.stringify(value));
+const encode = (value: unknown): Uint8Array =>
+  new TextEncoder().encode(typeof value === 'string' ? value : JSON.stringify(value));
 const json = (value: unknown, status = 200): ApiResponse => ({
   status,
   headers: { 'content-type': 'application/json' },
@@ -15,7 +16,10 @@ const json = (value: unknown, status = 200): ApiResponse => ({
 });
 
 /** A handler that answers everything alike and keeps what it was asked. */
-function recording(answer: ApiResponse | ((request: ApiRequest) => ApiResponse)): { handler: ApiHandler; seen: ApiRequest[] } {
+function recording(answer: ApiResponse | ((request: ApiRequest) => ApiResponse)): {
+  handler: ApiHandler;
+  seen: ApiRequest[];
+} {
   const seen: ApiRequest[] = [];
   const handler: ApiHandler = async (request) => {
     seen.push(request);
@@ -44,7 +48,9 @@ test('verbs become methods, paths, queries and bodies', async () => {
   await client.delete(PODS, key, { gracePeriodSeconds: 0, preconditions: { uid: 'u' } });
   await client.raw('POST', '/apis/x', { query: 'a=1', body: { b: 2 } });
 
-  const shown = seen.map(({ method, path, query, headers }) => `${method} ${path}?${query} ${headers['content-type'] ?? '-'}`);
+  const shown = seen.map(
+    ({ method, path, query, headers }) => `${method} ${path}?${query} ${headers['content-type'] ?? '-'}`,
+  );
   const base = '/api/v1/namespaces/ns/pods';
   assert.deepEqual(shown, [
     `GET ${base}/p? -`,
@@ -84,26 +90,44 @@ test('names that are no path segments never reach the handler', async () => {
 });
 
 test('list() names the kind of every item', async () => {
-  const { handler } = recording(json({ kind: 'PodList', apiVersion: 'v1', metadata: {}, items: [{ metadata: { name: 'a' } }] }));
+  const { handler } = recording(
+    json({ kind: 'PodList', apiVersion: 'v1', metadata: {}, items: [{ metadata: { name: 'a' } }] }),
+  );
   const list = await createClient(handler).list(PODS);
   assert.deepEqual(list.items, [{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a' } }] as unknown);
 });
 
 test('failures are ApiErrors with the Status they carry', async () => {
   const status = (code: number, reason: string, details = {}) =>
-    json({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', reason, message: `it is ${reason}`, code, details }, code);
+    json(
+      {
+        kind: 'Status',
+        apiVersion: 'v1',
+        metadata: {},
+        status: 'Failure',
+        reason,
+        message: `it is ${reason}`,
+        code,
+        details,
+      },
+      code,
+    );
   const failureOf = async (response: ApiResponse): Promise<ApiError> => {
-    const error = await createClient(recording(response).handler).get(PODS, key).catch((caught: unknown) => caught);
+    const error = await createClient(recording(response).handler)
+      .get(PODS, key)
+      .catch((caught: unknown) => caught);
     assert.ok(error instanceof ApiError);
     return error;
   };
   assert.ok(isNotFound(await failureOf(status(404, 'NotFound'))));
   const conflict = await failureOf(status(409, 'Conflict'));
-  assert.ok(isConflict(conflict) && !isAlreadyExists(conflict));
   assert.equal(conflict.message, 'it is Conflict');
+  assert.ok(isConflict(conflict) && !isAlreadyExists(conflict));
   const exists = await failureOf(status(409, 'AlreadyExists'));
   assert.ok(isAlreadyExists(exists) && !isConflict(exists));
-  assert.ok(isNamespaceTerminating(await failureOf(status(403, 'Forbidden', { causes: [{ reason: 'NamespaceTerminating' }] }))));
+  assert.ok(
+    isNamespaceTerminating(await failureOf(status(403, 'Forbidden', { causes: [{ reason: 'NamespaceTerminating' }] }))),
+  );
   // A proxy's page: no Status, but still a code, a reason and a bounded text.
   const page = await failureOf({ status: 503, headers: {}, body: encode('x'.repeat(5000)) });
   assert.equal(page.code, 503);
@@ -143,7 +167,10 @@ test('watch() yields frames however they are cut, and leaving it ends the stream
     },
   });
   const types: string[] = [];
-  for await (const event of createClient(handler).watch<ConfigMap>(CONFIG_MAPS, { resourceVersion: '5', allowWatchBookmarks: true })) {
+  for await (const event of createClient(handler).watch<ConfigMap>(CONFIG_MAPS, {
+    resourceVersion: '5',
+    allowWatchBookmarks: true,
+  })) {
     types.push(event.type);
     if (types.length === 2) break;
   }

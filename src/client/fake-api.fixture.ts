@@ -2,10 +2,11 @@
  * A small API server for unit tests of controllers: any resource, resourceVersions, uids, finalizers, watch, merge patch,
  * discovery. It checks preconditions as the real one does; it knows no schema, admission or authorisation.
  */
-import { apiVersionOf, type ResourceType } from '../api/meta/gvk.ts';
+
 import { cloneJson } from '../api/meta/deep-clone.ts';
+import { apiVersionOf, type ResourceType } from '../api/meta/gvk.ts';
 import type { KubeObject, UnstructuredObject } from '../api/meta/object.ts';
-import { alreadyExists, ApiError, conflict, notFound } from '../api/meta/status.ts';
+import { ApiError, alreadyExists, conflict, notFound } from '../api/meta/status.ts';
 import type { ApiHandler, ApiRequest, ApiResponse, ByteSink } from '../base/http/seam.ts';
 
 export interface FakeApi {
@@ -43,13 +44,16 @@ export function createFakeApi(types: readonly ResourceType<never>[]): FakeApi {
   let uids = 0;
 
   const prefixOf = (type: ResourceType<unknown>): string =>
-    type.group === '' ? `/api/${type.version}/${type.resource}` : `/apis/${type.group}/${type.version}/${type.resource}`;
+    type.group === ''
+      ? `/api/${type.version}/${type.resource}`
+      : `/apis/${type.group}/${type.version}/${type.resource}`;
   const typeOf = (object: KubeObject): ResourceType<unknown> => {
     const type = types.find((one) => apiVersionOf(one) === object.apiVersion && one.kind === object.kind);
     if (!type) throw new Error(`fake API has no ${object.kind}`);
     return type;
   };
-  const idOf = (type: ResourceType<unknown>, namespace: string, name: string): string => `${prefixOf(type)}|${namespace}|${name}`;
+  const idOf = (type: ResourceType<unknown>, namespace: string, name: string): string =>
+    `${prefixOf(type)}|${namespace}|${name}`;
 
   const send = (sink: ByteSink, type: string, object: unknown): void => {
     sink.write(encoder.encode(`${JSON.stringify({ type, object })}\n`));
@@ -65,7 +69,10 @@ export function createFakeApi(types: readonly ResourceType<never>[]): FakeApi {
     const type = typeOf(object);
     object.metadata.resourceVersion = String(++version);
     const { namespace = '', name = '' } = object.metadata;
-    const done = object.metadata.deletionTimestamp !== undefined && (object.metadata.finalizers ?? []).length === 0 && !holds(object);
+    const done =
+      object.metadata.deletionTimestamp !== undefined &&
+      (object.metadata.finalizers ?? []).length === 0 &&
+      !holds(object);
     if (done) {
       objects.delete(idOf(type, namespace, name));
       emit('DELETED', type, object);
@@ -77,7 +84,8 @@ export function createFakeApi(types: readonly ResourceType<never>[]): FakeApi {
   };
   /** Namespaces stay for their own finalizers, Pods on a node for their grace period. */
   const holds = (object: UnstructuredObject): boolean => {
-    if (object.kind === 'Namespace') return ((object['spec'] as { finalizers?: string[] } | undefined)?.finalizers ?? []).length > 0;
+    if (object.kind === 'Namespace')
+      return ((object['spec'] as { finalizers?: string[] } | undefined)?.finalizers ?? []).length > 0;
     return object.kind === 'Pod' && (object.metadata.deletionGracePeriodSeconds ?? 0) > 0;
   };
 
@@ -99,14 +107,16 @@ export function createFakeApi(types: readonly ResourceType<never>[]): FakeApi {
   const remove = (type: ResourceType<unknown>, held: UnstructuredObject, options: DeleteBody): void => {
     const { uid, resourceVersion } = options.preconditions ?? {};
     const name = held.metadata.name ?? '';
-    if (uid !== undefined && uid !== held.metadata.uid) throw conflict(type, name, 'Precondition failed: UID in precondition');
+    if (uid !== undefined && uid !== held.metadata.uid)
+      throw conflict(type, name, 'Precondition failed: UID in precondition');
     if (resourceVersion !== undefined && resourceVersion !== held.metadata.resourceVersion) throw conflict(type, name);
     const object = cloneJson<UnstructuredObject>(held);
     const finalizer = { Orphan: 'orphan', Foreground: 'foregroundDeletion' }[options.propagationPolicy ?? ''];
     const rest = (object.metadata.finalizers ?? []).filter((one) => one !== 'orphan' && one !== 'foregroundDeletion');
     object.metadata.finalizers = finalizer ? [...rest, finalizer] : rest;
     object.metadata.deletionTimestamp ??= '2030-01-01T00:00:01Z';
-    const bound = object.kind === 'Pod' && ((object['spec'] as { nodeName?: string } | undefined)?.nodeName ?? '') !== '';
+    const bound =
+      object.kind === 'Pod' && ((object['spec'] as { nodeName?: string } | undefined)?.nodeName ?? '') !== '';
     if (bound) object.metadata.deletionGracePeriodSeconds = options.gracePeriodSeconds ?? 30;
     if (object.kind === 'Namespace') object['status'] = { phase: 'Terminating' };
     store(object, 'MODIFIED');
@@ -114,7 +124,8 @@ export function createFakeApi(types: readonly ResourceType<never>[]): FakeApi {
 
   const merge = (target: unknown, patch: unknown): unknown => {
     if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch;
-    const out: Record<string, unknown> = typeof target === 'object' && target !== null && !Array.isArray(target) ? { ...target } : {};
+    const out: Record<string, unknown> =
+      typeof target === 'object' && target !== null && !Array.isArray(target) ? { ...target } : {};
     for (const [key, value] of Object.entries(patch)) {
       if (value === null) delete out[key];
       else out[key] = merge(out[key], value);
@@ -127,7 +138,11 @@ export function createFakeApi(types: readonly ResourceType<never>[]): FakeApi {
     if (path === '/api') return { kind: 'APIVersions', versions: ['v1'] };
     if (path === '/apis') {
       const grouped = groupVersions.filter((one) => one.includes('/'));
-      const groups = grouped.map((groupVersion) => ({ name: groupVersion.split('/')[0], versions: [{ groupVersion }], preferredVersion: { groupVersion } }));
+      const groups = grouped.map((groupVersion) => ({
+        name: groupVersion.split('/')[0],
+        versions: [{ groupVersion }],
+        preferredVersion: { groupVersion },
+      }));
       return { kind: 'APIGroupList', groups };
     }
     const groupVersion = path.replace(/^\/apis?\//, '');
@@ -155,14 +170,20 @@ export function createFakeApi(types: readonly ResourceType<never>[]): FakeApi {
   });
   const inScope = (type: ResourceType<unknown>, namespace: string | undefined): UnstructuredObject[] =>
     [...objects]
-      .filter(([id, object]) => id.startsWith(`${prefixOf(type)}|`) && (namespace === undefined || object.metadata.namespace === namespace))
+      .filter(
+        ([id, object]) =>
+          id.startsWith(`${prefixOf(type)}|`) && (namespace === undefined || object.metadata.namespace === namespace),
+      )
       .map(([, object]) => object);
 
   const route = (request: ApiRequest): ApiResponse => {
     const { method, path } = request;
     const found = method === 'GET' ? discovery(path) : undefined;
     if (found !== undefined) return reply(200, found);
-    const match = /^(\/api\/v1|\/apis\/[^/]+\/[^/]+)(?:\/namespaces\/([^/]+)(?=\/[a-z]))?\/([^/]+)(?:\/([^/]+))?(?:\/(.+))?$/.exec(path);
+    const match =
+      /^(\/api\/v1|\/apis\/[^/]+\/[^/]+)(?:\/namespaces\/([^/]+)(?=\/[a-z]))?\/([^/]+)(?:\/([^/]+))?(?:\/(.+))?$/.exec(
+        path,
+      );
     const [, base = '', scoped, resource = '', name, subresource] = match ?? [];
     // /namespaces/x/finalize is a subresource of the namespace, not a resource in it.
     const ofNamespace = scoped !== undefined && ['finalize', 'status'].includes(resource) && name === undefined;
@@ -174,7 +195,12 @@ export function createFakeApi(types: readonly ResourceType<never>[]): FakeApi {
 
     if (method === 'POST' && name === undefined) return reply(201, create(body));
     if (method === 'GET' && name === undefined && !ofNamespace) {
-      return reply(200, { kind: `${type.kind}List`, apiVersion: apiVersionOf(type), metadata: { resourceVersion: String(version) }, items: inScope(type, scoped) });
+      return reply(200, {
+        kind: `${type.kind}List`,
+        apiVersion: apiVersionOf(type),
+        metadata: { resourceVersion: String(version) },
+        items: inScope(type, scoped),
+      });
     }
     if (method === 'DELETE' && name === undefined) {
       for (const object of inScope(type, scoped)) remove(type, object, body as DeleteBody);
@@ -194,9 +220,12 @@ export function createFakeApi(types: readonly ResourceType<never>[]): FakeApi {
       return reply(201, store({ ...cloneJson<UnstructuredObject>(held), spec }, 'MODIFIED'));
     }
     const sent = body.metadata ?? {};
-    if (sent.uid !== undefined && sent.uid !== held.metadata.uid) throw conflict(type, target, 'Precondition failed: UID in precondition');
-    if (sent.resourceVersion !== undefined && sent.resourceVersion !== held.metadata.resourceVersion) throw conflict(type, target);
-    const changed = method === 'PUT' ? cloneJson<UnstructuredObject>(body) : (merge(cloneJson(held), body) as UnstructuredObject);
+    if (sent.uid !== undefined && sent.uid !== held.metadata.uid)
+      throw conflict(type, target, 'Precondition failed: UID in precondition');
+    if (sent.resourceVersion !== undefined && sent.resourceVersion !== held.metadata.resourceVersion)
+      throw conflict(type, target);
+    const changed =
+      method === 'PUT' ? cloneJson<UnstructuredObject>(body) : (merge(cloneJson(held), body) as UnstructuredObject);
     return reply(200, store(changed, 'MODIFIED'));
   };
 

@@ -16,19 +16,28 @@ export const KUBECTL_PROGRAM: Readonly<Record<string, string>> = { kubectl: 'kub
 
 /** True when PATH has an executable of that name. */
 export function isInstalled(command: string): boolean {
-  return (process.env['PATH'] ?? '').split(delimiter).concat('/usr/sbin', '/sbin').some((dir) => {
-    try {
-      accessSync(join(dir, command), constants.X_OK);
-      return dir !== '';
-    } catch {
-      return false;
-    }
-  });
+  return (process.env['PATH'] ?? '')
+    .split(delimiter)
+    .concat('/usr/sbin', '/sbin')
+    .some((dir) => {
+      try {
+        accessSync(join(dir, command), constants.X_OK);
+        return dir !== '';
+      } catch {
+        return false;
+      }
+    });
 }
 
 /** Installs what is missing. Returns the packages still missing, with one line written about how to get them. */
 export function ensurePrograms(programs: Readonly<Record<string, string>>, note: (line: string) => void): string[] {
-  const missing = [...new Set(Object.entries(programs).filter(([command]) => !isInstalled(command)).map(([, name]) => name))];
+  const missing = [
+    ...new Set(
+      Object.entries(programs)
+        .filter(([command]) => !isInstalled(command))
+        .map(([, name]) => name),
+    ),
+  ];
   if (missing.length === 0) return [];
   const prefix = aptPrefix();
   if (!prefix) {
@@ -45,12 +54,16 @@ export function ensurePrograms(programs: Readonly<Record<string, string>>, note:
     apt('update');
     if (!install()) note(`set-up: apt-get could not install ${missing.join(' ')}; please install it and try again`);
   }
-  return Object.entries(programs).filter(([command]) => !isInstalled(command)).map(([, name]) => name);
+  return Object.entries(programs)
+    .filter(([command]) => !isInstalled(command))
+    .map(([, name]) => name);
 }
 
 /** What to put before apt-get, or undefined when it may not be used. */
 function aptPrefix(): string[] | undefined {
   if (!isInstalled('apt-get')) return undefined;
   if (process.getuid?.() === 0) return [];
-  return isInstalled('sudo') && spawnSync('sudo', ['-n', 'true'], { stdio: 'ignore' }).status === 0 ? ['sudo', '-n'] : undefined;
+  return isInstalled('sudo') && spawnSync('sudo', ['-n', 'true'], { stdio: 'ignore' }).status === 0
+    ? ['sudo', '-n']
+    : undefined;
 }

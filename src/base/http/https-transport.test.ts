@@ -102,7 +102,13 @@ before(async () => {
   ca = authority.certificate;
   const tls = await authority.issue({ commonName: 'server', ipAddresses: ['127.0.0.1'], usage: 'server', days: 1 });
   const client = await authority.issue({ commonName: 'alice', usage: 'client', days: 1 });
-  server = await startTlsServer({ handler, host: '127.0.0.1', port: 0, tls: { ...tls, clientCa: ca }, log: silentLogger });
+  server = await startTlsServer({
+    handler,
+    host: '127.0.0.1',
+    port: 0,
+    tls: { ...tls, clientCa: ca },
+    log: silentLogger,
+  });
   transport = createHttpsTransport({
     server: `https://127.0.0.1:${server.port}/prefix/`,
     ca,
@@ -162,7 +168,10 @@ test('more watches than one session carries do not starve short requests', async
 
 test('an upgrade joins two message sockets and passes the sub-protocol on', async () => {
   const response = await transport(
-    request('/socket', { upgradable: true, headers: { 'sec-websocket-protocol': 'v5.channel.k8s.io, v4.channel.k8s.io' } }),
+    request('/socket', {
+      upgradable: true,
+      headers: { 'sec-websocket-protocol': 'v5.channel.k8s.io, v4.channel.k8s.io' },
+    }),
   );
   assert.equal(response.status, 101);
   assert.equal(response.upgrade?.protocol, 'v5.channel.k8s.io');

@@ -35,16 +35,16 @@ const encode = (value: unknown): Uint8Array => new TextEncoder().encode(`${JSON.
 function harness(): Harness {
   const clock = createFakeClock();
   const asked: Exchange[] = [];
-  const client = createClient(
-    (request) => new Promise((resolve) => asked.push({ request, answer: resolve })),
-  );
+  const client = createClient((request) => new Promise((resolve) => asked.push({ request, answer: resolve })));
   const informer = createInformer(client, CONFIG_MAPS, {
     clock,
     random: () => 0,
     indexes: { flavour: (object) => (object.data?.['flavour'] ? [object.data['flavour']] : []) },
   });
   const heard: string[] = [];
-  informer.onChange(({ type, object }) => heard.push(`${type} ${object.metadata.name}@${object.metadata.resourceVersion}`));
+  informer.onChange(({ type, object }) =>
+    heard.push(`${type} ${object.metadata.name}@${object.metadata.resourceVersion}`),
+  );
   const stop = new AbortController();
   const ended = informer.start(stop.signal);
   const next = async (): Promise<Exchange> => {
@@ -96,21 +96,44 @@ const object = (name: string, resourceVersion: number, more: { uid?: string; fla
   metadata: { name, namespace: 'ns', uid: more.uid ?? `uid-${name}`, resourceVersion: String(resourceVersion) },
   ...(more.flavour && { data: { flavour: more.flavour } }),
 });
-const event = (type: string, name: string, resourceVersion: number, more = {}) => ({ type, object: object(name, resourceVersion, more) });
+const event = (type: string, name: string, resourceVersion: number, more = {}) => ({
+  type,
+  object: object(name, resourceVersion, more),
+});
 const bookmark = (resourceVersion: number, end = false) => ({
   type: 'BOOKMARK',
   object: {
     apiVersion: 'v1',
     kind: 'ConfigMap',
-    metadata: { resourceVersion: String(resourceVersion), ...(end && { annotations: { 'k8s.io/initial-events-end': 'true' } }) },
+    metadata: {
+      resourceVersion: String(resourceVersion),
+      ...(end && { annotations: { 'k8s.io/initial-events-end': 'true' } }),
+    },
   },
 });
-const status = (code: number, reason: string, message = reason) => ({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', code, reason, message });
-const failure = (code: number, reason: string): ApiResponse => ({ status: code, headers: { 'content-type': 'application/json' }, body: encode(status(code, reason)) });
+const status = (code: number, reason: string, message = reason) => ({
+  kind: 'Status',
+  apiVersion: 'v1',
+  metadata: {},
+  status: 'Failure',
+  code,
+  reason,
+  message,
+});
+const failure = (code: number, reason: string): ApiResponse => ({
+  status: code,
+  headers: { 'content-type': 'application/json' },
+  body: encode(status(code, reason)),
+});
 const listOf = (resourceVersion: number, items: object[], more = {}): ApiResponse => ({
   status: 200,
   headers: { 'content-type': 'application/json' },
-  body: encode({ kind: 'ConfigMapList', apiVersion: 'v1', metadata: { resourceVersion: String(resourceVersion), ...more }, items }),
+  body: encode({
+    kind: 'ConfigMapList',
+    apiVersion: 'v1',
+    metadata: { resourceVersion: String(resourceVersion), ...more },
+    items,
+  }),
 });
 const key = (name: string) => ({ namespace: 'ns', name });
 
@@ -126,7 +149,10 @@ test('a watch-list shows nothing before its end bookmark, then everything at onc
   await watch.send(bookmark(10, true));
   await h.informer.synced(new AbortController().signal);
   assert.deepEqual(h.heard, ['added a@3', 'added b@9']);
-  assert.deepEqual(h.informer.byIndex('flavour', 'mint').map((one) => one.metadata.name), ['b']);
+  assert.deepEqual(
+    h.informer.byIndex('flavour', 'mint').map((one) => one.metadata.name),
+    ['b'],
+  );
   assert.throws(() => h.informer.byIndex('nothing', ''), TypeError);
   h.stop.abort();
   await h.ended;
@@ -135,7 +161,11 @@ test('a watch-list shows nothing before its end bookmark, then everything at onc
 test('live events change the store, in order, and their objects are frozen', async () => {
   const h = harness();
   const watch = await h.watch();
-  await watch.send(bookmark(10, true), event('ADDED', 'a', 11, { flavour: 'mint' }), event('MODIFIED', 'a', 12, { flavour: 'lime' }));
+  await watch.send(
+    bookmark(10, true),
+    event('ADDED', 'a', 11, { flavour: 'mint' }),
+    event('MODIFIED', 'a', 12, { flavour: 'lime' }),
+  );
   assert.equal(h.informer.get(key('a'))?.metadata.resourceVersion, '12');
   assert.deepEqual(h.informer.byIndex('flavour', 'mint'), []);
   assert.equal(h.informer.byIndex('flavour', 'lime').length, 1);
@@ -153,7 +183,12 @@ test('events sent twice, or older than what was seen, are dropped', async () => 
   const h = harness();
   const watch = await h.watch();
   await watch.send(event('ADDED', 'a', 8), bookmark(10, true));
-  await watch.send(event('MODIFIED', 'a', 9), event('MODIFIED', 'a', 12), event('MODIFIED', 'a', 12), event('DELETED', 'a', 11));
+  await watch.send(
+    event('MODIFIED', 'a', 9),
+    event('MODIFIED', 'a', 12),
+    event('MODIFIED', 'a', 12),
+    event('DELETED', 'a', 11),
+  );
   assert.deepEqual(h.heard, ['added a@8', 'modified a@12']);
   h.stop.abort();
   await h.ended;
@@ -199,7 +234,12 @@ test('410, as an event or as an answer, leads to a whole new state that replaces
   for (const form of ['event', 'answer'] as const) {
     const h = harness();
     const first = await h.watch();
-    await first.send(event('ADDED', 'gone', 5), event('ADDED', 'same', 6), event('ADDED', 'old', 7), bookmark(10, true));
+    await first.send(
+      event('ADDED', 'gone', 5),
+      event('ADDED', 'same', 6),
+      event('ADDED', 'old', 7),
+      bookmark(10, true),
+    );
     if (form === 'event') await first.send({ type: 'ERROR', object: status(410, 'Expired') });
     else {
       await h.clock.advance(6_000);
@@ -327,7 +367,10 @@ test('synced() rejects with the reason when its signal aborts first', async () =
 test('whatever the script of breaks and repeats, the store ends as the server is and never goes back', async () => {
   const names = ['a', 'b', 'c'];
   const write = fc.record({ name: fc.constantFrom(...names), remove: fc.boolean() });
-  const round = fc.record({ writes: fc.array(write, { maxLength: 6 }), break: fc.constantFrom('end', '410', 'repeat', 'none') });
+  const round = fc.record({
+    writes: fc.array(write, { maxLength: 6 }),
+    break: fc.constantFrom('end', '410', 'repeat', 'none'),
+  });
   await fc.assert(
     fc.asyncProperty(fc.array(round, { minLength: 1, maxLength: 8 }), async (rounds) => {
       const h = harness();

@@ -8,8 +8,6 @@ const NEWLINE = 0x0a;
 export interface LineSplitter {
   /** Takes a chunk and returns the lines it completed, empty ones left out. Throws RangeError when a frame is too long. */
   push(chunk: Uint8Array): string[];
-  /** The bytes after the last newline, '' when there are none. */
-  rest(): string;
 }
 
 /** Makes a splitter that holds at most one unfinished frame of `maxFrameBytes`. */
@@ -57,6 +55,5 @@ export function createLineSplitter(maxFrameBytes: number = MAX_FRAME_BYTES): Lin
       }
       return lines;
     },
-    rest: () => take(new Uint8Array(0)).trim(),
   };
 }

@@ -1,6 +1,7 @@
 /** `coracle doctor`: what this host offers and lacks, each with the mend. */
-import { accessSync, constants, statfsSync } from 'node:fs';
+import { accessSync, constants, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { run } from '../../base/process/run.ts';
 import { dataDirAt, defaultDataDir } from '../config/data-dir.ts';
@@ -24,7 +25,7 @@ const DEFAULT_PORT = 16443;
 export async function doctor({ flags, environment, print, signal }: CommandContext): Promise<number> {
   const dir = dataDirAt(textFlag(flags, 'data-dir') ?? defaultDataDir(environment));
   const findings = await Promise.all([
-    acceleration(dir.nodes, signal),
+    acceleration(signal),
     tool('QEMU', ['qemu-system-x86_64', '--version'], { missing: 'FAIL', install: 'qemu-system-x86', signal }),
     tool('qemu-img', ['qemu-img', '--version'], { missing: 'FAIL', install: 'qemu-utils', signal }),
     tool('xorriso', ['xorriso', '--version'], { missing: 'WARN', install: 'xorriso', signal }),
@@ -81,21 +82,24 @@ async function tool(
   return {
     check,
     verdict: 'PASS',
-    detail: /(?:version\s+|xorriso\s+)(\d[\w.]*)/.exec(result.stdout)?.[1] ?? result.stdout.split('\n')[0]!.trim(),
+    detail: versionOf(new TextDecoder().decode(result.stdout)),
   };
 }
 
-async function acceleration(_nodes: string, signal: AbortSignal): Promise<Finding> {
+async function acceleration(signal: AbortSignal): Promise<Finding> {
   const check = 'acceleration';
   if (!isOnPath('qemu-system-x86_64')) return { check, verdict: 'WARN', detail: 'cannot tell without QEMU' };
-  const { probeAcceleration } = await import('../../node/qemu/acceleration.ts');
-  const { accelerator, reason } = await probeAcceleration(signal);
-  return accelerator === 'kvm'
+  const { probeKvm } = await import('../../node/qemu/kvm-probe.ts');
+  const directory = mkdtempSync(join(tmpdir(), 'coracle-doctor-'));
+  const { works, why } = await probeKvm('qemu-system-x86_64', { directory, signal }).finally(() =>
+    rmSync(directory, { recursive: true, force: true }),
+  );
+  return works
     ? { check, verdict: 'PASS', detail: 'kvm runs guest code' }
     : {
         check,
         verdict: 'WARN',
-        detail: `emulation only (${reason}); guests run several times slower`,
+        detail: `emulation only (${why}); guests run several times slower`,
         mend: 'enable virtualisation in the firmware and give this user access to /dev/kvm',
       };
 }
@@ -130,3 +134,6 @@ async function port(dir: ReturnType<typeof dataDirAt>): Promise<Finding> {
     ? { check, verdict: 'WARN', detail: `${DEFAULT_PORT} is taken`, mend: 'start with --port N, or --port 0' }
     : { check, verdict: 'PASS', detail: `${DEFAULT_PORT} is free` };
 }
+
+const versionOf = (output: string): string =>
+  /(?:version\s+|xorriso\s+)(\d[\w.]*)/.exec(output)?.[1] ?? output.split('\n')[0]!.trim();

@@ -59,7 +59,11 @@ const node = (name: string, options: NodeOptions = {}): Node => ({
   status: { allocatable: options.allocatable ?? ROOM },
 });
 
-const place = (wanted: Pod, nodes: readonly (readonly [Node, ...Pod[]])[], namespaces: Record<string, Record<string, string>> = {}) => {
+const place = (
+  wanted: Pod,
+  nodes: readonly (readonly [Node, ...Pod[]])[],
+  namespaces: Record<string, Record<string, string>> = {},
+) => {
   const usages = nodes.map(([one, ...pods]) => nodeUsage(one, pods));
   const placement = placePod(wanted, usages, { namespaceLabels: (name) => namespaces[name] });
   return placement.type === 'node' ? placement.name : placement.message;
@@ -178,13 +182,19 @@ const cases: { name: string; pod: Pod; nodes: (readonly [Node, ...Pod[]])[]; pla
   {
     name: 'a node to avoid is taken only when there is no other',
     pod: pod('p'),
-    nodes: [[node('a', { taints: [{ key: 'k', effect: 'PreferNoSchedule' }] })], [node('b'), pod('x', { requests: { cpu: '3' } })]],
+    nodes: [
+      [node('a', { taints: [{ key: 'k', effect: 'PreferNoSchedule' }] })],
+      [node('b'), pod('x', { requests: { cpu: '3' } })],
+    ],
     placed: 'b',
   },
   {
     name: 'not beside its like',
     pod: pod('p', { labels: { app: 'x' }, affinity: away({ app: 'x' }) }),
-    nodes: [[node('a'), pod('x', { labels: { app: 'x' } })], [node('b'), pod('y', { labels: { app: 'x' } })]],
+    nodes: [
+      [node('a'), pod('x', { labels: { app: 'x' } })],
+      [node('b'), pod('y', { labels: { app: 'x' } })],
+    ],
     placed: "0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules.",
   },
   {
@@ -239,7 +249,9 @@ const cases: { name: string; pod: Pod; nodes: (readonly [Node, ...Pod[]])[]; pla
     nodes: [
       [
         node('a'),
-        pod('x', { affinity: away({}, { labelSelector: { matchExpressions: [{ key: 'a', operator: 'Nonsense' as 'In' }] } }) }),
+        pod('x', {
+          affinity: away({}, { labelSelector: { matchExpressions: [{ key: 'a', operator: 'Nonsense' as 'In' }] } }),
+        }),
       ],
     ],
     placed: 'a',
@@ -250,7 +262,12 @@ const cases: { name: string; pod: Pod; nodes: (readonly [Node, ...Pod[]])[]; pla
     nodes: [[node('a'), pod('x', { hostPort: 80 })]],
     placed: "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports.",
   },
-  { name: 'a host port that is free', pod: pod('p', { hostPort: 80 }), nodes: [[node('a'), pod('x', { hostPort: 81 })]], placed: 'a' },
+  {
+    name: 'a host port that is free',
+    pod: pod('p', { hostPort: 80 }),
+    nodes: [[node('a'), pod('x', { hostPort: 81 })]],
+    placed: 'a',
+  },
 ];
 for (const { name, pod: wanted, nodes, placed } of cases) {
   test(`placePod(): ${name}`, () => assert.equal(place(wanted, nodes, { other: { team: 't' } }), placed));
@@ -324,7 +341,10 @@ test('placePod() never overfills a node, and always finds room where there is so
       const nodes = Array.from({ length: count }, (_, i) => ({ node: node(`n${i}`), pods: [] as Pod[], used: 0 }));
       for (const [i, milli] of sizes.entries()) {
         const wanted = pod(`p${i}`, { requests: { cpu: `${milli}m` } });
-        const result = placePod(wanted, nodes.map((one) => nodeUsage(one.node, one.pods)));
+        const result = placePod(
+          wanted,
+          nodes.map((one) => nodeUsage(one.node, one.pods)),
+        );
         const fits = nodes.some((one) => one.used + milli <= 4000);
         assert.equal(result.type === 'node', fits);
         const chosen = result.type === 'node' ? nodes.find((one) => one.node.metadata.name === result.name) : undefined;

@@ -1,0 +1,341 @@
+/**
+ * Deletes what nobody owns any more, for every kind there is.
+ *
+ * Flow: monitors fill the owner graph > objects whose owners changed are enqueued by uid > a pass decides by the graph,
+ * and, before it acts, again by what is stored > delete, strip references, or remove a finalizer.
+ * Guarantees: nothing is deleted before every owner was confirmed absent by the server; deletions carry the uid and
+ * resourceVersion that were judged. Caveat: a dependent created while its owner is being deleted in the foreground may
+ * not be waited for; it is collected after.
+ */
+import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
+import { parseApiVersion, type ResourceType } from '../../api/meta/gvk.ts';
+import type { DeepReadonly, KubeObject, ObjectKey, OwnerReference } from '../../api/meta/object.ts';
+import { isNotFound } from '../../client/api-failure.ts';
+import {
+  createController,
+  DONE,
+  type ReconcileContext,
+  type ReconcileResult,
+  requeueAfter,
+} from '../../client/controller/controller.ts';
+import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
+import { type Discovery, findKind } from '../../client/discovery/discover.ts';
+import { createEventRecorder } from '../../client/events/recorder.ts';
+import { removeFinalizer } from '../../client/finalizer/finalizer.ts';
+import { createDiscoveryCache, MAX_AGE_MS } from './discovery-cache.ts';
+import { createGarbageMonitors } from './garbage-monitors.ts';
+import { garbageVerdict, type OwnerState } from './garbage-verdict.ts';
+import {
+  FOREGROUND_FINALIZER,
+  type GraphNode,
+  isDeletingDependents,
+  ORPHAN_FINALIZER,
+  OwnerGraph,
+  refersTo,
+  toGraphNode,
+} from './owner-graph.ts';
+
+export const garbageCollectorRules: PolicyRule[] = [
+  { apiGroups: ['*'], resources: ['*'], verbs: ['get', 'list', 'watch', 'patch', 'delete'] },
+  { apiGroups: [''], resources: ['events'], verbs: ['create'] },
+  { nonResourceURLs: ['/api', '/api/*', '/apis', '/apis/*'], verbs: ['get'] },
+];
+
+type Reference = DeepReadonly<OwnerReference>;
+
+const NAME = 'garbage-collector-controller';
+const CONCURRENCY = 20;
+/** How soon a pass comes back while monitors are filling. */
+const NOT_READY_MS = 100;
+/** Changes of CRDs are gathered this long before discovery is read again. */
+const REFRESH_DELAY_MS = 250;
+/** Owners known to be gone, so that their dependents need not ask again; the oldest are forgotten. */
+const MAX_ABSENT = 5_000;
+
+/** A namespaced kind cannot own what belongs to no namespace: the reference can never be resolved. */
+class InvalidOwner extends Error {}
+/** The kind is not served: whether the owner exists cannot be known. */
+class UnknownKind extends Error {}
+
+/** Makes the garbage collector. */
+export function createGarbageCollectorController(environment: ControllerEnvironment): Runnable {
+  const { client, informers, clock, log } = environment;
+  const graph = new OwnerGraph();
+  const absent = new Set<string>();
+  /** Objects whose owner's kind was unknown: looked at again as soon as discovery knows more. */
+  const puzzling = new Set<string>();
+  const discovery = createDiscoveryCache(client, informers, clock);
+  const recorder = createEventRecorder(client, { component: NAME, clock, log });
+  let served: Discovery = { resources: [], failures: [] };
+
+  const controller = createController({
+    name: NAME,
+    client,
+    clock,
+    log,
+    concurrency: CONCURRENCY,
+    sources: [],
+    reconcile: (key, context) => pass(key.name, context),
+  });
+  const enqueue = (uid: string): void => controller.enqueue({ namespace: '', name: uid });
+
+  const monitors = createGarbageMonitors({
+    client,
+    clock,
+    log,
+    onChange: (type, change) => {
+      if (change.type === 'deleted') forget(change.object.metadata.uid ?? '');
+      else observe(toGraphNode(type, change.object));
+    },
+    onGone: (type) => {
+      for (const { uid } of graph.ofResource(type.group, type.resource)) forget(uid);
+    },
+  });
+
+  function observe(node: GraphNode): void {
+    const previous = graph.put(node);
+    if (node.deleting && (node.finalizers.includes(ORPHAN_FINALIZER) || isDeletingDependents(node))) enqueue(node.uid);
+    // Owners it no longer names, or no longer blocks, may be waiting for just that.
+    for (const { uid } of previous?.owners ?? []) enqueueIfWaiting(uid);
+    if (node.owners.some((ref) => needsLook(ref, node))) enqueue(node.uid);
+  }
+
+  function needsLook(ref: Reference, node: GraphNode): boolean {
+    const owner = graph.get(ref.uid);
+    return !owner || !refersTo(ref, owner, node.namespace) || isDeletingDependents(owner);
+  }
+
+  function enqueueIfWaiting(uid: string): void {
+    const owner = graph.get(uid);
+    if (owner && isDeletingDependents(owner)) enqueue(uid);
+  }
+
+  function forget(uid: string): void {
+    const node = graph.remove(uid);
+    if (!node) return;
+    remember(absentKey({ uid, kind: node.type.kind, group: node.type.group, name: node.name }, node.namespace));
+    for (const dependent of graph.dependentsOf(uid)) enqueue(dependent.uid);
+    for (const owner of node.owners) enqueueIfWaiting(owner.uid);
+  }
+
+  function remember(key: string): void {
+    absent.add(key);
+    if (absent.size > MAX_ABSENT) absent.delete(absent.values().next().value!);
+  }
+
+  async function pass(uid: string, context: ReconcileContext): Promise<ReconcileResult> {
+    if (!monitors.ready()) return requeueAfter(NOT_READY_MS);
+    const node = graph.get(uid);
+    if (!node) return DONE;
+    try {
+      if (!node.deleting) return await judge(node, context);
+      if (node.finalizers.includes(ORPHAN_FINALIZER)) await orphanDependents(node, context);
+      else if (isDeletingDependents(node)) await deleteDependents(node, context);
+      return DONE;
+    } catch (error) {
+      if (isNotFound(error)) return DONE;
+      if (error instanceof InvalidOwner) return DONE;
+      if (error instanceof UnknownKind) {
+        context.log.debug('owner of unknown kind', { error: error.message });
+        puzzling.add(uid);
+        return requeueAfter(MAX_AGE_MS);
+      }
+      throw error;
+    }
+  }
+
+  /** Deletes or mends an object whose owners may be gone. */
+  async function judge(node: GraphNode, { signal, log: passLog }: ReconcileContext): Promise<ReconcileResult> {
+    const first = await verdictOf(node, signal);
+    if (first.type === 'keep') return DONE;
+    // The graph lags behind: what is stored decides.
+    const stored = await read(node, signal);
+    if (!stored || stored.metadata.deletionTimestamp !== undefined) return DONE;
+    const latest = toGraphNode(node.type, stored);
+    const verdict = await verdictOf(latest, signal);
+    switch (verdict.type) {
+      case 'keep':
+        return DONE;
+      case 'strip':
+        await patchMetadata(node, stored, { ownerReferences: verdict.references }, signal);
+        return DONE;
+      case 'delete': {
+        let current = stored;
+        if (verdict.unblocked) {
+          current = await patchMetadata(node, stored, { ownerReferences: verdict.unblocked }, signal);
+        }
+        const { resourceVersion = '' } = current.metadata;
+        passLog.info('deleting object without owner', {
+          resource: node.type.resource,
+          ns: node.namespace,
+          object: node.name,
+          policy: verdict.policy,
+        });
+        await client.delete(node.type, keyOfNode(node), {
+          propagationPolicy: verdict.policy,
+          preconditions: { uid: node.uid, resourceVersion },
+          signal,
+        });
+        return DONE;
+      }
+    }
+  }
+
+  async function verdictOf(node: GraphNode, signal: AbortSignal) {
+    const owners: { reference: Reference; state: OwnerState }[] = [];
+    for (const reference of node.owners) owners.push({ reference, state: await ownerState(reference, node, signal) });
+    const dependents = graph.dependentsOf(node.uid);
+    return garbageVerdict({
+      owners,
+      finalizers: node.finalizers,
+      hasDependents: dependents.length > 0,
+      dependentIsWaiting: dependents.some(isDeletingDependents),
+    });
+  }
+
+  /** Where the graph does not know an owner, the server is asked: nothing is judged absent on a cache's word. */
+  async function ownerState(ref: Reference, dependent: GraphNode, signal: AbortSignal): Promise<OwnerState> {
+    const known = graph.get(ref.uid);
+    if (known && refersTo(ref, known, dependent.namespace)) return isDeletingDependents(known) ? 'waiting' : 'solid';
+    const { group } = parseApiVersion(ref.apiVersion);
+    const coordinates = { uid: ref.uid, kind: ref.kind, group, name: ref.name };
+    if (absent.has(absentKey(coordinates, dependent.namespace)) || absent.has(absentKey(coordinates, '')))
+      return 'dangling';
+
+    const type = findKind(served, ref.apiVersion, ref.kind);
+    if (!type) throw new UnknownKind(`no resource for ${ref.kind} of ${ref.apiVersion}`);
+    if (known && known.namespace !== '' && known.namespace !== dependent.namespace) warnNamespace(ref, dependent);
+    if (type.namespaced && dependent.namespace === '') {
+      warnNamespace(ref, dependent);
+      throw new InvalidOwner(
+        `${dependent.type.kind} "${dependent.name}" is cluster-scoped, its owner ${ref.kind} is not`,
+      );
+    }
+    const namespace = type.namespaced ? dependent.namespace : '';
+    try {
+      const owner = await client.get(type, { namespace, name: ref.name }, { metadataOnly: true, signal });
+      if (owner.metadata.uid === ref.uid) return isDeletingDependents(toGraphNode(type, owner)) ? 'waiting' : 'solid';
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+    remember(absentKey(coordinates, namespace));
+    return 'dangling';
+  }
+
+  function warnNamespace(ref: Reference, dependent: GraphNode): void {
+    const { type, namespace, name, uid } = dependent;
+    const object = {
+      apiVersion: type.group === '' ? type.version : `${type.group}/${type.version}`,
+      kind: type.kind,
+      metadata: { name, uid, ...(namespace !== '' && { namespace }) },
+    };
+    const owner = `[${ref.apiVersion}/${ref.kind}, namespace: ${namespace}, name: ${ref.name}, uid: ${ref.uid}]`;
+    const message = `ownerRef ${owner} does not exist in namespace ${JSON.stringify(namespace)}`;
+    recorder.event(object, 'Warning', 'OwnerRefInvalidNamespace', message);
+  }
+
+  /** Foreground: the owner goes when nothing blocks it any more; until then its dependents are on their way. */
+  async function deleteDependents(owner: GraphNode, { signal }: ReconcileContext): Promise<void> {
+    const blocking = graph
+      .dependentsOf(owner.uid)
+      .filter(({ owners }) => owners.some((ref) => ref.uid === owner.uid && ref.blockOwnerDeletion === true));
+    if (blocking.length === 0) {
+      await dropFinalizer(owner, FOREGROUND_FINALIZER, signal);
+      return;
+    }
+    for (const dependent of blocking) if (!isDeletingDependents(dependent)) enqueue(dependent.uid);
+  }
+
+  /** Orphan: dependents forget the owner, then the owner goes. */
+  async function orphanDependents(owner: GraphNode, { signal }: ReconcileContext): Promise<void> {
+    await Promise.all(
+      graph.dependentsOf(owner.uid).map(async (dependent) => {
+        const stored = await read(dependent, signal);
+        const held = stored?.metadata.ownerReferences ?? [];
+        const references = held.filter((ref) => ref.uid !== owner.uid);
+        if (!stored || references.length === held.length) return;
+        try {
+          await patchMetadata(dependent, stored, { ownerReferences: references }, signal);
+        } catch (error) {
+          if (!isNotFound(error)) throw error;
+        }
+      }),
+    );
+    await dropFinalizer(owner, ORPHAN_FINALIZER, signal);
+  }
+
+  async function dropFinalizer(node: GraphNode, finalizer: string, signal: AbortSignal): Promise<void> {
+    const stored = await read(node, signal);
+    if (!stored) return;
+    const changed = removeFinalizer(stored, finalizer);
+    if (changed !== stored)
+      await patchMetadata(node, stored, { finalizers: changed.metadata.finalizers ?? [] }, signal);
+  }
+
+  /** The stored metadata of this very object; undefined when it is gone or another has its name. */
+  async function read(node: GraphNode, signal: AbortSignal): Promise<KubeObject | undefined> {
+    try {
+      const stored = await client.get(node.type, keyOfNode(node), { metadataOnly: true, signal });
+      return stored.metadata.uid === node.uid ? stored : undefined;
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /** Replaces whole lists of metadata, provided nobody wrote since `stored` was read. */
+  function patchMetadata(
+    node: GraphNode,
+    stored: KubeObject,
+    change: { readonly ownerReferences?: readonly Reference[]; readonly finalizers?: readonly string[] },
+    signal: AbortSignal,
+  ): Promise<KubeObject> {
+    const { uid, resourceVersion } = stored.metadata;
+    return client.patch(
+      node.type as ResourceType<KubeObject>,
+      keyOfNode(node),
+      { type: 'merge', body: { metadata: { uid, resourceVersion, ...change } } },
+      { metadataOnly: true, signal },
+    );
+  }
+
+  return {
+    name: NAME,
+    async start(signal) {
+      let cancel: (() => void) | undefined;
+      let refreshing = false;
+      const refresh = async (): Promise<void> => {
+        if (refreshing) return;
+        refreshing = true;
+        let next = MAX_AGE_MS;
+        try {
+          served = await discovery.read(signal);
+          if (!signal.aborted) monitors.sync(served, signal);
+          for (const uid of puzzling) enqueue(uid);
+          puzzling.clear();
+        } catch (error) {
+          next = 1_000;
+          if (!signal.aborted) log.warn('discovery failed', { controller: NAME, error: String(error) });
+        }
+        refreshing = false;
+        plan(next);
+      };
+      const plan = (ms: number): void => {
+        cancel?.();
+        if (!signal.aborted) cancel = clock.schedule(ms, () => void refresh());
+      };
+      discovery.onStale(() => plan(REFRESH_DELAY_MS));
+      await refresh();
+      await controller.start(signal);
+      cancel?.();
+      await monitors.stopped();
+    },
+  };
+}
+
+const keyOfNode = ({ namespace, name }: GraphNode): ObjectKey => ({ namespace, name });
+
+const absentKey = (
+  owner: { readonly uid: string; readonly group: string; readonly kind: string; readonly name: string },
+  namespace: string,
+): string => JSON.stringify([owner.uid, owner.group, owner.kind, namespace, owner.name]);

@@ -1,0 +1,33 @@
+/** The janitor's controllers by the names kube-controller-manager gives them: what `--controllers` chooses from. */
+import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
+import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
+import { createEventTtlController, eventTtlRules } from './event-ttl-controller.ts';
+import { createGarbageCollectorController, garbageCollectorRules } from './garbage-collector-controller.ts';
+import { createNamespaceController, namespaceRules } from './namespace-controller.ts';
+import { createNodeLifecycleController, nodeLifecycleRules } from './node-lifecycle-controller.ts';
+import { createPodGcController, podGcRules } from './pod-gc-controller.ts';
+import { createRootCaController, rootCaRules } from './root-ca-controller.ts';
+import { createServiceAccountController, serviceAccountRules } from './service-account-controller.ts';
+
+export interface JanitorOptions extends ControllerEnvironment {
+  /** PEM of the CA certificate that signed the API server's certificate. */
+  readonly rootCa: string;
+}
+
+export interface JanitorController {
+  readonly name: string;
+  /** The rights it needs, and no more. */
+  readonly rules: readonly PolicyRule[];
+  readonly create: (options: JanitorOptions) => Runnable;
+}
+
+/** All of them, in no particular order. */
+export const janitorControllers: readonly JanitorController[] = [
+  { name: 'garbage-collector-controller', rules: garbageCollectorRules, create: createGarbageCollectorController },
+  { name: 'namespace-controller', rules: namespaceRules, create: createNamespaceController },
+  { name: 'serviceaccount-controller', rules: serviceAccountRules, create: createServiceAccountController },
+  { name: 'root-ca-certificate-publisher-controller', rules: rootCaRules, create: createRootCaController },
+  { name: 'event-ttl-controller', rules: eventTtlRules, create: createEventTtlController },
+  { name: 'node-lifecycle-controller', rules: nodeLifecycleRules, create: createNodeLifecycleController },
+  { name: 'pod-garbage-collector-controller', rules: podGcRules, create: createPodGcController },
+];

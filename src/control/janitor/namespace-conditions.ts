@@ -1,0 +1,89 @@
+/** What a terminating namespace says about what holds it up: the five conditions of upstream's namespace controller. */
+import type { Condition } from '../../api/kinds/builtin/types.ts';
+import type { DeepReadonly } from '../../api/meta/object.ts';
+import { formatTime } from '../../api/meta/object.ts';
+import type { Discovery } from '../../client/discovery/discover.ts';
+import type { NamespaceContent } from './namespace-content.ts';
+
+interface Verdict {
+  readonly type: string;
+  /** The message when something is wrong, undefined when all is well. */
+  readonly trouble: string | undefined;
+  readonly bad: string;
+  readonly good: readonly [reason: string, message: string];
+}
+
+const joined = (counts: ReadonlyMap<string, number>, word: (name: string, count: number) => string): string =>
+  [...counts]
+    .map(([name, count]) => word(name, count))
+    .sort()
+    .join(', ');
+
+function verdicts(content: NamespaceContent, failures: Discovery['failures']): Verdict[] {
+  const { remaining, finalizers } = content;
+  const unknown = failures.map((one) => `${one.groupVersion}: ${one.error}`).sort();
+  const failed = [...content.failures].sort();
+  return [
+    {
+      type: 'NamespaceDeletionDiscoveryFailure',
+      trouble:
+        unknown.length > 0
+          ? `Discovery failed for some groups, ${unknown.length} failing: ${unknown.join(', ')}`
+          : undefined,
+      bad: 'DiscoveryFailed',
+      good: ['ResourcesDiscovered', 'All resources successfully discovered'],
+    },
+    {
+      type: 'NamespaceDeletionGroupVersionParsingFailure',
+      trouble: undefined,
+      bad: 'GroupVersionParsingFailed',
+      good: ['ParsedGroupVersions', 'All legacy kube types successfully parsed'],
+    },
+    {
+      type: 'NamespaceDeletionContentFailure',
+      trouble:
+        failed.length > 0
+          ? `Failed to delete all resource types, ${failed.length} remaining: ${failed.join(', ')}`
+          : undefined,
+      bad: 'ContentDeletionFailed',
+      good: ['ContentDeleted', 'All content successfully deleted, may be waiting on finalization'],
+    },
+    {
+      type: 'NamespaceContentRemaining',
+      trouble:
+        remaining.size > 0
+          ? `Some resources are remaining: ${joined(remaining, (name, count) => `${name} has ${count} resource instances`)}`
+          : undefined,
+      bad: 'SomeResourcesRemain',
+      good: ['ContentRemoved', 'All content successfully removed'],
+    },
+    {
+      type: 'NamespaceFinalizersRemaining',
+      trouble:
+        finalizers.size > 0
+          ? `Some content in the namespace has finalizers remaining: ${joined(finalizers, (name, count) => `${name} in ${count} resource instances`)}`
+          : undefined,
+      bad: 'SomeFinalizersRemain',
+      good: ['ContentHasNoFinalizers', 'All content-preserving finalizers finished'],
+    },
+  ];
+}
+
+/** The conditions after one round; those of others are kept, and times move only where a status does. */
+export function namespaceConditions(
+  held: readonly DeepReadonly<Condition>[],
+  content: NamespaceContent,
+  options: { readonly failures: Discovery['failures']; readonly now: number },
+): Condition[] {
+  const ours = verdicts(content, options.failures).map(({ type, trouble, bad, good }): Condition => {
+    const status = trouble === undefined ? 'False' : 'True';
+    const before = held.find((one) => one.type === type);
+    const lastTransitionTime =
+      before?.status === status && before.lastTransitionTime ? before.lastTransitionTime : formatTime(options.now);
+    return trouble === undefined
+      ? { type, status, lastTransitionTime, reason: good[0], message: good[1] }
+      : { type, status, lastTransitionTime, reason: bad, message: trouble };
+  });
+  const types = new Set(ours.map((one) => one.type));
+  return [...held.filter((one) => !types.has(one.type)).map((one) => ({ ...one })), ...ours];
+}

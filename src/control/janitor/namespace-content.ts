@@ -1,0 +1,119 @@
+/** Deletes everything in one namespace, Pods first, and reports what is left. */
+import type { ResourceType } from '../../api/meta/gvk.ts';
+import type { KubeObject } from '../../api/meta/object.ts';
+import { isApiError, isNotFound } from '../../client/api-failure.ts';
+import type { Client } from '../../client/client.ts';
+import type { DiscoveredResource, Discovery } from '../../client/discovery/discover.ts';
+import { resourcePath } from '../../client/resource-path.ts';
+
+export interface NamespaceContent {
+  /** `pods.` or `virtualmachines.kubevirt.io` -> how many are left. */
+  readonly remaining: ReadonlyMap<string, number>;
+  /** Finalizer -> how many objects still carry it. */
+  readonly finalizers: ReadonlyMap<string, number>;
+  /** Resources whose deletion failed, with the message. */
+  readonly failures: readonly string[];
+}
+
+const PAGE = 500;
+/** Resources looked at in one go, for one namespace. */
+const PARALLEL = 8;
+
+/**
+ * Deletes the content of a namespace. While Pods are left, only Pods are touched: what they use goes after them.
+ * Failures of single resources are gathered; the signal's reason is thrown.
+ */
+export async function deleteNamespaceContent(
+  client: Client,
+  namespace: string,
+  options: { readonly discovery: Discovery; readonly signal: AbortSignal },
+): Promise<NamespaceContent> {
+  const { discovery, signal } = options;
+  const remaining = new Map<string, number>();
+  const finalizers = new Map<string, number>();
+  const failures: string[] = [];
+  const resources = discovery.resources.filter(
+    ({ type, verbs, preferred }) => preferred && type.namespaced && verbs.includes('delete') && verbs.includes('list'),
+  );
+
+  const clear = async (resource: DiscoveredResource): Promise<void> => {
+    try {
+      const left = await deleteAll(client, resource, { namespace, signal });
+      if (left.length > 0) remaining.set(`${resource.type.resource}.${resource.type.group}`, left.length);
+      for (const object of left) {
+        for (const finalizer of object.metadata.finalizers ?? []) {
+          finalizers.set(finalizer, (finalizers.get(finalizer) ?? 0) + 1);
+        }
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      // 404 and 405: the resource went away between discovery and now.
+      if (isNotFound(error) || isApiError(error, 405)) return;
+      failures.push(error instanceof Error ? error.message : String(error));
+    }
+  };
+
+  const isPods = ({ type }: DiscoveredResource): boolean => type.group === '' && type.resource === 'pods';
+  for (const resource of resources.filter(isPods)) await clear(resource);
+  if (remaining.size > 0 || failures.length > 0) return { remaining, finalizers, failures };
+
+  const rest = resources.filter((one) => !isPods(one));
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    while (next < rest.length) await clear(rest[next++]!);
+  };
+  await Promise.all(Array.from({ length: PARALLEL }, worker));
+  return { remaining, finalizers, failures };
+}
+
+/** Deletes every object of a resource in the namespace and returns those that stay (grace periods, finalizers). */
+async function deleteAll(
+  client: Client,
+  { type, verbs }: DiscoveredResource,
+  options: { readonly namespace: string; readonly signal: AbortSignal },
+): Promise<readonly KubeObject[]> {
+  const { namespace, signal } = options;
+  const before = await listAll(client, type, options);
+  if (before.length === 0) return before;
+  if (before.every((object) => object.metadata.deletionTimestamp !== undefined)) return before;
+  if (verbs.includes('deletecollection')) {
+    await client.raw('DELETE', resourcePath(type, { namespace }), {
+      body: { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Background' },
+      signal,
+    });
+  } else {
+    for (const { metadata } of before) {
+      try {
+        const preconditions = { uid: metadata.uid ?? '' };
+        await client.delete(
+          type,
+          { namespace, name: metadata.name ?? '' },
+          { preconditions, propagationPolicy: 'Background', signal },
+        );
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+      }
+    }
+  }
+  return listAll(client, type, options);
+}
+
+async function listAll(
+  client: Client,
+  type: ResourceType<KubeObject>,
+  options: { readonly namespace: string; readonly signal: AbortSignal },
+): Promise<readonly KubeObject[]> {
+  const items: KubeObject[] = [];
+  let next: string | undefined;
+  do {
+    const page = await client.list(type, {
+      ...options,
+      limit: PAGE,
+      metadataOnly: true,
+      ...(next !== undefined && { continue: next }),
+    });
+    items.push(...page.items);
+    next = page.metadata.continue;
+  } while (next !== undefined && next !== '');
+  return items;
+}

@@ -1,0 +1,118 @@
+/**
+ * Empties terminating namespaces and lets them go: Pods first, then everything else there is by discovery, then the
+ * finalizer `kubernetes`. What holds a namespace up is told in its conditions.
+ */
+import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
+import { NAMESPACES, PODS } from '../../api/kinds/builtin/resource-types.ts';
+import type { Namespace } from '../../api/kinds/builtin/types.ts';
+import { cloneJson } from '../../api/meta/deep-clone.ts';
+import { deepEqual } from '../../api/meta/deep-equal.ts';
+import type { DeepReadonly } from '../../api/meta/object.ts';
+import { isNotFound } from '../../client/api-failure.ts';
+import { commit } from '../../client/commit/commit.ts';
+import {
+  type Controller,
+  createController,
+  DONE,
+  ownKeys,
+  requeueAfter,
+  source,
+} from '../../client/controller/controller.ts';
+import type { ControllerEnvironment } from '../../client/controller/environment.ts';
+import { createDiscoveryCache } from './discovery-cache.ts';
+import { namespaceConditions } from './namespace-conditions.ts';
+import { deleteNamespaceContent } from './namespace-content.ts';
+
+/** Everything may live in a namespace, so everything may have to be deleted with it. */
+export const namespaceRules: PolicyRule[] = [
+  { apiGroups: [''], resources: ['namespaces'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [''], resources: ['namespaces/finalize'], verbs: ['update'] },
+  { apiGroups: [''], resources: ['namespaces/status'], verbs: ['patch'] },
+  { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: ['list', 'watch'] },
+  { apiGroups: ['apiregistration.k8s.io'], resources: ['apiservices'], verbs: ['list', 'watch'] },
+  { apiGroups: ['*'], resources: ['*'], verbs: ['delete', 'deletecollection', 'list', 'watch'] },
+  { nonResourceURLs: ['/api', '/api/*', '/apis', '/apis/*'], verbs: ['get'] },
+];
+
+const FINALIZER = 'kubernetes';
+/** Namespaces emptied at once. */
+const CONCURRENCY = 10;
+/** Content that stays waits for others (grace periods, finalizers): looked at again soon, then less often. */
+const FIRST_RECHECK_MS = 250;
+const LAST_RECHECK_MS = 5_000;
+
+/** Makes the controller; its keys are namespaces. */
+export function createNamespaceController(environment: ControllerEnvironment): Controller {
+  const { client, informers, clock, log } = environment;
+  const namespaces = informers.of(NAMESPACES);
+  const pods = informers.of(PODS);
+  const discovery = createDiscoveryCache(client, informers, clock);
+  /** Rounds so far that left content behind, of namespaces that are terminating. */
+  const rounds = new Map<string, number>();
+  const isTerminating = (name: string): boolean =>
+    namespaces.get({ namespace: '', name })?.metadata.deletionTimestamp !== undefined;
+
+  const finalize = async (namespace: DeepReadonly<Namespace>, signal: AbortSignal): Promise<void> => {
+    const after = cloneJson<Namespace>(namespace);
+    after.spec = { ...after.spec, finalizers: (after.spec?.finalizers ?? []).filter((one) => one !== FINALIZER) };
+    await client.update(NAMESPACES, after, { subresource: 'finalize', signal });
+  };
+
+  return createController({
+    name: 'namespace-controller',
+    client,
+    clock,
+    log,
+    concurrency: CONCURRENCY,
+    sources: [
+      ownKeys(namespaces),
+      source(pods, ({ metadata }) => {
+        // The last Pod's end is what most namespaces wait for.
+        const name = metadata.namespace ?? '';
+        return pods.get({ namespace: name, name: metadata.name ?? '' }) === undefined && isTerminating(name)
+          ? [{ namespace: '', name }]
+          : [];
+      }),
+    ],
+    async reconcile(key, { signal, log: passLog }) {
+      if (!isTerminating(key.name)) {
+        rounds.delete(key.name);
+        return DONE;
+      }
+      try {
+        // The cache may lag behind our own last write: work on what is stored.
+        const namespace = await client.get(NAMESPACES, key, { signal });
+        if (namespace.metadata.deletionTimestamp === undefined) return requeueAfter(FIRST_RECHECK_MS);
+        if (!(namespace.spec?.finalizers ?? []).includes(FINALIZER)) return DONE;
+        const found = await discovery.read(signal);
+        const content = await deleteNamespaceContent(client, key.name, { discovery: found, signal });
+        const empty = content.remaining.size === 0 && content.failures.length === 0;
+        if (empty && found.failures.length === 0) {
+          await finalize(namespace, signal);
+          rounds.delete(key.name);
+          passLog.info('namespace emptied');
+          return DONE;
+        }
+        const conditions = namespaceConditions(namespace.status?.conditions ?? [], content, {
+          failures: found.failures,
+          now: clock.now(),
+        });
+        if (!deepEqual(conditions, namespace.status?.conditions ?? [])) {
+          const after = { ...namespace, status: { ...namespace.status, conditions } };
+          await commit(client, NAMESPACES, { before: namespace, after, signal });
+        }
+        const round = (rounds.get(key.name) ?? 0) + 1;
+        rounds.set(key.name, round);
+        passLog.debug('namespace not empty yet', {
+          resources: content.remaining.size,
+          failures: content.failures.length,
+        });
+        return requeueAfter(Math.min(FIRST_RECHECK_MS * 2 ** Math.min(round - 1, 10), LAST_RECHECK_MS));
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+        rounds.delete(key.name);
+        return DONE;
+      }
+    },
+  });
+}

@@ -1,0 +1,166 @@
+/**
+ * Notices nodes that have gone silent and marks nodes by their conditions. The agent owns its node's conditions as long
+ * as it renews its Lease; a Lease that has not moved for 50 s (by this process's clock: clocks of nodes are not trusted)
+ * hands them over, and they become Unknown. Taints follow the conditions and `spec.unschedulable`.
+ */
+import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
+import { LEASES, NODES } from '../../api/kinds/builtin/resource-types.ts';
+import type { Node, NodeCondition, Taint } from '../../api/kinds/builtin/types.ts';
+import { cloneJson } from '../../api/meta/deep-clone.ts';
+import { deepEqual } from '../../api/meta/deep-equal.ts';
+import type { DeepReadonly } from '../../api/meta/object.ts';
+import { formatTime } from '../../api/meta/object.ts';
+import { isNotFound } from '../../client/api-failure.ts';
+import { commit } from '../../client/commit/commit.ts';
+import {
+  type Controller,
+  createController,
+  DONE,
+  ownKeys,
+  requeueAfter,
+  source,
+} from '../../client/controller/controller.ts';
+import type { ControllerEnvironment } from '../../client/controller/environment.ts';
+import { createEventRecorder } from '../../client/events/recorder.ts';
+
+export const nodeLifecycleRules: PolicyRule[] = [
+  { apiGroups: [''], resources: ['nodes'], verbs: ['list', 'watch', 'patch'] },
+  { apiGroups: [''], resources: ['nodes/status'], verbs: ['patch'] },
+  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['list', 'watch'] },
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+];
+
+const LEASE_NAMESPACE = 'kube-node-lease';
+/** kube-controller-manager's node-monitor-period and node-monitor-grace-period. */
+const PERIOD_MS = 5_000;
+const GRACE_MS = 50_000;
+
+/** Conditions that become Unknown when the node is silent. */
+const WATCHED = ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure'] as const;
+
+const NOT_READY = 'node.kubernetes.io/not-ready';
+const UNREACHABLE = 'node.kubernetes.io/unreachable';
+
+/** Conditions that are bad when True, and their taint. */
+const PRESSURE: Readonly<Record<string, string>> = {
+  MemoryPressure: 'node.kubernetes.io/memory-pressure',
+  DiskPressure: 'node.kubernetes.io/disk-pressure',
+  PIDPressure: 'node.kubernetes.io/pid-pressure',
+  NetworkUnavailable: 'node.kubernetes.io/network-unavailable',
+};
+const UNSCHEDULABLE = 'node.kubernetes.io/unschedulable';
+const MANAGED = new Set([NOT_READY, UNREACHABLE, UNSCHEDULABLE, ...Object.values(PRESSURE)]);
+
+const statusOf = (node: DeepReadonly<Node>, type: string): string | undefined =>
+  node.status?.conditions?.find((one) => one.type === type)?.status;
+
+/** The taints a node should have: those of others as they are, ours by its conditions. `now` stamps new NoExecute taints. */
+export function wantedTaints(node: DeepReadonly<Node>, now: number): Taint[] {
+  const held = node.spec?.taints ?? [];
+  const wanted: Taint[] = [];
+  const want = (key: string, effect: Taint['effect']): void => {
+    const known = held.find((one) => one.key === key && one.effect === effect);
+    if (known) wanted.push(cloneJson<Taint>(known));
+    else wanted.push({ key, effect, ...(effect === 'NoExecute' && { timeAdded: formatTime(now) }) });
+  };
+  const ready = statusOf(node, 'Ready');
+  if (node.spec?.unschedulable) want(UNSCHEDULABLE, 'NoSchedule');
+  for (const [condition, key] of Object.entries(PRESSURE)) {
+    if (statusOf(node, condition) === 'True') want(key, 'NoSchedule');
+  }
+  if (ready === 'Unknown') {
+    want(UNREACHABLE, 'NoSchedule');
+    want(UNREACHABLE, 'NoExecute');
+  } else if (ready !== 'True') {
+    want(NOT_READY, 'NoSchedule');
+    // A node that has not reported yet is not ready, but nothing on it needs to leave.
+    if (ready === 'False') want(NOT_READY, 'NoExecute');
+  }
+  return [...held.filter((one) => !MANAGED.has(one.key)).map((one) => cloneJson<Taint>(one)), ...wanted];
+}
+
+/** The conditions of a node that is silent. */
+export function silentConditions(node: DeepReadonly<Node>, now: number): NodeCondition[] {
+  const conditions = cloneJson<NodeCondition[]>(node.status?.conditions ?? []);
+  for (const type of WATCHED) {
+    let condition = conditions.find((one) => one.type === type);
+    const never = condition === undefined;
+    if (!condition) {
+      condition = { type, status: 'Unknown', lastTransitionTime: formatTime(now) };
+      conditions.push(condition);
+    } else if (condition.status === 'Unknown') continue;
+    else condition.lastTransitionTime = formatTime(now);
+    condition.status = 'Unknown';
+    condition.reason = never ? 'NodeStatusNeverUpdated' : 'NodeStatusUnknown';
+    condition.message = never ? 'Kubelet never posted node status.' : 'Kubelet stopped posting node status.';
+  }
+  return conditions;
+}
+
+/** Makes the controller; its keys are nodes. */
+export function createNodeLifecycleController(environment: ControllerEnvironment): Controller {
+  const { client, informers, clock, log } = environment;
+  const nodes = informers.of(NODES);
+  const leases = informers.of(LEASES);
+  const recorder = createEventRecorder(client, { component: 'node-controller', clock, log });
+  /** Node -> the last sign of life, and when this process saw it. */
+  const seen = new Map<string, { sign: string; at: number }>();
+
+  const signOfLife = (node: DeepReadonly<Node>): string => {
+    const name = node.metadata.name ?? '';
+    const renewed = leases.get({ namespace: LEASE_NAMESPACE, name })?.spec?.renewTime ?? '';
+    const ready = node.status?.conditions?.find((one) => one.type === 'Ready');
+    return `${node.metadata.uid}|${renewed}|${ready?.status === 'Unknown' ? '' : (ready?.lastHeartbeatTime ?? '')}`;
+  };
+
+  return createController({
+    name: 'node-lifecycle-controller',
+    client,
+    clock,
+    log,
+    sources: [
+      ownKeys(nodes),
+      source(leases, ({ metadata }) =>
+        metadata.namespace === LEASE_NAMESPACE ? [{ namespace: '', name: metadata.name ?? '' }] : [],
+      ),
+    ],
+    async reconcile(key, { signal, log: passLog }) {
+      const node = nodes.get(key);
+      if (!node) {
+        seen.delete(key.name);
+        return DONE;
+      }
+      const now = clock.monotonic();
+      const sign = signOfLife(node);
+      let last = seen.get(key.name);
+      // Our own write of Unknown changes the sign too, from a heartbeat to none: that is no life.
+      if (!last || (last.sign !== sign && !isOnlySilence(last.sign, sign))) last = { sign, at: now };
+      seen.set(key.name, { sign, at: last.at });
+
+      try {
+        if (now - last.at >= GRACE_MS && WATCHED.some((type) => statusOf(node, type) !== 'Unknown')) {
+          const after = cloneJson<Node>(node);
+          after.status = { ...after.status, conditions: silentConditions(node, clock.now()) };
+          await commit(client, NODES, { before: node, after, signal });
+          passLog.warn('node is silent', { silentMs: Math.round(now - last.at) });
+          recorder.event(node, 'Normal', 'NodeNotReady', `Node ${key.name} status is now: NodeNotReady`);
+          return requeueAfter(PERIOD_MS);
+        }
+        const taints = wantedTaints(node, clock.now());
+        if (!deepEqual(taints, node.spec?.taints ?? [])) {
+          const after = cloneJson<Node>(node);
+          const { taints: _old, ...spec } = after.spec ?? {};
+          after.spec = taints.length === 0 ? spec : { ...spec, taints };
+          await commit(client, NODES, { before: node, after, signal });
+        }
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+        return DONE;
+      }
+      return requeueAfter(PERIOD_MS);
+    },
+  });
+}
+
+const isOnlySilence = (before: string, after: string): boolean =>
+  after === `${before.slice(0, before.lastIndexOf('|') + 1)}`;

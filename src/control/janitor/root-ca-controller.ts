@@ -1,0 +1,64 @@
+/** Every active namespace has a ConfigMap `kube-root-ca.crt` with the CA that signed the API server's certificate. */
+import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
+import { CONFIG_MAPS, NAMESPACES } from '../../api/kinds/builtin/resource-types.ts';
+import type { ConfigMap } from '../../api/kinds/builtin/types.ts';
+import { deepEqual } from '../../api/meta/deep-equal.ts';
+import { isAlreadyExists, isNamespaceTerminating, isNotFound } from '../../client/api-failure.ts';
+import { commit } from '../../client/commit/commit.ts';
+import { type Controller, createController, DONE, ownKeys, source } from '../../client/controller/controller.ts';
+import type { ControllerEnvironment } from '../../client/controller/environment.ts';
+
+export interface RootCaOptions extends ControllerEnvironment {
+  /** PEM of the CA certificate (never the key). */
+  readonly rootCa: string;
+}
+
+export const rootCaRules: PolicyRule[] = [
+  { apiGroups: [''], resources: ['namespaces', 'configmaps'], verbs: ['list', 'watch'] },
+  { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
+  { apiGroups: [''], resources: ['configmaps'], resourceNames: ['kube-root-ca.crt'], verbs: ['patch'] },
+];
+
+const NAME = 'kube-root-ca.crt';
+
+/** Makes the controller; its keys are namespaces. A changed or deleted ConfigMap is put back. */
+export function createRootCaController(options: RootCaOptions): Controller {
+  const { client, informers, clock, log, rootCa } = options;
+  const namespaces = informers.of(NAMESPACES);
+  const configMaps = informers.of(CONFIG_MAPS);
+  const data = { 'ca.crt': rootCa };
+  return createController({
+    name: 'root-ca-certificate-publisher-controller',
+    client,
+    clock,
+    log,
+    concurrency: 4,
+    sources: [
+      ownKeys(namespaces),
+      source(configMaps, ({ metadata }) =>
+        metadata.name === NAME ? [{ namespace: '', name: metadata.namespace ?? '' }] : [],
+      ),
+    ],
+    async reconcile(key, { signal }) {
+      const namespace = namespaces.get(key);
+      if (!namespace || namespace.metadata.deletionTimestamp !== undefined) return DONE;
+      const held = configMaps.get({ namespace: key.name, name: NAME });
+      try {
+        if (held && !deepEqual(held.data, data)) {
+          const { binaryData: _stray, ...rest } = held as ConfigMap;
+          const after: ConfigMap = { ...rest, data };
+          await commit(client, CONFIG_MAPS, { before: held, after, signal });
+        } else if (!held) {
+          await client.create(
+            CONFIG_MAPS,
+            { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: NAME, namespace: key.name }, data },
+            { signal },
+          );
+        }
+      } catch (error) {
+        if (!isAlreadyExists(error) && !isNamespaceTerminating(error) && !isNotFound(error)) throw error;
+      }
+      return DONE;
+    },
+  });
+}

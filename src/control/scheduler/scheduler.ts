@@ -1,0 +1,183 @@
+/**
+ * Binds Pods to nodes. A pass takes one Pod: choose a node (`domain/placement`), assume it, bind; or say in the
+ * PodScheduled condition why there is none. Choosing is synchronous, so that passes which wait for their binding never
+ * see each other's choice half made. Pods without a place are tried again when a node or a placed Pod changes.
+ */
+import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
+import { NAMESPACES, NODES, PODS } from '../../api/kinds/builtin/resource-types.ts';
+import type { Binding, Node, Pod, PodCondition } from '../../api/kinds/builtin/types.ts';
+import { deepEqual } from '../../api/meta/deep-equal.ts';
+import type { ResourceType } from '../../api/meta/gvk.ts';
+import type { DeepReadonly, ObjectKey } from '../../api/meta/object.ts';
+import { formatTime, keyOf, keyText } from '../../api/meta/object.ts';
+import { isNotFound } from '../../client/api-failure.ts';
+import {
+  type Controller,
+  createController,
+  DONE,
+  ownKeys,
+  type ReconcileContext,
+  type ReconcileResult,
+  requeueAfter,
+} from '../../client/controller/controller.ts';
+import type { ControllerEnvironment } from '../../client/controller/environment.ts';
+import { createEventRecorder } from '../../client/events/recorder.ts';
+import { placePod } from '../../domain/placement/place-pod.ts';
+import { isTerminated } from '../../domain/placement/pod-requests.ts';
+import { createSchedulerCache } from './scheduler-cache.ts';
+
+export interface SchedulerOptions extends ControllerEnvironment {
+  /** Pods naming this scheduler, or none, are bound; `default-scheduler` when absent. */
+  readonly schedulerName?: string;
+}
+
+/** What the scheduler may do, and nothing else. */
+export const schedulerRules: PolicyRule[] = [
+  { apiGroups: [''], resources: ['pods', 'nodes', 'namespaces'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [''], resources: ['pods/binding'], verbs: ['create'] },
+  { apiGroups: [''], resources: ['pods/status'], verbs: ['patch'] },
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+];
+
+const BINDINGS: ResourceType<Binding> = {
+  group: '',
+  version: 'v1',
+  resource: 'pods',
+  kind: 'Binding',
+  namespaced: true,
+};
+
+/** Bindings under way at once. */
+const CONCURRENCY = 32;
+/** Pods without a place are looked at again after this long, whatever the watches say. */
+const RETRY_MS = 60_000;
+/** Changes of nodes and Pods are gathered this long before waiting Pods are tried again. */
+const WAKE_MS = 50;
+
+/** Makes the scheduler; nothing happens before `start`. */
+export function createScheduler(options: SchedulerOptions): Controller {
+  const { client, informers, clock, log, schedulerName = 'default-scheduler' } = options;
+  const pods = informers.of(PODS);
+  const nodes = informers.of(NODES);
+  const namespaces = informers.of(NAMESPACES);
+  const recorder = createEventRecorder(client, { component: schedulerName, clock, log });
+  const cache = createSchedulerCache(nodes, pods);
+  /** Pods that found no place. */
+  const waiting = new Map<string, ObjectKey>();
+  let wakePending = false;
+
+  const isOurs = (pod: DeepReadonly<Pod>): boolean =>
+    (pod.spec.nodeName ?? '') === '' &&
+    [schedulerName, ''].includes(pod.spec.schedulerName ?? '') &&
+    pod.metadata.deletionTimestamp === undefined &&
+    !isTerminated(pod);
+
+  const setCondition = async (
+    pod: DeepReadonly<Pod>,
+    reason: 'Unschedulable' | 'SchedulingGated',
+    message: string,
+    signal: AbortSignal,
+  ): Promise<boolean> => {
+    const held = pod.status?.conditions?.find((one) => one.type === 'PodScheduled');
+    if (held?.status === 'False' && held.reason === reason && held.message === message) return false;
+    const condition: PodCondition = {
+      type: 'PodScheduled',
+      status: 'False',
+      reason,
+      message,
+      lastProbeTime: null,
+      lastTransitionTime:
+        held?.status === 'False' && held.lastTransitionTime ? held.lastTransitionTime : formatTime(clock.now()),
+    };
+    const body = { metadata: { uid: pod.metadata.uid }, status: { conditions: [condition] } };
+    await client.patch(PODS, keyOf(pod as Pod), { type: 'strategic', body }, { subresource: 'status', signal });
+    return true;
+  };
+
+  const bind = async (pod: DeepReadonly<Pod>, nodeName: string, signal: AbortSignal): Promise<void> => {
+    const { name = '', namespace = '', uid = '' } = pod.metadata;
+    const binding: Binding = {
+      apiVersion: 'v1',
+      kind: 'Binding',
+      metadata: { name, namespace, uid },
+      target: { apiVersion: 'v1', kind: 'Node', name: nodeName },
+    };
+    cache.assume(pod, nodeName);
+    try {
+      await client.create(BINDINGS, binding, { subresource: 'binding', signal });
+    } catch (error) {
+      cache.forget(pod);
+      throw error;
+    }
+    recorder.event(pod, 'Normal', 'Scheduled', `Successfully assigned ${namespace}/${name} to ${nodeName}`);
+  };
+
+  const reconcile = async (key: ObjectKey, { signal, log: passLog }: ReconcileContext): Promise<ReconcileResult> => {
+    const text = keyText(key);
+    const pod = pods.get(key);
+    waiting.delete(text);
+    if (!pod || !isOurs(pod) || cache.isAssumed(pod)) return DONE;
+    try {
+      if ((pod.spec.schedulingGates ?? []).length > 0) {
+        await setCondition(pod, 'SchedulingGated', 'Scheduling is blocked due to non-empty scheduling gates', signal);
+        return DONE;
+      }
+      const placement = placePod(pod, cache.usages(), {
+        namespaceLabels: (name) => namespaces.get({ namespace: '', name })?.metadata.labels,
+      });
+      if (placement.type === 'node') {
+        await bind(pod, placement.name, signal);
+        passLog.info('pod bound', { node: placement.name });
+        return DONE;
+      }
+      waiting.set(text, key);
+      if (await setCondition(pod, 'Unschedulable', placement.message, signal)) {
+        recorder.event(pod, 'Warning', 'FailedScheduling', placement.message);
+      }
+      return requeueAfter(RETRY_MS);
+    } catch (error) {
+      if (isNotFound(error)) return DONE;
+      throw error;
+    }
+  };
+
+  const controller = createController({
+    name: schedulerName,
+    client,
+    log,
+    clock,
+    concurrency: CONCURRENCY,
+    sources: [ownKeys(pods), { informer: nodes, keys: () => [] }, { informer: namespaces, keys: () => [] }],
+    reconcile,
+  });
+
+  const wake = (): void => {
+    if (wakePending || waiting.size === 0) return;
+    wakePending = true;
+    clock.schedule(WAKE_MS, () => {
+      wakePending = false;
+      for (const key of waiting.values()) controller.enqueue(key);
+    });
+  };
+  nodes.onChange((change) => {
+    if (change.type !== 'modified' || placementDiffers(change.object, change.previous)) wake();
+  });
+  pods.onChange((change) => {
+    const { object, previous } = change;
+    if (change.type === 'deleted') waiting.delete(keyText(keyOf(object as Pod)));
+    const placed = (object.spec.nodeName ?? '') !== '';
+    // A Pod that left made room; one that arrived may be the neighbour another waits for.
+    if (
+      placed &&
+      (change.type !== 'modified' || previous?.spec.nodeName !== object.spec.nodeName || isTerminated(object))
+    )
+      wake();
+  });
+  return controller;
+}
+
+/** True when something a placement looks at changed: not for the heartbeats, which come every few seconds. */
+const placementDiffers = (now: DeepReadonly<Node>, before: DeepReadonly<Node>): boolean =>
+  !deepEqual(now.spec, before.spec) ||
+  !deepEqual(now.metadata.labels, before.metadata.labels) ||
+  !deepEqual(now.status?.allocatable, before.status?.allocatable);

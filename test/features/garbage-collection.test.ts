@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import {
+  CONFIG_MAPS,
+  CUSTOM_RESOURCE_DEFINITIONS,
+  EVENTS,
+  NAMESPACES,
+  SECRETS,
+} from '../../src/api/kinds/builtin/resource-types.ts';
+import type { ResourceType } from '../../src/api/meta/gvk.ts';
+import type { KubeObject, OwnerReference } from '../../src/api/meta/object.ts';
+import { systemClock } from '../../src/base/clock/clock.ts';
+import { silentLogger } from '../../src/base/log/log.ts';
+import { isNotFound } from '../../src/client/api-failure.ts';
+import type { Client, DeleteCallOptions } from '../../src/client/client.ts';
+import { createClient } from '../../src/client/create-client.ts';
+import { createInformerSet } from '../../src/client/informer/informer-set.ts';
+import { createGarbageCollectorController } from '../../src/control/janitor/garbage-collector-controller.ts';
+import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
+
+let server: InProcessServer;
+let client: Client;
+const stop = new AbortController();
+let running: Promise<unknown>;
+
+before(async () => {
+  server = await startServer();
+  client = createClient(server.handler);
+  const informers = createInformerSet(client);
+  const collector = createGarbageCollectorController({ client, informers, clock: systemClock, log: silentLogger });
+  running = Promise.all([informers.start(stop.signal), collector.start(stop.signal)]);
+});
+after(async () => {
+  stop.abort();
+  await running;
+  await server.stop();
+});
+
+const refTo = ({ apiVersion, kind, metadata }: KubeObject, more: Partial<OwnerReference> = {}): OwnerReference => ({
+  apiVersion,
+  kind,
+  name: metadata.name ?? '',
+  uid: metadata.uid ?? '',
+  ...more,
+});
+const make = (
+  name: string,
+  owners: OwnerReference[] = [],
+  more: { namespace?: string; finalizers?: string[] } = {},
+) => {
+  const { namespace = 'default', finalizers } = more;
+  const metadata = { name, namespace, ownerReferences: owners, ...(finalizers && { finalizers }) };
+  return client.create(CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata });
+};
+const key = (name: string, namespace = 'default') => ({ namespace, name });
+const read = async (name: string, type: ResourceType<KubeObject> = CONFIG_MAPS, namespace = 'default') => {
+  try {
+    return await client.get(type, key(name, namespace));
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+};
+const remove = (name: string, propagationPolicy: NonNullable<DeleteCallOptions['propagationPolicy']>) =>
+  client.delete(CONFIG_MAPS, key(name), { propagationPolicy });
+/** Waits until the state is as wanted; the test runner's time limit is the only other way out. */
+const until = async (wanted: () => Promise<boolean>): Promise<void> => {
+  while (!(await wanted())) await new Promise((resolve) => setTimeout(resolve, 10));
+};
+const gone = (name: string) => until(async () => (await read(name)) === undefined);
+
+test('background: dependents go after their owner, level by level', async () => {
+  const owner = await make('bg-owner');
+  const child = await make('bg-child', [refTo(owner)]);
+  await make('bg-grandchild', [refTo(child)]);
+  const stranger = await make('bg-stranger');
+  await remove('bg-owner', 'Background');
+  await gone('bg-child');
+  await gone('bg-grandchild');
+  assert.equal((await read('bg-stranger'))?.metadata.uid, stranger.metadata.uid);
+});
+
+test('a dependent of an owner that never was, or is another by now, is collected', async () => {
+  const owner = await make('real-owner');
+  await make('of-nobody', [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'nobody', uid: 'no-such-uid' }]);
+  await make('of-another', [refTo(owner, { uid: 'an-older-uid' })]);
+  await gone('of-nobody');
+  await gone('of-another');
+  assert.ok(await read('real-owner'));
+});
+
+test('an object with an owner left keeps it and loses the reference to the other', async () => {
+  const [left, right] = [await make('two-left'), await make('two-right')];
+  await make('two-child', [refTo(left), refTo(right)]);
+  await remove('two-left', 'Background');
+  await until(async () => (await read('two-child'))?.metadata.ownerReferences?.length === 1);
+  assert.equal((await read('two-child'))?.metadata.ownerReferences?.[0]?.uid, right.metadata.uid);
+});
+
+test('foreground: the owner stays until the dependents that block it are gone', async () => {
+  const owner = await make('fg-owner');
+  await make('fg-blocking', [refTo(owner, { blockOwnerDeletion: true })], { finalizers: ['test.dev/hold'] });
+  await make('fg-free', [refTo(owner)]);
+  await remove('fg-owner', 'Foreground');
+  await until(async () => (await read('fg-blocking'))?.metadata.deletionTimestamp !== undefined);
+  const waiting = await read('fg-owner');
+  assert.deepEqual(waiting?.metadata.finalizers, ['foregroundDeletion']);
+  await client.patch(CONFIG_MAPS, key('fg-blocking'), { type: 'merge', body: { metadata: { finalizers: null } } });
+  await gone('fg-blocking');
+  await gone('fg-owner');
+  await gone('fg-free');
+});
+
+test('foreground goes down the tree: the leaves go first', async () => {
+  const owner = await make('tree-owner');
+  const child = await make('tree-child', [refTo(owner, { blockOwnerDeletion: true })]);
+  await make('tree-leaf', [refTo(child, { blockOwnerDeletion: true })], { finalizers: ['test.dev/hold'] });
+  await remove('tree-owner', 'Foreground');
+  await until(async () => (await read('tree-leaf'))?.metadata.deletionTimestamp !== undefined);
+  assert.ok(await read('tree-child'));
+  assert.ok(await read('tree-owner'));
+  await client.patch(CONFIG_MAPS, key('tree-leaf'), { type: 'merge', body: { metadata: { finalizers: null } } });
+  await gone('tree-owner');
+});
+
+test('orphan: dependents stay and forget their owner', async () => {
+  const owner = await make('orphan-owner');
+  await make('orphan-child', [refTo(owner)]);
+  await remove('orphan-owner', 'Orphan');
+  await gone('orphan-owner');
+  const child = await read('orphan-child');
+  assert.deepEqual(child?.metadata.ownerReferences ?? [], []);
+  assert.equal(child?.metadata.deletionTimestamp, undefined);
+});
+
+test('objects that own each other go when one is deleted', async () => {
+  const first = await make('circle-a');
+  const second = await make('circle-b', [refTo(first, { blockOwnerDeletion: true })]);
+  const body = { metadata: { ownerReferences: [refTo(second, { blockOwnerDeletion: true })] } };
+  await client.patch(CONFIG_MAPS, key('circle-a'), { type: 'merge', body });
+  await remove('circle-a', 'Foreground');
+  await gone('circle-a');
+  await gone('circle-b');
+});
+
+test('an owner in another namespace does not count, and an event tells', async () => {
+  await client.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'elsewhere' } });
+  const owner = await make('far-owner', [], { namespace: 'elsewhere' });
+  await make('far-child', [refTo(owner)]);
+  await gone('far-child');
+  assert.ok(await read('far-owner', CONFIG_MAPS, 'elsewhere'));
+  await until(async () => {
+    const { items } = await client.list(EVENTS, { namespace: 'default' });
+    return items.some((one) => one.reason === 'OwnerRefInvalidNamespace' && one.involvedObject.name === 'far-child');
+  });
+});
+
+test('custom resources take part as owners as soon as their definition is served', async () => {
+  const crd = {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'boxes.test.dev' },
+    spec: {
+      group: 'test.dev',
+      scope: 'Namespaced' as const,
+      names: { plural: 'boxes', singular: 'box', kind: 'Box', listKind: 'BoxList' },
+      versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
+    },
+  };
+  // What serves a definition is not part of this server: the catalog is told by hand, the collector by the watch.
+  const like = server.catalog.lookup('', 'v1', 'configmaps')!;
+  const names = { resource: 'boxes', singular: 'box', kind: 'Box', listKind: 'BoxList', shortNames: [] };
+  server.catalog.add({ ...like, ...names, group: 'test.dev', version: 'v1' });
+  await client.create(CUSTOM_RESOURCE_DEFINITIONS, crd);
+  const BOXES: ResourceType<KubeObject> = {
+    group: 'test.dev',
+    version: 'v1',
+    resource: 'boxes',
+    kind: 'Box',
+    namespaced: true,
+  };
+  const box = await client.create(BOXES, {
+    apiVersion: 'test.dev/v1',
+    kind: 'Box',
+    metadata: { name: 'box', namespace: 'default' },
+  });
+  const metadata = { name: 'in-the-box', namespace: 'default', ownerReferences: [refTo(box)] };
+  await client.create(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata });
+  await client.delete(BOXES, key('box'), { propagationPolicy: 'Background' });
+  await until(async () => (await read('in-the-box', SECRETS)) === undefined);
+});

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import {
+  CONFIG_MAPS,
+  NAMESPACES,
+  PODS,
+  SECRETS,
+  SERVICE_ACCOUNTS,
+} from '../../src/api/kinds/builtin/resource-types.ts';
+import type { Namespace } from '../../src/api/kinds/builtin/types.ts';
+import { systemClock } from '../../src/base/clock/clock.ts';
+import { silentLogger } from '../../src/base/log/log.ts';
+import { isNotFound } from '../../src/client/api-failure.ts';
+import type { Client } from '../../src/client/client.ts';
+import { createClient } from '../../src/client/create-client.ts';
+import { createInformerSet } from '../../src/client/informer/informer-set.ts';
+import { createNamespaceController } from '../../src/control/janitor/namespace-controller.ts';
+import { createRootCaController } from '../../src/control/janitor/root-ca-controller.ts';
+import { createServiceAccountController } from '../../src/control/janitor/service-account-controller.ts';
+import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
+
+let server: InProcessServer;
+let client: Client;
+const stop = new AbortController();
+let running: Promise<unknown>;
+
+before(async () => {
+  server = await startServer();
+  client = createClient(server.handler);
+  const informers = createInformerSet(client);
+  const environment = { client, informers, clock: systemClock, log: silentLogger };
+  const controllers = [
+    createNamespaceController(environment),
+    createServiceAccountController(environment),
+    createRootCaController({ ...environment, rootCa: 'PEM' }),
+  ];
+  running = Promise.all([informers.start(stop.signal), ...controllers.map((one) => one.start(stop.signal))]);
+});
+after(async () => {
+  stop.abort();
+  await running;
+  await server.stop();
+});
+
+const key = (name: string) => ({ namespace: '', name });
+const make = (name: string) => client.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+const read = async (name: string): Promise<Namespace | undefined> => {
+  try {
+    return await client.get(NAMESPACES, key(name));
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+};
+const until = async (wanted: () => Promise<boolean>): Promise<void> => {
+  while (!(await wanted())) await new Promise((resolve) => setTimeout(resolve, 10));
+};
+const exists = async (namespace: string): Promise<boolean> => {
+  const accounts = await client.list(SERVICE_ACCOUNTS, { namespace });
+  const configMaps = await client.list(CONFIG_MAPS, { namespace });
+  return accounts.items.length === 1 && configMaps.items.length === 1;
+};
+const fill = async (namespace: string): Promise<void> => {
+  await client.create(CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'c', namespace } });
+  await client.create(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's', namespace } });
+  await client.create(PODS, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'p', namespace },
+    spec: { containers: [{ name: 'c', image: 'i' }] },
+  });
+};
+
+test('a new namespace gets its service account and its CA, a deleted one goes with all its content', async () => {
+  await make('short-lived');
+  await until(() => exists('short-lived'));
+  await fill('short-lived');
+  await client.delete(NAMESPACES, key('short-lived'));
+  await until(async () => (await read('short-lived')) === undefined);
+  for (const type of [CONFIG_MAPS, SECRETS, PODS, SERVICE_ACCOUNTS]) {
+    const { items } = await client.list<never>(type as never, { namespace: 'short-lived' });
+    assert.deepEqual(items, []);
+  }
+});
+
+test('what holds a namespace up is told in its conditions, and it goes when that is gone', async () => {
+  await make('stuck');
+  const metadata = { name: 'held', namespace: 'stuck', finalizers: ['test.dev/hold'] };
+  await client.create(CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata });
+  await client.delete(NAMESPACES, key('stuck'));
+  const condition = async (type: string) => (await read('stuck'))?.status?.conditions?.find((one) => one.type === type);
+  await until(async () => (await condition('NamespaceFinalizersRemaining'))?.status === 'True');
+  const remaining = await condition('NamespaceContentRemaining');
+  assert.deepEqual(
+    [remaining?.status, remaining?.reason, remaining?.message],
+    ['True', 'SomeResourcesRemain', 'Some resources are remaining: configmaps. has 1 resource instances'],
+  );
+  const finalizers = await condition('NamespaceFinalizersRemaining');
+  assert.equal(
+    finalizers?.message,
+    'Some content in the namespace has finalizers remaining: test.dev/hold in 1 resource instances',
+  );
+  assert.equal((await condition('NamespaceDeletionContentFailure'))?.status, 'False');
+  await client.patch(
+    CONFIG_MAPS,
+    { namespace: 'stuck', name: 'held' },
+    { type: 'merge', body: { metadata: { finalizers: null } } },
+  );
+  await until(async () => (await read('stuck')) === undefined);
+});
+
+test('pods go first: what they use stays as long as they do', async () => {
+  await make('ordered');
+  await fill('ordered');
+  const pod = { namespace: 'ordered', name: 'p' };
+  await client.patch(PODS, pod, { type: 'merge', body: { metadata: { finalizers: ['test.dev/hold'] } } });
+  await client.delete(NAMESPACES, key('ordered'));
+  await until(async () => (await client.get(PODS, pod)).metadata.deletionTimestamp !== undefined);
+  await until(async () => ((await read('ordered'))?.status?.conditions ?? []).length > 0);
+  assert.equal((await client.get(SECRETS, { namespace: 'ordered', name: 's' })).metadata.deletionTimestamp, undefined);
+  await client.patch(PODS, pod, { type: 'merge', body: { metadata: { finalizers: null } } });
+  await until(async () => (await read('ordered')) === undefined);
+});
+
+test('a hundred namespaces with content go together', async () => {
+  const names = Array.from({ length: 100 }, (_, i) => `many-${i}`);
+  for (const name of names) {
+    await make(name);
+    await fill(name);
+  }
+  await Promise.all(names.map((name) => client.delete(NAMESPACES, key(name))));
+  await until(async () => {
+    const { items } = await client.list(NAMESPACES);
+    return !items.some((one) => one.metadata.name?.startsWith('many-'));
+  });
+});
