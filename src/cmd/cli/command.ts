@@ -26,8 +26,10 @@ export interface CommandContext {
 export interface Command {
   readonly name: string;
   readonly summary: string;
-  /** Positional words as shown in help: `NAME`, `[NAME]`. */
+  /** Positional words as shown in help: `NAME`, `[NAME]`. A command without takes none. */
   readonly words?: string;
+  /** What the first word may be, where that is a fixed set: for completion. */
+  readonly choices?: readonly string[];
   readonly flags: Readonly<Record<string, FlagSpec>>;
   /** Loaded only when the command runs. Resolves to the exit code. */
   readonly load: () => Promise<(context: CommandContext) => Promise<number>>;
@@ -46,6 +48,10 @@ export function readArguments(command: Command, argv: readonly string[]): { flag
     options[name] = { type: flag.type, multiple: flag.multiple ?? false };
   try {
     const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
+    if (positionals.length > 0 && command.words === undefined && values['help'] !== true)
+      throw new Error(`${command.name} takes no words, only flags, not "${positionals[0]}"`);
+    // An empty value is a shell variable that was not set; taken as it is, `--data-dir ""` would mean the current directory.
+    for (const [name, value] of Object.entries(values)) if (value === '') throw new Error(`--${name} is empty`);
     return { flags: values as FlagValues, words: positionals };
   } catch (error) {
     throw new UsageError(

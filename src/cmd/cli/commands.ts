@@ -73,6 +73,7 @@ export const COMMANDS: readonly Command[] = [
     name: 'image',
     summary: 'Local images: import NAME FILE, list, rm NAME',
     words: 'import NAME FILE | list | rm NAME',
+    choices: ['import', 'list', 'rm'],
     flags: {
       'data-dir': DATA_DIR,
       kernel: { type: 'string', value: 'FILE', summary: 'kernel to put into the imported image at /boot/vmlinuz' },
@@ -108,6 +109,7 @@ export const COMMANDS: readonly Command[] = [
     name: 'completion',
     summary: 'Print a completion script: bash, zsh or fish',
     words: 'SHELL',
+    choices: ['bash', 'zsh', 'fish'],
     flags: {},
     load: async () => (await import('./completion.ts')).completion,
   },

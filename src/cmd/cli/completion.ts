@@ -4,14 +4,16 @@ import { COMMANDS } from './commands.ts';
 const names = COMMANDS.map((command) => command.name).join(' ');
 const flagsOf = (prefix: string) =>
   COMMANDS.map((c) => [c.name, [...Object.keys(c.flags), 'help'].map((f) => `${prefix}${f}`).join(' ')] as const);
+/** What may follow a command's name: its choices and its flags. */
+const wordsOf = () => flagsOf('--').map(([name, flags], at) => [name, [...(COMMANDS[at]!.choices ?? []), flags].join(' ')] as const);
 
 const SCRIPTS: Readonly<Record<string, () => string>> = {
   bash: () => `_coracle() {
   local word=\${COMP_WORDS[COMP_CWORD]}
   if [ "$COMP_CWORD" -eq 1 ]; then COMPREPLY=($(compgen -W "${names}" -- "$word")); return; fi
   case \${COMP_WORDS[1]} in
-${flagsOf('--')
-  .map(([name, flags]) => `    ${name}) COMPREPLY=($(compgen -W "${flags}" -- "$word")) ;;`)
+${wordsOf()
+  .map(([name, words]) => `    ${name}) COMPREPLY=($(compgen -W "${words}" -- "$word")) ;;`)
   .join('\n')}
   esac
 }
@@ -21,8 +23,8 @@ complete -o default -F _coracle coracle
 _coracle() {
   if (( CURRENT == 2 )); then compadd ${names}; return; fi
   case $words[2] in
-${flagsOf('--')
-  .map(([name, flags]) => `    ${name}) compadd -- ${flags} ;;`)
+${wordsOf()
+  .map(([name, words]) => `    ${name}) compadd -- ${words} ;;`)
   .join('\n')}
   esac
 }
@@ -33,12 +35,15 @@ compdef _coracle coracle
       .flatMap(([name, flags]) =>
         flags.split(' ').map((flag) => `complete -c coracle -n "__fish_seen_subcommand_from ${name}" -l ${flag}`),
       )
-      .join('\n')}\n`,
+      .join('\n')}\n${COMMANDS.filter((c) => c.choices)
+      .map((c) => `complete -c coracle -n "__fish_seen_subcommand_from ${c.name}" -f -a "${c.choices!.join(' ')}"\n`)
+      .join('')}`,
 };
 
 /** `coracle completion SHELL`. */
 export async function completion({ words, print }: CommandContext): Promise<number> {
-  const script = SCRIPTS[words[0] ?? ''];
+  const shell = words[0] ?? '';
+  const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined;
   if (!script || words.length !== 1) throw new UsageError('completion takes one of: bash, zsh, fish');
   print(script());
   return 0;

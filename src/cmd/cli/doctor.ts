@@ -99,7 +99,7 @@ async function acceleration(signal: AbortSignal): Promise<Finding> {
     : {
         check,
         verdict: 'WARN',
-        detail: `emulation only (${why}); guests run several times slower`,
+        detail: `emulation only (${firstClause(why)}); guests run several times slower`,
         mend: 'enable virtualisation in the firmware and give this user access to /dev/kvm',
       };
 }
@@ -137,3 +137,6 @@ async function port(dir: ReturnType<typeof dataDirAt>): Promise<Finding> {
 
 const versionOf = (output: string): string =>
   /(?:version\s+|xorriso\s+)(\d[\w.]*)/.exec(output)?.[1] ?? output.split('\n')[0]!.trim();
+
+/** Why, without the tool's own chatter: up to the first line's second colon. */
+const firstClause = (why: string): string => why.split('\n')[0]!.split(': ').slice(0, 2).join(': ');

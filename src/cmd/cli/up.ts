@@ -10,7 +10,7 @@ import { editUserKubeconfig, mergeKubeconfig, unmergeKubeconfig, userKubeconfigP
 import { findRunning, publishRunning, type Running, withdrawRunning } from '../config/running.ts';
 import { takeStopRequest } from '../config/stop-request.ts';
 import { VERSION } from '../config/version.ts';
-import { type CommandContext, CommandError, numberFlag, textFlag } from './command.ts';
+import { type CommandContext, CommandError, numberFlag, textFlag, UsageError } from './command.ts';
 import { processLog } from './process-log.ts';
 import { untilStopped } from './until-stopped.ts';
 
@@ -26,7 +26,6 @@ export async function up(context: CommandContext): Promise<number> {
   const port = numberFlag(flags, 'port', { min: 0, max: 65_535, or: DEFAULT_PORT });
   const nodes = numberFlag(flags, 'nodes', { min: 0, max: 64, or: 1 });
   const started = systemClock.monotonic();
-  ensurePrivateDir(dir.root);
   const other = await findRunning(dir);
   if (other)
     throw new CommandError(
@@ -64,6 +63,12 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
   const { environment, print, note, signal, flags } = context;
   const { dir } = options;
   const log = processLog(environment, systemClock);
+  const { chooseComponents } = await import('../compose/components.ts');
+  try {
+    chooseComponents(options.controllers);
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
   const stop = untilStopped(signal);
   const { startHost } = await import('../compose/host.ts');
   const host = await startHost({
@@ -129,6 +134,7 @@ async function detach(
 ): Promise<number> {
   const { dir, argv, started } = options;
   const main = fileURLToPath(new URL('../main.ts', import.meta.url));
+  ensurePrivateDir(dir.root);
   const logStart = sizeOf(dir.log);
   const child = await spawnDetached([process.execPath, main, 'up', '--data-dir', dir.root, ...argv], {
     cwd: dir.root,
@@ -142,7 +148,11 @@ async function detach(
       context.print(readyLine(context, { dir, url: running.url, seconds: (systemClock.monotonic() - started) / 1000 }));
       return 0;
     }
-    if (!(await isRunning(child.identity))) throw new CommandError(lastError(dir.log, logStart));
+    if (!(await isRunning(child.identity))) {
+      const { code } = await child.exited;
+      const message = lastError(dir.log, logStart);
+      throw code === 2 ? new UsageError(message) : new CommandError(message);
+    }
     if (systemClock.monotonic() > deadline)
       throw new CommandError(`not ready after ${START_MS / 1000} s; see ${dir.log}`);
     await systemClock.sleep(POLL_MS, context.signal);

@@ -29,10 +29,7 @@ const GUEST_INFORMATION = [
 /** Everything but migrations, whose write access is a role of its own. */
 const OBJECTS: readonly (readonly [group: string, resources: readonly string[]])[] = [
   ['kubevirt.io', [VM, VMI, 'virtualmachineinstancepresets', 'virtualmachineinstancereplicasets']],
-  [
-    'snapshot.kubevirt.io',
-    ['virtualmachinesnapshots', 'virtualmachinesnapshotcontents', 'virtualmachinerestores'],
-  ],
+  ['snapshot.kubevirt.io', ['virtualmachinesnapshots', 'virtualmachinesnapshotcontents', 'virtualmachinerestores']],
   ['export.kubevirt.io', ['virtualmachineexports']],
   ['clone.kubevirt.io', ['virtualmachineclones']],
   [
@@ -108,10 +105,7 @@ const defaults = { annotations: { 'rbac.authorization.kubernetes.io/autoupdate':
 
 const defaultRole = role(
   'kubevirt.io:default',
-  [
-    rule('kubevirt.io', ['kubevirts'], ['get', 'list']),
-    rule(SUBRESOURCES, ['version', 'guestfs'], ['get', 'list']),
-  ],
+  [rule('kubevirt.io', ['kubevirts'], ['get', 'list']), rule(SUBRESOURCES, ['version', 'guestfs'], ['get', 'list'])],
   { 'kubernetes.io/bootstrapping': 'rbac-defaults' },
 );
 
@@ -143,11 +137,7 @@ export const kubevirtClusterRoles: readonly ClusterRole[] = [
   role(
     'kubevirt.io:view',
     [
-      rule(
-        SUBRESOURCES,
-        [...below(VM, ['expand-spec', 'objectgraph']), ...below(VMI, GUEST_INFORMATION)],
-        ['get'],
-      ),
+      rule(SUBRESOURCES, [...below(VM, ['expand-spec', 'objectgraph']), ...below(VMI, GUEST_INFORMATION)], ['get']),
       rule(SUBRESOURCES, ['expand-vm-spec'], ['update']),
       ...objectRules(VIEW_VERBS),
     ],

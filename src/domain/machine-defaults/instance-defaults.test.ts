@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { KubeVirt, VirtualMachineInstance, VirtualMachineInstanceSpec } from '../../api/kinds/kubevirt/kubevirt.ts';
+import type {
+  KubeVirt,
+  VirtualMachineInstance,
+  VirtualMachineInstanceSpec,
+} from '../../api/kinds/kubevirt/kubevirt.ts';
 import { clusterConfigOf } from './cluster-config.ts';
 import { brokenHypervDependencies } from './feature-defaults.ts';
 import { DefaultsError } from './implicit-devices.ts';
@@ -64,17 +68,42 @@ describe('guest memory', () => {
 });
 
 describe('hot-plug limits', () => {
-  const cases: [name: string, domain: Domain, configuration: Configuration, maxSockets: unknown, maxGuest: unknown][] = [
-    ['four times', { cpu: { sockets: 2 }, memory: { guest: '128Mi' } }, {}, 8, '512Mi'],
-    ['a number of bytes', { memory: { guest: 134217728 } }, {}, 4, '512Mi'],
-    ['by the ratio of the cluster', { memory: { guest: '1Gi' } }, { liveUpdateConfiguration: { maxHotplugRatio: 2 } }, 2, '2Gi'],
-    ['by the maxima of the cluster', { memory: { guest: '1Gi' } }, { liveUpdateConfiguration: { maxCpuSockets: 6, maxGuest: '8Gi' } }, 6, '8Gi'],
-    ['never below what the guest has', { cpu: { sockets: 9 }, memory: { guest: '1Gi' } }, { liveUpdateConfiguration: { maxCpuSockets: 6 } }, 9, '4Gi'],
-    ['at most 512 processors', { cpu: { sockets: 16, cores: 16 }, memory: { guest: '1Gi' } }, {}, 32, '4Gi'],
-    ['written limits stay', { cpu: { maxSockets: 3 }, memory: { guest: '1Gi', maxGuest: '2Gi' } }, {}, 3, '2Gi'],
-    ['memory that is not aligned is not plugged', { memory: { guest: '1023M' } }, {}, 4, undefined],
-    ['not when changes are staged', { memory: { guest: '1Gi' } }, { vmRolloutStrategy: 'Stage' }, undefined, undefined],
-  ];
+  const cases: [name: string, domain: Domain, configuration: Configuration, maxSockets: unknown, maxGuest: unknown][] =
+    [
+      ['four times', { cpu: { sockets: 2 }, memory: { guest: '128Mi' } }, {}, 8, '512Mi'],
+      ['a number of bytes', { memory: { guest: 134217728 } }, {}, 4, '512Mi'],
+      [
+        'by the ratio of the cluster',
+        { memory: { guest: '1Gi' } },
+        { liveUpdateConfiguration: { maxHotplugRatio: 2 } },
+        2,
+        '2Gi',
+      ],
+      [
+        'by the maxima of the cluster',
+        { memory: { guest: '1Gi' } },
+        { liveUpdateConfiguration: { maxCpuSockets: 6, maxGuest: '8Gi' } },
+        6,
+        '8Gi',
+      ],
+      [
+        'never below what the guest has',
+        { cpu: { sockets: 9 }, memory: { guest: '1Gi' } },
+        { liveUpdateConfiguration: { maxCpuSockets: 6 } },
+        9,
+        '4Gi',
+      ],
+      ['at most 512 processors', { cpu: { sockets: 16, cores: 16 }, memory: { guest: '1Gi' } }, {}, 32, '4Gi'],
+      ['written limits stay', { cpu: { maxSockets: 3 }, memory: { guest: '1Gi', maxGuest: '2Gi' } }, {}, 3, '2Gi'],
+      ['memory that is not aligned is not plugged', { memory: { guest: '1023M' } }, {}, 4, undefined],
+      [
+        'not when changes are staged',
+        { memory: { guest: '1Gi' } },
+        { vmRolloutStrategy: 'Stage' },
+        undefined,
+        undefined,
+      ],
+    ];
   for (const [name, domain, configuration, maxSockets, maxGuest] of cases) {
     it(name, () => {
       const { cpu, memory } = defaulted(domain, { configuration }).spec.domain;
@@ -92,7 +121,10 @@ describe('machine and architecture', () => {
     assert.equal(spec.domain.cpu?.model, 'host-model');
   });
   it('is virt with UEFI and virtio on arm64', () => {
-    const { spec } = defaulted({ devices: { disks: [{ name: 'a' }, { name: 'b', cdrom: {} }] } }, { architecture: 'arm64' });
+    const { spec } = defaulted(
+      { devices: { disks: [{ name: 'a' }, { name: 'b', cdrom: {} }] } },
+      { architecture: 'arm64' },
+    );
     assert.equal(spec.domain.machine?.type, 'virt');
     assert.deepEqual(spec.domain.firmware?.bootloader, { efi: { secureBoot: false } });
     assert.equal(spec.domain.devices.disks?.[0]?.disk?.bus, 'virtio');
@@ -100,13 +132,16 @@ describe('machine and architecture', () => {
     assert.equal(spec.domain.cpu?.maxSockets, undefined);
   });
   it('follows the settings of the cluster', () => {
-    const { spec } = defaulted({}, {
-      configuration: {
-        cpuModel: 'Haswell',
-        evictionStrategy: 'LiveMigrate',
-        architectureConfiguration: { amd64: { machineType: 'pc-q35-9.0' } },
+    const { spec } = defaulted(
+      {},
+      {
+        configuration: {
+          cpuModel: 'Haswell',
+          evictionStrategy: 'LiveMigrate',
+          architectureConfiguration: { amd64: { machineType: 'pc-q35-9.0' } },
+        },
       },
-    });
+    );
     assert.deepEqual(
       [spec.domain.cpu?.model, spec.evictionStrategy, spec.domain.machine?.type],
       ['Haswell', 'LiveMigrate', 'pc-q35-9.0'],
@@ -123,7 +158,9 @@ describe('cpu request', () => {
     ['a limit becomes the request', { resources: { limits: { cpu: 2 } } }, { cpuRequest: '250m' }, 2],
   ];
   for (const [name, domain, configuration, expected] of cases) {
-    it(name, () => assert.equal(defaulted(domain, { configuration }).spec.domain.resources?.requests?.['cpu'], expected));
+    it(name, () =>
+      assert.equal(defaulted(domain, { configuration }).spec.domain.resources?.requests?.['cpu'], expected),
+    );
   }
 });
 
@@ -147,11 +184,16 @@ describe('devices', () => {
   });
   it('closes CD-ROM drives and makes them read-only', () => {
     const { spec } = defaulted({ devices: { disks: [{ name: 'a', cdrom: {} }] } });
-    assert.deepEqual(spec.domain.devices.disks, [{ name: 'a', cdrom: { bus: 'sata', readonly: true, tray: 'closed' } }]);
+    assert.deepEqual(spec.domain.devices.disks, [
+      { name: 'a', cdrom: { bus: 'sata', readonly: true, tray: 'closed' } },
+    ]);
   });
   it('pulls what may change', () => {
     const images = ['x', 'x:latest', 'x:1', 'host:5000/x:1', 'x@sha256:0'];
-    const { spec } = defaulted({}, { volumes: images.map((image, i) => ({ name: `v${i}`, containerDisk: { image } })) });
+    const { spec } = defaulted(
+      {},
+      { volumes: images.map((image, i) => ({ name: `v${i}`, containerDisk: { image } })) },
+    );
     assert.deepEqual(
       spec.volumes?.map(({ containerDisk }) => containerDisk?.imagePullPolicy),
       ['Always', 'Always', 'IfNotPresent', 'IfNotPresent', 'IfNotPresent'],
@@ -177,14 +219,21 @@ describe('default network', () => {
     assert.deepEqual(nic({}, { networks: [{ name: 'x', pod: {} }] }), [undefined, [{ name: 'x', pod: {} }]]);
   });
   it('contradicts a cluster that forbids bridges', () => {
-    assert.throws(() => nic({}, { configuration: { network: { permitBridgeInterfaceOnPodNetwork: false } } }), DefaultsError);
+    assert.throws(
+      () => nic({}, { configuration: { network: { permitBridgeInterfaceOnPodNetwork: false } } }),
+      DefaultsError,
+    );
   });
 });
 
 describe('switches', () => {
   it('are on when they are written without a value', () => {
     const { domain } = defaulted({
-      features: { smm: {}, apic: { enabled: false }, hyperv: { relaxed: {}, spinlocks: {}, synictimer: { direct: {} } } },
+      features: {
+        smm: {},
+        apic: { enabled: false },
+        hyperv: { relaxed: {}, spinlocks: {}, synictimer: { direct: {} } },
+      },
       clock: { timer: { hpet: {}, pit: { present: false } } },
     }).spec;
     assert.deepEqual(domain.features, {

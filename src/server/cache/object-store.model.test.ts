@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import { createFakeClock } from '../../base/clock/fake-clock.ts';
 import { createMemoryBackend } from '../storage/memory-backend.ts';
 import type { Change, ObjectStore, StoredObject } from './object-store.ts';
-import { type HeldBackend, holdCommits, openStore, PREFIX, settle, thing, valueOf } from './store-testkit.ts';
+import { type HeldBackend, holdCommits, openStore, PREFIX, settle, thing, valueIn } from './store-testkit.ts';
 
 interface Answered {
   readonly revision: number;
@@ -36,7 +36,10 @@ type Command =
 
 const at = fc.double({ min: 0, max: 1, noNaN: true });
 const command: fc.Arbitrary<Command> = fc.oneof(
-  { weight: 10, arbitrary: fc.record({ do: fc.constant('write' as const), name: fc.constantFrom(...NAMES), remove: fc.boolean() }) },
+  {
+    weight: 10,
+    arbitrary: fc.record({ do: fc.constant('write' as const), name: fc.constantFrom(...NAMES), remove: fc.boolean() }),
+  },
   {
     // Enough at once for a second commit to be sent while the first is held.
     weight: 2,
@@ -133,12 +136,19 @@ class Run {
     assert.equal(store.count(PREFIX), store.list(PREFIX).items.length);
     for (const name of NAMES) {
       const got = store.get({ prefix: PREFIX, namespace: 'ns', name });
-      assert.equal(got && lineOf(got), this.stateAt(store.revision()).find((line) => line.split(' ')[1] === name));
+      assert.equal(
+        got && lineOf(got),
+        this.stateAt(store.revision()).find((line) => line.split(' ')[1] === name),
+      );
     }
     for (const watch of this.watches) {
       const expected = answered.filter((write) => write.revision > watch.from);
       assert.deepEqual(
-        watch.seen.map(({ revision, current, type }) => [revision, current.name, type === 'DELETED' ? undefined : valueOf(current)]),
+        watch.seen.map(({ revision, current, type }) => [
+          revision,
+          current.name,
+          type === 'DELETED' ? undefined : valueIn(current),
+        ]),
         expected.map(({ revision, name, value }) => [revision, name, value]),
       );
       for (const { type, current, previous, revision } of watch.seen) {
@@ -146,7 +156,10 @@ class Run {
         assert.equal(type === 'ADDED', previous === undefined);
         assert.equal(previous?.revision ?? 0, answered.find((write) => write.revision === revision)!.saw);
       }
-      assert.deepEqual(watch.progress, [...watch.progress].sort((a, b) => a - b));
+      assert.deepEqual(
+        watch.progress,
+        [...watch.progress].sort((a, b) => a - b),
+      );
     }
   }
 
@@ -180,7 +193,7 @@ class Run {
   }
 }
 
-const lineOf = (item: StoredObject): string => `${item.revision} ${item.name} ${valueOf(item)}`;
+const lineOf = (item: StoredObject): string => `${item.revision} ${item.name} ${valueIn(item)}`;
 
 it('the store agrees with the model under any interleaving', () =>
   fc.assert(

@@ -5,7 +5,17 @@ import { createFakeClock } from '../../base/clock/fake-clock.ts';
 import type { StorageFailure } from '../storage/backend.ts';
 import { createMemoryBackend } from '../storage/memory-backend.ts';
 import type { Change, ObjectStore } from './object-store.ts';
-import { type HeldBackend, holdCommits, openStore, PREFIX, put, remove, settle, thing, valueOf } from './store-testkit.ts';
+import {
+  type HeldBackend,
+  holdCommits,
+  openStore,
+  PREFIX,
+  put,
+  remove,
+  settle,
+  thing,
+  valueIn,
+} from './store-testkit.ts';
 
 const clock = createFakeClock();
 const key = (name: string, namespace = 'ns') => ({ prefix: PREFIX, namespace, name });
@@ -53,7 +63,9 @@ describe('object store: objects', () => {
 
   it('takes a hostile key as a key like any other', async () => {
     const store = await fresh();
-    const object = JSON.parse('{"kind":"T","apiVersion":"v1","metadata":{},"data":{"__proto__":{"x":1}},"__proto__":{"y":2}}');
+    const object = JSON.parse(
+      '{"kind":"T","apiVersion":"v1","metadata":{},"data":{"__proto__":{"x":1}},"__proto__":{"y":2}}',
+    );
     const stored = (await store.write(key('__proto__', '__proto__'), () => ({ type: 'put', object })))!;
     assert.match(text(stored.bytes), /"data":\{"__proto__":\{"x":1\}\},"__proto__":\{"y":2\}\}$/);
     assert.equal(Object.getPrototypeOf(stored.object), Object.prototype);
@@ -70,7 +82,10 @@ describe('object store: objects', () => {
   it('what cannot be serialised is refused and costs nothing', async () => {
     const store = await fresh();
     const object = { ...thing('a', 'x'), big: 1n };
-    await assert.rejects(store.write(key('a'), () => ({ type: 'put', object })), TypeError);
+    await assert.rejects(
+      store.write(key('a'), () => ({ type: 'put', object })),
+      TypeError,
+    );
     assert.equal((await put(store, 'a', 'x'))!.revision, 1);
   });
 });
@@ -85,18 +100,18 @@ describe('object store: writes', () => {
     assert.equal(store.get(key('a')), undefined);
     assert.equal(store.revision(), 0);
     assert.deepEqual(watched, []);
-    assert.equal(valueOf(store.peek(key('a'))), 'one');
+    assert.equal(valueIn(store.peek(key('a'))), 'one');
     const second = store.write(key('a'), (current) => {
-      assert.equal(valueOf(current), 'one');
+      assert.equal(valueIn(current), 'one');
       return { type: 'put', object: thing('a', 'two') };
     });
     await backend.release();
-    assert.equal(valueOf(await first), 'one');
-    assert.equal(valueOf(store.get(key('a'))), 'one');
+    assert.equal(valueIn(await first), 'one');
+    assert.equal(valueIn(store.get(key('a'))), 'one');
     await backend.release();
-    assert.equal(valueOf(await second), 'two');
+    assert.equal(valueIn(await second), 'two');
     assert.deepEqual(
-      watched.map(({ type, current }) => `${type} ${valueOf(current)}`),
+      watched.map(({ type, current }) => `${type} ${valueIn(current)}`),
       ['ADDED one', 'MODIFIED two'],
     );
   });
@@ -107,9 +122,15 @@ describe('object store: writes', () => {
     await settle();
     writes.push(put(store, 'c', '1'), put(store, 'd', '1'), put(store, 'e', '1'));
     await settle();
-    assert.deepEqual(backend.held.map((rows) => rows.length), [2]);
+    assert.deepEqual(
+      backend.held.map((rows) => rows.length),
+      [2],
+    );
     await backend.release();
-    assert.deepEqual(backend.held.map((rows) => rows.length), [3]);
+    assert.deepEqual(
+      backend.held.map((rows) => rows.length),
+      [3],
+    );
     await backend.release();
     await Promise.all(writes);
     assert.equal(store.stats().commits, 2);
@@ -119,9 +140,11 @@ describe('object store: writes', () => {
     const { store, backend } = await held();
     const written = put(store, 'a', 'one');
     let answered = false;
-    const kept = store.write(key('a'), () => ({ type: 'keep' })).finally(() => {
-      answered = true;
-    });
+    const kept = store
+      .write(key('a'), () => ({ type: 'keep' }))
+      .finally(() => {
+        answered = true;
+      });
     await settle();
     assert.equal(answered, false);
     await backend.release();
@@ -148,7 +171,7 @@ describe('object store: writes', () => {
     await put(store, 'a', 'one');
     const deleted = (await remove(store, 'a'))!;
     assert.equal(deleted.object.metadata.resourceVersion, '2');
-    assert.equal(valueOf(deleted), 'one');
+    assert.equal(valueIn(deleted), 'one');
     assert.equal(store.get(key('a')), undefined);
     await store.close();
     const again = await openStore(backend, clock);
@@ -187,7 +210,10 @@ describe('object store: failures', () => {
       const { store, backend } = await held();
       const lost = [put(store, 'a', '1')];
       await settle();
-      lost.push(put(store, 'a', '2'), store.write(key('a'), () => ({ type: 'keep' })));
+      lost.push(
+        put(store, 'a', '2'),
+        store.write(key('a'), () => ({ type: 'keep' })),
+      );
       const kept = put(store, 'b', '1');
       const code = kind === 'in-use' ? 503 : 507;
       const all = Promise.all(lost.map((write) => assert.rejects(write, failure(code, /^the write was not stored: /))));
@@ -254,10 +280,18 @@ describe('object store: failures', () => {
 describe('object store: lists', () => {
   it('lists in storage order, by namespace and in pages', async () => {
     const store = await fresh();
-    for (const [namespace, name] of [['b', 'x'], ['a', 'z'], ['a-b', 'y'], ['a', 'b'], ['a', 'b.c'], ['a', 'a']] as const) {
+    for (const [namespace, name] of [
+      ['b', 'x'],
+      ['a', 'z'],
+      ['a-b', 'y'],
+      ['a', 'b'],
+      ['a', 'b.c'],
+      ['a', 'a'],
+    ] as const) {
       await put(store, name, '1', namespace);
     }
-    const names = (items: readonly { namespace: string; name: string }[]) => items.map((i) => `${i.namespace}/${i.name}`);
+    const names = (items: readonly { namespace: string; name: string }[]) =>
+      items.map((i) => `${i.namespace}/${i.name}`);
     assert.deepEqual(names(store.list(PREFIX).items), ['a-b/y', 'a/a', 'a/b', 'a/b.c', 'a/z', 'b/x']);
     const first = store.list(PREFIX, { namespace: 'a', limit: 3 });
     assert.deepEqual([names(first.items), first.next, first.remaining], [['a/a', 'a/b', 'a/b.c'], 'a/b.c', 1]);
@@ -274,8 +308,11 @@ describe('object store: lists', () => {
     const store = await openStore(createMemoryBackend(), clock, { historyLimit: { minChanges: 2, maxChanges: 2 } });
     for (const value of ['1', '2', '3', '4']) await put(store, 'a', value);
     assert.equal(store.compactedRevision(), 2);
-    assert.equal(valueOf(store.list(PREFIX, { revision: 2 }).items[0]), '2');
-    assert.throws(() => store.list(PREFIX, { revision: 1 }), failure(410, 'The resourceVersion for the provided list is too old.'));
+    assert.equal(valueIn(store.list(PREFIX, { revision: 2 }).items[0]), '2');
+    assert.throws(
+      () => store.list(PREFIX, { revision: 1 }),
+      failure(410, 'The resourceVersion for the provided list is too old.'),
+    );
     assert.throws(() => store.list(PREFIX, { revision: 5 }), failure(504, /Too large resource version/));
     assert.throws(() => store.watch(PREFIX, 1, () => {}), failure(410, 'too old resource version: 1 (2)'));
   });
@@ -308,7 +345,9 @@ describe('object store: watches', () => {
     );
     const writes = [put(store, 'a', '1'), put(store, 'b', '1')];
     await settle();
-    writes.push(store.write({ prefix: 'g/others', namespace: '', name: 'o' }, () => ({ type: 'put', object: thing('o', '1') })));
+    writes.push(
+      store.write({ prefix: 'g/others', namespace: '', name: 'o' }, () => ({ type: 'put', object: thing('o', '1') })),
+    );
     await backend.letThrough();
     await Promise.all(writes);
     assert.deepEqual(calls, ['a,b', 'progress 2', 'progress 3']);
@@ -318,7 +357,12 @@ describe('object store: watches', () => {
     const store = await fresh();
     const seen: number[] = [];
     const progress: number[] = [];
-    store.watch(PREFIX, 2, (changes) => seen.push(...changes.map((change) => change.revision)), (r) => progress.push(r));
+    store.watch(
+      PREFIX,
+      2,
+      (changes) => seen.push(...changes.map((change) => change.revision)),
+      (r) => progress.push(r),
+    );
     for (const value of ['1', '2', '3', '4']) await put(store, 'a', value);
     assert.deepEqual(seen, [3, 4]);
     assert.deepEqual(progress, [2, 3, 4]);
@@ -346,7 +390,12 @@ describe('object store: watches', () => {
       calls++;
       watch.stop();
     });
-    const stopped = store.watch(PREFIX, 0, () => calls++, () => calls++);
+    const stopped = store.watch(
+      PREFIX,
+      0,
+      () => calls++,
+      () => calls++,
+    );
     stopped.stop();
     await settle();
     await put(store, 'a', '2');

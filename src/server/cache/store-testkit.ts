@@ -27,7 +27,8 @@ export const settle = async (): Promise<void> => {
 
 /** Wraps `inner` so that commits are held. */
 export function holdCommits(inner: Backend): HeldBackend {
-  const held: { rows: readonly Row[]; resolve: () => void; reject: (error: unknown) => void; doom?: StorageError }[] = [];
+  const held: { rows: readonly Row[]; resolve: () => void; reject: (error: unknown) => void; doom?: StorageError }[] =
+    [];
   let through = false;
   const self: HeldBackend = {
     ...inner,
@@ -69,7 +70,11 @@ export function holdCommits(inner: Backend): HeldBackend {
 }
 
 /** Opens a store on `backend` with a fake clock. */
-export const openStore = (backend: Backend, clock: FakeClock, more: Partial<ObjectStoreOptions> = {}): Promise<ObjectStore> =>
+export const openStore = (
+  backend: Backend,
+  clock: FakeClock,
+  more: Partial<ObjectStoreOptions> = {},
+): Promise<ObjectStore> =>
   createObjectStore({ backend, clock, log: silentLogger, signal: new AbortController().signal, ...more });
 
 export const thing = (name: string, value: string, namespace = 'ns'): UnstructuredObject => ({
@@ -80,7 +85,12 @@ export const thing = (name: string, value: string, namespace = 'ns'): Unstructur
 });
 
 /** Puts a thing, whatever was there. */
-export const put = (store: ObjectStore, name: string, value: string, namespace = 'ns'): Promise<StoredObject | undefined> =>
+export const put = (
+  store: ObjectStore,
+  name: string,
+  value: string,
+  namespace = 'ns',
+): Promise<StoredObject | undefined> =>
   store.write({ prefix: PREFIX, namespace, name }, () => ({ type: 'put', object: thing(name, value, namespace) }));
 
 /** Deletes a thing if it is there. */
@@ -90,4 +100,4 @@ export const remove = (store: ObjectStore, name: string, namespace = 'ns'): Prom
     (current): Decision => (current ? { type: 'delete', object: { ...current.object } } : { type: 'keep' }),
   );
 
-export const valueOf = (item: StoredObject | undefined): unknown => item?.object['value'];
+export const valueIn = (item: StoredObject | undefined): unknown => item?.object['value'];

@@ -3,7 +3,7 @@
  * answers requests in the order they came; compaction runs in slices between them.
  */
 import { chmodSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -156,19 +156,26 @@ function open(): OpenAnswer {
 
 /** Makes what is missing, with the modes it must have: SQLite gives its own files the mode of the database. */
 function createFiles(): void {
-  mkdirSync(options.directory, { recursive: true, mode: 0o700 });
-  let created = false;
+  const directory = resolve(options.directory);
+  const firstMade = mkdirSync(directory, { recursive: true, mode: 0o700 });
   for (const path of [lockFile, file]) {
-    created ||= !existsSync(path);
     closeSync(openSync(path, 'a', 0o600));
     chmodSync(path, 0o600);
   }
-  if (!created) return;
-  const directory = openSync(options.directory, 'r');
+  // Their names must survive a power cut as well as their contents: those of the files, and of every directory made.
+  const top = firstMade === undefined ? directory : dirname(firstMade);
+  for (let path = directory; ; path = dirname(path)) {
+    syncDirectory(path);
+    if (path === top || path === dirname(path)) return;
+  }
+}
+
+function syncDirectory(path: string): void {
+  const handle = openSync(path, 'r');
   try {
-    fsyncSync(directory);
+    fsyncSync(handle);
   } finally {
-    closeSync(directory);
+    closeSync(handle);
   }
 }
 

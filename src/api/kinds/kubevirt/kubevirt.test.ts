@@ -53,14 +53,22 @@ describe('unknown fields', () => {
       vm({ domain: { devices: { interfaces: [{ name: 'a', masquerade: { port: 1 } }] } } }),
       ['spec.template.spec.domain.devices.interfaces[0].masquerade.port'],
     ],
-    ['anything in template metadata is kept', vm({ domain: { devices: {} } }, { metadata: { anything: { x: 1 } } }), []],
+    [
+      'anything in template metadata is kept',
+      vm({ domain: { devices: {} } }, { metadata: { anything: { x: 1 } } }),
+      [],
+    ],
     ['anything in a clock is kept', vm({ domain: { devices: {}, clock: { later: 1 } } }), []],
     [
       'a built-in type below ours',
       vm({ domain: { devices: {} }, tolerations: [{ key: 'a', operater: 'Exists' }] }),
       ['spec.template.spec.tolerations[0].operater'],
     ],
-    ['a member called constructor', vm({ domain: { devices: {}, constructor: {} } }), ['spec.template.spec.domain.constructor']],
+    [
+      'a member called constructor',
+      vm({ domain: { devices: {}, constructor: {} } }),
+      ['spec.template.spec.domain.constructor'],
+    ],
   ];
   for (const [name, object, expected] of cases) {
     it(name, () => assert.deepEqual(unknownFields('VirtualMachine', object), expected));
@@ -77,12 +85,18 @@ describe('schema', () => {
     ['no devices', { devices: undefined }, 'spec.domain.devices'],
     ['an enumerated value', { rebootPolicy: 'Sometimes' }, 'spec.domain.rebootPolicy'],
     ['a disk without a name', { devices: { disks: [{ disk: {} }] } }, 'spec.domain.devices.disks[0].name'],
-    ['too many disks', { devices: { disks: Array.from({ length: 257 }, (_, i) => ({ name: `d${i}` })) } }, 'spec.domain.devices.disks'],
+    [
+      'too many disks',
+      { devices: { disks: Array.from({ length: 257 }, (_, i) => ({ name: `d${i}` })) } },
+      'spec.domain.devices.disks',
+    ],
   ];
   for (const [name, domain, field] of cases) {
     it(`${field === undefined ? 'accepts' : 'refuses'} ${name}`, () => {
       const object = JSON.parse(JSON.stringify(vmi(domain))) as Json;
-      const fields = validateSchema(infoOf('VirtualMachineInstance').schema, object, { custom: true }).map((e) => e.field);
+      const fields = validateSchema(infoOf('VirtualMachineInstance').schema, object, { custom: true }).map(
+        (e) => e.field,
+      );
       assert.deepEqual(fields, field === undefined ? [] : [field]);
     });
   }

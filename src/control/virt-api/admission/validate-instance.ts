@@ -6,6 +6,7 @@ import type { DeepReadonly } from '../../../api/meta/object.ts';
 import { amountOf } from '../../../domain/machine-defaults/amounts.ts';
 import type { AdmissionContext } from './admission-context.ts';
 import { type Cause, requiredValue, unsupportedValue } from './causes.ts';
+import { validateHyperv } from './validate-firmware.ts';
 import { validateVirtualMachineInstanceSpec } from './validate-instance-spec.ts';
 import { reservedLabels, validateMetadata } from './validate-metadata.ts';
 import { validateArchitecture } from './validate-pod.ts';
@@ -25,6 +26,7 @@ export function validateNewInstance(vmi: Vmi, context: AdmissionContext): Cause[
     ...validateVolumeUse('spec', spec),
     ...validateMemoryGiven('spec', spec),
     ...validateMetadata('metadata', vmi.metadata, context),
+    ...validateHyperv('spec', spec),
     ...validateArchitecture('spec', spec),
   ];
 }

@@ -107,8 +107,8 @@ function validateDataVolumeTemplates({ metadata, spec }: VirtualMachine): Cause[
         ),
       );
     }
-    const referenced = volumes.some(
-      ({ dataVolume, persistentVolumeClaim }) => dataVolume?.name === name || persistentVolumeClaim?.claimName === name,
+    const referenced = volumes.some(({ dataVolume, persistentVolumeClaim }) =>
+      [dataVolume?.name, persistentVolumeClaim?.claimName].some((used) => Boolean(used) && used === name),
     );
     if (!referenced) {
       causes.push(

@@ -163,7 +163,18 @@ export function createSubresourceApi(options: CreateSubresourceApiOptions): Subr
         // Not a 403 Status: clients of this API know refusals by 401 and plain text.
         if (!allowed) return text(401, reason);
         const key = { namespace: info.namespace, name: info.name };
-        return await found.route.handler({ key, request, rest: found.rest, options });
+        const begun = options.clock.monotonic();
+        const response = await found.route.handler({ key, request, rest: found.rest, options });
+        options.log.info('subresource request', {
+          user: user.username,
+          resource: info.resource,
+          subresource: found.route.path,
+          ns: key.namespace,
+          name: key.name,
+          status: response.status,
+          ms: Math.round(options.clock.monotonic() - begun),
+        });
+        return response;
       } catch (error) {
         if (!(error instanceof ApiError)) {
           options.log.error('subresource request failed', {

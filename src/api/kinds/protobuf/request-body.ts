@@ -1,0 +1,51 @@
+/** Request bodies of `application/vnd.kubernetes.protobuf`: what typed Go clients send for built-in kinds by default. */
+import { apiVersionOf } from '../../meta/gvk.ts';
+import type { JsonObject } from '../../meta/own-property.ts';
+import { ApiError, badRequest } from '../../meta/status.ts';
+import type { ParsedJson } from '../../schema/parse-json.ts';
+import type { ResourceInfo } from '../resource.ts';
+import { unwrapEnvelope } from './envelope.ts';
+import { planOf } from './message-plan.ts';
+import { readMessage } from './read-message.ts';
+import { WireInput } from './wire-input.ts';
+import { wireSchemaOf } from './wire-schemas.ts';
+
+export const PROTOBUF = 'application/vnd.kubernetes.protobuf';
+
+/**
+ * Decodes an enveloped object into the JSON its sender would have written. `info` is the resource it is meant for and
+ * gives the kind when the envelope names none.
+ * @throws ApiError 415 for custom resources, which have no protobuf form; 400 for everything that does not decode
+ */
+export function protobufBody(bytes: Uint8Array, info: ResourceInfo | undefined): ParsedJson {
+  if (info?.strategy.custom) {
+    throw new ApiError({
+      code: 415,
+      reason: 'UnsupportedMediaType',
+      message: `the body of the request was in an unknown format - ${info.resource}.${info.group} accepts: application/json, application/yaml`,
+    });
+  }
+  let value: JsonObject;
+  try {
+    value = decode(bytes, info);
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    throw badRequest(`unable to decode the protobuf body: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  return { value, duplicates: () => [] };
+}
+
+function decode(bytes: Uint8Array, info: ResourceInfo | undefined): JsonObject {
+  const envelope = unwrapEnvelope(bytes);
+  const kind = envelope.kind || (info?.kind ?? '');
+  const apiVersion = envelope.apiVersion || (info === undefined ? '' : apiVersionOf(info));
+  if (kind === '') throw badRequest("Object 'Kind' is missing in the protobuf body");
+  const schema = wireSchemaOf({ apiVersion, kind });
+  if (schema === undefined) throw badRequest(`no kind "${kind}" is registered for version "${apiVersion}"`);
+  const { message } = envelope;
+  return readMessage(new WireInput(message), {
+    plan: planOf(schema),
+    end: message.length,
+    target: { kind, apiVersion },
+  });
+}

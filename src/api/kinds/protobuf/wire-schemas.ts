@@ -1,0 +1,50 @@
+/** Which schema describes a kind on the wire: the built-in kinds, Status and options, and metadata alone. */
+import { parseApiVersion } from '../../meta/gvk.ts';
+import type { Schema } from '../../schema/schema.ts';
+import { builtinKindOf, builtinSchema, builtinTypeName } from '../builtin/builtin-types.ts';
+
+const META = 'io.k8s.apimachinery.pkg.apis.meta.v1';
+
+const lists = new Map<Schema, Schema>();
+let partial: Schema | undefined;
+
+/** PartialObjectMetadata{metadata=1}: not in the table of built-in types. */
+export function partialObjectSchema(): Schema {
+  partial ??= {
+    type: 'object',
+    'x-coracle-name': `${META}.PartialObjectMetadata`,
+    properties: { metadata: builtinSchema(`${META}.ObjectMeta`) },
+    'x-coracle-proto': { metadata: 1 },
+  };
+  return partial;
+}
+
+/** A list of `item`: every list kind is {metadata=1 ListMeta, items=2}. */
+export function listSchemaOf(item: Schema): Schema {
+  let list = lists.get(item);
+  if (list === undefined) {
+    list = {
+      type: 'object',
+      required: ['items'],
+      properties: { metadata: builtinSchema(`${META}.ListMeta`), items: { type: 'array', items: item } },
+      'x-coracle-proto': { metadata: 1, items: 2 },
+    };
+    lists.set(item, list);
+  }
+  return list;
+}
+
+/** Undefined for kinds that have no protobuf form: custom resources, Table, and what nobody knows. */
+export function wireSchemaOf(type: { readonly apiVersion: string; readonly kind: string }): Schema | undefined {
+  const { group, version } = parseApiVersion(type.apiVersion);
+  const { kind } = type;
+  if (group === 'meta.k8s.io') {
+    if (kind === 'PartialObjectMetadata') return partialObjectSchema();
+    return kind === 'PartialObjectMetadataList' ? listSchemaOf(partialObjectSchema()) : undefined;
+  }
+  const name = builtinTypeName({ group, version, kind });
+  if (name !== undefined) return builtinSchema(name);
+  // DeleteOptions and WatchEvent belong to every group version; the table has them once.
+  const shared = builtinTypeName({ group: '', version: 'v1', kind });
+  return shared !== undefined && builtinKindOf(shared)?.everyGroup ? builtinSchema(shared) : undefined;
+}

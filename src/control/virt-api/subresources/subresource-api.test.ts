@@ -1,0 +1,623 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { VirtualMachine, VirtualMachineInstance } from '../../../api/kinds/kubevirt/kubevirt.ts';
+import type { KubeObject } from '../../../api/meta/object.ts';
+import { ApiError, notFound } from '../../../api/meta/status.ts';
+import { applyJsonPatch } from '../../../api/patch/json-patch.ts';
+import { createFakeClock } from '../../../base/clock/fake-clock.ts';
+import {
+  type ApiHandler,
+  type ApiRequest,
+  type ApiResponse,
+  type MessageSocket,
+  NEVER,
+} from '../../../base/http/seam.ts';
+import { silentLogger } from '../../../base/log/log.ts';
+import type { Client, Patch } from '../../../client/client.ts';
+import { createSubresourceApi, type SubresourceAttributes } from './subresource-api.ts';
+
+type Phase = NonNullable<NonNullable<VirtualMachineInstance['status']>['phase']>;
+
+const vmOf = (spec: object = {}, status?: object): VirtualMachine =>
+  ({
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachine',
+    metadata: { name: 'a', namespace: 'n', uid: 'vm-uid' },
+    spec: { runStrategy: 'Manual', template: {}, ...spec },
+    ...(status && { status }),
+  }) as VirtualMachine;
+
+const vmiOf = (
+  phase: Phase | undefined,
+  { conditions = [] as string[], spec = {}, status = {} } = {},
+): VirtualMachineInstance =>
+  ({
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachineInstance',
+    metadata: { name: 'a', namespace: 'n', uid: 'vmi-uid', ownerReferences: [{ uid: 'vm-uid' }] },
+    spec: { domain: { devices: {} }, ...spec },
+    status: {
+      ...(phase && { phase }),
+      nodeName: 'node',
+      conditions: conditions.map((type) => ({ type, status: 'True' })),
+      ...status,
+    },
+  }) as unknown as VirtualMachineInstance;
+
+const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'launcher', namespace: 'n' } };
+
+interface Board {
+  readonly writes: { what: string; result?: unknown; options?: unknown }[];
+  readonly asked: { method: string; path: string }[];
+  call(
+    method: string,
+    path: string,
+    body?: unknown,
+    more?: Partial<ApiRequest>,
+  ): Promise<{ status: number; text: string; response: ApiResponse }>;
+}
+
+/** The API over a fixed set of objects; patches are applied and noted, not kept. */
+function boardOf(
+  objects: KubeObject[],
+  options: { agent?: ApiHandler; allowed?: (attributes: SubresourceAttributes) => boolean; patchFails?: ApiError } = {},
+): Board {
+  const writes: Board['writes'] = [];
+  const asked: Board['asked'] = [];
+  const client = {
+    async get(type: { kind: string; group: string; resource: string }, key: { name: string }) {
+      const found = objects.find(({ kind, metadata }) => kind === type.kind && metadata.name === key.name);
+      if (!found) throw notFound(type, key.name);
+      return structuredClone(found);
+    },
+    list: (type: { kind: string }) => Promise.resolve({ items: objects.filter(({ kind }) => kind === type.kind) }),
+    async patch(type: { kind: string }, key: { name: string }, patch: Patch, { subresource = '' } = {}) {
+      if (options.patchFails) throw options.patchFails;
+      const before = objects.find(({ kind, metadata }) => kind === type.kind && metadata.name === key.name);
+      assert.equal(patch.type, 'json');
+      const result = applyJsonPatch(before, patch.body) as KubeObject & { spec: unknown; status: unknown };
+      writes.push({
+        what: `patch ${type.kind}${subresource && `/${subresource}`}`,
+        result: subresource === 'status' ? result.status : result.spec,
+      });
+      return result;
+    },
+    async create(type: { kind: string }, object: KubeObject & { spec?: unknown }) {
+      writes.push({ what: `create ${type.kind}`, result: [object.metadata.generateName, object.spec] });
+      return object;
+    },
+    async delete(type: { kind: string }, key: { name: string }, how: object) {
+      writes.push({ what: `delete ${type.kind} ${key.name}`, options: { ...how, signal: undefined } });
+    },
+  } as unknown as Client;
+  const api = createSubresourceApi({
+    client,
+    nodeHandler: (node) =>
+      options.agent === undefined
+        ? Promise.reject(new Error(`node ${node} is not there`))
+        : Promise.resolve((request) => {
+            asked.push({ method: request.method, path: request.path });
+            return options.agent!(request);
+          }),
+    authorize: (_user, attributes) => Promise.resolve(options.allowed?.(attributes) ?? true),
+    clock: createFakeClock(),
+    log: silentLogger,
+    version: 'v0',
+  });
+  return {
+    writes,
+    asked,
+    async call(method, path, body, more = {}) {
+      const [resource = '', ...rest] = path.split('/');
+      const cluster = rest.length === 0;
+      const response = await api.handle(
+        {
+          method,
+          path: `/apis/subresources.kubevirt.io/v1/${cluster ? '' : 'namespaces/n/'}${path}`,
+          query: '',
+          headers: {},
+          body: new TextEncoder().encode(
+            body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body),
+          ),
+          peer: { address: '' },
+          signal: NEVER,
+          ...more,
+        },
+        { username: 'alice', groups: [] },
+        { version: 'v1', namespace: cluster ? '' : 'n', resource, name: rest[0] ?? '', parts: [resource, ...rest] },
+      );
+      const bytes = response.body instanceof Uint8Array ? response.body : new Uint8Array();
+      return { status: response.status, text: new TextDecoder().decode(bytes), response };
+    },
+  };
+}
+
+const ok: ApiHandler = () => Promise.resolve({ status: 200, headers: {} });
+const messageIn = (text: string): string =>
+  text === '' ? '' : ((JSON.parse(text) as { message?: string }).message ?? '');
+
+describe('start, stop and restart', () => {
+  type Row = [
+    name: string,
+    path: string,
+    body: object | undefined,
+    objects: KubeObject[],
+    status: number,
+    expected: unknown,
+  ];
+  const stop = { action: 'Stop', uid: 'vmi-uid' };
+  const start = { action: 'Start' };
+  const rows: Row[] = [
+    [
+      'start: halted',
+      'start',
+      undefined,
+      [vmOf({ runStrategy: 'Halted' })],
+      202,
+      { runStrategy: 'Always', template: {} },
+    ],
+    [
+      'start: not running',
+      'start',
+      {},
+      [vmOf({ runStrategy: undefined, running: false })],
+      202,
+      { running: true, template: {}, runStrategy: undefined },
+    ],
+    [
+      'start: halted, paused',
+      'start',
+      { paused: true },
+      [vmOf({ runStrategy: 'Halted' })],
+      202,
+      { stateChangeRequests: [{ ...start, data: { paused: 'true' } }] },
+    ],
+    [
+      'start: manual',
+      'start',
+      undefined,
+      [vmOf({}, { ready: false })],
+      202,
+      { ready: false, stateChangeRequests: [start] },
+    ],
+    [
+      'start: clears a start failure',
+      'start',
+      undefined,
+      [vmOf({}, { startFailure: { consecutiveFailCount: 1 } })],
+      202,
+      { stateChangeRequests: [start] },
+    ],
+    [
+      'start: manual with a finished instance',
+      'start',
+      undefined,
+      [vmOf(), vmiOf('Succeeded')],
+      202,
+      { stateChangeRequests: [stop, start] },
+    ],
+    [
+      'start: rerun after success',
+      'start',
+      undefined,
+      [vmOf({ runStrategy: 'RerunOnFailure' }), vmiOf('Succeeded')],
+      202,
+      { stateChangeRequests: [stop, start] },
+    ],
+    [
+      'start: rerun after a failure',
+      'start',
+      undefined,
+      [vmOf({ runStrategy: 'RerunOnFailure' }), vmiOf('Failed')],
+      409,
+      'RerunOnFailure does not support starting VM from failed state',
+    ],
+    ['start: running', 'start', undefined, [vmOf(), vmiOf('Running')], 409, 'VM is already running'],
+    [
+      'start: always',
+      'start',
+      undefined,
+      [vmOf({ runStrategy: 'Always' })],
+      409,
+      'Always does not support manual start requests',
+    ],
+    [
+      'start: once',
+      'start',
+      undefined,
+      [vmOf({ runStrategy: 'Once' })],
+      409,
+      'Once does not support manual start requests',
+    ],
+    [
+      'start: recovery needed',
+      'start',
+      undefined,
+      [vmOf({}, { conditions: [{ type: 'ManualRecoveryRequired', status: 'True' }] })],
+      409,
+      'VM recovery required',
+    ],
+    [
+      'start: under way',
+      'start',
+      undefined,
+      [vmOf({}, { stateChangeRequests: [start] })],
+      500,
+      'stop/start already underway',
+    ],
+    ['start: missing', 'start', undefined, [], 404, 'virtualmachine.kubevirt.io "a" not found'],
+    [
+      'stop: always',
+      'stop',
+      undefined,
+      [vmOf({ runStrategy: 'Always' }), vmiOf('Running')],
+      202,
+      { runStrategy: 'Halted', template: {} },
+    ],
+    [
+      'stop: manual',
+      'stop',
+      undefined,
+      [vmOf({}, { created: true }), vmiOf('Running')],
+      202,
+      { created: true, stateChangeRequests: [stop] },
+    ],
+    [
+      'stop: replaces what is asked',
+      'stop',
+      undefined,
+      [vmOf({}, { stateChangeRequests: [start] }), vmiOf('Running')],
+      202,
+      { stateChangeRequests: [stop] },
+    ],
+    ['stop: not running', 'stop', undefined, [vmOf()], 409, 'VM is not running'],
+    ['stop: finished', 'stop', undefined, [vmOf(), vmiOf('Failed')], 409, 'VM is not running'],
+    [
+      'stop: halted',
+      'stop',
+      undefined,
+      [vmOf({ runStrategy: 'Halted' }), vmiOf('Running')],
+      409,
+      'only supports manual stop requests with a shorter graceperiod',
+    ],
+    [
+      'stop: halted, no sooner',
+      'stop',
+      { gracePeriod: 30 },
+      [vmOf({ runStrategy: 'Halted' }), vmiOf('Running', { spec: { terminationGracePeriodSeconds: 30 } })],
+      409,
+      'shorter graceperiod',
+    ],
+    ['restart: manual', 'restart', {}, [vmOf(), vmiOf('Running')], 202, { stateChangeRequests: [stop, start] }],
+    [
+      'restart: always',
+      'restart',
+      undefined,
+      [vmOf({ runStrategy: 'Always' }), vmiOf('Running')],
+      202,
+      { stateChangeRequests: [stop, start] },
+    ],
+    [
+      'restart: halted',
+      'restart',
+      undefined,
+      [vmOf({ runStrategy: 'Halted' })],
+      409,
+      'RunStategy Halted does not support manual restart requests',
+    ],
+    ['restart: once', 'restart', undefined, [vmOf({ runStrategy: 'Once' })], 409, 'RunStategy Once'],
+    ['restart: not running', 'restart', undefined, [vmOf()], 409, 'VM is not running: Halted'],
+    [
+      'restart: volumes on their way',
+      'restart',
+      undefined,
+      [vmOf(), vmiOf('Running', { conditions: ['VolumesChange'] })],
+      409,
+      'volumes',
+    ],
+    ['restart: a grace period', 'restart', { gracePeriodSeconds: 1 }, [], 400, 'only gracePeriod=0'],
+    ['restart: a negative one', 'restart', { gracePeriodSeconds: -1 }, [], 400, 'greater or equal to 0'],
+    ['migrate: not running', 'migrate', undefined, [vmOf(), vmiOf('Scheduled')], 409, 'VM is not running'],
+    ['migrate: no instance', 'migrate', undefined, [vmOf()], 404, 'virtualmachineinstance.kubevirt.io "a" not found'],
+  ];
+  for (const [name, path, body, objects, status, expected] of rows) {
+    it(name, async () => {
+      const board = boardOf(objects);
+      const answer = await board.call('PUT', `virtualmachines/a/${path}`, body);
+      assert.equal(answer.status, status, answer.text);
+      if (typeof expected === 'string') {
+        assert.ok(messageIn(answer.text).includes(expected), answer.text);
+        assert.deepEqual(board.writes, []);
+      } else {
+        assert.equal(answer.text, '');
+        assert.deepEqual(
+          board.writes.map(({ result }) => result),
+          [expected],
+        );
+      }
+    });
+  }
+
+  it('stop with a shorter grace period changes the instance first', async () => {
+    const board = boardOf([
+      vmOf({ runStrategy: 'Halted' }),
+      vmiOf('Running', { spec: { terminationGracePeriodSeconds: 30 } }),
+    ]);
+    assert.equal((await board.call('PUT', 'virtualmachines/a/stop', { gracePeriod: 0 })).status, 202);
+    assert.deepEqual(
+      board.writes.map(({ what }) => what),
+      ['patch VirtualMachineInstance', 'patch VirtualMachine/status'],
+    );
+    assert.deepEqual(
+      (board.writes[0]!.result as { terminationGracePeriodSeconds: number }).terminationGracePeriodSeconds,
+      0,
+    );
+  });
+  it('restart without grace deletes the launcher', async () => {
+    const board = boardOf([vmOf(), vmiOf('Running'), pod]);
+    assert.equal((await board.call('PUT', 'virtualmachines/a/restart', { gracePeriodSeconds: 0 })).status, 202);
+    assert.deepEqual(board.writes[1], {
+      what: 'delete Pod launcher',
+      options: { gracePeriodSeconds: 1, signal: undefined },
+    });
+  });
+  it('migrate creates a migration', async () => {
+    const board = boardOf([vmOf(), vmiOf('Running')]);
+    assert.equal((await board.call('PUT', 'virtualmachines/a/migrate', { addedNodeSelector: { a: 'b' } })).status, 202);
+    assert.deepEqual(board.writes, [
+      {
+        what: 'create VirtualMachineInstanceMigration',
+        result: ['kubevirt-migrate-vm-', { vmiName: 'a', addedNodeSelector: { a: 'b' } }],
+      },
+    ]);
+  });
+  it('a dry run checks and writes nothing', async () => {
+    const board = boardOf([vmOf(), vmiOf('Running'), pod]);
+    for (const path of ['stop', 'restart', 'migrate']) {
+      assert.equal((await board.call('PUT', `virtualmachines/a/${path}`, { dryRun: ['All'] })).status, 202);
+    }
+    assert.equal((await board.call('PUT', 'virtualmachines/a/start', { dryRun: ['All'] })).status, 409);
+    assert.equal((await board.call('PUT', 'virtualmachines/a/stop', { dryRun: ['Some'] })).status, 400);
+    assert.deepEqual(board.writes, []);
+  });
+  it('a lost race is a conflict, any other failure an internal error', async () => {
+    const lost = new ApiError({
+      code: 422,
+      reason: 'Invalid',
+      message: 'the server rejected our request due to an error in our request: test',
+    });
+    const denied = new ApiError({
+      code: 422,
+      reason: 'Invalid',
+      message: 'admission webhook "x" denied the request: no',
+    });
+    const status = async (patchFails: ApiError) =>
+      (await boardOf([vmOf()], { patchFails }).call('PUT', 'virtualmachines/a/start')).status;
+    assert.deepEqual([await status(lost), await status(denied)], [409, 500]);
+  });
+  it('a body that is none is a bad request', async () => {
+    const board = boardOf([vmOf()]);
+    for (const body of ['{', '[]', '1'])
+      assert.equal((await board.call('PUT', 'virtualmachines/a/start', body)).status, 400);
+  });
+});
+
+describe('requests for the node agent', () => {
+  type Row = [name: string, method: string, path: string, objects: KubeObject[], status: number, expected: string];
+  const running = vmiOf('Running');
+  const paused = vmiOf('Running', { conditions: ['Paused'] });
+  const probed = vmiOf('Running', { spec: { livenessProbe: { tcpSocket: { port: 1 } } } });
+  const pinged = vmiOf('Running', { spec: { livenessProbe: { guestAgentPing: {} } } });
+  const noAcpi = vmiOf('Running', { spec: { domain: { devices: {}, features: { acpi: { enabled: false } } } } });
+  const agent = vmiOf('Running', { conditions: ['AgentConnected'] });
+  const rows: Row[] = [
+    ['pause', 'PUT', 'pause', [running], 200, 'PUT pause'],
+    ['pause: paused', 'PUT', 'pause', [paused], 409, 'VMI is already paused'],
+    ['pause: not running', 'PUT', 'pause', [vmiOf('Scheduled')], 409, 'VM is not running'],
+    ['pause: probed', 'PUT', 'pause', [probed], 403, 'LivenessProbe'],
+    ['pause: probed through the agent', 'PUT', 'pause', [pinged], 200, 'PUT pause'],
+    ['pause: missing', 'PUT', 'pause', [], 404, 'virtualmachineinstance.kubevirt.io "a" not found'],
+    ['unpause', 'PUT', 'unpause', [paused], 200, 'PUT unpause'],
+    ['unpause: not paused', 'PUT', 'unpause', [running], 409, 'VMI is not paused'],
+    ['softreboot', 'PUT', 'softreboot', [running], 200, 'PUT softreboot'],
+    ['softreboot: paused', 'PUT', 'softreboot', [paused], 409, 'VMI is paused'],
+    ['softreboot: deaf', 'PUT', 'softreboot', [noAcpi], 409, 'neither have the agent connected'],
+    ['reset', 'PUT', 'reset', [running], 200, 'PUT reset'],
+    ['reset: not running', 'PUT', 'reset', [vmiOf('Pending')], 409, 'VMI is not running'],
+    ['freeze', 'PUT', 'freeze', [running], 200, 'PUT freeze'],
+    ['guestosinfo', 'GET', 'guestosinfo', [agent], 200, 'GET guestosinfo'],
+    ['guestosinfo: no agent', 'GET', 'guestosinfo', [running], 500, 'VMI does not have guest agent connected'],
+    ['userlist: not running', 'GET', 'userlist', [vmiOf('Failed')], 500, 'VMI is not running'],
+    ['filesystemlist: missing', 'GET', 'filesystemlist', [], 404, 'not found'],
+  ];
+  for (const [name, method, path, objects, status, expected] of rows) {
+    it(name, async () => {
+      const board = boardOf(objects, { agent: ok });
+      const answer = await board.call(method, `virtualmachineinstances/a/${path}`);
+      assert.equal(answer.status, status, answer.text);
+      if (status === 200) {
+        const [verb, sub] = expected.split(' ');
+        assert.deepEqual(board.asked, [{ method: verb, path: `/v1/namespaces/n/virtualmachineinstances/a/${sub}` }]);
+      } else {
+        assert.ok(messageIn(answer.text).includes(expected), answer.text);
+        assert.deepEqual(board.asked, []);
+      }
+    });
+  }
+  it('a dry run does not reach the agent', async () => {
+    const board = boardOf([running], { agent: ok });
+    assert.equal((await board.call('PUT', 'virtualmachineinstances/a/pause', { dryRun: ['All'] })).status, 200);
+    assert.deepEqual(board.asked, []);
+  });
+  it('a failure of the agent is an internal error with its words', async () => {
+    const body = new TextEncoder().encode(JSON.stringify({ message: 'QMP is gone' }));
+    const board = boardOf([running], { agent: () => Promise.resolve({ status: 500, headers: {}, body }) });
+    const answer = await board.call('PUT', 'virtualmachineinstances/a/pause');
+    assert.equal(answer.status, 500);
+    assert.match(messageIn(answer.text), /QMP is gone/);
+  });
+  it('an agent out of reach is an internal error', async () => {
+    const answer = await boardOf([running]).call('PUT', 'virtualmachineinstances/a/pause');
+    assert.equal(answer.status, 500);
+    assert.match(messageIn(answer.text), /dialing virt-handler: node node is not there/);
+  });
+});
+
+describe('streams', () => {
+  const running = vmiOf('Running');
+  const upgrading: ApiHandler = () =>
+    Promise.resolve({ status: 101, headers: {}, upgrade: { protocol: '', accept: (socket) => socket.send('hello') } });
+  const websocket = { upgradable: true, headers: { 'sec-websocket-protocol': 'other, plain.kubevirt.io' } };
+
+  it('hand the socket of the client to the agent', async () => {
+    const board = boardOf([running], { agent: upgrading });
+    const { response } = await board.call('GET', 'virtualmachineinstances/a/console', undefined, websocket);
+    assert.equal(response.status, 101);
+    assert.equal(response.upgrade?.protocol, 'plain.kubevirt.io');
+    const sent: unknown[] = [];
+    response.upgrade?.accept({ send: (data: unknown) => sent.push(data) } as unknown as MessageSocket);
+    assert.deepEqual(sent, ['hello']);
+  });
+  it('choose no protocol that was not offered', async () => {
+    const board = boardOf([running], { agent: upgrading });
+    const { response } = await board.call('GET', 'virtualmachineinstances/a/console', undefined, { upgradable: true });
+    assert.equal(response.upgrade?.protocol, '');
+  });
+  const created = vmOf({}, { created: true });
+  const rows: [name: string, path: string, objects: KubeObject[], status: number, expected: string][] = [
+    [
+      'console without a serial device',
+      'virtualmachineinstances/a/console',
+      [vmiOf('Running', { spec: { domain: { devices: { autoattachSerialConsole: false } } } })],
+      400,
+      'No serial consoles are present.',
+    ],
+    [
+      'console of a failed instance',
+      'virtualmachineinstances/a/console',
+      [vmiOf('Failed')],
+      409,
+      'VMI is in failed status',
+    ],
+    [
+      'console of a starting instance',
+      'virtualmachineinstances/a/console',
+      [vmiOf('Scheduling')],
+      400,
+      'VMI is not running',
+    ],
+    [
+      'VNC without a display',
+      'virtualmachineinstances/a/vnc',
+      [vmiOf('Running', { spec: { domain: { devices: { autoattachGraphicsDevice: false } } } })],
+      400,
+      'No graphics devices are present.',
+    ],
+    [
+      'a forward to a paused guest',
+      'virtualmachineinstances/a/portforward/22',
+      [vmiOf('Running', { conditions: ['Paused'] })],
+      409,
+      'VMI is paused',
+    ],
+    ['a forward to no port', 'virtualmachineinstances/a/portforward/0', [running], 400, '0 is no port number'],
+    [
+      'a forward by another protocol',
+      'virtualmachineinstances/a/portforward/22/sctp',
+      [running],
+      400,
+      'neither tcp nor udp',
+    ],
+    ['a forward to a machine that is off', 'virtualmachines/a/portforward/22', [vmOf()], 409, 'VMI is not started'],
+    [
+      'a forward to another machine of the name',
+      'virtualmachines/a/portforward/22',
+      [{ ...created, metadata: { ...created.metadata, uid: 'other' } }, running],
+      500,
+      'was not started by the vm',
+    ],
+    ['a forward', 'virtualmachineinstances/a/portforward/22', [running], 101, 'portforward/22/tcp'],
+    ['a forward by UDP', 'virtualmachineinstances/a/portforward/53/udp', [running], 101, 'portforward/53/udp'],
+    [
+      'a forward through the machine',
+      'virtualmachines/a/portforward/22/tcp',
+      [created, running],
+      101,
+      'portforward/22/tcp',
+    ],
+  ];
+  for (const [name, path, objects, status, expected] of rows) {
+    it(name, async () => {
+      const board = boardOf(objects, { agent: upgrading });
+      const answer = await board.call('GET', path, undefined, websocket);
+      assert.equal(answer.status, status, answer.text);
+      const seen = status === 101 ? board.asked[0]?.path : messageIn(answer.text);
+      assert.ok(seen?.includes(expected), String(seen));
+    });
+  }
+  it('need a WebSocket', async () => {
+    const answer = await boardOf([running], { agent: upgrading }).call('GET', 'virtualmachineinstances/a/console');
+    assert.equal(answer.status, 400);
+  });
+});
+
+describe('evacuate/cancel', () => {
+  const marked = vmiOf('Running', { status: { evacuationNodeName: 'node' } });
+  it('takes the mark back', async () => {
+    const board = boardOf([marked]);
+    const answer = await board.call('PUT', 'virtualmachineinstances/a/evacuate/cancel', {});
+    assert.equal(answer.status, 200);
+    assert.equal(board.writes[0]?.what, 'patch VirtualMachineInstance/status');
+    assert.equal(Object.hasOwn(board.writes[0]!.result as object, 'evacuationNodeName'), false);
+  });
+  it('does nothing without a mark, and refuses another node', async () => {
+    assert.equal(
+      (await boardOf([vmiOf('Running')]).call('PUT', 'virtualmachineinstances/a/evacuate/cancel')).status,
+      200,
+    );
+    const board = boardOf([marked]);
+    assert.equal(
+      (await board.call('PUT', 'virtualmachineinstances/a/evacuate/cancel', { evacuationNodeName: 'x' })).status,
+      409,
+    );
+    assert.equal((await boardOf([vmOf()]).call('PUT', 'virtualmachines/a/evacuate/cancel')).status, 409);
+  });
+});
+
+describe('the API itself', () => {
+  it('asks for the subresource with update for PUT and get for GET', async () => {
+    const asked: string[] = [];
+    const board = boardOf([vmOf(), vmiOf('Running')], {
+      agent: ok,
+      allowed: ({ verb, group, resource, subresource, namespace, name }) => {
+        asked.push([verb, group, resource, subresource, namespace, name].join(' '));
+        return false;
+      },
+    });
+    const answer = await board.call('PUT', 'virtualmachines/a/start');
+    assert.deepEqual(
+      [answer.status, answer.text, answer.response.headers['content-type']],
+      [401, '', 'text/plain; charset=utf-8'],
+    );
+    await board.call('GET', 'virtualmachineinstances/a/portforward/22/tcp');
+    assert.deepEqual(asked, [
+      'update subresources.kubevirt.io virtualmachines start n a',
+      'get subresources.kubevirt.io virtualmachineinstances portforward n a',
+    ]);
+    assert.deepEqual(board.writes, []);
+  });
+  it('answers version, health and guestfs to everybody', async () => {
+    const board = boardOf([], { allowed: () => false });
+    assert.equal((JSON.parse((await board.call('GET', 'version')).text) as { gitVersion: string }).gitVersion, 'v0');
+    assert.deepEqual(JSON.parse((await board.call('GET', 'healthz')).text), { apiserver: { connectivity: 'ok' } });
+    assert.equal((await board.call('GET', 'guestfs')).status, 200);
+  });
+  it('answers 404 to unknown paths and 405 to wrong methods', async () => {
+    const board = boardOf([vmOf()]);
+    assert.equal((await board.call('PUT', 'virtualmachines/a/fly')).status, 404);
+    assert.equal((await board.call('PUT', 'virtualmachines/a/start/now')).status, 404);
+    assert.equal((await board.call('GET', 'virtualmachineinstances/a/portforward')).status, 404);
+    assert.equal((await board.call('GET', 'virtualmachines/a/start')).status, 405);
+    assert.equal((await board.call('PUT', 'constructor')).status, 404);
+  });
+});

@@ -1,0 +1,76 @@
+/** The agent's writes: merge patches of a status, held to the version they were computed from, tried until they fit. */
+import { PODS } from '../../api/kinds/builtin/resource-types.ts';
+import type { Pod } from '../../api/kinds/builtin/types.ts';
+import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../api/kinds/kubevirt/kinds.ts';
+import type { ResourceType } from '../../api/meta/gvk.ts';
+import { type DeepReadonly, type KubeObject, keyOf } from '../../api/meta/object.ts';
+import { isConflict, isNotFound } from '../../client/api-failure.ts';
+import type { AgentEnvironment } from './environment.ts';
+
+const CONFLICTS = 8;
+
+/**
+ * Computes a change from the newest object and writes it to `status`; on a conflict reads again and computes anew.
+ * Returns the object as it is afterwards; undefined when it is gone or has another UID. Other failures are thrown.
+ */
+async function writeStatus<T extends KubeObject>(
+  environment: AgentEnvironment,
+  type: ResourceType<T>,
+  known: DeepReadonly<T>,
+  change: (object: DeepReadonly<T>) => Readonly<Record<string, unknown>>,
+): Promise<DeepReadonly<T> | undefined> {
+  const { client, signal } = environment;
+  const key = keyOf(known as KubeObject);
+  const { uid } = known.metadata;
+  let object: DeepReadonly<T> = known;
+  for (let attempt = 0; ; attempt++) {
+    const status = change(object);
+    if (Object.keys(status).length === 0) return object;
+    try {
+      const body = { metadata: { uid, resourceVersion: object.metadata.resourceVersion }, status };
+      return (await client.patch(
+        type,
+        key,
+        { type: 'merge', body },
+        { subresource: 'status', signal },
+      )) as DeepReadonly<T>;
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      if (!isConflict(error) || attempt >= CONFLICTS) throw error;
+    }
+    try {
+      object = (await client.get(type, key, { signal })) as DeepReadonly<T>;
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+    if (object.metadata.uid !== uid) return undefined;
+  }
+}
+
+export const writePodStatus = (
+  environment: AgentEnvironment,
+  pod: DeepReadonly<Pod>,
+  change: (pod: DeepReadonly<Pod>) => Readonly<Record<string, unknown>>,
+): Promise<DeepReadonly<Pod> | undefined> => writeStatus(environment, PODS, pod, change);
+
+export const writeVmiStatus = (
+  environment: AgentEnvironment,
+  vmi: DeepReadonly<VirtualMachineInstance>,
+  change: (vmi: DeepReadonly<VirtualMachineInstance>) => Readonly<Record<string, unknown>>,
+): Promise<DeepReadonly<VirtualMachineInstance> | undefined> =>
+  writeStatus(environment, VIRTUAL_MACHINE_INSTANCES, vmi, change);
+
+/** Ends the life of a Pod object: what a kubelet does when the last container is gone. */
+export async function deletePod(environment: AgentEnvironment, pod: DeepReadonly<Pod>): Promise<void> {
+  const { uid } = pod.metadata;
+  try {
+    await environment.client.delete(PODS, keyOf(pod as KubeObject), {
+      gracePeriodSeconds: 0,
+      ...(uid !== undefined && { preconditions: { uid } }),
+      signal: environment.signal,
+    });
+  } catch (error) {
+    if (!isNotFound(error) && !isConflict(error)) throw error;
+  }
+}

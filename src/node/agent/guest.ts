@@ -1,0 +1,216 @@
+/**
+ * A live QEMU as the launcher sees it: its run state kept fresh by QMP events and queries, its console, its forwarded
+ * ports. Closing a guest lets go of it; it runs on.
+ */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '../../base/clock/clock.ts';
+import type { Logger } from '../../base/log/log.ts';
+import { isRunning, type ProcessIdentity } from '../../base/process/identity.ts';
+import type { Exit } from '../../base/process/spawn-detached.ts';
+import { createLinkedController } from '../../base/signal/linked-controller.ts';
+import type { MachinePlan } from '../../domain/machine/machine-plan.ts';
+import { createForwarder, type Forwarder } from '../network/forwarder.ts';
+import { netdevId, VM_FILES } from '../qemu/argv.ts';
+import type { QmpEvent, RunState } from '../qmp/commands.ts';
+import { keepQmp } from '../qmp/keep-qmp.ts';
+import { type QmpConnection, QmpError } from '../qmp/qmp-connection.ts';
+import { openSerialConsole, type SerialConsole } from './serial-console.ts';
+
+export interface GuestOptions {
+  readonly directory: string;
+  readonly plan: MachinePlan;
+  readonly address: string;
+  readonly identity: ProcessIdentity;
+  /** Present when QEMU is our child. */
+  readonly exited?: Promise<Exit>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  /** Something of the state below has changed. */
+  readonly onChange: () => void;
+}
+
+export interface GuestState {
+  /** True once QMP answered and the UUID was ours. */
+  readonly connected: boolean;
+  /** Another machine answers on the socket: nothing is done to it. */
+  readonly foreign: boolean;
+  readonly runState: RunState | 'unknown';
+  /** Reason of the last SHUTDOWN event. */
+  readonly shutdownReason?: string;
+  readonly agentConnected: boolean;
+  /** Why the guest is paused by an I/O error, if it is. */
+  readonly ioError?: 'nospace' | 'failed';
+  readonly exit?: Exit | 'gone';
+  /** The last connection failed, with this text. */
+  readonly trouble?: string;
+}
+
+export interface Guest {
+  readonly state: GuestState;
+  readonly console: SerialConsole | undefined;
+  readonly forwarder: Forwarder | undefined;
+  /** The live connection; throws QmpError 'closed' when there is none. */
+  qmp(): QmpConnection;
+  /** Asks QEMU for everything again. */
+  refresh(): Promise<void>;
+  /** Resolves when connected or ended; rejects when the signal aborts. */
+  ready(timeoutMs: number): Promise<void>;
+  /** Last lines QEMU wrote. */
+  output(): Promise<string>;
+  close(): void;
+}
+
+/** An adopted process has no parent to tell of its end. */
+const POLL_MS = 1000;
+const OUTPUT_TAIL = 1000;
+
+/** Attaches to a running QEMU. */
+export function openGuest(options: GuestOptions): Guest {
+  const { clock, directory, plan, identity } = options;
+  const linked = createLinkedController(options.signal);
+  let state: GuestState = { connected: false, foreign: false, runState: 'unknown', agentConnected: false };
+  let connection: QmpConnection | undefined;
+  const waiters = new Set<() => void>();
+
+  const set = (change: Partial<GuestState>): void => {
+    state = { ...state, ...change };
+    for (const waiter of waiters) waiter();
+    options.onChange();
+  };
+  const qmp = (): QmpConnection => {
+    if (!connection) throw new QmpError('closed', `no connection to QEMU${state.trouble ? `: ${state.trouble}` : ''}`);
+    return connection;
+  };
+
+  const refresh = async (): Promise<void> => {
+    const qemu = qmp();
+    const status = await qemu.execute('query-status');
+    const chardevs = await qemu.execute('query-chardev');
+    let ioError: GuestState['ioError'];
+    if (status.status === 'io-error') {
+      const blocks = await qemu.execute('query-block');
+      ioError = blocks.some((block) => block['io-status'] === 'nospace') ? 'nospace' : 'failed';
+    }
+    const { ioError: _, trouble: __, ...rest } = state;
+    state = rest;
+    set({
+      connected: true,
+      runState: status.status,
+      agentConnected: chardevs.find((chardev) => chardev.label === 'agent0')?.['frontend-open'] === true,
+      ...(ioError && { ioError }),
+    });
+  };
+
+  const onEvent = ({ event, data }: QmpEvent): void => {
+    switch (event) {
+      case 'SHUTDOWN':
+        set({ shutdownReason: String(data['reason'] ?? '') });
+        break;
+      case 'VSERPORT_CHANGE':
+        if (data['id'] === 'agent-port0') set({ agentConnected: data['open'] === true });
+        return;
+      case 'STOP':
+      case 'RESUME':
+      case 'RESET':
+      case 'SUSPEND':
+      case 'WAKEUP':
+      case 'GUEST_PANICKED':
+      case 'BLOCK_IO_ERROR':
+        break;
+      default:
+        return;
+    }
+    refresh().catch((error: Error) => options.log.debug('guest state not refreshed', { error: error.message }));
+  };
+
+  void keepQmp(join(directory, VM_FILES.qmp), {
+    clock,
+    signal: linked.signal,
+    onEvent,
+    onConnected: (fresh) => {
+      fresh
+        .execute('query-uuid')
+        .then(async ({ UUID }) => {
+          if (UUID.toLowerCase() !== plan.uuid) {
+            set({ foreign: true, trouble: `the machine on the socket has UUID ${UUID}, not ${plan.uuid}` });
+            fresh.close();
+            return;
+          }
+          connection = fresh;
+          await refresh();
+        })
+        .catch((error: Error) => {
+          set({ trouble: error.message });
+          fresh.close();
+        });
+    },
+    onLost: (reason) => {
+      connection = undefined;
+      if (state.connected || state.trouble !== reason) set({ connected: false, trouble: reason });
+    },
+  });
+
+  const ended = (exit: Exit | 'gone'): void => {
+    if (state.exit === undefined) set({ exit, connected: false });
+  };
+  if (options.exited) void options.exited.then(ended);
+  else
+    void (async () => {
+      while (!linked.signal.aborted) {
+        if (!(await isRunning(identity))) {
+          ended('gone');
+          return;
+        }
+        await clock.sleep(POLL_MS, linked.signal).catch(() => {});
+      }
+    })();
+
+  const console = plan.serial
+    ? openSerialConsole(directory, { clock, signal: linked.signal, log: plan.serial.log })
+    : undefined;
+  const forwarder =
+    plan.interfaces.length > 0 ? createForwarder({ qmp, netdev: netdevId(0), address: options.address }) : undefined;
+
+  return {
+    get state() {
+      return state;
+    },
+    console,
+    forwarder,
+    qmp,
+    refresh,
+    ready(timeoutMs) {
+      return new Promise((resolve, reject) => {
+        const finish = (error?: unknown): void => {
+          waiters.delete(check);
+          cancel();
+          options.signal.removeEventListener('abort', onAbort);
+          if (error === undefined) resolve();
+          else reject(error as Error);
+        };
+        const check = (): void => {
+          if (state.connected || state.exit !== undefined || state.foreign) finish();
+        };
+        const onAbort = (): void => finish(options.signal.reason);
+        const cancel = clock.schedule(timeoutMs, () =>
+          finish(new Error(`QEMU did not answer within ${timeoutMs} ms: ${state.trouble ?? 'silent'}`)),
+        );
+        waiters.add(check);
+        options.signal.addEventListener('abort', onAbort, { once: true });
+        if (options.signal.aborted) onAbort();
+        else check();
+      });
+    },
+    async output() {
+      const text = await readFile(join(directory, VM_FILES.output), 'utf8').catch(() => '');
+      return text.trim().slice(-OUTPUT_TAIL);
+    },
+    close() {
+      linked.abort(new DOMException('the agent lets go of the guest', 'AbortError'));
+      linked.release();
+      connection = undefined;
+    },
+  };
+}

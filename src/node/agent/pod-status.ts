@@ -1,0 +1,147 @@
+/** The status of a launcher Pod, as a kubelet would write it: pure. */
+import type { ContainerState, ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/kinds/builtin/types.ts';
+import { type DeepReadonly, formatTime } from '../../api/meta/object.ts';
+import type { VmResult } from './vm-result.ts';
+
+/** What the launcher of a Pod has to tell. */
+export type LauncherView =
+  | { readonly state: 'creating'; readonly reason: string; readonly message: string; readonly container?: string }
+  | {
+      readonly state: 'running';
+      readonly startedAt: number;
+      readonly address: string;
+      readonly imageIds: Readonly<Record<string, string>>;
+    }
+  | {
+      readonly state: 'ended';
+      readonly result: VmResult;
+      readonly startedAt: number | undefined;
+      readonly finishedAt: number;
+      readonly imageIds: Readonly<Record<string, string>>;
+    };
+
+export interface PodStatusOptions {
+  readonly hostIP: string;
+  readonly now: number;
+}
+
+/** The status this Pod should have. Conditions of others (PodScheduled, readiness gates) stay. */
+export function podStatusOf(pod: DeepReadonly<Pod>, view: LauncherView, options: PodStatusOptions): PodStatus {
+  const before = pod.status ?? {};
+  const uid = pod.metadata.uid ?? '';
+  const running = view.state === 'running';
+  const gates = (pod.spec.readinessGates ?? []).map((gate) => gate.conditionType);
+  const waitingGate = gates.find((type) => !before.conditions?.some((c) => c.type === type && c.status === 'True'));
+  const stamp = formatTime(options.now);
+  const conditions = new Map<string, PodCondition>((before.conditions ?? []).map((c) => [c.type, { ...c }]));
+  const set = (type: string, status: 'True' | 'False', reason?: string, message?: string): void => {
+    const old = conditions.get(type);
+    conditions.set(type, {
+      type,
+      status,
+      lastProbeTime: null,
+      lastTransitionTime: old?.status === status && old.lastTransitionTime ? old.lastTransitionTime : stamp,
+      ...(reason !== undefined && { reason }),
+      ...(message !== undefined && { message }),
+    } as PodCondition);
+  };
+  set('PodReadyToStartContainers', view.state === 'ended' ? 'False' : 'True');
+  set('Initialized', 'True', ...(view.state === 'ended' && view.result.phase === 'Succeeded' ? ['PodCompleted'] : []));
+  if (!running) {
+    const reason =
+      view.state === 'creating'
+        ? 'ContainersNotReady'
+        : view.result.phase === 'Succeeded'
+          ? 'PodCompleted'
+          : 'PodFailed';
+    set('ContainersReady', 'False', reason);
+    set('Ready', 'False', reason);
+  } else {
+    set('ContainersReady', 'True');
+    if (waitingGate === undefined) set('Ready', 'True');
+    else set('Ready', 'False', 'ReadinessGatesNotReady', `condition "${waitingGate}" is not True`);
+  }
+
+  const statusOf = (name: string, image: string, state: ContainerState): ContainerStatus => ({
+    name,
+    image,
+    imageID: view.state === 'creating' ? '' : imageIdOf(view.imageIds, name, image),
+    restartCount: 0,
+    ready: state.running !== undefined,
+    started: state.running !== undefined,
+    state,
+    lastState: {},
+    ...(view.state !== 'creating' && { containerID: `coracle://${uid}/${name}` }),
+  });
+  const mainState = (name: string): ContainerState => {
+    switch (view.state) {
+      case 'creating':
+        return view.container === undefined || view.container === name
+          ? { waiting: { reason: view.reason, message: view.message } }
+          : { waiting: { reason: 'ContainerCreating' } };
+      case 'running':
+        return { running: { startedAt: formatTime(view.startedAt) } };
+      case 'ended':
+        return {
+          terminated: {
+            exitCode: view.result.exitCode,
+            reason: view.result.phase === 'Succeeded' ? 'Completed' : 'Error',
+            message: view.result.message,
+            ...(view.startedAt !== undefined && { startedAt: formatTime(view.startedAt) }),
+            finishedAt: formatTime(view.finishedAt),
+            containerID: `coracle://${uid}/${name}`,
+          },
+        };
+    }
+  };
+  const initState = (): ContainerState =>
+    view.state === 'creating'
+      ? { waiting: { reason: 'PodInitializing' } }
+      : { terminated: { exitCode: 0, reason: 'Completed', containerID: `coracle://${uid}/init` } };
+
+  const address = running ? view.address : before.podIP;
+  const init = pod.spec.initContainers ?? [];
+  return {
+    phase: running ? 'Running' : view.state === 'creating' ? 'Pending' : view.result.phase,
+    ...(view.state === 'ended' &&
+      view.result.phase === 'Failed' && { reason: view.result.reason, message: view.result.message }),
+    conditions: [...conditions.values()],
+    hostIP: options.hostIP,
+    hostIPs: [{ ip: options.hostIP }],
+    ...(address !== undefined && { podIP: address, podIPs: [{ ip: address }] }),
+    startTime: before.startTime ?? stamp,
+    ...(init.length > 0 && {
+      initContainerStatuses: init.map((container) => ({
+        ...statusOf(container.name, container.image ?? '', initState()),
+        ready: view.state !== 'creating',
+        started: false,
+      })),
+    }),
+    containerStatuses: pod.spec.containers.map((container) =>
+      statusOf(container.name, container.image ?? '', mainState(container.name)),
+    ),
+    ...(before.qosClass !== undefined && { qosClass: before.qosClass }),
+  };
+}
+
+const imageIdOf = (ids: Readonly<Record<string, string>>, name: string, image: string): string =>
+  (Object.hasOwn(ids, name) ? ids[name] : undefined) ?? image;
+
+/** True when writing `wanted` would change what the Pod says (order of keys does not count). */
+export function podStatusDiffers(pod: DeepReadonly<Pod>, wanted: PodStatus): boolean {
+  const before = pod.status as Readonly<Record<string, unknown>> | undefined;
+  return Object.entries(wanted).some(([key, value]) => !sameJson(before?.[key], value));
+}
+
+/** Equality of JSON values. */
+export function sameJson(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (Array.isArray(a) !== Array.isArray(b)) return false;
+  const left = Object.keys(a);
+  if (left.length !== Object.keys(b).length) return false;
+  return left.every(
+    (key) =>
+      Object.hasOwn(b, key) && sameJson((a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key]),
+  );
+}

@@ -1,0 +1,134 @@
+/** The way from a bound Pod to a running QEMU: plan, volumes, address, record, spawn, ports, go. */
+import { createHash } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Pod } from '../../api/kinds/builtin/types.ts';
+import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kinds.ts';
+import type { DeepReadonly } from '../../api/meta/object.ts';
+import { spawnDetached } from '../../base/process/spawn-detached.ts';
+import { machinePlan } from '../../domain/machine/plan.ts';
+import { prepareVolumes } from '../disk/prepare.ts';
+import { openVmDirectory } from '../disk/vm-directory.ts';
+import type { ImageEvent } from '../disk/volume-request.ts';
+import { claimAddress } from '../network/address-pool.ts';
+import { qemuArgv, VM_FILES } from '../qemu/argv.ts';
+import type { AgentEnvironment } from './environment.ts';
+import { type Guest, openGuest } from './guest.ts';
+import { type VmRecord, writeRecord } from './vm-record.ts';
+
+export interface StartRequest {
+  readonly vmi: DeepReadonly<VirtualMachineInstance>;
+  readonly pod: DeepReadonly<Pod>;
+  /** Ends the preparation; QEMU, once spawned, is left to the caller. */
+  readonly signal: AbortSignal;
+  readonly onImage: (event: ImageEvent) => void;
+  readonly onChange: () => void;
+}
+
+export interface StartedVm {
+  readonly record: VmRecord;
+  readonly guest: Guest;
+}
+
+const ANSWER_MS = 20_000;
+
+/** QEMU ended before it answered; its last words are the message. */
+export class SpawnError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'SpawnError';
+  }
+}
+
+/** Starts the VM. Throws PlanError, VolumeError, SpawnError, or what the file system says. */
+export async function startVm(environment: AgentEnvironment, request: StartRequest): Promise<StartedVm> {
+  const { vmi, pod, signal } = request;
+  const { clock } = environment;
+  const vmiUid = vmi.metadata.uid ?? '';
+  const plan = machinePlan(vmi, environment.facts, { smbios: environment.smbios });
+  const directory = await openVmDirectory(environment.vmsDirectory, vmiUid);
+  const imageIds: Record<string, string> = {};
+  const volumes = await prepareVolumes(
+    {
+      vmi,
+      pod,
+      directory,
+      images: environment.images,
+      client: environment.client,
+      clock,
+      signal,
+      hostDiskRoots: environment.hostDiskRoots,
+      claimsDirectory: environment.claimsDirectory,
+      onImage: (event) => {
+        if (event.digest !== '')
+          imageIds[event.volume === '' ? 'kernel-boot-volume' : `volume${event.volume}`] =
+            `${event.image.replace(/[:@][^/]*$/, '')}@${event.digest}`;
+        request.onImage(event);
+      },
+    },
+    plan,
+  );
+  const address = await claimAddress(environment.addressesDirectory, vmiUid);
+  signal.throwIfAborted();
+  const argv = qemuArgv(plan, { binary: environment.binary, pidFile: join(directory, VM_FILES.pid), ...volumes });
+  let record: VmRecord = {
+    version: 1,
+    node: environment.nodeName,
+    vmiUid,
+    podUid: pod.metadata.uid ?? '',
+    namespace: vmi.metadata.namespace ?? '',
+    name: vmi.metadata.name ?? '',
+    podName: pod.metadata.name ?? '',
+    address,
+    bootId: environment.bootId,
+    startedAt: clock.now(),
+    plan,
+    argvDigest: createHash('sha256').update(argv.join('\0')).digest('hex'),
+    imageIds,
+    portProblems: [],
+  };
+  for (const name of [VM_FILES.qmp, VM_FILES.serial, VM_FILES.vnc, VM_FILES.guestAgent])
+    await rm(join(directory, name), { force: true });
+  // On disk before there is a process: whatever happens from here on, the next agent knows of it.
+  await writeRecord(directory, record);
+  const child = await spawnDetached(argv, { cwd: directory, outputFile: join(directory, VM_FILES.output) }).catch(
+    (error: Error) => {
+      throw new SpawnError(error.message);
+    },
+  );
+  record = { ...record, process: child.identity };
+  await writeRecord(directory, record);
+  const guest = openGuest({
+    directory,
+    plan,
+    address,
+    identity: child.identity,
+    exited: child.exited,
+    clock,
+    log: environment.log.with({ vmi: `${record.namespace}/${record.name}` }),
+    signal: environment.signal,
+    onChange: request.onChange,
+  });
+  await guest.ready(ANSWER_MS);
+  if (guest.state.exit !== undefined)
+    throw new SpawnError(`QEMU did not start: ${(await guest.output()) || 'it said nothing'}`);
+  record = { ...record, portProblems: await connectNetwork(guest, record) };
+  await writeRecord(directory, record);
+  await letRun(guest, record);
+  return { record, guest };
+}
+
+/** Forwards the ports and pulls the cables that shall be down. Returns what could not be forwarded. */
+async function connectNetwork(guest: Guest, { plan }: VmRecord): Promise<string[]> {
+  for (const nic of plan.interfaces)
+    if (!nic.linkUp) await guest.qmp().execute('set_link', { name: nic.id, up: false });
+  const problems = await guest.forwarder?.addAll(plan.interfaces[0]?.ports ?? []);
+  return (problems ?? []).filter(({ port }) => port.declared).map(({ message }) => message);
+}
+
+/** Lets a prepared guest run, unless it shall start paused. */
+export async function letRun(guest: Guest, { plan }: VmRecord): Promise<void> {
+  if (plan.startPaused) return;
+  await guest.qmp().execute('cont');
+  await guest.refresh();
+}

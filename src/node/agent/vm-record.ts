@@ -1,0 +1,103 @@
+/**
+ * The record of one VM on disk: written before QEMU is spawned, completed after, read by the next agent. A record that
+ * cannot be read is never acted upon.
+ */
+import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ProcessIdentity } from '../../base/process/identity.ts';
+import type { MachinePlan } from '../../domain/machine/machine-plan.ts';
+import { isUid } from '../disk/vm-directory.ts';
+import { writeFileAtomic } from '../image/atomic-file.ts';
+import type { VmResult } from './vm-result.ts';
+
+export interface VmRecord {
+  readonly version: 1;
+  readonly node: string;
+  readonly vmiUid: string;
+  readonly podUid: string;
+  readonly namespace: string;
+  /** Name of the VMI. */
+  readonly name: string;
+  readonly podName: string;
+  readonly address: string;
+  readonly bootId: string;
+  /** ms since the epoch. */
+  readonly startedAt: number;
+  readonly plan: MachinePlan;
+  /** SHA-256 of the argument vector. */
+  readonly argvDigest: string;
+  /** Image ids by container name, for the Pod's status. */
+  readonly imageIds: Readonly<Record<string, string>>;
+  /** Declared ports that could not be forwarded. */
+  readonly portProblems: readonly string[];
+  /** Absent until QEMU was spawned. */
+  readonly process?: ProcessIdentity;
+  readonly result?: VmResult;
+  readonly finishedAt?: number;
+}
+
+const FILE = 'record.json';
+/** Tombstones kept of Pods that have ended. */
+const MAX_ENDED = 2000;
+
+export const writeRecord = (directory: string, record: VmRecord): Promise<void> =>
+  writeFileAtomic(join(directory, FILE), JSON.stringify(record));
+
+/** 'missing' when there is none, 'damaged' when it is not what we wrote for this directory. */
+export async function readRecord(directory: string, vmiUid: string): Promise<VmRecord | 'missing' | 'damaged'> {
+  let text: string;
+  try {
+    text = await readFile(join(directory, FILE), 'utf8');
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'missing' : 'damaged';
+  }
+  try {
+    const record = JSON.parse(text) as VmRecord;
+    const sound =
+      record.version === 1 &&
+      record.vmiUid === vmiUid &&
+      isUid(record.podUid) &&
+      typeof record.address === 'string' &&
+      typeof record.bootId === 'string' &&
+      typeof record.plan?.uuid === 'string' &&
+      (record.process === undefined ||
+        (Number.isInteger(record.process.pid) && typeof record.process.startTime === 'string'));
+    return sound ? record : 'damaged';
+  } catch {
+    return 'damaged';
+  }
+}
+
+/** Remembers that a Pod has ended here: its UID is never started again. */
+export interface Tombstones {
+  has(podUid: string): Promise<VmResult | undefined>;
+  add(podUid: string, result: VmResult): Promise<void>;
+}
+
+/** Opens (makes) the directory of tombstones; the oldest go when there are too many. */
+export async function openTombstones(directory: string): Promise<Tombstones> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const names = (await readdir(directory)).filter(isUid);
+  if (names.length > MAX_ENDED) {
+    const aged = await Promise.all(
+      names.map(async (name) => ({ name, at: (await stat(join(directory, name))).mtimeMs })),
+    );
+    aged.sort((a, b) => a.at - b.at);
+    for (const { name } of aged.slice(0, aged.length - MAX_ENDED)) await rm(join(directory, name), { force: true });
+  }
+  return {
+    async has(podUid) {
+      if (!isUid(podUid)) return undefined;
+      try {
+        return JSON.parse(await readFile(join(directory, podUid), 'utf8')) as VmResult;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+        // Damaged, but there: the Pod has ended.
+        return { phase: 'Failed', reason: 'Ended', message: 'the guest has ended before', exitCode: 1 };
+      }
+    },
+    async add(podUid, result) {
+      if (isUid(podUid)) await writeFileAtomic(join(directory, podUid), JSON.stringify(result));
+    },
+  };
+}

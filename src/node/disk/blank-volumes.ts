@@ -1,0 +1,52 @@
+/** Empty disks, and disk images of the host (behind their gate). */
+import { lstat, open, realpath } from 'node:fs/promises';
+import { basename, dirname, isAbsolute, join } from 'node:path';
+import type { Volume } from '../../api/kinds/kubevirt/volumes.ts';
+import type { DeepReadonly } from '../../api/meta/object.ts';
+import { quantityToBytes } from '../../api/quantity/quantity.ts';
+import { inspectDisk } from '../image/disk-header.ts';
+import type { DiskFile } from '../qemu/argv.ts';
+import { createEmpty } from './qemu-img.ts';
+import { VolumeError, type VolumeRequest } from './volume-request.ts';
+
+const MIB = 1024 * 1024;
+
+/** A fresh qcow2 file of the capacity, rounded down to 1 MiB. */
+export async function emptyDisk(request: VolumeRequest, volume: DeepReadonly<Volume>, file: string): Promise<DiskFile> {
+  const size = Math.floor(quantityToBytes(String(volume.emptyDisk?.capacity ?? 0)) / MIB) * MIB;
+  if (size < MIB) throw new VolumeError('FailedMount', volume.name, `volume ${volume.name}: capacity is less than 1Mi`);
+  await createEmpty(file, { directory: request.directory, size, signal: request.signal });
+  return { file, format: 'qcow2' };
+}
+
+/** A raw image of the host. The path must lie, with all links resolved, below one of the roots the operator named. */
+export async function hostDisk(request: VolumeRequest, volume: DeepReadonly<Volume>): Promise<DiskFile> {
+  const source = volume.hostDisk;
+  const bad = (why: string): VolumeError =>
+    new VolumeError('FailedMount', volume.name, `volume ${volume.name}: ${why}`);
+  if (request.hostDiskRoots.length === 0)
+    throw bad('hostDisk is switched off on this node; name the allowed directories in its configuration');
+  const path = source?.path ?? '';
+  if (!isAbsolute(path) || path.includes('\0') || ['', '.', '..'].includes(basename(path)))
+    throw bad('hostDisk.path must be an absolute path of a file');
+  const parent = await realpath(dirname(path)).catch(() => undefined);
+  const roots = await Promise.all(request.hostDiskRoots.map((root) => realpath(root).catch(() => undefined)));
+  if (
+    parent === undefined ||
+    !roots.some((root) => root !== undefined && (parent === root || parent.startsWith(`${root}/`)))
+  )
+    throw bad('hostDisk.path does not lie below an allowed directory of this node');
+  const file = join(parent, basename(path));
+  const found = await lstat(file).catch(() => undefined);
+  if (!found && source?.type === 'DiskOrCreate') {
+    const size = Math.ceil(quantityToBytes(String(source.capacity ?? 0)) / MIB) * MIB;
+    if (size < MIB) throw bad('hostDisk.capacity is needed to create the image');
+    const handle = await open(file, 'wx', 0o600);
+    await handle.truncate(size).finally(() => handle.close());
+  } else if (!found) throw bad('the image of hostDisk does not exist');
+  else if (!found.isFile()) throw bad('hostDisk.path is not a regular file');
+  const { format } = await inspectDisk(file).catch((error: Error) => {
+    throw bad(error.message);
+  });
+  return { file, format };
+}

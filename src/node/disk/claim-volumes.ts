@@ -1,0 +1,87 @@
+/** Claims: a `disk.img` for each, in the local path of the claim's volume, or in a directory of our own. */
+import { lstat, mkdir, open } from 'node:fs/promises';
+import { isAbsolute, join } from 'node:path';
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '../../api/kinds/builtin/resource-types.ts';
+import { ApiError } from '../../api/meta/status.ts';
+import { quantityToBytes } from '../../api/quantity/quantity.ts';
+import { inspectDisk } from '../image/disk-header.ts';
+import type { DiskFile } from '../qemu/argv.ts';
+import { createOverlay } from './qemu-img.ts';
+import { isUid } from './vm-directory.ts';
+import { VolumeError, type VolumeRequest } from './volume-request.ts';
+
+const MIB = 1024 * 1024;
+const FILE = 'disk.img';
+
+/** The image of a claim; made sparse, with the size of the claim, when missing. */
+export async function claimDisk(
+  request: VolumeRequest,
+  volume: string,
+  claimName: string,
+): Promise<DiskFile & { readonly size: number }> {
+  const bad = (why: string, cause?: unknown): VolumeError =>
+    new VolumeError('FailedMount', volume, `volume ${volume}: claim ${claimName}: ${why}`, { cause });
+  const namespace = request.vmi.metadata.namespace ?? '';
+  const options = { signal: request.signal };
+  const claim = await request.client
+    .get(PERSISTENT_VOLUME_CLAIMS, { namespace, name: claimName }, options)
+    .catch((error: unknown) => {
+      throw error instanceof ApiError ? bad(error.message, error) : error;
+    });
+  const spec = claim.spec;
+  if (spec?.volumeMode === 'Block') throw bad('volumeMode Block is not supported; use Filesystem');
+  const uid = claim.metadata.uid ?? '';
+  if (!isUid(uid)) throw bad('has no usable UID');
+
+  const directory =
+    (spec?.volumeName ? await localPath(request, spec.volumeName) : undefined) ?? join(request.claimsDirectory, uid);
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const file = join(directory, FILE);
+  const amounts = [spec?.resources?.requests?.['storage'], claim.status?.capacity?.['storage']]
+    .filter((amount) => amount !== undefined)
+    .map((amount) => quantityToBytes(String(amount)));
+  const wanted = Math.floor(Math.min(...amounts) / MIB) * MIB;
+  const found = await lstat(file).catch(() => undefined);
+  if (found && !found.isFile()) throw bad(`${FILE} is not a regular file`);
+  if (!found) {
+    if (!Number.isFinite(wanted) || wanted < MIB) throw bad('asks for less than 1Mi of storage');
+    const handle = await open(file, 'wx', 0o600);
+    await handle.truncate(wanted).finally(() => handle.close());
+  }
+  const { format, virtualSize } = await inspectDisk(file).catch((error: Error) => {
+    throw bad(error.message, error);
+  });
+  return { file, format, size: virtualSize };
+}
+
+/** The host path of a volume that has one: set by whoever may write PersistentVolumes, that is an administrator. */
+async function localPath(request: VolumeRequest, name: string): Promise<string | undefined> {
+  const volume = await request.client
+    .get(PERSISTENT_VOLUMES, { namespace: '', name }, { signal: request.signal })
+    .catch((error: unknown) => {
+      if (error instanceof ApiError && error.code === 404) return undefined;
+      throw error;
+    });
+  const spec = volume?.spec as { hostPath?: { path?: string }; local?: { path?: string } } | undefined;
+  const path = spec?.local?.path ?? spec?.hostPath?.path;
+  return path !== undefined && isAbsolute(path) ? path : undefined;
+}
+
+/** A layer over the claim that is thrown away at stop. */
+export async function ephemeralClaim(
+  request: VolumeRequest,
+  volume: string,
+  claimName: string,
+  prefix: string,
+): Promise<DiskFile> {
+  const base = await claimDisk(request, volume, claimName);
+  const file = `${prefix}.qcow2`;
+  await createOverlay(file, {
+    directory: request.directory,
+    backing: base.file,
+    backingFormat: base.format,
+    size: base.size,
+    signal: request.signal,
+  });
+  return { file, format: 'qcow2', backing: { file: base.file, format: base.format } };
+}

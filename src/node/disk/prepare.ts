@@ -1,0 +1,76 @@
+/** All volumes of a VM at once: each planned disk gets its file. */
+import { copyFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { MachinePlan } from '../../domain/machine/machine-plan.ts';
+import type { DiskFile } from '../qemu/argv.ts';
+import { emptyDisk, hostDisk } from './blank-volumes.ts';
+import { claimDisk, ephemeralClaim } from './claim-volumes.ts';
+import { cloudInitVolume } from './cloud-init-volume.ts';
+import { containerDisk, kernelFiles } from './image-volumes.ts';
+import { objectVolume } from './object-volumes.ts';
+import { VolumeError, type VolumeRequest } from './volume-request.ts';
+
+export interface PreparedVolumes {
+  readonly disks: ReadonlyMap<string, DiskFile>;
+  readonly kernel?: string;
+  readonly initrd?: string;
+  readonly efiVars?: string;
+}
+
+/**
+ * Makes the files of every planned disk, in parallel; may be called again after a failure. Throws VolumeError, or the
+ * signal's reason. File names are `disk-<n>`: nothing of a user's text gets into a path.
+ */
+export async function prepareVolumes(request: VolumeRequest, plan: MachinePlan): Promise<PreparedVolumes> {
+  const work = plan.disks
+    .map((disk, index) => ({ disk, prefix: `disk-${index}` }))
+    .filter(({ disk }) => disk.hasVolume)
+    .map(async ({ disk, prefix }) => {
+      for (const suffix of ['qcow2', 'base', 'iso'])
+        await rm(join(request.directory, `${prefix}.${suffix}`), { force: true });
+      return [disk.name, await volumeFile(request, plan, disk.name, prefix)] as const;
+    });
+  const kernel = kernelFiles(request);
+  const efi = efiVariables(request, plan);
+  // All settle before one failure is reported: nothing goes on writing behind the caller's back.
+  await Promise.allSettled([...work, kernel, efi]);
+  return { disks: new Map(await Promise.all(work)), ...(await kernel), ...(await efi) };
+}
+
+async function efiVariables(request: VolumeRequest, plan: MachinePlan): Promise<{ efiVars?: string }> {
+  if (plan.firmware.kind !== 'efi') return {};
+  await copyFile(plan.firmware.vars, join(request.directory, 'efi-vars.fd'));
+  return { efiVars: 'efi-vars.fd' };
+}
+
+async function volumeFile(request: VolumeRequest, plan: MachinePlan, name: string, prefix: string): Promise<DiskFile> {
+  const volume = request.vmi.spec.volumes?.find((candidate) => candidate.name === name);
+  if (!volume) throw new VolumeError('FailedMount', name, `volume ${name} is not in the spec`);
+  try {
+    if (volume.containerDisk) return await containerDisk(request, name, volume.containerDisk, prefix);
+    if (volume.emptyDisk) return await emptyDisk(request, volume, `${prefix}.qcow2`);
+    if (volume.hostDisk) return await hostDisk(request, volume);
+    if (volume.persistentVolumeClaim) return await claimDisk(request, name, volume.persistentVolumeClaim.claimName);
+    if (volume.dataVolume) return await claimDisk(request, name, volume.dataVolume.name);
+    if (volume.ephemeral?.persistentVolumeClaim)
+      return await ephemeralClaim(request, name, volume.ephemeral.persistentVolumeClaim.claimName, prefix);
+    const file = `${prefix}.iso`;
+    if (volume.cloudInitNoCloud)
+      return await cloudInitVolume(request, plan, { name, file, flavour: 'noCloud', source: volume.cloudInitNoCloud });
+    if (volume.cloudInitConfigDrive)
+      return await cloudInitVolume(request, plan, {
+        name,
+        file,
+        flavour: 'configDrive',
+        source: volume.cloudInitConfigDrive,
+      });
+    const made = await objectVolume(request, volume, file);
+    if (made) return made;
+  } catch (error) {
+    request.signal.throwIfAborted();
+    if (error instanceof VolumeError) throw error;
+    const text = error instanceof Error ? error.message : String(error);
+    throw new VolumeError('FailedMount', name, `volume ${name}: ${text}`, { cause: error });
+  }
+  throw new VolumeError('FailedMount', name, `volume ${name}: this kind of volume is not supported by this node`);
+}

@@ -1,0 +1,45 @@
+/** What preparing a volume needs, and the error that ends in the status of the VMI. */
+import type { Pod } from '../../api/kinds/builtin/types.ts';
+import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kinds.ts';
+import type { DeepReadonly } from '../../api/meta/object.ts';
+import type { Clock } from '../../base/clock/clock.ts';
+import type { Client } from '../../client/client.ts';
+import type { ImageStore } from '../image/image-store.ts';
+
+export interface VolumeRequest {
+  readonly vmi: DeepReadonly<VirtualMachineInstance>;
+  readonly pod: DeepReadonly<Pod>;
+  /** The directory of the VM. */
+  readonly directory: string;
+  readonly images: ImageStore;
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Directories below which hostDisk images may lie; none = the feature is off. */
+  readonly hostDiskRoots: readonly string[];
+  /** Where the contents of claims without a local path of their own are kept. */
+  readonly claimsDirectory: string;
+  /** Told of pulls: volume or 'kernel', and what happened. */
+  readonly onImage?: (event: ImageEvent) => void;
+}
+
+export interface ImageEvent {
+  readonly type: 'pulling' | 'pulled' | 'present';
+  /** Volume name; '' for the kernel. */
+  readonly volume: string;
+  readonly image: string;
+  readonly digest: string;
+}
+
+/** A volume that cannot be made. `retry` when waiting may help (an object is missing, a pull failed). */
+export class VolumeError extends Error {
+  /** CamelCase, for conditions and container statuses. */
+  readonly reason: string;
+  readonly volume: string;
+  constructor(reason: string, volume: string, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'VolumeError';
+    this.reason = reason;
+    this.volume = volume;
+  }
+}

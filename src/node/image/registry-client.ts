@@ -1,0 +1,263 @@
+/**
+ * Reads from an OCI registry (distribution spec 1.1): manifests by tag or digest, blobs by digest. Redirects are
+ * followed by hand so that the registry's token never reaches another host. Writes nothing to disk.
+ */
+import { createHash } from 'node:crypto';
+import type { Clock } from '../../base/clock/clock.ts';
+import type { ImageReference } from './reference.ts';
+import { isDigest } from './reference.ts';
+
+export interface Credentials {
+  readonly username: string;
+  readonly password: string;
+}
+
+export interface Descriptor {
+  readonly mediaType: string;
+  readonly digest: string;
+  readonly size: number;
+}
+
+export interface ImageManifest {
+  /** Digest of the image manifest (not of the index it was found in). */
+  readonly digest: string;
+  readonly layers: readonly Descriptor[];
+}
+
+/** 'denied': credentials missing or wrong. 'missing': no such image. 'failed': anything else. */
+export class RegistryError extends Error {
+  readonly failure: 'denied' | 'missing' | 'failed';
+  constructor(failure: 'denied' | 'missing' | 'failed', message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'RegistryError';
+    this.failure = failure;
+  }
+}
+
+export interface RegistryClient {
+  /** The manifest for our architecture; walks an index when there is one. Throws RegistryError. */
+  manifest(signal: AbortSignal): Promise<ImageManifest>;
+  /** The bytes of a blob from `offset` on; `offset` in the answer is 0 when the registry ignores ranges. */
+  blob(
+    digest: string,
+    offset: number,
+    signal: AbortSignal,
+  ): Promise<{ readonly offset: number; readonly body: AsyncIterable<Uint8Array> }>;
+}
+
+const INDEX_TYPES = [
+  'application/vnd.oci.image.index.v1+json',
+  'application/vnd.docker.distribution.manifest.list.v2+json',
+];
+const MANIFEST_TYPES = [
+  'application/vnd.oci.image.manifest.v1+json',
+  'application/vnd.docker.distribution.manifest.v2+json',
+];
+const MAX_MANIFEST = 4 * 1024 * 1024;
+const MAX_TOKEN_ANSWER = 1024 * 1024;
+const MAX_REDIRECTS = 5;
+const MAX_LAYERS = 256;
+const REQUEST_TIMEOUT_MS = 30_000;
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const field = (value: unknown, name: string): unknown =>
+  isRecord(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+
+/** Plain HTTP is spoken only with registries on this machine. */
+export function registryOrigin(registry: string): string {
+  const host = registry.replace(/:\d+$/, '');
+  if (registry === 'docker.io') return 'https://registry-1.docker.io';
+  const loopback = host === 'localhost' || host === '[::1]' || /^127(\.\d{1,3}){3}$/.test(host);
+  return `${loopback ? 'http' : 'https'}://${registry}`;
+}
+
+/** Parses `Bearer realm="...",service="...",scope="..."`. */
+export function parseChallenge(header: string): { scheme: string; parameters: Map<string, string> } {
+  const space = header.indexOf(' ');
+  const scheme = (space < 0 ? header : header.slice(0, space)).toLowerCase();
+  const parameters = new Map<string, string>();
+  for (const match of header.slice(space + 1).matchAll(/([a-zA-Z_]+)=(?:"([^"]*)"|([^\s,"]+))/g))
+    parameters.set((match[1] ?? '').toLowerCase(), match[2] ?? match[3] ?? '');
+  return { scheme, parameters };
+}
+
+/** Makes a client for one repository. `architecture` is Go's name (amd64, arm64). */
+export function createRegistryClient(
+  ref: ImageReference,
+  options: {
+    readonly architecture: string;
+    readonly clock: Clock;
+    readonly credentials?: Credentials;
+    readonly userAgent?: string;
+  },
+): RegistryClient {
+  const origin = registryOrigin(ref.registry);
+  const where = `${ref.registry}/${ref.repository}`;
+  let authorization: string | undefined;
+
+  const basic = (): string | undefined =>
+    options.credentials &&
+    `Basic ${Buffer.from(`${options.credentials.username}:${options.credentials.password}`).toString('base64')}`;
+
+  /** One HTTP exchange with redirects; the token goes to the registry's own origin only. */
+  const exchange = async (url: URL, headers: Record<string, string>, signal: AbortSignal): Promise<Response> => {
+    let target = url;
+    for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
+      const own = target.origin === origin;
+      const limit = new AbortController();
+      const cancel = options.clock.schedule(REQUEST_TIMEOUT_MS, () =>
+        limit.abort(new Error(`no answer within ${REQUEST_TIMEOUT_MS} ms`)),
+      );
+      let response: Response;
+      try {
+        response = await fetch(target, {
+          redirect: 'manual',
+          signal: AbortSignal.any([signal, limit.signal]),
+          headers: {
+            'user-agent': options.userAgent ?? 'coracle',
+            // Ranges and digests are about the bytes as stored.
+            'accept-encoding': 'identity',
+            ...headers,
+            ...(own && authorization !== undefined && { authorization }),
+          },
+        });
+      } catch (error) {
+        signal.throwIfAborted();
+        const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+        const text = cause instanceof Error ? cause.message : String(cause);
+        throw new RegistryError('failed', `${where}: cannot reach ${target.host}: ${text}`, { cause: error });
+      } finally {
+        cancel();
+      }
+      const location = response.headers.get('location');
+      if (![301, 302, 303, 307, 308].includes(response.status) || location === null) return response;
+      await response.body?.cancel();
+      const next = new URL(location, target);
+      if (next.protocol !== 'https:' && !(next.protocol === 'http:' && target.protocol === 'http:'))
+        throw new RegistryError('failed', `${where}: ${target.host} redirects to ${next.protocol} which is refused`);
+      target = next;
+    }
+    throw new RegistryError('failed', `${where}: more than ${MAX_REDIRECTS} redirects`);
+  };
+
+  const fetchToken = async (parameters: Map<string, string>, signal: AbortSignal): Promise<string> => {
+    const realm = URL.parse(parameters.get('realm') ?? '');
+    if (!realm || (realm.protocol !== 'https:' && !(realm.protocol === 'http:' && origin.startsWith('http:'))))
+      throw new RegistryError('denied', `${where}: the registry names no usable token service`);
+    const service = parameters.get('service');
+    if (service !== undefined) realm.searchParams.set('service', service);
+    realm.searchParams.set('scope', parameters.get('scope') ?? `repository:${ref.repository}:pull`);
+    const identity = basic();
+    const response = await exchange(realm, identity ? { authorization: identity } : {}, signal);
+    const answer = await boundedText(response, MAX_TOKEN_ANSWER);
+    if (response.status !== 200)
+      throw new RegistryError('denied', `${where}: the token service ${realm.host} answered ${response.status}`);
+    const parsed = parseJson(answer);
+    const token = field(parsed, 'token') ?? field(parsed, 'access_token');
+    if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token))
+      throw new RegistryError('denied', `${where}: the token service ${realm.host} sent no token`);
+    return token;
+  };
+
+  const request = async (path: string, headers: Record<string, string>, signal: AbortSignal): Promise<Response> => {
+    const url = new URL(`/v2/${ref.repository}/${path}`, origin);
+    let response = await exchange(url, headers, signal);
+    if (response.status === 401) {
+      const challenge = parseChallenge(response.headers.get('www-authenticate') ?? '');
+      await response.body?.cancel();
+      const identity = basic();
+      if (challenge.scheme === 'bearer') authorization = `Bearer ${await fetchToken(challenge.parameters, signal)}`;
+      else if (challenge.scheme === 'basic' && identity) authorization = identity;
+      else throw new RegistryError('denied', `${where}: the registry asks for credentials; name an imagePullSecret`);
+      response = await exchange(url, headers, signal);
+    }
+    if (response.status === 200 || response.status === 206) return response;
+    await response.body?.cancel();
+    if (response.status === 404) throw new RegistryError('missing', `${where}: ${path} not found in the registry`);
+    if (response.status === 401 || response.status === 403)
+      throw new RegistryError('denied', `${where}: pull access denied (${response.status})`);
+    throw new RegistryError('failed', `${where}: the registry answered ${response.status} to ${path}`);
+  };
+
+  /** Fetches one manifest document and checks it against the digest we asked for. */
+  const fetchManifest = async (name: string, signal: AbortSignal): Promise<{ digest: string; document: unknown }> => {
+    const response = await request(
+      `manifests/${name}`,
+      { accept: [...MANIFEST_TYPES, ...INDEX_TYPES].join(', ') },
+      signal,
+    );
+    const text = await boundedText(response, MAX_MANIFEST);
+    const digest = `sha256:${createHash('sha256').update(text).digest('hex')}`;
+    if (isDigest(name) && digest !== name)
+      throw new RegistryError('failed', `${where}: the manifest does not match its digest ${name}`);
+    return { digest, document: parseJson(text) };
+  };
+
+  return {
+    async manifest(signal) {
+      let { digest, document } = await fetchManifest(ref.digest || ref.tag, signal);
+      const entries = field(document, 'manifests');
+      if (Array.isArray(entries)) {
+        const match = entries.find((entry: unknown) => {
+          const platform = field(entry, 'platform');
+          return (
+            field(platform, 'architecture') === options.architecture && (field(platform, 'os') ?? 'linux') === 'linux'
+          );
+        });
+        // A list of one manifest without a platform is taken as it is.
+        const chosen: unknown =
+          match ?? (entries.length === 1 && !field(entries[0], 'platform') ? entries[0] : undefined);
+        const inner = field(chosen, 'digest');
+        if (typeof inner !== 'string' || !isDigest(inner))
+          throw new RegistryError('missing', `${where}: the image is not offered for ${options.architecture}`);
+        ({ digest, document } = await fetchManifest(inner, signal));
+      }
+      const layers = field(document, 'layers');
+      if (!Array.isArray(layers) || layers.length === 0 || layers.length > MAX_LAYERS)
+        throw new RegistryError('failed', `${where}: the manifest lists no layers, or more than ${MAX_LAYERS}`);
+      return {
+        digest,
+        layers: layers.map((layer: unknown) => {
+          const blob = field(layer, 'digest');
+          const size = field(layer, 'size');
+          if (
+            typeof blob !== 'string' ||
+            !isDigest(blob) ||
+            typeof size !== 'number' ||
+            !Number.isSafeInteger(size) ||
+            size < 0
+          )
+            throw new RegistryError('failed', `${where}: the manifest holds a layer without sha256 digest or size`);
+          return { mediaType: String(field(layer, 'mediaType') ?? ''), digest: blob, size };
+        }),
+      };
+    },
+    async blob(digest, offset, signal) {
+      const response = await request(`blobs/${digest}`, offset > 0 ? { range: `bytes=${offset}-` } : {}, signal);
+      if (!response.body) throw new RegistryError('failed', `${where}: the registry sent no bytes for ${digest}`);
+      const range = /^bytes (\d+)-/.exec(response.headers.get('content-range') ?? '');
+      const from = response.status === 206 ? Number(range?.[1] ?? offset) : 0;
+      return { offset: from, body: response.body };
+    },
+  };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+async function boundedText(response: Response, max: number): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length;
+    if (size > max) throw new RegistryError('failed', `an answer of the registry is larger than ${max} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}

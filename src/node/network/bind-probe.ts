@@ -1,0 +1,38 @@
+/** Why a port of an address cannot be bound: QEMU only says that it could not. */
+import { createSocket } from 'node:dgram';
+import { createServer } from 'node:net';
+
+export type BindVerdict = 'free' | 'in-use' | 'denied' | 'other';
+
+const verdictOf = (error: NodeJS.ErrnoException): BindVerdict =>
+  error.code === 'EADDRINUSE' ? 'in-use' : error.code === 'EACCES' || error.code === 'EPERM' ? 'denied' : 'other';
+
+/** Binds and lets go at once. */
+export function probeBind(protocol: 'tcp' | 'udp', address: string, port: number): Promise<BindVerdict> {
+  return new Promise((resolve) => {
+    if (protocol === 'udp') {
+      const socket = createSocket('udp4');
+      socket.once('error', (error) => {
+        socket.close();
+        resolve(verdictOf(error));
+      });
+      socket.bind({ address, port, exclusive: true }, () => socket.close(() => resolve('free')));
+      return;
+    }
+    const server = createServer();
+    server.once('error', (error) => resolve(verdictOf(error)));
+    server.listen({ host: address, port, exclusive: true }, () => server.close(() => resolve('free')));
+  });
+}
+
+/** A port of the address that is free now. */
+export function freePort(address: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen({ host: address, port: 0, exclusive: true }, () => {
+      const bound = server.address();
+      server.close(() => resolve(typeof bound === 'object' && bound ? bound.port : 0));
+    });
+  });
+}

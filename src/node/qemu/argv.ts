@@ -1,0 +1,278 @@
+/**
+ * A plan and its files as QEMU's argument vector. Block devices, devices, network back ends and objects use the JSON
+ * forms; the few classic options carry values of ours or escaped text. All socket and file names are relative to the
+ * directory of the VM, which is QEMU's working directory.
+ */
+import type { DeviceSpec, MachinePlan, PlannedDisk } from '../../domain/machine/machine-plan.ts';
+import { escapeOption, optionText } from './option-text.ts';
+import { createPciSlots } from './pci-slots.ts';
+
+/** A disk file ready for QEMU. Names are relative to the VM's directory or absolute, and ours. */
+export interface DiskFile {
+  readonly file: string;
+  readonly format: 'raw' | 'qcow2';
+  /** The read-only file below an overlay. */
+  readonly backing?: { readonly file: string; readonly format: 'raw' | 'qcow2' };
+  /** True when nothing may write to it, whatever the plan says. */
+  readonly readOnly?: boolean;
+}
+
+/** What the preparation of a VM found and made. */
+export interface MachineLayout {
+  readonly binary: string;
+  /** Absolute: also tells our processes from others in a process list. */
+  readonly pidFile: string;
+  /** Volume name -> file. */
+  readonly disks: ReadonlyMap<string, DiskFile>;
+  readonly kernel?: string;
+  readonly initrd?: string;
+  /** Private copy of the UEFI variables. */
+  readonly efiVars?: string;
+  /** Waits for a migration stream instead of booting. */
+  readonly incoming?: boolean;
+}
+
+/** File names in the directory of a VM. */
+export const VM_FILES = {
+  qmp: 'qmp.sock',
+  serial: 'serial.sock',
+  serialLog: 'serial.log',
+  vnc: 'vnc.sock',
+  guestAgent: 'agent.sock',
+  output: 'qemu.log',
+  pid: 'qemu.pid',
+} as const;
+
+/** Id of the back end of the nth interface, for `hostfwd_add`. */
+export const netdevId = (index: number): string => `net-${index}`;
+
+/**
+ * The argument vector. Ports are not forwarded here but over QMP once it runs: a port that is taken must not keep a
+ * guest from starting. QEMU starts stopped (-S): the agent lets the guest run once everything is recorded.
+ */
+export function qemuArgv(plan: MachinePlan, layout: MachineLayout): string[] {
+  const json = (value: unknown): string => JSON.stringify(value);
+  const pcie = !/^(pc-)?i440fx|^pc$|^pc-i440fx/.test(plan.machine.type);
+  const pciBus = pcie ? 'pcie.0' : 'pci.0';
+  const argv: string[] = [
+    layout.binary,
+    '-name',
+    optionText([
+      ['guest', plan.name],
+      ['debug-threads', 'on'],
+    ]),
+  ];
+  const device = (spec: Record<string, unknown>): void => void argv.push('-device', json(spec));
+
+  argv.push('-no-user-config', '-nodefaults', '-S', '-pidfile', layout.pidFile);
+  argv.push('-uuid', plan.uuid);
+  if (plan.sandbox) argv.push('-sandbox', 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny');
+  argv.push('-machine', machineText(plan));
+  argv.push('-accel', plan.accelerator === 'kvm' ? 'kvm' : 'tcg,thread=multi');
+  argv.push(
+    '-cpu',
+    [plan.cpu.model, ...plan.cpu.features.map(({ name, value }) => `${name}=${escapeOption(value)}`)].join(','),
+  );
+  const { sockets, cores, threads } = plan.cpu;
+  argv.push('-smp', `${sockets * cores * threads},sockets=${sockets},cores=${cores},threads=${threads}`);
+  argv.push('-m', `size=${plan.memoryBytes / (1024 * 1024)}M`);
+  for (const { type, fields } of plan.smbios) argv.push('-smbios', `type=${type},${optionText(fields)}`);
+  argv.push('-rtc', optionText(Object.entries(plan.rtc)));
+  for (const { driver, property, value } of plan.globals)
+    argv.push(
+      '-global',
+      optionText([
+        ['driver', driver],
+        ['property', property],
+        ['value', value],
+      ]),
+    );
+  argv.push('-boot', 'strict=on');
+  argv.push('-action', `reboot=${plan.rebootPolicy === 'terminate' ? 'shutdown' : 'reset'},shutdown=pause,panic=pause`);
+  if (plan.watchdogAction) argv.push('-action', `watchdog=${plan.watchdogAction}`);
+
+  argv.push('-chardev', `socket,id=qmp,path=${VM_FILES.qmp},server=on,wait=off`, '-mon', 'chardev=qmp,mode=control');
+  if (plan.firmware.kind === 'efi' && layout.efiVars !== undefined) {
+    argv.push(
+      '-blockdev',
+      json({
+        'node-name': 'efi-code',
+        driver: 'raw',
+        'read-only': true,
+        file: { driver: 'file', filename: plan.firmware.code },
+      }),
+    );
+    argv.push(
+      '-blockdev',
+      json({ 'node-name': 'efi-vars', driver: 'raw', file: { driver: 'file', filename: layout.efiVars } }),
+    );
+  }
+  if (plan.kernelBoot && layout.kernel !== undefined) {
+    argv.push('-kernel', layout.kernel);
+    if (plan.kernelBoot.args !== undefined) argv.push('-append', plan.kernelBoot.args);
+  }
+  if (plan.kernelBoot && layout.initrd !== undefined) argv.push('-initrd', layout.initrd);
+
+  if (plan.serial) {
+    const log = plan.serial.log ? `,logfile=${VM_FILES.serialLog},logappend=on` : '';
+    argv.push('-chardev', `socket,id=serial0,path=${VM_FILES.serial},server=on,wait=off${log}`);
+    device({ driver: 'isa-serial', id: 'console0', chardev: 'serial0', index: 0 });
+  }
+  argv.push('-display', 'none');
+  if (plan.graphics) argv.push('-vnc', `unix:${VM_FILES.vnc}`);
+  if (plan.sound) argv.push('-audiodev', json({ driver: 'none', id: 'audio0' }));
+  for (const id of plan.ioThreads) argv.push('-object', json({ 'qom-type': 'iothread', id }));
+
+  const slots = createPciSlots(pciBus, countPci(plan));
+  for (const spec of plan.devices) device(isPci(spec) ? { ...spec, ...slots.next() } : spec);
+  argv.push('-chardev', `socket,id=agent0,path=${VM_FILES.guestAgent},server=on,wait=off`);
+  device({
+    driver: 'virtserialport',
+    id: 'agent-port0',
+    bus: 'virtio-serial0.0',
+    chardev: 'agent0',
+    name: 'org.qemu.guest_agent.0',
+  });
+  if (plan.rng) {
+    argv.push('-object', json({ 'qom-type': 'rng-random', id: 'rng0-source', filename: '/dev/urandom' }));
+    device({ driver: 'virtio-rng-pci', id: 'rng0', rng: 'rng0-source', ...slots.next() });
+  }
+
+  let sata = 0;
+  for (const [index, disk] of plan.disks.entries()) {
+    const node = `disk-${index}`;
+    const file = layout.disks.get(disk.name);
+    if (file) argv.push('-blockdev', json(blockNode(node, disk, file)));
+    let place: Record<string, unknown>;
+    if (disk.bus === 'sata') {
+      // q35 brings six ports of its own; every further six need a controller.
+      const controller = Math.floor(sata / 6) - (pcie ? 1 : 0);
+      if (controller >= 0 && sata % 6 === 0) device({ driver: 'ich9-ahci', id: `ahci${controller}`, ...slots.next() });
+      place = { bus: controller < 0 ? `ide.${sata % 6}` : `ahci${controller}.${sata % 6}` };
+      sata++;
+    } else place = disk.bus === 'scsi' ? { bus: 'scsi0.0' } : disk.bus === 'usb' ? { bus: 'usb.0' } : slots.next();
+    device(diskDevice(disk, file ? node : undefined, place));
+  }
+
+  for (const [index, nic] of plan.interfaces.entries()) {
+    const id = netdevId(index);
+    argv.push(
+      '-netdev',
+      json({
+        type: 'user',
+        id,
+        ipv6: false,
+        net: nic.network.cidr,
+        host: nic.network.gateway,
+        dhcpstart: nic.network.guest,
+        dns: dnsAddress(nic.network),
+        ...(plan.hostname !== '' && { hostname: plan.hostname }),
+        ...(nic.dhcp.bootFile !== undefined && { bootfile: nic.dhcp.bootFile }),
+        ...(nic.dhcp.tftpServer !== undefined && { 'tftp-server-name': nic.dhcp.tftpServer }),
+      }),
+    );
+    device({
+      driver: nic.driver,
+      id: nic.id,
+      netdev: id,
+      mac: nic.mac,
+      // A boot ROM costs a second of every boot; only a card that shall boot gets one.
+      ...(nic.bootIndex === undefined ? { romfile: '' } : { bootindex: nic.bootIndex }),
+      ...slots.next(),
+    });
+  }
+  if (layout.incoming) argv.push('-incoming', 'defer');
+  argv.push('-msg', 'timestamp=on');
+  return argv;
+}
+
+/** The third address of the range: free, as the guest is the second. */
+function dnsAddress(network: { readonly guest: string }): string {
+  const octets = network.guest.split('.').map(Number);
+  octets[3] = (octets[3] ?? 0) + 1;
+  return octets.join('.');
+}
+
+function machineText(plan: MachinePlan): string {
+  const options: [string, string][] = Object.entries({
+    'dump-guest-core': 'off',
+    usb: 'off',
+    vmport: 'off',
+    ...plan.machine.options,
+  });
+  if (plan.firmware.kind === 'efi') options.push(['pflash0', 'efi-code'], ['pflash1', 'efi-vars']);
+  return `${plan.machine.type},${optionText(options)}`;
+}
+
+const NOT_PCI = new Set(['usb-tablet', 'usb-kbd', 'hda-duplex', 'pvpanic', 'ramfb']);
+const isPci = (spec: DeviceSpec): boolean => !NOT_PCI.has(spec.driver);
+
+const countPci = (plan: MachinePlan): number =>
+  plan.devices.filter(isPci).length +
+  plan.disks.filter((disk) => disk.bus === 'virtio').length +
+  Math.ceil(plan.disks.filter((disk) => disk.bus === 'sata').length / 6) +
+  plan.interfaces.length +
+  1;
+
+/** The block graph of a disk: format node over file node, the backing file named by us and not by its header. */
+function blockNode(node: string, disk: PlannedDisk, file: DiskFile): Record<string, unknown> {
+  const direct = disk.cache === 'none' || disk.cache === 'directsync';
+  const readOnly = disk.readOnly || file.readOnly === true;
+  const shared = { 'read-only': readOnly, cache: { direct, 'no-flush': false }, discard: 'unmap' };
+  return {
+    'node-name': node,
+    driver: file.format,
+    ...shared,
+    file: { driver: 'file', filename: file.file, ...shared, aio: disk.io, ...(disk.shareable && { locking: 'off' }) },
+    ...(file.format === 'qcow2' && {
+      backing: file.backing
+        ? {
+            driver: file.backing.format,
+            'read-only': true,
+            file: { driver: 'file', filename: file.backing.file, 'read-only': true },
+            ...(file.backing.format === 'qcow2' && { backing: null }),
+          }
+        : null,
+    }),
+  };
+}
+
+const ERROR_ACTIONS = {
+  stop: { werror: 'stop', rerror: 'stop' },
+  ignore: { werror: 'ignore', rerror: 'ignore' },
+  report: { werror: 'report', rerror: 'report' },
+  enospace: { werror: 'enospc', rerror: 'report' },
+} as const;
+
+function diskDevice(
+  disk: PlannedDisk,
+  node: string | undefined,
+  place: Record<string, unknown>,
+): Record<string, unknown> {
+  const drivers = {
+    virtio: 'virtio-blk-pci',
+    sata: disk.kind === 'cdrom' ? 'ide-cd' : 'ide-hd',
+    scsi: disk.kind === 'cdrom' ? 'scsi-cd' : 'scsi-hd',
+    usb: 'usb-storage',
+  } as const;
+  const driver = drivers[disk.bus];
+  const writeBack = disk.cache === 'none' || disk.cache === 'writeback';
+  return {
+    driver,
+    id: disk.id,
+    ...(node !== undefined && { drive: node }),
+    ...place,
+    ...(disk.serial !== undefined && { serial: disk.serial }),
+    ...(disk.bootIndex !== undefined && { bootindex: disk.bootIndex }),
+    ...(disk.kind === 'disk' && { 'write-cache': writeBack ? 'on' : 'off', ...ERROR_ACTIONS[disk.errorPolicy] }),
+    ...(disk.shareable && { 'share-rw': true }),
+    ...(disk.blockSize && {
+      logical_block_size: disk.blockSize.logical,
+      physical_block_size: disk.blockSize.physical,
+      ...(disk.blockSize.discardGranularity !== undefined && {
+        discard_granularity: disk.blockSize.discardGranularity,
+      }),
+    }),
+    ...(disk.ioThread !== undefined && disk.bus === 'virtio' && { iothread: disk.ioThread }),
+  };
+}

@@ -1,0 +1,42 @@
+/** Keeps a QMP connection open: reconnects with a growing pause until stopped. Events between two connections are lost. */
+import type { Clock } from '../../base/clock/clock.ts';
+import type { QmpEvent } from './commands.ts';
+import { connectQmp, type QmpConnection } from './qmp-connection.ts';
+
+export interface KeepQmpOptions {
+  readonly clock: Clock;
+  /** Ends the keeping and the connection. */
+  readonly signal: AbortSignal;
+  readonly timeoutMs?: number;
+  readonly onEvent: (event: QmpEvent) => void;
+  /** A fresh connection: query everything again. */
+  readonly onConnected: (connection: QmpConnection) => void;
+  /** The connection, or an attempt, failed. */
+  readonly onLost: (reason: string) => void;
+}
+
+const FIRST_PAUSE_MS = 20;
+const MAX_PAUSE_MS = 2000;
+
+/** Runs until the signal fires. Never rejects. */
+export async function keepQmp(path: string, options: KeepQmpOptions): Promise<void> {
+  let pause = FIRST_PAUSE_MS;
+  while (!options.signal.aborted) {
+    try {
+      const connection = await connectQmp(path, {
+        clock: options.clock,
+        signal: options.signal,
+        onEvent: options.onEvent,
+        ...(options.timeoutMs !== undefined && { timeoutMs: options.timeoutMs }),
+      });
+      pause = FIRST_PAUSE_MS;
+      options.onConnected(connection);
+      options.onLost(await connection.closed);
+    } catch (error) {
+      if (options.signal.aborted) return;
+      options.onLost(error instanceof Error ? error.message : String(error));
+    }
+    await options.clock.sleep(pause, options.signal).catch(() => {});
+    pause = Math.min(pause * 2, MAX_PAUSE_MS);
+  }
+}
