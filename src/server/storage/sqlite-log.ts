@@ -7,7 +7,7 @@
  */
 import { type Row, StorageError } from './backend.ts';
 
-/** The part of node:sqlite's DatabaseSync used here. */
+/** The part of Node's DatabaseSync used here. */
 export interface SqlDatabase {
   exec(sql: string): void;
   prepare(sql: string): SqlStatement;

@@ -1,0 +1,73 @@
+/**
+ * What the figures are held to. The reference is a single-binary Kubernetes on a machine of the same size under the
+ * same load: 32 requests in flight, 2 kB ConfigMaps, TLS, durable writes.
+ */
+import type { Figure } from './figure.ts';
+
+interface Budget {
+  readonly figure: string;
+  readonly atLeast?: number;
+  readonly below?: number;
+  readonly because: string;
+}
+
+const REFERENCE = {
+  http1: { create: 1380, update: 1280, get: 3310, list: 740, pages: 97 },
+  http2: { create: 1560, update: 1310, get: 3660, list: 890, pages: 66 },
+} as const;
+const GET_FACTOR = { http1: 2.5, http2: 4 } as const;
+const WRITE_FACTOR = 3;
+const LIST_FACTOR = 15;
+
+const BUDGETS: readonly Budget[] = [
+  ...(['http1', 'http2'] as const).flatMap((protocol): Budget[] => {
+    const reference = REFERENCE[protocol];
+    const times = (name: 'create' | 'update' | 'get' | 'pages', factor: number): Budget => ({
+      figure: `${name}.${protocol}`,
+      atLeast: reference[name] * factor,
+      because: `${factor} x reference (${reference[name]}/s)`,
+    });
+    return [
+      times('create', WRITE_FACTOR),
+      times('update', WRITE_FACTOR),
+      times('get', GET_FACTOR[protocol]),
+      times('pages', LIST_FACTOR),
+      {
+        figure: `list5000.${protocol}`,
+        below: reference.list / LIST_FACTOR,
+        because: `${LIST_FACTOR} x faster than reference (${reference.list} ms)`,
+      },
+    ];
+  }),
+  { figure: 'watch.p50', below: 8, because: '20 watchers, 500 writes/s' },
+  { figure: 'ready.first', below: 1500, because: 'keys are made' },
+  { figure: 'ready.warm', below: 1000, because: 'state is there' },
+  { figure: 'rss.idle', below: 150, because: 'controllers run, nobody asks' },
+  { figure: 'rss.loaded', below: 400, because: 'after the whole load' },
+  { figure: 'launcher.p50', below: 150, because: '100 VMs, from the answer to the Pod seen by a watcher' },
+];
+
+export interface Verdict extends Budget {
+  /** The median that was held against it. */
+  readonly measured: number;
+  readonly toPlain?: number;
+  readonly met: boolean;
+}
+
+/** The budgets of the figures that were measured. */
+export function judge(figures: Readonly<Record<string, Figure>>): Verdict[] {
+  return BUDGETS.flatMap((budget): Verdict[] => {
+    const figure = figures[budget.figure];
+    if (!figure) return [];
+    const { median, toPlain } = figure;
+    const met = median >= (budget.atLeast ?? Number.NEGATIVE_INFINITY) && median < (budget.below ?? Infinity);
+    return [{ ...budget, measured: median, ...(toPlain && { toPlain: toPlain.median }), met }];
+  });
+}
+
+export function verdictLine({ figure, atLeast, below, because, measured, met }: Verdict): string {
+  const bound = atLeast === undefined ? `< ${round(below!)}` : `>= ${round(atLeast)}`;
+  return `  ${met ? 'met   ' : 'MISSED'} ${figure.padEnd(16)} ${String(measured).padStart(8)}  ${bound.padEnd(9)} ${because}`;
+}
+
+const round = (value: number): number => Math.round(value * 10) / 10;
