@@ -30,20 +30,28 @@ const hasContent = (value: unknown): boolean =>
 function compare(schema: Schema | undefined, before: unknown, after: unknown, path: string[], sets: Sets): void {
   if (before === after) return;
   // Null is a wildcard that takes the other side's form; a change of form is a change of the whole.
-  const shapes = [before, after].filter((v) => v !== undefined && v !== null).map((v) => shapeOf(schema, v));
-  const isLeaf = shapes.includes('leaf') || new Set(shapes).size !== 1 || (!hasContent(before) && !hasContent(after));
+  const left = before === undefined || before === null ? undefined : shapeOf(schema, before);
+  const right = after === undefined || after === null ? undefined : shapeOf(schema, after);
+  const shape = left ?? right;
+  const changesShape = left !== undefined && right !== undefined && left !== right;
+  const isLeaf =
+    shape === undefined ||
+    shape === 'leaf' ||
+    right === 'leaf' ||
+    changesShape ||
+    (!hasContent(before) && !hasContent(after));
   if (isLeaf) {
     if (before === undefined) insertPath(sets.added, path);
     else if (after === undefined) insertPath(sets.removed, path);
     else if (!deepEqual(before, after)) insertPath(sets.modified, path);
     // A map that turned into a leaf (or back) takes its members with it.
-    if (shapes.length === 2 && shapes[0] !== shapes[1]) {
-      if (shapes[0] !== 'leaf') compare(schema, before, undefined, path, sets);
+    if (changesShape) {
+      if (left !== 'leaf') compare(schema, before, undefined, path, sets);
       else compare(schema, undefined, after, path, sets);
     }
     return;
   }
-  if (shapes[0] === 'map') compareMaps(schema, asMap(before), asMap(after), path, sets);
+  if (shape === 'map') compareMaps(schema, asMap(before), asMap(after), path, sets);
   else compareLists(schema, asList(before), asList(after), path, sets);
   if (before === undefined) insertPath(sets.added, path);
   else if (after === undefined) insertPath(sets.removed, path);

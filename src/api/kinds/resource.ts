@@ -57,6 +57,12 @@ export interface ResourceStrategy {
   readonly names: 'subdomain' | 'label' | 'path-segment';
 }
 
+/** How a stored object becomes the shape of one version and back. Neither changes what it is given. */
+export interface StoredView {
+  fromStored(object: Readonly<Record<string, unknown>>): Record<string, unknown>;
+  toStored(object: Readonly<Record<string, unknown>>): Record<string, unknown>;
+}
+
 /** One served resource in one version. */
 export interface ResourceInfo {
   readonly group: string;
@@ -86,9 +92,13 @@ export interface ResourceInfo {
   ) => readonly import('../meta/status.ts').FieldError[];
   /** Storage version (`group/version`) when it differs from this one. */
   readonly storageVersion?: string;
+  /** The resource that keeps the objects, when this one is a second face of it. */
+  readonly storedAs?: { readonly group: string; readonly resource: string };
+  /** Absent = versions differ in apiVersion only. */
+  readonly view?: StoredView;
   readonly deprecationWarning?: string;
 }
 
 /** `group/resource`: the prefix under which objects of all versions of a resource are stored; core is `/pods`. */
-export const storagePrefix = (info: { readonly group: string; readonly resource: string }): string =>
-  `${info.group}/${info.resource}`;
+export const storagePrefix = (info: Pick<ResourceInfo, 'group' | 'resource' | 'storedAs'>): string =>
+  info.storedAs === undefined ? `${info.group}/${info.resource}` : `${info.storedAs.group}/${info.storedAs.resource}`;

@@ -79,8 +79,17 @@ export type DeepReadonly<T> = T extends (infer E)[]
     ? { readonly [K in keyof T]: DeepReadonly<T[K]> }
     : T;
 
+let lastSecond = { second: Number.NaN, text: '' };
+
 /** `2006-01-02T15:04:05Z`: meta/v1 Time, whole seconds UTC. */
-export const formatTime = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
+export function formatTime(ms: number): string {
+  // Every write stamps the current second, several times: it is spelled out once.
+  const second = Math.floor(ms / 1000);
+  if (second !== lastSecond.second) {
+    lastSecond = { second, text: `${new Date(second * 1000).toISOString().slice(0, 19)}Z` };
+  }
+  return lastSecond.text;
+}
 
 /** `2006-01-02T15:04:05.000000Z`: meta/v1 MicroTime. */
 export const formatMicroTime = (ms: number): string => `${new Date(ms).toISOString().slice(0, 23)}000Z`;

@@ -49,6 +49,8 @@ const MIB = 1024 * 1024;
 /** Upstream's limits: header bytes, streams a connection, idle and header time-outs. */
 const MAX_HEADER_BYTES = MIB;
 const MAX_STREAMS = 100;
+/** What one HTTP/2 connection may hold before new streams are refused; Node's own 10 is too little for concurrent lists. */
+const MAX_SESSION_MB = 128;
 const IDLE_MS = 90_000;
 const HEADERS_MS = 32_000;
 const MAX_CONNECTIONS = 10_000;
@@ -72,6 +74,7 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
     noDelay: true,
   });
   const http2 = createHttp2Server({
+    maxSessionMemory: MAX_SESSION_MB,
     settings: { maxConcurrentStreams: MAX_STREAMS, initialWindowSize: MIB, maxHeaderListSize: MAX_HEADER_BYTES },
     maxHeaderListPairs: 1000,
   });
@@ -311,23 +314,32 @@ function writeHttp2(stream: ServerHttp2Stream, reply: ApiResponse, wire: WireReq
   }
 }
 
-/** Writes many parts in joined blocks, so that a list of thousands does not become thousands of writes. */
+/**
+ * Writes many parts in joined blocks, so that a list of thousands does not become thousands of writes. A block is joined
+ * when the far end has taken the one before: however long the list, one block of it is held besides the parts themselves.
+ */
 function writeParts(out: ServerResponse | ServerHttp2Stream, parts: readonly Uint8Array[], size: number): void {
   if (size <= JOIN_BELOW) {
     out.end(Buffer.concat(parts, size));
     return;
   }
-  let block: Uint8Array[] = [];
-  let blockSize = 0;
-  for (const part of parts) {
-    block.push(part);
-    blockSize += part.length;
-    if (blockSize < JOIN_BELOW) continue;
-    out.write(block.length === 1 ? block[0]! : Buffer.concat(block, blockSize));
-    block = [];
-    blockSize = 0;
-  }
-  out.end(block.length > 0 ? Buffer.concat(block, blockSize) : undefined);
+  let next = 0;
+  const writeOn = (): void => {
+    for (;;) {
+      const first = next;
+      let blockSize = 0;
+      while (next < parts.length && blockSize < JOIN_BELOW) blockSize += parts[next++]!.length;
+      const block = next - first === 1 ? parts[first]! : Buffer.concat(parts.slice(first, next), blockSize);
+      if (next === parts.length) {
+        out.off('drain', writeOn);
+        out.end(block);
+        return;
+      }
+      if (out.destroyed || !out.write(block)) return;
+    }
+  };
+  out.on('drain', writeOn);
+  writeOn();
 }
 
 function sinkOf(out: ServerResponse | ServerHttp2Stream, wire: WireRequest): ByteSink {

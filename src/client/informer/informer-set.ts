@@ -15,9 +15,14 @@ export interface InformerSetOptions {
   readonly namespace?: string;
 }
 
+/** What part of a resource an informer holds. */
+export interface InformerScope {
+  readonly fieldSelector?: string;
+}
+
 export interface InformerSet {
-  /** The one informer of that resource, over everything. One asked for after `start` starts at once. */
-  of<T extends KubeObject>(type: ResourceType<T>): Informer<T>;
+  /** The one informer of that resource and scope (everything by default). One asked for after `start` starts at once. */
+  of<T extends KubeObject>(type: ResourceType<T>, scope?: InformerScope): Informer<T>;
   /** Starts all; resolves when all have stopped. */
   start(signal: AbortSignal): Promise<void>;
   /** Resolves when every informer asked for so far holds a whole state. */
@@ -37,11 +42,16 @@ export function createInformerSet(client: Client, options: InformerSetOptions = 
   };
 
   return {
-    of<T extends KubeObject>(type: ResourceType<T>) {
-      const name = `${type.version}/${qualifiedResource(type)}`;
+    of<T extends KubeObject>(type: ResourceType<T>, { fieldSelector }: InformerScope = {}) {
+      const name = `${type.version}/${qualifiedResource(type)}?${fieldSelector ?? ''}`;
       const known = informers.get(name);
       if (known) return known as unknown as Informer<T>;
-      const made = createInformer(client, type, { clock, log, ...(namespace !== undefined && { namespace }) });
+      const made = createInformer(client, type, {
+        clock,
+        log,
+        ...(namespace !== undefined && { namespace }),
+        ...(fieldSelector !== undefined && { fieldSelector }),
+      });
       const erased = made as unknown as Informer<KubeObject>;
       informers.set(name, erased);
       if (startSignal) launch(erased, startSignal);

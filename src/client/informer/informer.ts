@@ -24,7 +24,7 @@ export interface InformerOptions<T extends KubeObject> {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   readonly indexes?: Readonly<Record<string, IndexFunction<T>>>;
-  /** Only apiVersion, kind and metadata of each object. */
+  /** Only apiVersion, kind and metadata of each object, and of that no managedFields: they can be most of it. */
   readonly metadataOnly?: boolean;
   readonly clock?: Clock;
   readonly log?: Logger;
@@ -70,6 +70,10 @@ export function createInformer<T extends KubeObject>(
     ...(labelSelector !== undefined && { labelSelector }),
     ...(fieldSelector !== undefined && { fieldSelector }),
     ...(metadataOnly && { metadataOnly }),
+  };
+  const trim = (object: T): T => {
+    if (metadataOnly && object.metadata) delete object.metadata.managedFields;
+    return object;
   };
   const store = new StoreWriter<T>(options.indexes);
   const listeners = new Set<ChangeListener<T>>();
@@ -130,6 +134,7 @@ export function createInformer<T extends KubeObject>(
       if (silent) return { type: 'silent' };
       if (!result.done) {
         if (!initial) backoff.reset();
+        trim(result.value.object);
         return { type: 'event', event: result.value };
       }
       const lived = clock.monotonic() - current.since;
@@ -160,7 +165,9 @@ export function createInformer<T extends KubeObject>(
         closeStream();
         try {
           const page = { limit: PAGE_SIZE, ...(command.continue !== undefined && { continue: command.continue }) };
-          return { type: 'page', list: await client.list<T>(type, { ...scope, ...page, signal }) };
+          const list = await client.list<T>(type, { ...scope, ...page, signal });
+          list.items.forEach(trim);
+          return { type: 'page', list };
         } catch (error) {
           return { type: 'failed', error };
         }

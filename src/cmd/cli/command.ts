@@ -7,6 +7,8 @@ export interface FlagSpec {
   readonly value?: string;
   readonly summary: string;
   readonly multiple?: boolean;
+  /** An empty value has a meaning of its own; elsewhere it is refused. */
+  readonly mayBeEmpty?: boolean;
 }
 
 export type FlagValues = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
@@ -51,7 +53,8 @@ export function readArguments(command: Command, argv: readonly string[]): { flag
     if (positionals.length > 0 && command.words === undefined && values['help'] !== true)
       throw new Error(`${command.name} takes no words, only flags, not "${positionals[0]}"`);
     // An empty value is a shell variable that was not set; taken as it is, `--data-dir ""` would mean the current directory.
-    for (const [name, value] of Object.entries(values)) if (value === '') throw new Error(`--${name} is empty`);
+    for (const [name, value] of Object.entries(values))
+      if (value === '' && !command.flags[name]?.mayBeEmpty) throw new Error(`--${name} is empty`);
     return { flags: values as FlagValues, words: positionals };
   } catch (error) {
     throw new UsageError(

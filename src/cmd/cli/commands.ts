@@ -16,7 +16,8 @@ const NAMESPACE: FlagSpec = { type: 'string', value: 'NAME', summary: 'namespace
 const CONTROLLERS: FlagSpec = {
   type: 'string',
   value: 'LIST',
-  summary: "controllers to run: '*' = all, 'name' = this one, '-name' = not this one (default: *)",
+  summary: "controllers to run: '*' = all, 'name' = this one, '-name' = not this one, '' = none (default: *)",
+  mayBeEmpty: true,
 };
 
 export const COMMANDS: readonly Command[] = [
@@ -85,7 +86,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'controllers',
     summary: 'Run the controllers alone, against any cluster',
-    flags: { kubeconfig: KUBECONFIG, controllers: CONTROLLERS },
+    flags: { kubeconfig: KUBECONFIG, 'data-dir': DATA_DIR, controllers: CONTROLLERS },
     load: async () => (await import('./controllers.ts')).controllers,
   },
   {

@@ -5,7 +5,8 @@ const names = COMMANDS.map((command) => command.name).join(' ');
 const flagsOf = (prefix: string) =>
   COMMANDS.map((c) => [c.name, [...Object.keys(c.flags), 'help'].map((f) => `${prefix}${f}`).join(' ')] as const);
 /** What may follow a command's name: its choices and its flags. */
-const wordsOf = () => flagsOf('--').map(([name, flags], at) => [name, [...(COMMANDS[at]!.choices ?? []), flags].join(' ')] as const);
+const wordsOf = () =>
+  flagsOf('--').map(([name, flags], at) => [name, [...(COMMANDS[at]!.choices ?? []), flags].join(' ')] as const);
 
 const SCRIPTS: Readonly<Record<string, () => string>> = {
   bash: () => `_coracle() {

@@ -14,8 +14,10 @@ export async function image({ flags, words, environment, print, note, signal }: 
   const asJson = flags['json'] === true;
   const [verb, name, file, ...rest] = words;
   if (rest.length > 0) throw new UsageError(USAGE);
-  ensurePrivateDir(dir.root);
-  const open = () => openImageStore(dir.images, { clock: systemClock });
+  const open = () => {
+    ensurePrivateDir(dir.root);
+    return openImageStore(dir.images, { clock: systemClock });
+  };
   switch (verb) {
     case 'import': {
       const kernel = textFlag(flags, 'kernel');

@@ -1,9 +1,9 @@
 /** `coracle up`: the control plane and its nodes in one process, in the foreground or detached. */
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync, realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '../../base/clock/clock.ts';
 import { isRunning } from '../../base/process/identity.ts';
-import { spawnDetached } from '../../base/process/spawn-detached.ts';
+import { type Exit, spawnDetached } from '../../base/process/spawn-detached.ts';
 import { aborted } from '../../base/signal/abortable.ts';
 import { type DataDir, dataDirAt, defaultDataDir, ensurePrivateDir } from '../config/data-dir.ts';
 import { editUserKubeconfig, mergeKubeconfig, unmergeKubeconfig, userKubeconfigPath } from '../config/kubeconfig.ts';
@@ -16,8 +16,11 @@ import { untilStopped } from './until-stopped.ts';
 
 const DEFAULT_PORT = 16443;
 const POLL_MS = 10;
+const WARNING = 'warning: ';
 /** First start makes keys and may probe the host; past this something is wrong. */
 const START_MS = 60_000;
+/** A process that is gone is heard of within this time. */
+const EXIT_MS = 1_000;
 
 /** `coracle up`. */
 export async function up(context: CommandContext): Promise<number> {
@@ -80,7 +83,9 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
     log,
   });
   const kubeconfig = userKubeconfigPath(environment);
-  if (options.merge)
+  // $KUBECONFIG may be the admin's own file, which is written whole and must not be emptied at the end.
+  const merge = options.merge && !isSameFile(kubeconfig, dir.kubeconfig);
+  if (merge)
     changeUserKubeconfig(note, () => editUserKubeconfig(kubeconfig, (text) => mergeKubeconfig(text, host.access)));
   await publishRunning(dir, {
     url: host.url,
@@ -94,10 +99,8 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
   const { keepVms } = signal.aborted ? { keepVms: false } : takeStopRequest(dir);
   if (signal.aborted && flags['json'] !== true) note(keepVms ? 'stopping' : 'stopping; guests are shut down');
   await host.close({ keepVms });
-  if (options.merge)
-    changeUserKubeconfig(note, () =>
-      editUserKubeconfig(kubeconfig, (text) => (text === '' ? text : unmergeKubeconfig(text, host.access.name))),
-    );
+  if (merge)
+    changeUserKubeconfig(note, () => editUserKubeconfig(kubeconfig, (text) => unmergeKubeconfig(text, host.access)));
   withdrawRunning(dir);
   stop.release();
   return 0;
@@ -108,7 +111,15 @@ function changeUserKubeconfig(note: (text: string) => void, change: () => void):
   try {
     change();
   } catch (error) {
-    note(`warning: the user's kubeconfig was left as it is: ${(error as Error).message}`);
+    note(`${WARNING}the user's kubeconfig was left as it is: ${(error as Error).message}`);
+  }
+}
+
+function isSameFile(one: string, other: string): boolean {
+  try {
+    return realpathSync(one) === realpathSync(other);
+  } catch {
+    return false; // one of them is not there
   }
 }
 
@@ -141,17 +152,24 @@ async function detach(
     outputFile: dir.log,
     env: { ...pick(context.environment), CORACLE_LOG: context.environment['CORACLE_LOG'] ?? 'info' },
   });
+  let exit: Exit | undefined;
+  void child.exited.then((how) => {
+    exit = how;
+  });
   const deadline = systemClock.monotonic() + START_MS;
   for (;;) {
     const running: Running | undefined = await findRunning(dir);
     if (running?.process.pid === child.identity.pid) {
+      for (const line of linesSince(dir.log, logStart)) if (line.startsWith(WARNING)) context.note(line);
       context.print(readyLine(context, { dir, url: running.url, seconds: (systemClock.monotonic() - started) / 1000 }));
       return 0;
     }
     if (!(await isRunning(child.identity))) {
-      const { code } = await child.exited;
+      // The child holds no reference to the event loop, so its exit is waited for with a timer.
+      for (let waited = 0; exit === undefined && waited < EXIT_MS; waited += POLL_MS)
+        await systemClock.sleep(POLL_MS, context.signal);
       const message = lastError(dir.log, logStart);
-      throw code === 2 ? new UsageError(message) : new CommandError(message);
+      throw exit?.code === 2 ? new UsageError(message) : new CommandError(message);
     }
     if (systemClock.monotonic() > deadline)
       throw new CommandError(`not ready after ${START_MS / 1000} s; see ${dir.log}`);
@@ -193,13 +211,19 @@ function sizeOf(path: string): number {
   }
 }
 
-/** The error line the child ended with, from what it wrote since `from`. */
-function lastError(path: string, from: number): string {
+/** What the child wrote since `from`, the last 16 KiB of it. */
+function linesSince(path: string, from: number): string[] {
   const buffer = Buffer.alloc(16_384);
   const file = openSync(path, 'r');
   const length = readSync(file, buffer, 0, buffer.length, Math.max(from, fstatSync(file).size - buffer.length));
   closeSync(file);
-  const lines = buffer.toString('utf8', 0, length).trim().split('\n');
-  const line = lines.findLast((text) => text.startsWith('error: '))?.slice('error: '.length);
+  return buffer.toString('utf8', 0, length).trim().split('\n');
+}
+
+/** The error line the child ended with. */
+function lastError(path: string, from: number): string {
+  const line = linesSince(path, from)
+    .findLast((text) => text.startsWith('error: '))
+    ?.slice('error: '.length);
   return line ?? `the control plane ended while starting; see ${path}`;
 }

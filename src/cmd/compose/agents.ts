@@ -1,14 +1,121 @@
-/** Node agents in this process. (temporary frame) */
-import type { PolicyRuleData } from './components.ts';
+/** Node agents in this process: each with its own directory, its own port, and the agents' service account. */
+import { mkdirSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { NODES } from '../../api/kinds/builtin/resource-types.ts';
+import type { Clock } from '../../base/clock/clock.ts';
+import { startTlsServer, type TlsServer } from '../../base/http/tls-server.ts';
+import type { Logger } from '../../base/log/log.ts';
+import type { Client } from '../../client/client.ts';
+import { type Agent, createAgent } from '../../node/agent/agent.ts';
+import { openImageStore } from '../../node/image/image-store.ts';
+import { readNodeFacts } from '../../node/qemu/node-facts.ts';
+import type { DataDir } from '../config/data-dir.ts';
+import type { Pki } from '../config/pki.ts';
+import { VERSION } from '../config/version.ts';
+import { SERVING_CA_ANNOTATION, VIRT_API_COMMON_NAME } from './node-connection.ts';
+
+export interface AgentsOptions {
+  /** Names of the nodes to run. */
+  readonly names: readonly string[];
+  readonly client: Client;
+  readonly dir: DataDir;
+  /** Issues the serving certificates. */
+  readonly pki: Pki;
+  /** PEM of the CA that virt-api's client certificate chains to. */
+  readonly clientCa: string;
+  /** Port of the first node's API; 0 picks free ones. */
+  readonly port?: number;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
 
 export interface RunningAgents {
-  readonly names: readonly string[];
+  /** Resolves when every node has registered; rejects with what keeps one from it (no QEMU, a lost lock). */
+  readonly ready: Promise<void>;
   close(options: { readonly keepVms: boolean }): Promise<void>;
 }
-export const agentRules: readonly PolicyRuleData[] = [];
-export const connectNode = async (name: string) => {
-  throw new Error(`node ${name} cannot be reached`);
-};
-export async function startAgents(_options: unknown): Promise<RunningAgents> {
-  return { names: [], close: async () => {} };
+
+const LOOPBACK = '127.0.0.1';
+const CERTIFICATE_DAYS = 365;
+
+/** Names of `count` nodes of this host: its host name, then numbered. */
+export function nodeNames(count: number): string[] {
+  const host =
+    hostname()
+      .toLowerCase()
+      .replace(/[^a-z0-9.-]/g, '-')
+      .replace(/^[^a-z0-9]+|[^a-z0-9]+$/g, '') || 'coracle';
+  return Array.from({ length: count }, (_, at) => (at === 0 ? host : `${host}-${at + 1}`));
+}
+
+/** Starts the agents in the background: the API is of use before its nodes are, and without them. */
+export function startAgents(options: AgentsOptions): RunningAgents {
+  const started: { agent: Agent; server: TlsServer }[] = [];
+  const ready = options.names.length === 0 ? Promise.resolve() : startAll(options, started);
+  return {
+    ready,
+    async close({ keepVms }) {
+      await ready.catch(() => {});
+      await Promise.all(
+        started.map(async ({ agent, server }) => {
+          await agent.stop({ keepVms });
+          await server.close();
+        }),
+      );
+    },
+  };
+}
+
+async function startAll(options: AgentsOptions, started: { agent: Agent; server: TlsServer }[]): Promise<void> {
+  const { dir, clock, log, signal } = options;
+  mkdirSync(dir.nodes, { recursive: true, mode: 0o700 });
+  const facts = await readNodeFacts({ directory: dir.nodes, clock, log, signal });
+  const images = await openImageStore(dir.images, { clock, log, architecture: facts.architecture });
+  await Promise.all(
+    options.names.map(async (nodeName, at) => {
+      const serving = await options.pki.pair(`node-${nodeName}`, {
+        commonName: `system:node:${nodeName}`,
+        organizations: ['system:nodes'],
+        dnsNames: [nodeName],
+        ipAddresses: [LOOPBACK],
+        usage: 'server',
+        days: CERTIFICATE_DAYS,
+      });
+      let handler: Agent['handler'] = async () => ({ status: 503, headers: { 'retry-after': '1' } });
+      const server = await startTlsServer({
+        handler: (request) => handler(request),
+        host: LOOPBACK,
+        port: at === 0 ? (options.port ?? 0) : 0,
+        tls: { certificate: serving.certificate, key: serving.key, clientCa: options.clientCa },
+        log,
+      });
+      const agent = createAgent({
+        client: options.client,
+        nodeName,
+        dataDir: join(dir.nodes, nodeName),
+        clock,
+        log,
+        options: {
+          facts,
+          images,
+          addressesDir: join(dir.nodes, 'addresses'),
+          claimsDir: join(dir.root, 'claims'),
+          address: LOOPBACK,
+          servingPort: server.port,
+          allowedClients: [VIRT_API_COMMON_NAME],
+          version: `v${VERSION}`,
+        },
+      });
+      handler = agent.handler;
+      started.push({ agent, server });
+      await agent.start(signal);
+      await options.client.patch(
+        NODES,
+        { namespace: '', name: nodeName },
+        { type: 'merge', body: { metadata: { annotations: { [SERVING_CA_ANNOTATION]: options.pki.ca } } } },
+      );
+    }),
+  );
 }

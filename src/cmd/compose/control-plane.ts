@@ -5,6 +5,7 @@
 
 import { builtinResources } from '../../api/kinds/builtin/builtin-resources.ts';
 import { kubevirtCrd, kubevirtResources } from '../../api/kinds/kubevirt/kubevirt.ts';
+import { PROTOBUF, protobufBody } from '../../api/kinds/protobuf/request-body.ts';
 import { formatTime, type UnstructuredObject } from '../../api/meta/object.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { ApiHandler, Peer } from '../../base/http/seam.ts';
@@ -164,6 +165,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     fields: createFieldManagement(resources),
     subresourceHandlers,
     createOnlyHandlers,
+    bodyDecoders: new Map([[PROTOBUF, protobufBody]]),
     ...(options.compress && { compress: options.compress }),
     ...(options.advertise && { serverAddress: `${options.advertise.address}:${options.advertise.port}` }),
     paths: new Map([

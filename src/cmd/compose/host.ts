@@ -5,6 +5,7 @@ import { constants, gzip } from 'node:zlib';
 import type { Clock } from '../../base/clock/clock.ts';
 import { startTlsServer, type TlsServer } from '../../base/http/tls-server.ts';
 import type { Logger } from '../../base/log/log.ts';
+import { NODE_AGENT_RULES } from '../../node/agent/rbac.ts';
 import { StorageError } from '../../server/storage/backend.ts';
 import { createSqliteBackend } from '../../server/storage/sqlite-backend.ts';
 import { type DataDir, ensurePrivateDir } from '../config/data-dir.ts';
@@ -12,9 +13,10 @@ import { type ClusterAccess, renderKubeconfig } from '../config/kubeconfig.ts';
 import { openPki } from '../config/pki.ts';
 import { VERSION } from '../config/version.ts';
 import { readFileIfAny, writePrivateFile } from '../config/write-file.ts';
-import { agentRules, connectNode, type RunningAgents, startAgents } from './agents.ts';
+import { nodeNames, startAgents } from './agents.ts';
 import { chooseComponents, runComponent } from './components.ts';
-import { startControlPlane } from './control-plane.ts';
+import { AGENT_ACCOUNT, startControlPlane } from './control-plane.ts';
+import { createNodeConnector, VIRT_API_COMMON_NAME } from './node-connection.ts';
 
 export interface HostOptions {
   readonly dir: DataDir;
@@ -29,6 +31,8 @@ export interface HostOptions {
 export interface Host {
   readonly url: string;
   readonly nodes: readonly string[];
+  /** Resolves when the nodes have registered; rejects when they cannot. */
+  readonly nodesReady: Promise<void>;
   readonly access: ClusterAccess;
   close(options: { readonly keepVms: boolean }): Promise<void>;
 }
@@ -55,7 +59,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
   ensurePrivateDir(dir.root);
   const stop = new AbortController();
   const pki = await openPki(dir.pki, clock);
-  const [serving, admin] = await Promise.all([
+  const [serving, admin, virtApi] = await Promise.all([
     pki.pair('server', {
       commonName: 'kube-apiserver',
       dnsNames: SERVER_NAMES,
@@ -69,7 +73,10 @@ export async function startHost(options: HostOptions): Promise<Host> {
       usage: 'client',
       days: YEAR_DAYS,
     }),
+    pki.pair('virt-api', { commonName: VIRT_API_COMMON_NAME, usage: 'client', days: YEAR_DAYS }),
   ]);
+
+  const nodes = createNodeConnector(virtApi);
 
   // The port is taken before the state is opened, so that a taken port changes nothing.
   let serve: Parameters<typeof startTlsServer>[0]['handler'] = async () => ({
@@ -86,8 +93,8 @@ export async function startHost(options: HostOptions): Promise<Host> {
       signingKey: pki.signingKey,
       issuer: ISSUER,
       advertise: { address: LOOPBACK, port: tls.port },
-      connectNode,
-      agentRules,
+      connectNode: nodes.connect,
+      agentRules: NODE_AGENT_RULES,
       compress: async (bytes) => gzipBytes(bytes, { level: constants.Z_BEST_SPEED }),
       signal: stop.signal,
     });
@@ -98,14 +105,21 @@ export async function startHost(options: HostOptions): Promise<Host> {
       const client = await plane.clientFor(component.account);
       running.push(runComponent({ component, client, facts: { rootCa: pki.ca }, clock, log, signal: stop.signal }));
     }
-    const agents: RunningAgents = await startAgents({
-      plane,
+    const names = nodeNames(options.nodes);
+    const agents = startAgents({
+      names,
+      client: await plane.clientFor(AGENT_ACCOUNT),
       pki,
+      clientCa: pki.ca,
       dir,
-      count: options.nodes,
       clock,
       log,
       signal: stop.signal,
+    });
+    // A host without QEMU still has a whole API: its VMs wait for a node.
+    agents.ready.catch((error: unknown) => {
+      if (!stop.signal.aborted)
+        log.error('no node of this host works', { error: error instanceof Error ? error.message : String(error) });
     });
 
     const url = `https://${LOOPBACK}:${tls.port}`;
@@ -114,13 +128,15 @@ export async function startHost(options: HostOptions): Promise<Host> {
     if (readFileIfAny(dir.kubeconfig) !== text) writePrivateFile(dir.kubeconfig, text);
     return {
       url,
-      nodes: agents.names,
+      nodes: names,
+      nodesReady: agents.ready,
       access,
       async close({ keepVms }) {
         await agents.close({ keepVms });
         stop.abort(new Error('the control plane stops'));
         await Promise.all(running);
         await plane.close(AbortSignal.timeout(DRAIN_MS));
+        await nodes.close();
         await tls.close();
       },
     };

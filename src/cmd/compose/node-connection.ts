@@ -5,7 +5,7 @@
 
 import { NODES } from '../../api/kinds/builtin/resource-types.ts';
 import { createHttpsTransport } from '../../base/http/https-transport.ts';
-import type { ApiHandler, ApiRequest } from '../../base/http/seam.ts';
+import type { ApiHandler } from '../../base/http/seam.ts';
 import type { Client } from '../../client/client.ts';
 
 /** Annotation of a Node: PEM of the CA its agent's serving certificate chains to. */
@@ -54,16 +54,3 @@ export function createNodeConnector(identity: { readonly certificate: string; re
     },
   };
 }
-
-/** An agent's API for virt-api's eyes only. */
-export const guarded =
-  (handler: ApiHandler): ApiHandler =>
-  (request: ApiRequest) => {
-    const { certificate } = request.peer;
-    if (certificate?.verified && certificate.commonName === VIRT_API_COMMON_NAME) return handler(request);
-    return Promise.resolve({
-      status: 401,
-      headers: { 'content-type': 'text/plain; charset=utf-8' },
-      body: new TextEncoder().encode('Unauthorized\n'),
-    });
-  };

@@ -63,10 +63,16 @@ export async function clusterFrom(choice: ClusterChoice): Promise<Cluster> {
   } catch (error) {
     throw new Error(`${path} is not valid YAML: ${(error as Error).message.split('\n')[0]}`);
   }
+  if (typeof config !== 'object' || config === null || Array.isArray(config))
+    throw new Error(`${path} is not a kubeconfig: the top level is no map; pass another one with --kubeconfig FILE`);
+  if (!config['current-context'])
+    throw new Error(`${path} has no current context; choose one with: kubectl config use-context NAME`);
   const find = (list: Named[] | undefined, name: unknown, field: string): Entry => {
     const found = list?.find((item) => item.name === name)?.[field];
     if (!found)
-      throw new Error(`${path}: no ${field} named "${String(name)}"; choose one with: kubectl config use-context`);
+      throw new Error(
+        `${path}: no ${field} named "${String(name)}"; choose another context with: kubectl config use-context NAME`,
+      );
     return found as Entry;
   };
   const context = find(config.contexts, config['current-context'], 'context');

@@ -46,8 +46,14 @@ test('mergeKubeconfig() twice is the same as once, and sets the current context 
 });
 
 test('unmergeKubeconfig() leaves what it did not bring', () => {
-  const left = parse(unmergeKubeconfig(mergeKubeconfig(FOREIGN, access), 'coracle'));
+  const left = parse(unmergeKubeconfig(mergeKubeconfig(FOREIGN, access), access));
   assert.deepEqual(left, parse(FOREIGN));
+});
+
+test('unmergeKubeconfig() leaves the entries of another control plane that took the name', () => {
+  const merged = mergeKubeconfig(FOREIGN, access);
+  assert.equal(unmergeKubeconfig(merged, { name: 'coracle', server: 'https://127.0.0.1:1' }), merged);
+  assert.equal(unmergeKubeconfig('', access), '');
 });
 
 test('mergeKubeconfig() refuses what is no kubeconfig', () => {

@@ -56,9 +56,12 @@ export function mergeKubeconfig(text: string, access: ClusterAccess): string {
   return document.toString({ lineWidth: 0 });
 }
 
-/** Takes the cluster, user and context out again; the rest, and a current context of another name, stay. */
-export function unmergeKubeconfig(text: string, name: string): string {
+/** Takes the cluster, user and context out again; the rest, and a current context of another name, stay. Entries that by now lead to another server are somebody else's and stay too. */
+export function unmergeKubeconfig(text: string, { name, server }: Pick<ClusterAccess, 'name' | 'server'>): string {
   const document = open(text);
+  const clusters = document.get('clusters');
+  const entry = isSeq(clusters) ? (clusters as YAMLSeq).items.find((item) => nameOf(item) === name) : undefined;
+  if (!isMap(entry) || entry.getIn(['cluster', 'server']) !== server) return text;
   drop(document, 'clusters', name);
   drop(document, 'users', `${name}-admin`);
   drop(document, 'contexts', name);

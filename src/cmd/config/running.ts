@@ -12,9 +12,15 @@ export interface Running {
   readonly startedAt: string;
 }
 
-/** The live process of this data directory, or undefined. A file left behind by a dead process counts as none. */
+/** The live process of this data directory, or undefined. A file left behind by a dead process counts as none. Throws when the directory is none. */
 export async function findRunning(dir: DataDir): Promise<Running | undefined> {
-  const text = readFileIfAny(dir.running);
+  let text: string | undefined;
+  try {
+    text = readFileIfAny(dir.running);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOTDIR') throw error;
+    throw new Error(`${dir.root} is not a directory; choose another one with --data-dir DIR`);
+  }
   if (text === undefined) return undefined;
   try {
     const running = JSON.parse(text) as Running;

@@ -25,7 +25,8 @@ const NAME = 'kube-root-ca.crt';
 export function createRootCaController(options: RootCaOptions): Controller {
   const { client, informers, clock, log, rootCa } = options;
   const namespaces = informers.of(NAMESPACES);
-  const configMaps = informers.of(CONFIG_MAPS);
+  // Only the one of each namespace: a cluster's other ConfigMaps may be many and large.
+  const configMaps = informers.of(CONFIG_MAPS, { fieldSelector: `metadata.name=${NAME}` });
   const data = { 'ca.crt': rootCa };
   return createController({
     name: 'root-ca-certificate-publisher-controller',

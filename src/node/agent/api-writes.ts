@@ -20,7 +20,7 @@ async function writeStatus<T extends KubeObject>(
   change: (object: DeepReadonly<T>) => Readonly<Record<string, unknown>>,
 ): Promise<DeepReadonly<T> | undefined> {
   const { client, signal } = environment;
-  const key = keyOf(known as KubeObject);
+  const key = keyOf(known as unknown as KubeObject);
   const { uid } = known.metadata;
   let object: DeepReadonly<T> = known;
   for (let attempt = 0; ; attempt++) {
@@ -65,7 +65,7 @@ export const writeVmiStatus = (
 export async function deletePod(environment: AgentEnvironment, pod: DeepReadonly<Pod>): Promise<void> {
   const { uid } = pod.metadata;
   try {
-    await environment.client.delete(PODS, keyOf(pod as KubeObject), {
+    await environment.client.delete(PODS, keyOf(pod as unknown as KubeObject), {
       gracePeriodSeconds: 0,
       ...(uid !== undefined && { preconditions: { uid } }),
       signal: environment.signal,

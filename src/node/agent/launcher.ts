@@ -15,12 +15,14 @@ import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../ap
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { isRunning } from '../../base/process/identity.ts';
+import { terminate } from '../../base/process/terminate.ts';
 import { createLinkedController } from '../../base/signal/linked-controller.ts';
 import { isNotFound } from '../../client/api-failure.ts';
 import { PlanError } from '../../domain/machine/machine-plan.ts';
-import { removeVmDirectory } from '../disk/vm-directory.ts';
+import { removeVmDirectory, vmDirectoryOf } from '../disk/vm-directory.ts';
 import { type ImageEvent, VolumeError } from '../disk/volume-request.ts';
 import { releaseAddress } from '../network/address-pool.ts';
+import { findQemu } from './adopt.ts';
 import { deletePod, writePodStatus, writeVmiStatus } from './api-writes.ts';
 import type { AgentEnvironment } from './environment.ts';
 import { type Guest, openGuest } from './guest.ts';
@@ -41,6 +43,7 @@ const MAX_RETRY_MS = 60_000;
 const SPACE_POLL_MS = 5000;
 const ENOUGH_SPACE = 64 * 1024 * 1024;
 const ANSWER_MS = 10_000;
+const ORPHAN_POLL_MS = 5000;
 const SOFT_REBOOT_MS = 120_000;
 const MAX_EVENTS = 20;
 
@@ -66,6 +69,8 @@ export class Launcher {
     this.#record = start.record;
     this.#startController = createLinkedController(environment.signal);
     this.#log = environment.log.with({ pod: start.pod?.metadata.name ?? start.record?.podName ?? '' });
+    // Whoever waits must hear of the end of the agent.
+    environment.signal.addEventListener('abort', () => this.#changed(), { once: true });
   }
 
   get guest(): Guest | undefined {
@@ -211,20 +216,50 @@ export class Launcher {
         `VirtualMachineInstance ${key.name} is another one than the pod was made for`,
       );
     this.#vmi = vmi;
+    const orphaned = await this.#outliveOrphan(owner.uid);
+    if (orphaned) return orphaned;
     if (pod.metadata.labels?.['kubevirt.io/migrationJobUID'] !== undefined)
       return this.#startFailed('MigrationNotSupported', 'this node agent does not take over running guests');
     const { phase, nodeName } = vmi.status ?? {};
     if (phase === 'Running' || (nodeName !== undefined && nodeName !== '' && nodeName !== this.#environment.nodeName))
       return this.#startFailed('AlreadyRunning', `the guest was started before (phase ${phase}, node ${nodeName})`);
     const known = await readRecord(join(this.#environment.vmsDirectory, owner.uid), owner.uid);
-    if (known === 'damaged')
-      return this.#startFailed(
-        'DamagedRecord',
-        'the record of this guest on the node is damaged; it is not started again',
-      );
-    if (known !== 'missing' && known.podUid !== pod.metadata.uid && known.process && (await isRunning(known.process)))
+    if (
+      typeof known !== 'string' &&
+      known.podUid !== pod.metadata.uid &&
+      known.process &&
+      (await isRunning(known.process))
+    )
       return this.#startFailed('AlreadyRunning', 'an earlier launcher of this guest still runs on this node');
     return undefined;
+  }
+
+  /**
+   * A QEMU of this VMI whose record cannot be read: it is neither killed nor started a second time. It lives until it
+   * ends by itself or somebody deletes the Pod.
+   */
+  async #outliveOrphan(uid: string): Promise<VmResult | undefined> {
+    const environment = this.#environment;
+    const record = await readRecord(vmDirectoryOf(environment.vmsDirectory, uid), uid);
+    if (typeof record !== 'string') return undefined;
+    const orphan = await findQemu(environment.vmsDirectory, uid);
+    if (record === 'missing' && !orphan) return undefined;
+    if (orphan)
+      this.#event(
+        'Warning',
+        'OrphanedGuest',
+        `a guest of this UID runs on the node (pid ${orphan.pid}) but its record is damaged or missing; it is left alone until the pod is deleted`,
+      );
+    while (orphan && (await isRunning(orphan))) {
+      if (this.#isDeleting()) {
+        const seconds = this.#vmi?.spec.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SECONDS;
+        await terminate(orphan, { clock: environment.clock, signal: environment.signal, graceMs: seconds * 1000 });
+      } else await this.#pause(ORPHAN_POLL_MS);
+    }
+    return this.#startFailed(
+      'DamagedRecord',
+      'the record of this guest on the node is damaged; it is not started again',
+    );
   }
 
   /** What a start that failed left on disk. */

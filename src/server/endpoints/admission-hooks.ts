@@ -5,31 +5,53 @@ import type { AdmissionAttributes, AdmissionOperation } from '../admission/plugi
 import type { AdmissionHooks, AdmissionSubject } from '../registry/write-call.ts';
 import type { Exchange } from './exchange.ts';
 
+/** A class, not a literal with a spread and a getter: those make an object that is slow to build and to read. */
+class BoundAttributes implements AdmissionAttributes {
+  readonly operation: AdmissionOperation;
+  readonly info: ResourceInfo;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly user: AdmissionAttributes['user'];
+  readonly dryRun: boolean;
+  readonly object: AdmissionAttributes['object'];
+  readonly oldObject: AdmissionAttributes['oldObject'];
+  readonly warn: (text: string) => void;
+  readonly #exchange: Exchange;
+
+  constructor(
+    exchange: Exchange,
+    bound: { readonly info: ResourceInfo; readonly subresource: string; readonly dryRun: boolean },
+    { operation, subject }: { readonly operation: AdmissionOperation; readonly subject: AdmissionSubject },
+  ) {
+    this.operation = operation;
+    this.info = bound.info;
+    this.subresource = bound.subresource;
+    this.namespace = exchange.info.namespace || (subject.oldObject ?? subject.object)?.metadata.namespace || '';
+    this.name = subject.name;
+    this.user = exchange.user;
+    this.dryRun = bound.dryRun;
+    this.object = subject.object;
+    this.oldObject = subject.oldObject;
+    this.warn = exchange.warn;
+    this.#exchange = exchange;
+  }
+
+  /** Most requests never need their signal, and making one costs. */
+  get signal(): AbortSignal {
+    return this.#exchange.request.signal;
+  }
+}
+
 export function admissionHooks(
   exchange: Exchange,
-  {
-    info,
-    subresource,
-    dryRun,
-  }: { readonly info: ResourceInfo; readonly subresource: string; readonly dryRun: boolean },
+  bound: { readonly info: ResourceInfo; readonly subresource: string; readonly dryRun: boolean },
 ): AdmissionHooks {
   const { admission } = exchange.server;
-  const attributes = (operation: AdmissionOperation, subject: AdmissionSubject): AdmissionAttributes => ({
-    operation,
-    info,
-    subresource,
-    namespace: exchange.info.namespace || (subject.oldObject ?? subject.object)?.metadata.namespace || '',
-    user: exchange.user,
-    dryRun,
-    warn: exchange.warn,
-    ...subject,
-    // A getter: most requests never need their signal, and making one costs.
-    get signal() {
-      return exchange.request.signal;
-    },
-  });
   return {
-    mutate: (operation, subject) => runMutating(admission, attributes(operation, subject)),
-    validate: (operation, subject) => runValidating(admission, attributes(operation, subject)),
+    mutate: (operation, subject) =>
+      runMutating(admission, new BoundAttributes(exchange, bound, { operation, subject })),
+    validate: (operation, subject) =>
+      runValidating(admission, new BoundAttributes(exchange, bound, { operation, subject })),
   };
 }

@@ -87,7 +87,8 @@ export function createOpenApi(
     }
     return validated(exchange, {
       ...(await made),
-      headers: type === JSON_TYPE ? JSON_HEADERS : { 'content-type': type },
+      // Clients ask with an `@` in the name, which Go's own media-type parser refuses in an answer.
+      headers: type === JSON_TYPE ? JSON_HEADERS : { 'content-type': OPENAPI_V2_PROTO_TYPES[0] },
     });
   };
 

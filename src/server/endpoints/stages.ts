@@ -2,7 +2,7 @@
  * The request pipeline: named stages in order. A stage answers (and the rest is skipped) or lets the request pass.
  * 401 comes before 403, 403 before 404, and a body is read last.
  *
- *   audit-id > request-info > deadline > authentication > aggregation > authorisation > routing and verb
+ *   audit-id > request-info > deadline > authentication > impersonation > aggregation > authorisation > routing and verb
  *
  * Around them: one place turns a failure into a Status, and `finish` adds cache headers, warnings and the audit id, and
  * compresses large bodies.
@@ -12,6 +12,7 @@ import { ApiError, badRequest } from '../../api/meta/status.ts';
 import type { ApiRequest, ApiResponse } from '../../base/http/seam.ts';
 import { authorizationAttributes, forbiddenBy } from './authorization.ts';
 import { Exchange, type Server } from './exchange.ts';
+import { impersonatedUser } from './impersonation.ts';
 import { wantsPretty } from './negotiation.ts';
 import { parseGoDuration } from './query.ts';
 import { isLongRunning, parseRequestInfo } from './request-info.ts';
@@ -59,6 +60,15 @@ const authentication: Stage = {
   },
 };
 
+/** From here on the request is the impersonated user's. */
+const impersonation: Stage = {
+  name: 'impersonation',
+  run(exchange) {
+    exchange.user = impersonatedUser(exchange);
+    return undefined;
+  },
+};
+
 /** Aggregated APIs authorise for themselves, in their own words. */
 const aggregation: Stage = {
   name: 'aggregation',
@@ -96,6 +106,7 @@ export const STAGES: readonly Stage[] = [
   requestInfo,
   deadline,
   authentication,
+  impersonation,
   aggregation,
   authorisation,
   routing,

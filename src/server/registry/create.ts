@@ -7,7 +7,7 @@ import type { StoreKey } from '../cache/object-store.ts';
 import { GENERATE_NAME_ATTEMPTS, generateName } from './generate-name.ts';
 import { applyKindDefaults, validateObject } from './normalize-input.ts';
 import { dedupeOwnerReferences, fillSystemMetadata, matchNamespace, wipeSystemMetadata } from './object-metadata.ts';
-import { storageVersionOf, viewObject } from './versioned-view.ts';
+import { storedForm, viewObject } from './versioned-view.ts';
 import type { Registry, WriteCall, WriteResult } from './write-call.ts';
 
 export interface CreateCall extends WriteCall {
@@ -72,7 +72,7 @@ async function insert(registry: Registry, call: CreateCall, key: StoreKey): Prom
   }
   const stored = await registry.store.write(key, (current) => {
     refuseExisting(current);
-    return { type: 'put', object: { ...object, apiVersion: storageVersionOf(info) } };
+    return { type: 'put', object: storedForm(info, object) };
   });
   return { created: true, object: viewObject(info, stored!), stored };
 }

@@ -5,7 +5,7 @@ import { conflict, notFound } from '../../api/meta/status.ts';
 import type { StoredObject, StoreKey } from '../cache/object-store.ts';
 import { type DeleteOptions, deletionVerdict } from './graceful-deletion.ts';
 import { uidConflict } from './guaranteed-update.ts';
-import { storageVersionOf, viewObject } from './versioned-view.ts';
+import { storedForm, viewObject } from './versioned-view.ts';
 import { MAX_CONFLICT_RETRIES, ObjectMoved, type Registry, type WriteCall } from './write-call.ts';
 
 export interface DeleteResult {
@@ -58,7 +58,7 @@ async function attemptDelete(
       case 'remove':
         return { type: 'delete', object: current.object as UnstructuredObject };
       case 'mark':
-        return { type: 'put', object: { ...verdict.object, apiVersion: storageVersionOf(info) } };
+        return { type: 'put', object: storedForm(info, verdict.object) };
       case 'already-terminating':
         return { type: 'keep' };
       default:

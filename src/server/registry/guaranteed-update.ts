@@ -11,7 +11,7 @@ import { finishedDeleting } from './graceful-deletion.ts';
 import { applyKindDefaults, validateObject } from './normalize-input.ts';
 import { dedupeOwnerReferences, newFinalizerErrors } from './object-metadata.ts';
 import { prepareUpdate } from './prepare-update.ts';
-import { storageVersionOf, viewObject } from './versioned-view.ts';
+import { storedForm, viewObject } from './versioned-view.ts';
 import { MAX_CONFLICT_RETRIES, ObjectMoved, type Registry, type WriteCall, type WriteResult } from './write-call.ts';
 
 export interface UpdateCall extends WriteCall {
@@ -80,7 +80,7 @@ async function attemptUpdate(
 
 /** Nothing changed: nothing is written. The last finalizer is gone: the object goes in the same request. */
 function decide(info: ResourceInfo, object: UnstructuredObject, old: Readonly<UnstructuredObject>): Decision {
-  const state = { ...object, apiVersion: storageVersionOf(info) };
+  const state = storedForm(info, object);
   if (finishedDeleting(info, object)) return { type: 'delete', object: state };
   return deepEqual(object, old) ? { type: 'keep' } : { type: 'put', object: state };
 }

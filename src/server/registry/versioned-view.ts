@@ -1,6 +1,6 @@
 /**
- * A stored object as one served version shows it. Versions of a kind share their shape, so a conversion rewrites
- * apiVersion only: the bytes behind the head are the same for every version.
+ * A stored object as one served version shows it. Most versions of a kind share their shape, so a conversion rewrites
+ * apiVersion only and the bytes behind the head are the same for every version; a resource with a `view` has its own.
  */
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { apiVersionOf } from '../../api/meta/gvk.ts';
@@ -17,7 +17,33 @@ export const storageVersionOf = (info: ResourceInfo): string => info.storageVers
 export function viewObject(info: ResourceInfo, stored: StoredObject): Readonly<UnstructuredObject> {
   const apiVersion = apiVersionOf(info);
   const { object } = stored;
+  if (info.view !== undefined) return converted(info, stored);
   return object.apiVersion === apiVersion ? object : { ...object, apiVersion };
+}
+
+/** The object as it is stored; `object` is in the version of `info`. */
+export function storedForm(info: ResourceInfo, object: UnstructuredObject): UnstructuredObject {
+  const apiVersion = storageVersionOf(info);
+  return info.view === undefined
+    ? { ...object, apiVersion }
+    : ({ ...info.view.toStored(object), apiVersion } as UnstructuredObject);
+}
+
+/** What views made of stored revisions, for as long as those live. */
+const conversions = new WeakMap<ResourceInfo, WeakMap<StoredObject, Readonly<UnstructuredObject>>>();
+
+function converted(info: ResourceInfo, stored: StoredObject): Readonly<UnstructuredObject> {
+  let known = conversions.get(info);
+  if (!known) {
+    known = new WeakMap();
+    conversions.set(info, known);
+  }
+  let object = known.get(stored);
+  if (!object) {
+    object = { ...info.view!.fromStored(stored.object), apiVersion: apiVersionOf(info) } as UnstructuredObject;
+    known.set(stored, object);
+  }
+  return object;
 }
 
 /** `{"kind":K,"apiVersion":V,` of each resource. */
@@ -34,6 +60,7 @@ function headOf(info: ResourceInfo): Uint8Array {
 
 /** The object's JSON in the version of `info`, without a newline. Looks at bytes only: the object may not be parsed. */
 export function viewBytes(info: ResourceInfo, stored: StoredObject): Uint8Array {
+  if (info.view !== undefined) return encodeObject(converted(info, stored));
   const head = headOf(info);
   const source = stored.bytes;
   if (hasHead(source, stored.headLength, head)) return source;
@@ -57,9 +84,10 @@ export interface ItemBytes {
 }
 
 export function itemBytes(info: ResourceInfo, stored: StoredObject): ItemBytes {
-  return info.strategy.custom
-    ? { brace: false, rest: viewBytes(info, stored) }
-    : { brace: true, rest: stored.bytes.subarray(stored.headLength) };
+  if (info.strategy.custom) return { brace: false, rest: viewBytes(info, stored) };
+  if (info.view === undefined) return { brace: true, rest: stored.bytes.subarray(stored.headLength) };
+  const { kind: _kind, apiVersion: _apiVersion, ...rest } = converted(info, stored);
+  return { brace: false, rest: encoder.encode(JSON.stringify(rest)) };
 }
 
 /** Writes the items as a JSON array body between `head` and `tail` into one buffer: one copy per item, no parsing. */

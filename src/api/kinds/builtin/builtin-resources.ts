@@ -11,6 +11,8 @@ import table from './resources.generated.json' with { type: 'json' };
 import { selectableFieldsOf } from './selectable-fields.ts';
 import { strategyOf } from './strategies.ts';
 import { validatorOf } from './validation/validators.ts';
+import { autoscalerView } from './views/autoscaler-view.ts';
+import { eventView } from './views/event-view.ts';
 
 interface ResourceRow {
   readonly names: string;
@@ -34,9 +36,9 @@ const VERBS: Readonly<Record<string, string>> = {
 };
 
 /** Resources served in two versions, and resources that are a second face of another's storage. */
-const STORAGE_VERSIONS: Readonly<Record<string, string>> = {
-  'autoscaling/v1/horizontalpodautoscalers': 'autoscaling/v2',
-  'events.k8s.io/v1/events': 'v1',
+const STORED: Readonly<Record<string, Pick<ResourceInfo, 'storageVersion' | 'storedAs' | 'view'>>> = {
+  'autoscaling/v1/horizontalpodautoscalers': { storageVersion: 'autoscaling/v2', view: autoscalerView },
+  'events.k8s.io/v1/events': { storageVersion: 'v1', storedAs: { group: '', resource: 'events' }, view: eventView },
 };
 
 const verbs = (letters: string): string[] => [...letters].map((letter) => VERBS[letter] ?? letter);
@@ -68,7 +70,6 @@ export const builtinResource = (name: {
 function toResourceInfo(row: ResourceRow, { group, version }: { group: string; version: string }): ResourceInfo {
   const [resource = '', singular = '', kind = ''] = row.names.split(' ');
   const subresources = (row.sub ?? []).map(toSubresource);
-  const storageVersion = STORAGE_VERSIONS[`${group}/${version}/${resource}`];
   const schema = (): Schema => schemaOf({ group, version, kind });
   const setKindDefaults = defaultsOf(group, resource);
   const validateKind = validatorOf(group, resource);
@@ -98,7 +99,7 @@ function toResourceInfo(row: ResourceRow, { group, version }: { group: string; v
       ...(holdsQuantity(schema()) ? quantityErrors(object, schema()) : []),
       ...(validateKind?.(object, old) ?? []),
     ],
-    ...(storageVersion !== undefined && { storageVersion }),
+    ...STORED[`${group}/${version}/${resource}`],
   };
 }
 

@@ -109,7 +109,7 @@ function codecOf(schema: Schema): Codec {
       return wrappedList(codecOf(schema.items ?? {}));
     case 'object':
       return messageCodec(schema);
-    case undefined:
+    default:
       throw new Error(`schema ${name ?? ''} says nothing about its form on the wire`);
   }
 }

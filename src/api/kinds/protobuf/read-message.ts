@@ -38,15 +38,17 @@ function readField(input: WireInput, site: FieldSite<WireField>): void {
       return;
     }
     case 'list':
-      return readItems(input, { ...site, field });
+      readItems(input, { ...site, field });
+      return;
     case 'map':
-      return readEntry(input, { ...site, field });
+      readEntry(input, { ...site, field });
+      return;
     case 'inline':
       input.expectWire(wire, BYTES);
       readMessage(input, { plan: field.plan, end: input.valueEnd(end), target });
       return;
     default:
-      return field satisfies never;
+      field satisfies never;
   }
 }
 
@@ -67,7 +69,8 @@ function readItems(
   { field, wire, end, target }: FieldSite<Extract<WireField, { kind: 'list' }>>,
 ): void {
   const { codec, property } = field;
-  const list = (target[property] ??= []) as unknown[];
+  target[property] ??= [];
+  const list = target[property] as unknown[];
   if (wire === BYTES && codec.wire !== BYTES) {
     const packedEnd = input.valueEnd(end);
     while (input.position < packedEnd) list.push(codec.read(input, packedEnd, undefined));
@@ -99,5 +102,6 @@ function readEntry(
       input.skip(entryWire, entryEnd);
     }
   });
-  setOwn((target[property] ??= {}) as JsonObject, key, value ?? codec.empty());
+  target[property] ??= {};
+  setOwn(target[property] as JsonObject, key, value ?? codec.empty());
 }

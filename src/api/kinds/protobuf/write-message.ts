@@ -56,7 +56,7 @@ function writeField(
       }
       return;
     default:
-      return field satisfies never;
+      field satisfies never;
   }
 }
 

@@ -1,10 +1,24 @@
 /**
  * POST `pods/<name>/eviction`: a delete that may be refused. Admission speaks first (KubeVirt turns the eviction of a
- * virt-launcher into a migration there), then the pod is deleted with the eviction's options.
+ * virt-launcher into a migration there), then the PodDisruptionBudget, then the pod is deleted with the eviction's
+ * options.
  */
+
+import { storagePrefix } from '../../../api/kinds/resource.ts';
+import type { UnstructuredObject } from '../../../api/meta/object.ts';
+import { ApiError, badRequest, notFound } from '../../../api/meta/status.ts';
 import type { ApiResponse } from '../../../base/http/seam.ts';
 import { deleteObject } from '../../registry/delete.ts';
-import { NO_ADMISSION } from '../../registry/write-call.ts';
+import {
+  budgetVerdict,
+  needsNoBudget,
+  stillProcessing,
+  withDisruption,
+  withDisruptionTarget,
+} from '../../registry/eviction.ts';
+import type { DeleteOptions } from '../../registry/graceful-deletion.ts';
+import { guaranteedUpdate } from '../../registry/guaranteed-update.ts';
+import { NO_ADMISSION, type WriteCall } from '../../registry/write-call.ts';
 import { readDeleteOptions } from '../delete-options.ts';
 import type { Exchange } from '../exchange.ts';
 import { parseWriteOptions } from '../query.ts';
@@ -16,6 +30,11 @@ import { storedObject } from './get.ts';
 export async function evictionVerb(exchange: Exchange): Promise<ApiResponse> {
   const write = parseWriteOptions(exchange.query, 'CreateOptions');
   const eviction = namedBody(exchange, 'Eviction');
+  if (eviction.apiVersion !== undefined && !/^policy\/v1(beta1)?$/.test(eviction.apiVersion)) {
+    throw badRequest(
+      `the API version in the data (${eviction.apiVersion}) does not match the expected API version (policy/v1)`,
+    );
+  }
   const { options, dryRun } = readDeleteOptions(eviction['deleteOptions'] ?? {});
   const call = writeCall(exchange, { ...write, dryRun: write.dryRun || dryRun });
   // Unknown pods are told apart before anyone is asked about them.
@@ -23,6 +42,66 @@ export async function evictionVerb(exchange: Exchange): Promise<ApiResponse> {
   const subject = { name: call.name, object: eviction, oldObject: undefined };
   await call.admission.mutate('CREATE', subject);
   await call.admission.validate('CREATE', subject);
-  await deleteObject(exchange.server.registry, { ...call, admission: NO_ADMISSION, options });
+  await evict(exchange, { ...call, admission: NO_ADMISSION }, options);
   return documentResponse(exchange, { status: 201, object: successStatus(201) });
+}
+
+async function evict(exchange: Exchange, call: WriteCall, options: DeleteOptions): Promise<void> {
+  const { registry } = exchange.server;
+  const found = registry.store.peek({ prefix: storagePrefix(call.info), namespace: call.namespace, name: call.name });
+  if (!found) throw notFound(call.info, call.name);
+  const pod = found.object;
+  if (needsNoBudget(pod)) {
+    await deleteObject(registry, { ...call, options });
+    return;
+  }
+  const verdict = budgetVerdict(registry.store, pod);
+  if (verdict.type === 'take') await takeDisruption(exchange, call, verdict.budget.name);
+  const pinned = verdict.type === 'allowed' && verdict.pinned && options.preconditions?.resourceVersion === undefined;
+  try {
+    // The pod must still be as unready as it was when the budget was asked.
+    const resourceVersion = await markTarget(exchange, call, pinned ? pod : undefined);
+    const preconditions = { ...options.preconditions, ...(pinned && resourceVersion && { resourceVersion }) };
+    await deleteObject(registry, { ...call, options: { ...options, preconditions } });
+  } catch (error) {
+    if (pinned && verdict.type === 'allowed' && error instanceof ApiError && error.reason === 'Conflict') {
+      throw stillProcessing(verdict.budget);
+    }
+    throw error;
+  }
+}
+
+async function takeDisruption(exchange: Exchange, call: WriteCall, name: string): Promise<void> {
+  const { registry, resources } = exchange.server;
+  const info = resources.lookup('policy', 'v1', 'poddisruptionbudgets')!;
+  await guaranteedUpdate(registry, {
+    ...call,
+    info,
+    name,
+    subresource: 'status',
+    pinned: false,
+    patch: true,
+    next: (budget) => withDisruption(budget, { pod: call.name, now: registry.clock.now() }),
+  });
+}
+
+/** Writes down on the pod why it goes; returns the resourceVersion it then has. */
+async function markTarget(
+  exchange: Exchange,
+  call: WriteCall,
+  expected: Readonly<UnstructuredObject> | undefined,
+): Promise<string | undefined> {
+  const { registry } = exchange.server;
+  const { object } = await guaranteedUpdate(registry, {
+    ...call,
+    subresource: 'status',
+    pinned: expected !== undefined,
+    patch: true,
+    next: (pod) => {
+      const next = withDisruptionTarget(pod, registry.clock.now());
+      if (expected?.metadata.resourceVersion) next.metadata.resourceVersion = expected.metadata.resourceVersion;
+      return next;
+    },
+  });
+  return call.dryRun ? undefined : object.metadata.resourceVersion;
 }

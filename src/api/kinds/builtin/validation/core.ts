@@ -3,6 +3,7 @@ import { deepEqual } from '../../../meta/deep-equal.ts';
 import { byteLength, checkQualifiedName } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
 import { isTrueAt, type JsonObject, listAt, objectAt, objectsAt, textAt, textsAt, valueAt } from '../read-value.ts';
+import { CORE_EVENT_VALIDATOR } from './events.ts';
 import {
   duplicate,
   forbidden,
@@ -32,7 +33,16 @@ function validateKeys(object: JsonObject, field: string): FieldError[] {
   });
 }
 
+/** Longest UTF-8 of one UTF-16 unit. */
+const MAX_UNIT_BYTES = 3;
+
+/** The bytes of all values; an upper bound when even that is within what is allowed. */
 function dataSize(object: JsonObject, fields: readonly string[]): number {
+  let units = 0;
+  for (const field of fields) {
+    for (const value of Object.values(objectAt(object, field))) if (typeof value === 'string') units += value.length;
+  }
+  if (units * MAX_UNIT_BYTES <= MAX_DATA_BYTES) return units * MAX_UNIT_BYTES;
   let size = 0;
   for (const field of fields) {
     const base64 = field === 'binaryData';
@@ -156,16 +166,6 @@ function validateNamespace(object: JsonObject): readonly FieldError[] {
   );
 }
 
-/** Events about cluster-scoped objects may stand in `default` or anywhere; all others beside their object. */
-function validateEvent(object: JsonObject): readonly FieldError[] {
-  const target = valueAt(object, 'involvedObject') ?? valueAt(object, 'regarding');
-  const field = valueAt(object, 'involvedObject') === undefined ? 'regarding.namespace' : 'involvedObject.namespace';
-  const namespace = textAt(target, 'namespace');
-  const own = textAt(object, 'metadata', 'namespace');
-  if (namespace === '' || namespace === own) return [];
-  return [invalid(field, namespace, 'does not match event.namespace')];
-}
-
 const ACCESS_MODES = ['ReadWriteOnce', 'ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOncePod'];
 const CLAIM_FIXED =
   'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims';
@@ -234,7 +234,7 @@ export const CORE_VALIDATORS: GroupValidators = {
   secrets: validateSecret,
   services: validateService,
   namespaces: validateNamespace,
-  events: validateEvent,
+  events: CORE_EVENT_VALIDATOR,
   persistentvolumeclaims: validateClaim,
   persistentvolumes: validateVolume,
   replicationcontrollers: validateReplicationController,

@@ -7,6 +7,7 @@ import {
   STORAGE_VALIDATORS,
 } from './cluster.ts';
 import { CORE_VALIDATORS } from './core.ts';
+import { EVENTS_VALIDATORS } from './events.ts';
 import type { GroupValidators, Validate } from './field-errors.ts';
 import { APPS_VALIDATORS, BATCH_VALIDATORS, POLICY_VALIDATORS } from './workloads.ts';
 
@@ -16,6 +17,7 @@ const BY_GROUP: Readonly<Record<string, GroupValidators>> = {
   apps: APPS_VALIDATORS,
   batch: BATCH_VALIDATORS,
   'coordination.k8s.io': COORDINATION_VALIDATORS,
+  'events.k8s.io': EVENTS_VALIDATORS,
   policy: POLICY_VALIDATORS,
   'rbac.authorization.k8s.io': RBAC_VALIDATORS,
   'scheduling.k8s.io': SCHEDULING_VALIDATORS,

@@ -1,0 +1,277 @@
+/** The node agent as one object: composition, order of the start, and the distribution of news to launchers. */
+import { mkdir, readFile, statfs } from 'node:fs/promises';
+import { availableParallelism, release, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { PODS } from '../../api/kinds/builtin/resource-types.ts';
+import type { Pod } from '../../api/kinds/builtin/types.ts';
+import { VIRTUAL_MACHINE_INSTANCES } from '../../api/kinds/kubevirt/kinds.ts';
+
+import type { DeepReadonly } from '../../api/meta/object.ts';
+import type { Clock } from '../../base/clock/clock.ts';
+import type { ApiHandler, ApiRequest } from '../../base/http/seam.ts';
+import type { Logger } from '../../base/log/log.ts';
+import { bootId } from '../../base/process/identity.ts';
+import { createLinkedController, type LinkedController } from '../../base/signal/linked-controller.ts';
+import type { Client } from '../../client/client.ts';
+import { createEventRecorder } from '../../client/events/recorder.ts';
+import { createInformer } from '../../client/informer/informer.ts';
+import { DEFAULT_SMBIOS, type NodeFacts, type SmbiosConfig } from '../../domain/machine/machine-plan.ts';
+import { isUid } from '../disk/vm-directory.ts';
+import { type ImageStore, openImageStore } from '../image/image-store.ts';
+import { DEFAULT_BINARY, readNodeFacts } from '../qemu/node-facts.ts';
+import { findRecords } from './adopt.ts';
+import { checkWritable, takeAgentLock } from './agent-lock.ts';
+import { deletePod } from './api-writes.ts';
+import type { AgentEnvironment } from './environment.ts';
+import { createNodeHandler } from './handler.ts';
+import { Launcher, ownerUid } from './launcher.ts';
+import type { NodeDescription } from './node-object.ts';
+import { registerNode } from './node-registration.ts';
+import { openTombstones } from './vm-record.ts';
+
+export interface AgentOptions {
+  /** QEMU's name or path. */
+  readonly binary?: string;
+  /** 'tcg' leaves KVM out even where it works. */
+  readonly accelerator?: 'auto' | 'tcg';
+  /** Shared with other agents of this host; default: below dataDir. */
+  readonly images?: ImageStore;
+  readonly addressesDir?: string;
+  readonly claimsDir?: string;
+  /** Found out already, by another agent of this host. */
+  readonly facts?: NodeFacts;
+  /** Address of the node. Default 127.0.0.1. */
+  readonly address?: string;
+  /** Port on which `handler` is served; 0 when it is called in process only. */
+  readonly servingPort?: number;
+  /** SHA-256 of the serving certificate, published on the Node so that virt-api can pin it. */
+  readonly certificateFingerprint?: string;
+  /** More labels for the Node. */
+  readonly labels?: Readonly<Record<string, string>>;
+  /** What the node offers; default: what the host has. */
+  readonly cpus?: number;
+  readonly memoryBytes?: number;
+  readonly smbios?: SmbiosConfig;
+  /** Directories below which hostDisk images may lie; none = the feature is off. */
+  readonly hostDiskRoots?: readonly string[];
+  /** Names that a client certificate must carry to call `handler` over the network. */
+  readonly allowedClients?: readonly string[];
+  /** Our version, for the Node. */
+  readonly version?: string;
+}
+
+export interface AgentConfig {
+  readonly client: Client;
+  readonly nodeName: string;
+  /** Made when missing, mode 0700. One agent only. */
+  readonly dataDir: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly options?: AgentOptions;
+}
+
+export interface Agent {
+  /** Adopts, registers and begins to work; resolves when the node is Ready. Stops with the signal; guests run on. */
+  start(signal: AbortSignal): Promise<void>;
+  /** The node API. In process, or behind a TLS server that verifies client certificates. */
+  readonly handler: ApiHandler;
+  /** `keepVms: false` first shuts every guest down, within its grace period. */
+  stop(options: { readonly keepVms: boolean }): Promise<void>;
+}
+
+const LAUNCHER_SELECTOR = { key: 'kubevirt.io', value: 'virt-launcher' } as const;
+const NODE_NAME_LABEL = 'kubevirt.io/nodeName';
+
+/** Makes an agent; nothing happens before `start`. */
+export function createAgent(config: AgentConfig): Agent {
+  const { client, nodeName, dataDir, clock } = config;
+  const options = config.options ?? {};
+  const log = config.log.with({ room: 'agent', node: nodeName });
+  const allowed = new Set(options.allowedClients ?? []);
+  /** By Pod UID. */
+  const launchers = new Map<string, Launcher>();
+  const runs = new Set<Promise<void>>();
+  let life: LinkedController | undefined;
+  let unlock: (() => Promise<void>) | undefined;
+  let informersDone: Promise<unknown> = Promise.resolve();
+
+  const authorize = (request: ApiRequest): boolean =>
+    request.peer.address === '' ||
+    (request.peer.certificate?.verified === true && allowed.has(request.peer.certificate.commonName));
+
+  const find = (namespace: string, name: string): Launcher | undefined => {
+    for (const launcher of launchers.values()) {
+      const { record } = launcher;
+      if (record?.namespace === namespace && record.name === name && !record.result && launcher.guest) return launcher;
+    }
+    return undefined;
+  };
+
+  const launch = (environment: AgentEnvironment, podUid: string, launcher: Launcher): void => {
+    launchers.set(podUid, launcher);
+    const run = launcher
+      .run()
+      .catch((error: Error) => {
+        if (!environment.signal.aborted) log.error('launcher failed', { podUid, error: error.stack ?? error.message });
+      })
+      .finally(() => {
+        runs.delete(run);
+        if (launchers.get(podUid) === launcher && !environment.signal.aborted) launchers.delete(podUid);
+      });
+    runs.add(run);
+  };
+
+  const prepare = async (signal: AbortSignal): Promise<AgentEnvironment> => {
+    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    await checkWritable(dataDir);
+    unlock = await takeAgentLock(dataDir);
+    const at = (name: string): string => join(dataDir, name);
+    const boot = await bootId();
+    const facts =
+      options.facts ??
+      (await readNodeFacts({
+        directory: dataDir,
+        clock,
+        log,
+        signal,
+        ...(options.binary !== undefined && { binary: options.binary }),
+        ...(options.accelerator !== undefined && { accelerator: options.accelerator }),
+      }));
+    await mkdir(at('vms'), { recursive: true, mode: 0o700 });
+    return {
+      nodeName,
+      client,
+      clock,
+      log,
+      events: createEventRecorder(client, { component: 'virt-handler', host: nodeName, clock, log, signal }),
+      facts,
+      images: options.images ?? (await openImageStore(at('images'), { clock, log, architecture: facts.architecture })),
+      tombstones: await openTombstones(at('ended')),
+      signal,
+      bootId: boot,
+      binary: options.binary ?? DEFAULT_BINARY,
+      smbios: options.smbios ?? DEFAULT_SMBIOS,
+      hostIP: options.address ?? '127.0.0.1',
+      vmsDirectory: at('vms'),
+      addressesDirectory: options.addressesDir ?? at('addresses'),
+      claimsDirectory: options.claimsDir ?? at('claims'),
+      hostDiskRoots: options.hostDiskRoots ?? [],
+    };
+  };
+
+  const describe = async (environment: AgentEnvironment): Promise<NodeDescription> => {
+    const { blocks, bsize } = await statfs(dataDir);
+    return {
+      name: nodeName,
+      facts: environment.facts,
+      cpus: options.cpus ?? availableParallelism(),
+      memoryBytes: options.memoryBytes ?? totalmem(),
+      storageBytes: blocks * bsize,
+      address: environment.hostIP,
+      port: options.servingPort ?? 0,
+      ...(options.certificateFingerprint !== undefined && { certificateFingerprint: options.certificateFingerprint }),
+      labels: options.labels ?? {},
+      bootId: environment.bootId,
+      machineId: (await readFile('/etc/machine-id', 'utf8').catch(() => '')).trim(),
+      kernelVersion: release(),
+      osImage: await osImage(),
+      version: options.version ?? 'v0.0.0-coracle',
+    };
+  };
+
+  const start = async (outer: AbortSignal): Promise<void> => {
+    if (life) throw new Error('this agent was started before');
+    life = createLinkedController(outer);
+    const { signal } = life;
+    const environment = await prepare(signal);
+    // Guests first: whatever the API says or whether it answers, they are looked after.
+    for (const record of await findRecords(environment.vmsDirectory, { bootId: environment.bootId, log }))
+      launch(environment, record.podUid, new Launcher(environment, { record }));
+
+    const pods = createInformer(client, PODS, { fieldSelector: `spec.nodeName=${nodeName}`, clock, log });
+    const vmis = createInformer(client, VIRTUAL_MACHINE_INSTANCES, {
+      labelSelector: `${NODE_NAME_LABEL}=${nodeName}`,
+      clock,
+      log,
+    });
+    const stranger = createStrangerCare(environment);
+    pods.onChange(({ type, object }) => {
+      const uid = object.metadata.uid ?? '';
+      if (!isLauncher(object)) {
+        if (type !== 'deleted') stranger(object);
+        return;
+      }
+      const launcher = launchers.get(uid);
+      if (launcher) launcher.observePod(type === 'deleted' ? undefined : object);
+      else if (type !== 'deleted' && isUid(uid)) adoptPod(environment, object, uid);
+    });
+    vmis.onChange(({ type, object }) => {
+      // One that lost our label is no news: only its deletion mark is, and that comes as a change.
+      if (type === 'deleted') return;
+      for (const launcher of launchers.values())
+        if (launcher.vmiUid === object.metadata.uid) launcher.observeVmi(object);
+    });
+    const adoptPod = (target: AgentEnvironment, pod: DeepReadonly<Pod>, uid: string): void => {
+      launch(target, uid, new Launcher(target, { pod }));
+      const vmi = vmis.list(pod.metadata.namespace).find((candidate) => candidate.metadata.uid === ownerUid(pod));
+      if (vmi) launchers.get(uid)?.observeVmi(vmi);
+    };
+    const { done } = await registerNode({ client, clock, log, signal, describe: () => describe(environment) });
+    informersDone = Promise.all([pods.start(signal), vmis.start(signal), done]);
+    await Promise.all([pods.synced(signal), vmis.synced(signal)]);
+    // Only now a Pod that is not in the list is known to be gone.
+    const present = new Set(pods.list().map((pod) => pod.metadata.uid));
+    for (const [uid, launcher] of launchers) if (!present.has(uid)) launcher.observePod(undefined);
+    log.info('node agent ready', { accelerator: environment.facts.accelerator, adopted: launchers.size });
+  };
+
+  return {
+    start,
+    handler: createNodeHandler({ find, authorize, clock, log }),
+    async stop({ keepVms }) {
+      if (!keepVms) {
+        for (const launcher of launchers.values()) launcher.requestStop();
+        const busy = (): boolean =>
+          [...launchers.values()].some((launcher) => launcher.guest && !launcher.record?.result);
+        while (life && !life.signal.aborted && busy()) await clock.sleep(100, life.signal).catch(() => {});
+      }
+      life?.abort(new DOMException('the node agent stops', 'AbortError'));
+      life?.release();
+      await Promise.allSettled([...runs, informersDone]);
+      await unlock?.();
+      unlock = undefined;
+    },
+  };
+}
+
+const isLauncher = (pod: DeepReadonly<Pod>): boolean =>
+  pod.metadata.labels?.[LAUNCHER_SELECTOR.key] === LAUNCHER_SELECTOR.value;
+
+/** Pods that are no launchers: said once each, and removed when somebody deletes them. */
+function createStrangerCare(environment: AgentEnvironment): (pod: DeepReadonly<Pod>) => void {
+  /** UIDs told of; bounded. */
+  const told = new Set<string>();
+  return (pod) => {
+    const uid = pod.metadata.uid ?? '';
+    if (pod.metadata.deletionTimestamp !== undefined) {
+      deletePod(environment, pod).catch((error: Error) =>
+        environment.log.warn('pod not deleted', { pod: pod.metadata.name, error: error.message }),
+      );
+      return;
+    }
+    if (told.has(uid)) return;
+    if (told.size > 10_000) told.clear();
+    told.add(uid);
+    environment.events.event(
+      pod,
+      'Warning',
+      'NotSupported',
+      'This node runs virtual machines only; a pod that is no virt-launcher stays Pending here.',
+    );
+  };
+}
+
+async function osImage(): Promise<string> {
+  const text = await readFile('/etc/os-release', 'utf8').catch(() => '');
+  return /^PRETTY_NAME="?([^"\n]*)"?$/m.exec(text)?.[1] ?? 'Linux';
+}

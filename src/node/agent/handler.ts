@@ -1,0 +1,153 @@
+/**
+ * The node API: what virt-api asks of the agent that runs a guest. `/v1/namespaces/{ns}/virtualmachineinstances/{name}/...`
+ * Answers are JSON Status objects; console and portforward are message sockets.
+ */
+import { ApiError, badRequest, conflict, internalError, methodNotSupported, notFound } from '../../api/meta/status.ts';
+import type { Clock } from '../../base/clock/clock.ts';
+import type { ApiHandler, ApiRequest, ApiResponse } from '../../base/http/seam.ts';
+import type { Logger } from '../../base/log/log.ts';
+import { QmpError } from '../qmp/qmp-connection.ts';
+import type { Guest } from './guest.ts';
+import type { Launcher } from './launcher.ts';
+import { tunnel } from './port-tunnel.ts';
+
+export interface HandlerOptions {
+  readonly find: (namespace: string, name: string) => Launcher | undefined;
+  /** Who may call; asked before anything else. */
+  readonly authorize: (request: ApiRequest) => boolean;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+interface Call {
+  readonly launcher: Launcher;
+  readonly guest: Guest;
+  readonly name: string;
+  readonly request: ApiRequest;
+}
+
+const VMI = { group: 'kubevirt.io', resource: 'virtualmachineinstances' };
+const PROTOCOL = 'plain.kubevirt.io';
+const PATH = /^\/v1\/namespaces\/([^/]+)\/virtualmachineinstances\/([^/]+)\/(.+)$/;
+const PORT = /^portforward\/(\d{1,5})(?:\/tcp)?$/;
+
+/** Makes the handler. It never rejects. */
+export function createNodeHandler(options: HandlerOptions): ApiHandler {
+  return async (request) => {
+    try {
+      if (!options.authorize(request))
+        throw new ApiError({ code: 403, reason: 'Forbidden', message: 'the node API is for virt-api only' });
+      return await route(options, request);
+    } catch (error) {
+      if (error instanceof ApiError) return statusResponse(error);
+      const message = error instanceof Error ? error.message : String(error);
+      options.log.warn('node request failed', { path: request.path, error: message });
+      return statusResponse(internalError(message, error));
+    }
+  };
+}
+
+async function route(options: HandlerOptions, request: ApiRequest): Promise<ApiResponse> {
+  const match = PATH.exec(request.path);
+  if (!match) throw notFound({ group: '', resource: 'paths' }, request.path.slice(0, 200));
+  const [namespace = '', name = '', action = ''] = match.slice(1).map(decode);
+  const launcher = options.find(namespace, name);
+  const guest = launcher?.guest;
+  if (!launcher || !guest) throw notFound(VMI, name);
+  const call: Call = { launcher, guest, name, request };
+  const port = PORT.exec(action)?.[1];
+  if (port !== undefined) return portForward(call, Number(port), options);
+  switch (action) {
+    case 'console':
+      return console(call);
+    case 'pause':
+      return put(call, () => pause(call));
+    case 'unpause':
+      return put(call, () => unpause(call));
+    case 'softreboot':
+      return put(call, () => softReboot(call));
+    case 'reset':
+      return put(call, () => reset(call));
+    default:
+      throw notFound({ group: VMI.group, resource: `${VMI.resource}/${action.slice(0, 40)}` }, name);
+  }
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw badRequest('the path is not properly encoded');
+  }
+}
+
+/** Runs one command for a PUT. QEMU's refusals are conflicts, its silence is a failure of ours. */
+async function put({ request, name }: Call, act: () => Promise<void>): Promise<ApiResponse> {
+  if (request.method !== 'PUT') throw methodNotSupported(VMI, request.method);
+  try {
+    await act();
+  } catch (error) {
+    if (error instanceof QmpError && error.failure === 'refused') throw conflict(VMI, name, error.message);
+    throw error;
+  }
+  return json(200, { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 200 });
+}
+
+async function pause({ guest, name }: Call): Promise<void> {
+  await guest.refresh();
+  if (guest.state.runState === 'paused') throw conflict(VMI, name, 'VMI is already paused');
+  if (guest.state.runState !== 'running') throw conflict(VMI, name, `VMI is not running (${guest.state.runState})`);
+  await guest.qmp().execute('stop');
+  await guest.refresh();
+}
+
+async function unpause({ guest, name }: Call): Promise<void> {
+  await guest.refresh();
+  const { runState } = guest.state;
+  if (runState !== 'paused' && runState !== 'prelaunch' && runState !== 'io-error')
+    throw conflict(VMI, name, 'VMI is not paused');
+  await guest.qmp().execute('cont');
+  await guest.refresh();
+}
+
+/** The power button, and a fresh start when the guest has powered off. */
+async function softReboot({ guest, launcher, name }: Call): Promise<void> {
+  if (guest.state.runState !== 'running') throw conflict(VMI, name, 'VMI is not running');
+  launcher.expectReboot();
+  await guest.qmp().execute('system_powerdown');
+}
+
+async function reset({ guest, name }: Call): Promise<void> {
+  if (guest.state.runState !== 'running') throw conflict(VMI, name, 'VMI is not running');
+  await guest.qmp().execute('system_reset');
+}
+
+function console({ guest, request }: Call): ApiResponse {
+  const line = guest.console;
+  if (!line) throw badRequest('No serial consoles are present.');
+  return upgrade(request, (socket) => line.attach(socket));
+}
+
+async function portForward(call: Call, port: number, options: HandlerOptions): Promise<ApiResponse> {
+  const { guest, request } = call;
+  if (port < 1 || port > 65535) throw badRequest(`port ${port} is out of range`);
+  if (!guest.forwarder) throw badRequest('the guest has no network interface');
+  if (!request.upgradable) throw badRequest('this needs a WebSocket');
+  const target = await guest.forwarder.endpoint(port);
+  return upgrade(request, (socket) => tunnel(socket, target, { clock: options.clock }));
+}
+
+function upgrade(request: ApiRequest, accept: NonNullable<ApiResponse['upgrade']>['accept']): ApiResponse {
+  if (request.method !== 'GET') throw methodNotSupported(VMI, request.method);
+  if (!request.upgradable) throw badRequest('this needs a WebSocket');
+  const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
+  return { status: 101, headers: {}, upgrade: { protocol: offered.includes(PROTOCOL) ? PROTOCOL : '', accept } };
+}
+
+const json = (status: number, value: unknown): ApiResponse => ({
+  status,
+  headers: { 'content-type': 'application/json' },
+  body: new TextEncoder().encode(`${JSON.stringify(value)}\n`),
+});
+
+const statusResponse = (error: ApiError): ApiResponse => json(error.code, error.status);

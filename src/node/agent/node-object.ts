@@ -1,0 +1,116 @@
+/** The Node this agent registers: pure. */
+import type { Node, NodeStatus } from '../../api/kinds/builtin/types.ts';
+import { formatTime } from '../../api/meta/object.ts';
+import { formatQuantity, quantityFromBytes } from '../../api/quantity/quantity.ts';
+import type { NodeFacts } from '../../domain/machine/machine-plan.ts';
+
+export interface NodeDescription {
+  readonly name: string;
+  readonly facts: NodeFacts;
+  readonly cpus: number;
+  readonly memoryBytes: number;
+  readonly storageBytes: number;
+  readonly address: string;
+  /** Where virt-api reaches the agent; 0 when only in process. */
+  readonly port: number;
+  readonly certificateFingerprint?: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly bootId: string;
+  readonly machineId: string;
+  readonly kernelVersion: string;
+  readonly osImage: string;
+  readonly version: string;
+}
+
+export const FINGERPRINT_ANNOTATION = 'coracle.dev/serving-certificate-sha256';
+/** Pods of a node, as a kubelet's default. */
+const MAX_PODS = 110;
+/** Device plug-ins of KubeVirt offer each device this often. */
+const DEVICE_SLOTS = '1k';
+/** Never given to guests: the host itself needs some. */
+const RESERVED_MEMORY = 256 * 1024 * 1024;
+
+/** Canonical text, so that what the server stores equals what we computed. */
+const inKibibytes = (bytes: number): string => formatQuantity(quantityFromBytes(Math.floor(bytes / 1024) * 1024));
+
+/** Labels by which launcher Pods find this node. */
+export function nodeLabels(node: NodeDescription): Record<string, string> {
+  const { facts } = node;
+  const labels: Record<string, string> = {
+    'kubernetes.io/hostname': node.name,
+    'kubernetes.io/arch': facts.architecture,
+    'kubernetes.io/os': 'linux',
+    'kubevirt.io/schedulable': 'true',
+  };
+  for (const type of [...facts.machineTypes, ...Object.keys(facts.machineAliases)])
+    if (/q35/.test(type)) labels[`machine-type.node.kubevirt.io/${type}`] = 'true';
+  for (const model of facts.cpuModels)
+    if (/^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/.test(model) && model !== 'max' && model !== 'host')
+      labels[`cpu-model.node.kubevirt.io/${model}`] = 'true';
+  return { ...labels, ...node.labels };
+}
+
+export function nodeObject(node: NodeDescription): Node {
+  return {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: node.name, labels: nodeLabels(node), annotations: nodeAnnotations(node) },
+    spec: {},
+  };
+}
+
+export const nodeAnnotations = (node: NodeDescription): Record<string, string> => ({
+  ...(node.certificateFingerprint !== undefined && { [FINGERPRINT_ANNOTATION]: node.certificateFingerprint }),
+  // TCG promises no isolation (QEMU's own policy): an operator can keep tenants away by this.
+  'coracle.dev/accelerator': node.facts.accelerator,
+});
+
+/** The status, stamped with the time of this heartbeat; transitions keep the times of `before`. */
+export function nodeStatus(node: NodeDescription, before: NodeStatus | undefined, now: number): NodeStatus {
+  const stamp = formatTime(now);
+  const condition = (type: string, status: 'True' | 'False', reason: string, message: string) => ({
+    type,
+    status,
+    reason,
+    message,
+    lastHeartbeatTime: stamp,
+    lastTransitionTime:
+      before?.conditions?.find((c) => c.type === type && c.status === status)?.lastTransitionTime ?? stamp,
+  });
+  const amounts = (memory: number): Record<string, string> => ({
+    cpu: String(node.cpus),
+    memory: inKibibytes(memory),
+    pods: String(MAX_PODS),
+    'ephemeral-storage': inKibibytes(node.storageBytes),
+    ...(node.facts.accelerator === 'kvm' && { 'devices.kubevirt.io/kvm': DEVICE_SLOTS }),
+    'devices.kubevirt.io/tun': DEVICE_SLOTS,
+    'devices.kubevirt.io/vhost-net': DEVICE_SLOTS,
+  });
+  return {
+    capacity: amounts(node.memoryBytes),
+    allocatable: amounts(Math.max(node.memoryBytes - RESERVED_MEMORY, 0)),
+    conditions: [
+      condition('MemoryPressure', 'False', 'KubeletHasSufficientMemory', 'the node has memory left'),
+      condition('DiskPressure', 'False', 'KubeletHasNoDiskPressure', 'the node has disk space left'),
+      condition('PIDPressure', 'False', 'KubeletHasSufficientPID', 'the node has process ids left'),
+      condition('Ready', 'True', 'KubeletReady', 'the node agent is ready'),
+    ],
+    addresses: [
+      { type: 'InternalIP', address: node.address },
+      { type: 'Hostname', address: node.name },
+    ],
+    daemonEndpoints: { kubeletEndpoint: { Port: node.port } },
+    nodeInfo: {
+      machineID: node.machineId,
+      systemUUID: node.machineId,
+      bootID: node.bootId,
+      kernelVersion: node.kernelVersion,
+      osImage: node.osImage,
+      containerRuntimeVersion: `qemu://${node.facts.qemuVersion}`,
+      kubeletVersion: node.version,
+      kubeProxyVersion: '',
+      operatingSystem: 'linux',
+      architecture: node.facts.architecture,
+    },
+  };
+}

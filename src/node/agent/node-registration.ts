@@ -1,0 +1,135 @@
+/** Keeps the Node object and its lease alive: the lease every ten seconds, the status when it changes or grows old. */
+import { LEASES, NODES } from '../../api/kinds/builtin/resource-types.ts';
+import type { Lease, Node } from '../../api/kinds/builtin/types.ts';
+import { formatMicroTime } from '../../api/meta/object.ts';
+import type { Clock } from '../../base/clock/clock.ts';
+import type { Logger } from '../../base/log/log.ts';
+import { isAlreadyExists, isConflict, isNotFound } from '../../client/api-failure.ts';
+import type { Client } from '../../client/client.ts';
+import { type NodeDescription, nodeAnnotations, nodeLabels, nodeObject, nodeStatus } from './node-object.ts';
+import { sameJson } from './pod-status.ts';
+
+export interface RegistrationOptions {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  readonly describe: () => Promise<NodeDescription>;
+}
+
+export const LEASE_NAMESPACE = 'kube-node-lease';
+const HEARTBEAT_MS = 10_000;
+const LEASE_SECONDS = 40;
+/** A status is written at least this often, as by a kubelet. */
+const STATUS_MS = 300_000;
+const RETRY_MS = 1000;
+
+/** Registers the node (resolves then) and keeps it registered until the signal fires. */
+export async function registerNode(options: RegistrationOptions): Promise<{ readonly done: Promise<void> }> {
+  const { clock, log, signal } = options;
+  let statusAt = Number.NEGATIVE_INFINITY;
+  const beat = async (): Promise<void> => {
+    const description = await options.describe();
+    const now = clock.monotonic();
+    const node = await ensureNode(options, description);
+    const ready = node.status?.conditions?.find((c) => c.type === 'Ready')?.status === 'True';
+    const wanted = nodeStatus(description, node.status, clock.now());
+    const stable = (['capacity', 'allocatable', 'addresses', 'daemonEndpoints', 'nodeInfo'] as const).every((field) =>
+      sameJson(node.status?.[field], wanted[field]),
+    );
+    if (!ready || !stable || now - statusAt >= STATUS_MS) {
+      const key = { namespace: '', name: description.name };
+      await options.client.patch(
+        NODES,
+        key,
+        { type: 'strategic', body: { status: wanted } },
+        { subresource: 'status', signal },
+      );
+      statusAt = now;
+    }
+    await renewLease(options, description.name, node.metadata.uid ?? '');
+  };
+  for (;;) {
+    try {
+      await beat();
+      break;
+    } catch (error) {
+      signal.throwIfAborted();
+      log.warn('node not registered yet', { error: (error as Error).message });
+      await clock.sleep(RETRY_MS, signal);
+    }
+  }
+  const done = (async () => {
+    let pause = HEARTBEAT_MS;
+    while (!signal.aborted) {
+      await clock.sleep(pause, signal).catch(() => {});
+      if (signal.aborted) return;
+      try {
+        await beat();
+        pause = HEARTBEAT_MS;
+      } catch (error) {
+        if (signal.aborted) return;
+        log.warn('heartbeat failed', { error: (error as Error).message });
+        pause = RETRY_MS;
+      }
+    }
+  })();
+  return { done };
+}
+
+/** Reads the Node, making it when missing, and puts our labels and annotations right. Labels of others stay. */
+async function ensureNode({ client, signal }: RegistrationOptions, description: NodeDescription): Promise<Node> {
+  const key = { namespace: '', name: description.name };
+  let node: Node;
+  try {
+    node = await client.get(NODES, key, { signal });
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    try {
+      return await client.create(NODES, nodeObject(description), { signal });
+    } catch (second) {
+      if (!isAlreadyExists(second)) throw second;
+      node = await client.get(NODES, key, { signal });
+    }
+  }
+  const labels = nodeLabels(description);
+  // An operator who set it to false keeps the node empty.
+  if (node.metadata.labels?.['kubevirt.io/schedulable'] !== undefined) delete labels['kubevirt.io/schedulable'];
+  const annotations = nodeAnnotations(description);
+  const behind = (want: Record<string, string>, have: Readonly<Record<string, string>> | undefined): boolean =>
+    Object.entries(want).some(([name, value]) => have?.[name] !== value);
+  if (!behind(labels, node.metadata.labels) && !behind(annotations, node.metadata.annotations)) return node;
+  return client.patch(NODES, key, { type: 'merge', body: { metadata: { labels, annotations } } }, { signal });
+}
+
+async function renewLease(
+  { client, clock, log, signal }: RegistrationOptions,
+  name: string,
+  uid: string,
+): Promise<void> {
+  const key = { namespace: LEASE_NAMESPACE, name };
+  const renewTime = formatMicroTime(clock.now());
+  const spec = { holderIdentity: name, leaseDurationSeconds: LEASE_SECONDS, renewTime };
+  try {
+    await client.patch(LEASES, key, { type: 'merge', body: { spec } }, { signal });
+    return;
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+  const lease: Lease = {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: {
+      name,
+      namespace: LEASE_NAMESPACE,
+      ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name, uid }],
+    },
+    spec,
+  };
+  try {
+    await client.create(LEASES, lease, { signal });
+  } catch (error) {
+    if (isNotFound(error)) log.debug('no namespace for node leases yet', { namespace: LEASE_NAMESPACE });
+    else if (!isAlreadyExists(error) && !isConflict(error)) throw error;
+  }
+}

@@ -1,0 +1,55 @@
+/** Joins a message socket to a TCP port of a guest. */
+import { createConnection } from 'node:net';
+import type { Clock } from '../../base/clock/clock.ts';
+import type { MessageSocket } from '../../base/http/seam.ts';
+
+/** Bytes that may wait on either side before the other is held back or let go. */
+const MAX_BUFFERED = 1024 * 1024;
+const POLL_MS = 20;
+const CONNECT_MS = 10_000;
+
+/** Dials and pumps until one side ends. */
+export function tunnel(
+  socket: MessageSocket,
+  target: { readonly host: string; readonly port: number },
+  options: { readonly clock: Clock },
+): void {
+  const { clock } = options;
+  const line = createConnection(target);
+  let open = true;
+  const close = (code: number, reason: string): void => {
+    if (!open) return;
+    open = false;
+    cancel();
+    line.destroy();
+    socket.close(code, reason);
+  };
+  const cancel = clock.schedule(CONNECT_MS, () => close(1011, 'the guest does not answer'));
+  line.once('connect', cancel);
+  line.on('data', (chunk: Buffer) => {
+    socket.send(chunk);
+    if (socket.buffered <= MAX_BUFFERED) return;
+    line.pause();
+    const look = (): void => {
+      if (!open) return;
+      if (socket.buffered > MAX_BUFFERED / 2) clock.schedule(POLL_MS, look);
+      else line.resume();
+    };
+    clock.schedule(POLL_MS, look);
+  });
+  line.once('end', () => close(1000, ''));
+  line.once('error', (error) => close(1011, error.message.slice(0, 100)));
+  line.once('close', () => close(1000, ''));
+  socket.onMessage((data) => {
+    if (line.writableLength > 16 * MAX_BUFFERED) close(1013, 'the guest reads too slowly');
+    else if (open) line.write(data);
+  });
+  socket.onClose(() => {
+    if (!open) return;
+    open = false;
+    cancel();
+    // What was received is still delivered.
+    line.end();
+    clock.schedule(CONNECT_MS, () => line.destroy());
+  });
+}

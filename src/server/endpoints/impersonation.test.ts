@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ApiError } from '../../api/meta/status.ts';
+import { type ApiRequest, NEVER, NO_BYTES } from '../../base/http/seam.ts';
+import type { UserInfo } from '../auth/identity.ts';
+import { Exchange, type Server } from './exchange.ts';
+import { impersonatedUser } from './impersonation.ts';
+import { parseRequestInfo } from './request-info.ts';
+
+const ADMIN: UserInfo = { username: 'admin', groups: ['system:masters', 'system:authenticated'] };
+
+function ask(
+  raw: readonly (readonly [string, string])[],
+  { allowed = () => true, wire = true }: { allowed?: (what: string) => boolean; wire?: boolean } = {},
+): { user: UserInfo; asked: string[] } {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of raw) {
+    const key = name.toLowerCase();
+    headers[key] = headers[key] === undefined ? value : `${headers[key]}, ${value}`;
+  }
+  const request: ApiRequest = {
+    method: 'GET',
+    path: '/api/v1/pods',
+    query: '',
+    headers,
+    ...(wire && { rawHeaders: raw.flat() }),
+    body: NO_BYTES,
+    peer: { address: '' },
+    signal: NEVER,
+  };
+  const asked: string[] = [];
+  const authorize: Server['authorize'] = (user, a) => {
+    if (a.type !== 'resource') return { allowed: false, reason: '' };
+    const what = [a.group, a.resource, a.subresource, a.namespace, a.name].filter((part) => part !== '').join('/');
+    asked.push(`${user.username} ${a.verb} ${what}`);
+    return { allowed: allowed(what), reason: '' };
+  };
+  const exchange = new Exchange(request, { authorize } as Server);
+  exchange.user = ADMIN;
+  exchange.info = parseRequestInfo(request);
+  return { user: impersonatedUser(exchange), asked };
+}
+
+test('without the headers the user stays', () => {
+  const { user, asked } = ask([['Accept', 'application/json']]);
+  assert.equal(user, ADMIN);
+  assert.deepEqual(asked, []);
+});
+
+test('who the request is for, and what the asker is asked to hold', () => {
+  const cases: [string, [string, string][], UserInfo, string[]][] = [
+    ['a user', [['Impersonate-User', 'jane']], { username: 'jane', groups: ['system:authenticated'] }, ['users/jane']],
+    [
+      'groups, a comma in one of them',
+      [
+        ['Impersonate-User', 'jane'],
+        ['Impersonate-Group', 'a, b'],
+        ['Impersonate-Group', 'c'],
+      ],
+      { username: 'jane', groups: ['a, b', 'c', 'system:authenticated'] },
+      ['users/jane', 'groups/a, b', 'groups/c'],
+    ],
+    [
+      'a service account',
+      [['Impersonate-User', 'system:serviceaccount:ns:sa']],
+      {
+        username: 'system:serviceaccount:ns:sa',
+        groups: ['system:serviceaccounts', 'system:serviceaccounts:ns', 'system:authenticated'],
+      },
+      ['serviceaccounts/ns/sa'],
+    ],
+    [
+      'nobody',
+      [['Impersonate-User', 'system:anonymous']],
+      { username: 'system:anonymous', groups: ['system:unauthenticated'] },
+      ['users/system:anonymous'],
+    ],
+    [
+      'uid and extra values',
+      [
+        ['Impersonate-User', 'jane'],
+        ['Impersonate-Uid', '7'],
+        ['Impersonate-Extra-Example.com%2fScopes', 'x'],
+        ['Impersonate-Extra-Example.com%2fScopes', 'y'],
+      ],
+      {
+        username: 'jane',
+        uid: '7',
+        groups: ['system:authenticated'],
+        extra: { 'example.com/scopes': ['x', 'y'] },
+      },
+      [
+        'users/jane',
+        'authentication.k8s.io/uids/7',
+        'authentication.k8s.io/userextras/example.com/scopes/x',
+        'authentication.k8s.io/userextras/example.com/scopes/y',
+      ],
+    ],
+  ];
+  for (const [name, headers, wanted, held] of cases) {
+    const { user, asked } = ask(headers);
+    assert.deepEqual(user, wanted, name);
+    assert.deepEqual(
+      asked,
+      held.map((what) => `admin impersonate ${what}`),
+      name,
+    );
+  }
+  // A request that never was on a wire has the joined text only.
+  const inProcess = ask(
+    [
+      ['Impersonate-User', 'jane'],
+      ['Impersonate-Group', 'a'],
+      ['Impersonate-Group', 'b'],
+    ],
+    { wire: false },
+  );
+  assert.deepEqual(inProcess.user.groups, ['a', 'b', 'system:authenticated']);
+});
+
+test('one refusal refuses the request; values without a user are malformed', () => {
+  const code = (run: () => unknown): number => {
+    try {
+      run();
+    } catch (error) {
+      if (error instanceof ApiError) return error.code;
+    }
+    return assert.fail('it was accepted');
+  };
+  const both: [string, string][] = [
+    ['Impersonate-User', 'jane'],
+    ['Impersonate-Group', 'system:masters'],
+  ];
+  assert.equal(
+    code(() => ask(both, { allowed: (what) => what !== 'groups/system:masters' })),
+    403,
+  );
+  assert.equal(
+    code(() => ask([['Impersonate-Group', 'system:masters']])),
+    400,
+  );
+  assert.equal(
+    code(() => ask([['Impersonate-Uid', '0']])),
+    400,
+  );
+});
