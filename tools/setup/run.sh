@@ -7,7 +7,8 @@ root=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
 # A stamp of the lock file tells whether node_modules is the one it describes.
 if [ ! -f "$root/node_modules/.coracle-lock" ] || ! cmp -s "$root/package-lock.json" "$root/node_modules/.coracle-lock"; then
   echo "set-up: installing packages" >&2
-  (cd "$root" && npm ci --no-audit --no-fund --loglevel=error >&2)
+  # Not `npm ci`: it refuses a lock file made where an optional package of a foreign platform could not be seen.
+  (cd "$root" && npm install --no-save --no-audit --no-fund --loglevel=error >&2)
   cp "$root/package-lock.json" "$root/node_modules/.coracle-lock"
 fi
 

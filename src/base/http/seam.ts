@@ -41,6 +41,25 @@ export interface ApiRequest {
   readonly upgradable?: boolean;
 }
 
+/**
+ * The request with some parts replaced, for whoever passes one on. Not an object spread: a request off the wire makes
+ * its signal only when asked, and a spread would lose it.
+ */
+export const redirected = (request: ApiRequest, parts: Partial<ApiRequest>): ApiRequest => ({
+  method: request.method,
+  path: request.path,
+  query: request.query,
+  headers: request.headers,
+  ...(request.rawHeaders && { rawHeaders: request.rawHeaders }),
+  body: request.body,
+  peer: request.peer,
+  get signal() {
+    return request.signal;
+  },
+  ...(request.upgradable !== undefined && { upgradable: request.upgradable }),
+  ...parts,
+});
+
 /** Where a streamed body is written. */
 export interface ByteSink {
   /** Hands over a chunk; false means the far end is behind (`buffered` tells by how much). Ignored after close. */

@@ -8,7 +8,7 @@ import { kubevirtCrd, kubevirtResources } from '../../api/kinds/kubevirt/kubevir
 import { PROTOBUF, protobufBody } from '../../api/kinds/protobuf/request-body.ts';
 import { formatTime, type UnstructuredObject } from '../../api/meta/object.ts';
 import type { Clock } from '../../base/clock/clock.ts';
-import type { ApiHandler, Peer } from '../../base/http/seam.ts';
+import { type ApiHandler, type Peer, redirected } from '../../base/http/seam.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { Client } from '../../client/client.ts';
 import { createClient } from '../../client/create-client.ts';
@@ -228,7 +228,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     store,
     clientFor,
     adminClient: async () =>
-      createClient((request) => handler({ ...request, peer: ADMIN_PEER }), { userAgent: 'coracle-admin' }),
+      createClient((request) => handler(redirected(request, { peer: ADMIN_PEER })), { userAgent: 'coracle-admin' }),
     tokenFor,
     async close(closing) {
       for (const source of sources) source.stop();

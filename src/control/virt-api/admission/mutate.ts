@@ -80,7 +80,9 @@ export function mutateMigration(
 ): VirtualMachineInstanceMigration {
   const next = cloneJson<VirtualMachineInstanceMigration>(migration);
   if (context.operation !== 'CREATE') return next;
-  next.metadata.labels = { ...next.metadata.labels, [MIGRATION_SELECTOR_LABEL]: next.spec.vmiName ?? '' };
+  // Validation says that a spec is missing; this comes before it.
+  const { vmiName = '' } = (next.spec as Partial<VirtualMachineInstanceMigration['spec']> | undefined) ?? {};
+  next.metadata.labels = { ...next.metadata.labels, [MIGRATION_SELECTOR_LABEL]: vmiName };
   const finalizers = next.metadata.finalizers ?? [];
   if (!finalizers.includes(MIGRATION_FINALIZER)) next.metadata.finalizers = [...finalizers, MIGRATION_FINALIZER];
   return next;

@@ -2,7 +2,7 @@
 
 import type { VirtualMachineInstance } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import { badRequest, internalError } from '../../../api/meta/status.ts';
-import type { ApiRequest, ApiResponse } from '../../../base/http/seam.ts';
+import { type ApiResponse, redirected } from '../../../base/http/seam.ts';
 import {
   empty,
   isDryRun,
@@ -156,6 +156,12 @@ export const vncOfVmi = stream(checkVnc, () => 'vnc', fetchVmi);
 export const portForwardVmi = stream(checkPortForward, portForwardPath, fetchVmi);
 export const portForwardVm = stream(checkPortForward, portForwardPath, fetchVmiOfVm);
 
+/** What the user proved to us is not for the agent to see, or to replay. */
+function withoutCredentials(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const { authorization: _authorization, cookie: _cookie, ...rest } = headers;
+  return rest;
+}
+
 /** The answer of the agent that has the instance. Throws ApiError 400 when none has it, 500 when it is out of reach. */
 async function askAgent(
   { key, request, options }: Call,
@@ -168,11 +174,11 @@ async function askAgent(
       `Unable to connect to VirtualMachineInstance because phase is ${phase ?? ''} instead of Running or Scheduled`,
     );
   }
-  const inner: ApiRequest = {
-    ...request,
+  const inner = redirected(request, {
     method: ask.method,
     path: `/v1/namespaces/${key.namespace}/virtualmachineinstances/${key.name}/${ask.path}`,
-  };
+    headers: withoutCredentials(request.headers),
+  });
   try {
     const handler = await options.nodeHandler(nodeName);
     return await handler(inner);
