@@ -13,7 +13,7 @@ import type { Logger } from '../../base/log/log.ts';
 import type { Client } from '../../client/client.ts';
 import { createClient } from '../../client/create-client.ts';
 import { VIRT_API_ACCOUNT } from '../../control/virt-api/virt-api.ts';
-import { namespaceLifecycle } from '../../server/admission/namespace-lifecycle.ts';
+import { defaultPlugins } from '../../server/admission/default-plugins.ts';
 import { createAuthenticator } from '../../server/auth/authenticator.ts';
 import {
   DEFAULT_BINDINGS,
@@ -158,7 +158,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     resources,
     authenticate: createAuthenticator({ tokens }),
     authorize: rbac.authorize,
-    admission: [namespaceLifecycle(store), ...virtApi.admission],
+    admission: [...defaultPlugins(store, clock), ...virtApi.admission],
     clock,
     log,
     aggregated: [virtApi.subresources],
