@@ -1,7 +1,16 @@
 /** The `coracle` program: finds the command, reads its words, turns failures into one line and an exit code. */
 import { enableCompileCache } from 'node:module';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 
-// Stripped and compiled sources are kept between runs: it halves the time to the first line.
-enableCompileCache();
+// Stripped and compiled sources are kept between runs: it halves the time to the first line. Among the user's own files:
+// whoever can write to that directory decides what runs. In the environment, so that a detached child has it from its
+// first file on.
+process.env['NODE_COMPILE_CACHE'] ??= join(
+  process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'),
+  'coracle',
+  'compile',
+);
+enableCompileCache(process.env['NODE_COMPILE_CACHE']);
 const { runProgram } = await import('./cli/run-program.ts');
 process.exitCode = await runProgram(process.argv.slice(2));

@@ -21,12 +21,17 @@ const readHere: Read = (path) => {
 const PROMISE = /^- \*\*S-(\d+)\*\* (.+)$/;
 const PROOF = /^ {2}- \[([^\]]+)\]\(([^)]+)\): (`+)(.+)\3$/;
 
-/** Names given to `test`, `it` and `describe` calls, as they stand between their quotes. */
+/**
+ * Names given to `test`, `it` and `describe` calls, as they stand between their quotes; in a table of cases, which has
+ * no such calls, the values of `name`.
+ */
 function testNames(source: string): Set<string> {
   const names = new Set<string>();
-  for (const [, quote, name] of source.matchAll(
-    /\b(?:test|it|describe)(?:\.\w+)?\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/g,
-  )) {
+  const call = /\b(?:test|it|describe)(?:\.\w+)?\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/g;
+  const found = [...source.matchAll(call)];
+  for (const [, quote, name] of found.length > 0
+    ? found
+    : source.matchAll(/\bname: (['"`])((?:\\.|(?!\1)[^\\])*)\1/g)) {
     const text = name ?? '';
     names.add(quote === '`' ? text : text.replace(/\\(['"\\])/g, '$1'));
   }
@@ -106,12 +111,14 @@ test('README.md and docs/: every link and every file:symbol leads somewhere', ()
 });
 
 const SOURCE = `test('plain', () => {});\n  it("it's quoted", f);\ndescribe(\`\${kind}: made\`, () => {});\ntest(\n  'with \\'quotes\\'',`;
+const FILES: Readonly<Record<string, string>> = { 'a.test.ts': SOURCE, 'cases.ts': "[{ name: 'apply', steps: [] }]" };
 const CASES: readonly (readonly [name: string, page: string, expected: RegExp | undefined])[] = [
   ['a proof', '- **S-001** A.\n  - [a.test.ts](a.test.ts): `plain`', undefined],
   ['a name in double quotes', "- **S-001** A.\n  - [a.test.ts](a.test.ts): `it's quoted`", undefined],
   ['a name with escapes', "- **S-001** A.\n  - [a.test.ts](a.test.ts): `with 'quotes'`", undefined],
   // biome-ignore lint/suspicious/noTemplateCurlyInString: the name as it stands in the file
   ['a name that is a template', '- **S-001** A.\n  - [a.test.ts](a.test.ts): `${kind}: made`', undefined],
+  ['a table of cases', '- **S-001** A.\n  - [cases.ts](cases.ts): `apply`', undefined],
   ['pending', '- **S-001** A. `[pending]`', undefined],
   ['no proof', '- **S-001** A.\n- **S-002** B. `[pending]`', /S-001: has neither/],
   ['pending with a proof', '- **S-001** A. `[pending]`\n  - [a.test.ts](a.test.ts): `plain`', /S-001: is pending and/],
@@ -125,7 +132,7 @@ const CASES: readonly (readonly [name: string, page: string, expected: RegExp | 
 
 for (const [name, page, expected] of CASES) {
   test(`deadPromises(): ${name}`, () => {
-    const wrong = deadPromises(page, (path) => (path === 'a.test.ts' ? SOURCE : undefined)).join('\n');
+    const wrong = deadPromises(page, (path) => FILES[path]).join('\n');
     if (expected) assert.match(wrong, expected);
     else assert.equal(wrong, '');
   });

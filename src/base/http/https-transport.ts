@@ -12,7 +12,7 @@ import {
   type OutgoingHttpHeaders,
 } from 'node:http2';
 import { type SecureContextOptions, checkServerIdentity as verifyName } from 'node:tls';
-import { type RawData, WebSocket } from 'ws';
+import type { RawData, WebSocket } from 'ws';
 import { type Clock, systemClock } from '../clock/clock.ts';
 import type { ApiHandler, ApiRequest, ApiResponse, ByteSink, ByteStream, MessageSocket } from './seam.ts';
 
@@ -189,10 +189,13 @@ export function createHttpsTransport(options: HttpsTransportOptions): HttpsTrans
       .filter((one) => one !== '');
     for (const name of ['connection', 'host', 'upgrade', 'content-length', 'transfer-encoding']) delete headers[name];
     for (const name of Object.keys(headers)) if (name.startsWith('sec-websocket-')) delete headers[name];
+    // Loaded with the first upgrade: most transports never see one.
+    const library = await import('ws');
     request.signal.throwIfAborted();
+    if (closed) throw new Error(`Cannot send ${request.method} ${request.path}: the transport is closed`);
 
     const url = `wss://${base.host}${target(request)}`;
-    const socket = new WebSocket(url, protocols, {
+    const socket = new library.WebSocket(url, protocols, {
       ...tls,
       ...nameCheck,
       headers,
@@ -322,18 +325,18 @@ function relay(socket: WebSocket, near: MessageSocket, clock: Clock): void {
   });
   const resumeWhenTaken = (): void => {
     clock.schedule(BEHIND_CHECK_MS, () => {
-      if (near.buffered > NEAR_BEHIND_BYTES && socket.readyState === WebSocket.OPEN) resumeWhenTaken();
+      if (near.buffered > NEAR_BEHIND_BYTES && socket.readyState === socket.OPEN) resumeWhenTaken();
       else socket.resume();
     });
   };
   near.onMessage((data, binary) => {
-    if (socket.readyState !== WebSocket.OPEN) return;
+    if (socket.readyState !== socket.OPEN) return;
     socket.send(data, { binary });
     if (socket.bufferedAmount > MAX_UNSENT_BYTES) socket.close(1013, 'receiver too slow');
   });
   near.onClose((code, reason) => socket.close(sendableCode(code), reason.slice(0, 120)));
   socket.once('close', (code, reason) => near.close(sendableCode(code), reason.toString()));
-  if (socket.readyState === WebSocket.OPEN) socket.resume();
+  if (socket.readyState === socket.OPEN) socket.resume();
   else near.close(1011, 'connection lost');
 }
 

@@ -4,7 +4,7 @@
  * by its ALPN protocol to one of two bare protocol servers, so neither sees the other's traffic.
  */
 import { createHash, type X509Certificate } from 'node:crypto';
-import { createServer as createHttp1Server, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   constants,
   createServer as createHttp2Server,
@@ -14,7 +14,7 @@ import {
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
-import { type WebSocket, WebSocketServer } from 'ws';
+import type { WebSocket, WebSocketServer } from 'ws';
 import type { Logger } from '../log/log.ts';
 import type { ApiHandler, ApiResponse, ByteSink, MessageSocket, Peer } from './seam.ts';
 import { NO_BYTES } from './seam.ts';
@@ -66,7 +66,8 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
   const sockets = new Set<TLSSocket>();
   const sessions = new Set<ServerHttp2Session>();
 
-  const http1 = createHttp1Server({
+  // Not by an import: the module's namespace would touch every export, and with it load the whole of fetch (60 ms, 6 MB).
+  const http1 = process.getBuiltinModule('node:http').createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: HEADERS_MS,
     keepAliveTimeout: IDLE_MS,
@@ -79,13 +80,17 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
     maxHeaderListPairs: 1000,
   });
   const chosenProtocol = new WeakMap<IncomingMessage, string>();
-  const websockets = new WebSocketServer({
-    noServer: true,
-    perMessageDeflate: false,
-    maxPayload: MAX_MESSAGE,
-    clientTracking: false,
-    handleProtocols: (_offered, request) => chosenProtocol.get(request) ?? false,
-  });
+  let websockets: Promise<WebSocketServer> | undefined;
+  const webSocketServer = async (): Promise<WebSocketServer> => {
+    const library = await import('ws');
+    return new library.WebSocketServer({
+      noServer: true,
+      perMessageDeflate: false,
+      maxPayload: MAX_MESSAGE,
+      clientTracking: false,
+      handleProtocols: (_offered, request) => chosenProtocol.get(request) ?? false,
+    });
+  };
 
   http1.on('request', (request: IncomingMessage, response: ServerResponse) => {
     const peer = peerOf(request.socket as TLSSocket);
@@ -125,8 +130,12 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
       if (reply.upgrade && wire.upgradable) {
         const { protocol, accept } = reply.upgrade;
         if (protocol !== '') chosenProtocol.set(request, protocol);
-        websockets.handleUpgrade(request, socket, head, (connection) => accept(messageSocket(connection)));
-        return;
+        websockets ??= webSocketServer();
+        // What the far end sends meanwhile stays in the network: nobody reads the socket yet.
+        return websockets.then((server) => {
+          if (socket.destroyed) return;
+          server.handleUpgrade(request, socket, head, (connection) => accept(messageSocket(connection)));
+        });
       }
       writeRefusal(socket, reply);
     });
@@ -257,12 +266,12 @@ function readBody(source: IncomingMessage | ServerHttp2Stream, limit: number, do
   });
 }
 
-function answer(reply: Promise<ApiResponse>, log: Logger, write: (reply: ApiResponse) => void): void {
+function answer(reply: Promise<ApiResponse>, log: Logger, write: (reply: ApiResponse) => Promise<void> | void): void {
   reply.then(write).catch((error: unknown) => {
     log.error('request handler failed', {
       error: error instanceof Error ? (error.stack ?? error.message) : String(error),
     });
-    write({
+    void write({
       status: 500,
       headers: { 'content-type': 'text/plain; charset=utf-8' },
       body: new TextEncoder().encode('internal error\n'),

@@ -5,7 +5,8 @@
 
 import { builtinResources } from '../../api/kinds/builtin/builtin-resources.ts';
 import { kubevirtCrd, kubevirtResources } from '../../api/kinds/kubevirt/kubevirt.ts';
-import { PROTOBUF, protobufBody } from '../../api/kinds/protobuf/request-body.ts';
+import { PROTOBUF } from '../../api/kinds/protobuf/documents.ts';
+import { protobufBody } from '../../api/kinds/protobuf/request-body.ts';
 import { formatTime, type UnstructuredObject } from '../../api/meta/object.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import { type ApiHandler, type Peer, redirected } from '../../base/http/seam.ts';

@@ -3,9 +3,10 @@
  * so comments, order and foreign keys stay as they are, and is replaced atomically under the lock file kubectl uses.
  */
 import { closeSync, existsSync, mkdirSync, openSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { homedir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import { type Document, isMap, isSeq, parseDocument, stringify, type YAMLMap, type YAMLSeq } from 'yaml';
+import type { Document, YAMLMap, YAMLSeq } from 'yaml';
 import { encodeBase64 } from '../../api/meta/base64.ts';
 import { readFileIfAny, writePrivateFile } from './write-file.ts';
 
@@ -18,6 +19,9 @@ export interface ClusterAccess {
   readonly user: { readonly certificate: string; readonly key: string } | { readonly token: string };
 }
 
+/** Loaded when a kubeconfig of the user's is read: synchronously, as editing it is. */
+const yaml = (): typeof import('yaml') => createRequire(import.meta.url)('yaml') as typeof import('yaml');
+
 const base64 = (text: string): string => encodeBase64(new TextEncoder().encode(text));
 
 const clusterEntry = (access: ClusterAccess) => ({
@@ -29,20 +33,38 @@ const userEntry = ({ user }: ClusterAccess) =>
     ? { token: user.token }
     : { 'client-certificate-data': base64(user.certificate), 'client-key-data': base64(user.key) };
 
-/** A whole kubeconfig for one cluster. */
+/** A whole kubeconfig for one cluster. Written by hand: it is made at every start, and the YAML library takes long to load. */
 export function renderKubeconfig(access: ClusterAccess): string {
-  const user = `${access.name}-admin`;
-  return stringify(
-    {
-      apiVersion: 'v1',
-      kind: 'Config',
-      clusters: [{ name: access.name, cluster: clusterEntry(access) }],
-      users: [{ name: user, user: userEntry(access) }],
-      contexts: [{ name: access.name, context: { cluster: access.name, user } }],
-      'current-context': access.name,
-    },
-    { lineWidth: 0 },
-  );
+  const name = scalar(access.name);
+  const user = scalar(`${access.name}-admin`);
+  const members = (entry: Readonly<Record<string, string>>): string[] =>
+    Object.entries(entry).map(([key, value]) => `      ${key}: ${scalar(value)}`);
+  return [
+    'apiVersion: v1',
+    'kind: Config',
+    'clusters:',
+    `  - name: ${name}`,
+    '    cluster:',
+    ...members(clusterEntry(access)),
+    'users:',
+    `  - name: ${user}`,
+    '    user:',
+    ...members(userEntry(access)),
+    'contexts:',
+    `  - name: ${name}`,
+    '    context:',
+    `      cluster: ${name}`,
+    `      user: ${user}`,
+    `current-context: ${name}`,
+    '',
+  ].join('\n');
+}
+
+/** A YAML scalar that is text for every reader: plain where no reader could take it for something else, else quoted. */
+function scalar(text: string): string {
+  const isPlain = /^[A-Za-z][A-Za-z0-9+/=:._-]*$/.test(text) && !text.endsWith(':');
+  const isWord = /^(y|yes|n|no|on|off|true|false|null|nan|inf)$/i.test(text);
+  return isPlain && !isWord ? text : JSON.stringify(text);
 }
 
 /** Puts the cluster, user and context into a kubeconfig text ('' for none); an existing current context stays. Throws when the text is not a kubeconfig. */
@@ -60,8 +82,8 @@ export function mergeKubeconfig(text: string, access: ClusterAccess): string {
 export function unmergeKubeconfig(text: string, { name, server }: Pick<ClusterAccess, 'name' | 'server'>): string {
   const document = open(text);
   const clusters = document.get('clusters');
-  const entry = isSeq(clusters) ? (clusters as YAMLSeq).items.find((item) => nameOf(item) === name) : undefined;
-  if (!isMap(entry) || entry.getIn(['cluster', 'server']) !== server) return text;
+  const entry = yaml().isSeq(clusters) ? (clusters as YAMLSeq).items.find((item) => nameOf(item) === name) : undefined;
+  if (!yaml().isMap(entry) || entry.getIn(['cluster', 'server']) !== server) return text;
   drop(document, 'clusters', name);
   drop(document, 'users', `${name}-admin`);
   drop(document, 'contexts', name);
@@ -70,17 +92,17 @@ export function unmergeKubeconfig(text: string, { name, server }: Pick<ClusterAc
 }
 
 function open(text: string): Document {
-  const document = parseDocument(text.trim() === '' ? 'apiVersion: v1\nkind: Config\n' : text);
+  const document = yaml().parseDocument(text.trim() === '' ? 'apiVersion: v1\nkind: Config\n' : text);
   if (document.errors.length > 0) throw new Error(`not valid YAML: ${document.errors[0]!.message.split('\n')[0]}`);
-  if (!isMap(document.contents)) throw new Error('not a kubeconfig: the top level is no map');
+  if (!yaml().isMap(document.contents)) throw new Error('not a kubeconfig: the top level is no map');
   return document as Document;
 }
 
-const nameOf = (item: unknown): unknown => (isMap(item) ? (item as YAMLMap).get('name') : undefined);
+const nameOf = (item: unknown): unknown => (yaml().isMap(item) ? (item as YAMLMap).get('name') : undefined);
 
 function put(document: Document, field: string, name: string, entry: unknown): void {
   const list = document.get(field);
-  if (!isSeq(list)) {
+  if (!yaml().isSeq(list)) {
     document.set(field, document.createNode([entry]));
     return;
   }
@@ -92,7 +114,7 @@ function put(document: Document, field: string, name: string, entry: unknown): v
 
 function drop(document: Document, field: string, name: string): void {
   const list = document.get(field);
-  if (isSeq(list)) (list as YAMLSeq).items = (list as YAMLSeq).items.filter((item) => nameOf(item) !== name);
+  if (yaml().isSeq(list)) (list as YAMLSeq).items = (list as YAMLSeq).items.filter((item) => nameOf(item) !== name);
 }
 
 /** The file kubectl would write to: the last of $KUBECONFIG, else ~/.kube/config. */

@@ -106,8 +106,8 @@ function setTopology(spec: VirtualMachineInstanceSpec): void {
   cpu.threads ||= 1;
 }
 
-/** `:latest`, or neither tag nor digest: the image may change under its name. */
-const defaultPullPolicy = (image: string): string =>
+/** `:latest`, or neither tag nor digest: the image may change under its name. None at all is refused after this. */
+const defaultPullPolicy = (image = ''): string =>
   image.endsWith(':latest') || !/[:@]/.test(image) ? 'Always' : 'IfNotPresent';
 
 function setPullPolicies(spec: VirtualMachineInstanceSpec): void {

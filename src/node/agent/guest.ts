@@ -64,6 +64,8 @@ export interface Guest {
 
 /** An adopted process has no parent to tell of its end. */
 const POLL_MS = 1000;
+/** A stopped or stuck QEMU keeps its socket open: only asking tells. */
+const HEALTH_MS = 5000;
 const OUTPUT_TAIL = 1000;
 
 /** Attaches to a running QEMU. */
@@ -93,14 +95,16 @@ export function openGuest(options: GuestOptions): Guest {
       const blocks = await qemu.execute('query-block');
       ioError = blocks.some((block) => block['io-status'] === 'nospace') ? 'nospace' : 'failed';
     }
-    const { ioError: _, trouble: __, ...rest } = state;
+    const { ioError: before, trouble: _, ...rest } = state;
+    const agentConnected = chardevs.find((chardev) => chardev.label === 'agent0')?.['frontend-open'] === true;
+    const same =
+      state.connected &&
+      state.runState === status.status &&
+      state.agentConnected === agentConnected &&
+      before === ioError;
+    if (same) return;
     state = rest;
-    set({
-      connected: true,
-      runState: status.status,
-      agentConnected: chardevs.find((chardev) => chardev.label === 'agent0')?.['frontend-open'] === true,
-      ...(ioError && { ioError }),
-    });
+    set({ connected: true, runState: status.status, agentConnected, ...(ioError && { ioError }) });
   };
 
   const onEvent = ({ event, data }: QmpEvent): void => {
@@ -166,6 +170,18 @@ export function openGuest(options: GuestOptions): Guest {
         await clock.sleep(POLL_MS, linked.signal).catch(() => {});
       }
     })();
+
+  void (async () => {
+    while (!linked.signal.aborted) {
+      await clock.sleep(HEALTH_MS, linked.signal).catch(() => {});
+      if (linked.signal.aborted || !connection) continue;
+      await refresh().catch((error: Error) => {
+        // The run state stays what it was last; nothing is concluded from silence.
+        if (error instanceof QmpError && error.failure === 'timeout' && state.connected)
+          set({ connected: false, trouble: error.message });
+      });
+    }
+  })();
 
   const console = plan.serial
     ? openSerialConsole(directory, { clock, signal: linked.signal, log: plan.serial.log })

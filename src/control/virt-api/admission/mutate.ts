@@ -56,6 +56,7 @@ export function mutateVirtualMachineInstance(
     return next;
   }
   next.spec = withDomain(next.spec);
+  if (hasEmptyElement(next.spec)) return next;
   setInstanceDefaults(next, context.config);
   const { domain } = next.spec;
   domain.firmware = { ...domain.firmware, uuid: domain.firmware?.uuid || context.randomUuid() };
@@ -92,6 +93,12 @@ export function mutateMigration(
 function withDomain(spec: Partial<VirtualMachineInstanceSpec> | undefined): VirtualMachineInstanceSpec {
   const domain: Partial<VirtualMachineInstanceSpec['domain']> = spec?.domain ?? {};
   return { ...spec, domain: { ...domain, devices: domain.devices ?? {}, resources: domain.resources ?? {} } };
+}
+
+/** True when a list holds a null. The schema refuses that after this; there is nothing to fill in until then. */
+function hasEmptyElement(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some((element) => element === null || hasEmptyElement(element));
+  return typeof value === 'object' && value !== null && Object.values(value).some(hasEmptyElement);
 }
 
 function hasPcieTopology(spec: VirtualMachineInstanceSpec): boolean {

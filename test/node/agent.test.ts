@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict';
+import { access, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { EVENTS, NODES, PODS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../src/api/kinds/kubevirt/kinds.ts';
+import { isRunning } from '../../src/base/process/identity.ts';
+import { type Board, collect, eventually, kernelSpec, NAMESPACE, NODE, startBoard } from './board.ts';
+
+let board: Board;
+before(async () => {
+  board = await startBoard();
+});
+after(() => board.close());
+
+const isRunningPhase = (vmi: { status?: { phase?: string } }): boolean => vmi.status?.phase === 'Running';
+const remove = (name: string): Promise<void> =>
+  board.client.delete(VIRTUAL_MACHINE_INSTANCES, { namespace: NAMESPACE, name });
+const gone = (name: string): Promise<void> =>
+  eventually(`${name} gone`, async () => {
+    const [vmi, pods] = [await board.vmi(name).catch(() => undefined), await board.pods()];
+    return vmi === undefined && !pods.some((pod) => pod.metadata.labels?.['vmi.kubevirt.io/id'] === name);
+  });
+
+test('a node is registered with what it offers', async () => {
+  const node = await board.client.get(NODES, { namespace: '', name: NODE });
+  assert.equal(node.metadata.labels?.['kubevirt.io/schedulable'], 'true');
+  assert.equal(node.metadata.labels?.['machine-type.node.kubevirt.io/q35'], 'true');
+  assert.equal(node.status?.conditions?.find((c) => c.type === 'Ready')?.status, 'True');
+  assert.equal(node.status?.capacity?.['devices.kubevirt.io/kvm'], undefined);
+  assert.equal(node.status?.capacity?.['devices.kubevirt.io/tun'], '1k');
+});
+
+test('a VMI boots, is reachable, survives the agent, and shuts down when it is deleted', async () => {
+  const created = await board.createVmi('life', kernelSpec());
+  const running = await board.until('life', 'running', isRunningPhase);
+  const [nic] = running.status?.interfaces ?? [];
+  assert.match(nic?.ipAddress ?? '', /^127\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\./);
+  assert.equal(running.status?.machine?.type, 'pc-q35-7.2');
+  assert.equal(running.status?.memory?.guestAtBoot, '128Mi');
+  assert.ok(running.status?.phaseTransitionTimestamps?.some((s) => s.phase === 'Running'));
+  const [pod] = await board.pods();
+  assert.equal(pod?.status?.podIP, nic?.ipAddress);
+
+  // The console shows the guest's own view of its identity.
+  const first = collect(await board.connect('life/console'));
+  const uuid = running.spec.domain.firmware?.uuid ?? '';
+  await first.has(`uuid: ${uuid}`);
+  // A late reader gets the tail, and both go on reading.
+  const second = collect(await board.connect('life/console'));
+  await second.has(`uuid: ${uuid}`);
+
+  const url = `http://${nic?.ipAddress}:8080/`;
+  await eventually('http', async () => (await fetch(url).catch(() => undefined))?.ok === true);
+  assert.match(await (await fetch(`${url}index.txt`)).text(), new RegExp(uuid));
+
+  // A port nobody declared is opened when it is asked for.
+  const tunnel = await board.connect('life/portforward/80/tcp');
+  const answer = collect(tunnel);
+  tunnel.send(new TextEncoder().encode('GET /index.txt HTTP/1.0\r\n\r\n'));
+  await answer.has(uuid);
+
+  assert.equal((await stat(join(board.directory, 'node/vms', created.metadata.uid ?? ''))).mode & 0o777, 0o700);
+  const before = (await board.record(running)).process;
+  assert.ok(before);
+  await board.restartAgent();
+  const again = await board.record(running);
+  assert.deepEqual(again.process, before);
+  assert.ok(await isRunning(before));
+  await eventually('adopted', async () => (await board.put('life/pause')) === 200);
+  await board.until(
+    'life',
+    'paused',
+    (vmi) => vmi.status?.conditions?.some((c) => c.type === 'Paused' && c.reason === 'PausedByUser') ?? false,
+  );
+  assert.equal(await board.put('life/pause'), 409);
+  assert.equal(await board.put('life/unpause'), 200);
+  await board.until('life', 'unpaused', (vmi) => !vmi.status?.conditions?.some((c) => c.type === 'Paused'));
+  const replay = collect(await board.connect('life/console'));
+  await replay.has(`uuid: ${uuid}`);
+
+  await remove('life');
+  await gone('life');
+  assert.equal(await isRunning(before), false);
+  await eventually('files gone', () =>
+    access(join(board.directory, 'node/vms', created.metadata.uid ?? '')).then(
+      () => false,
+      () => true,
+    ),
+  );
+  const events = (await board.client.list(EVENTS, { namespace: NAMESPACE })).items.filter(
+    (e) => e.involvedObject?.name === 'life',
+  );
+  const stopped = events.find((event) => event.reason === 'Stopped');
+  assert.equal(stopped?.message, 'the guest shut down');
+});
+
+test('a QEMU that is killed leaves a Failed VMI', async () => {
+  await board.createVmi('killed', kernelSpec());
+  const vmi = await board.until('killed', 'running', isRunningPhase);
+  const { process: identity } = await board.record(vmi);
+  process.kill(identity?.pid ?? 0, 'SIGKILL');
+  const failed = await board.until('killed', 'failed', (v) => v.status?.phase === 'Failed');
+  assert.equal(failed.status?.reason, 'Crashed');
+  await remove('killed');
+  await gone('killed');
+});
+
+test('a guest that died while no agent watched is Failed, a shut-down one Succeeded', async () => {
+  await board.createVmi('unseen', kernelSpec());
+  const vmi = await board.until('unseen', 'running', isRunningPhase);
+  const console = await board.connect('unseen/console');
+  await collect(console)
+    .has('login:')
+    .catch(() => {});
+  const { process: identity } = await board.record(vmi);
+  await board.restartAgent(async () => {
+    process.kill(identity?.pid ?? 0, 'SIGKILL');
+    await eventually('dead', async () => !(await isRunning(identity!)));
+  });
+  await board.until('unseen', 'failed', (v) => v.status?.phase === 'Failed');
+  await remove('unseen');
+  await gone('unseen');
+});
+
+test('a damaged record is left alone: the guest is neither killed nor started twice, until it is deleted', async () => {
+  await board.createVmi('damaged', kernelSpec({ terminationGracePeriodSeconds: 1 }));
+  const vmi = await board.until('damaged', 'running', isRunningPhase);
+  const { process: identity } = await board.record(vmi);
+  assert.ok(identity);
+  await board.restartAgent(() =>
+    writeFile(join(board.directory, 'node/vms', vmi.metadata.uid ?? '', 'record.json'), '{"version":1,"vmi'),
+  );
+  await eventually('told', async () =>
+    (await board.client.list(EVENTS, { namespace: NAMESPACE })).items.some((event) =>
+      /is left alone/.test(event.message ?? ''),
+    ),
+  );
+  assert.ok(await isRunning(identity));
+  await remove('damaged');
+  await gone('damaged');
+  assert.equal(await isRunning(identity), false);
+});
+
+test('a QEMU that does not answer keeps its phase, is told of, and is not touched', async () => {
+  await board.createVmi('silent', kernelSpec({ terminationGracePeriodSeconds: 0 }));
+  const vmi = await board.until('silent', 'running', isRunningPhase);
+  const { process: identity } = await board.record(vmi);
+  assert.ok(identity);
+  const unknown = (v: VirtualMachineInstance): boolean =>
+    v.status?.conditions?.some((c) => c.type === 'AgentConnected' && c.status === 'Unknown') ?? false;
+  process.kill(identity.pid, 'SIGSTOP');
+  const silent = await board.until('silent', 'unknown', unknown);
+  assert.equal(silent.status?.phase, 'Running');
+  process.kill(identity.pid, 'SIGCONT');
+  await board.until('silent', 'known again', (v) => !unknown(v));
+  process.kill(identity.pid, 'SIGSTOP');
+  // Only the user's own deletion ends it.
+  await remove('silent');
+  await gone('silent');
+  assert.equal(await isRunning(identity), false);
+});
+
+test('an image that is not there is told, and the guest starts once it is', async () => {
+  await board.createVmi('late', {
+    ...kernelSpec(),
+    volumes: [{ name: 'root', containerDisk: { image: 'localhost/nowhere:v1' } }],
+  });
+  await eventually('waiting', async () =>
+    (await board.pods()).some((pod) =>
+      pod.status?.containerStatuses?.some((c) =>
+        ['ErrImagePull', 'ImagePullBackOff'].includes(c.state?.waiting?.reason ?? ''),
+      ),
+    ),
+  );
+  await remove('late');
+  await gone('late');
+});
+
+test('a pod that is no launcher stays pending, is told why, and can be deleted', async () => {
+  await board.client.create(PODS, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'plain', namespace: NAMESPACE },
+    spec: { nodeName: NODE, containers: [{ name: 'c', image: 'x' }] },
+  } as never);
+  await eventually('told', async () =>
+    (await board.client.list(EVENTS, { namespace: NAMESPACE })).items.some(
+      (e) => e.involvedObject?.name === 'plain' && e.reason === 'NotSupported',
+    ),
+  );
+  await board.client.delete(PODS, { namespace: NAMESPACE, name: 'plain' });
+  await eventually('deleted', async () => !(await board.pods()).some((pod) => pod.metadata.name === 'plain'));
+});

@@ -1,0 +1,227 @@
+/**
+ * A whole board for tests of the node agent: the control plane in memory, its controllers, the agent of one node and the
+ * tiny guest in the image store. QEMU is real. `close` ends every guest.
+ */
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PODS } from '../../src/api/kinds/builtin/resource-types.ts';
+import type { Pod } from '../../src/api/kinds/builtin/types.ts';
+import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../src/api/kinds/kubevirt/kinds.ts';
+import { systemClock } from '../../src/base/clock/clock.ts';
+import { createMessagePair } from '../../src/base/http/message-pair.ts';
+import { type MessageSocket, NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
+import { createLogger, silentLogger } from '../../src/base/log/log.ts';
+import type { Client } from '../../src/client/client.ts';
+import { chooseComponents, runComponent } from '../../src/cmd/compose/components.ts';
+import { AGENT_ACCOUNT, type ControlPlane, startControlPlane } from '../../src/cmd/compose/control-plane.ts';
+import { type Agent, type AgentOptions, createAgent } from '../../src/node/agent/agent.ts';
+import { NODE_AGENT_RULES } from '../../src/node/agent/rbac.ts';
+import type { VmRecord } from '../../src/node/agent/vm-record.ts';
+import { type ImageStore, openImageStore } from '../../src/node/image/image-store.ts';
+import { importImage } from '../../src/node/image/local-images.ts';
+import { createSigningKey } from '../../src/server/auth/service-account-tokens.ts';
+import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
+import { ensureGuest } from '../../tools/guest/build-guest.ts';
+
+export interface Board {
+  readonly directory: string;
+  readonly client: Client;
+  readonly images: ImageStore;
+  agent: Agent;
+  /** Stops the agent, keeping guests, and starts another on the same directory. */
+  restartAgent(between?: () => Promise<void>): Promise<void>;
+  /** Creates the VMI; the controllers and the agent do the rest. */
+  createVmi(name: string, spec: Record<string, unknown>): Promise<VirtualMachineInstance>;
+  vmi(name: string): Promise<VirtualMachineInstance>;
+  /** Waits for a VMI that fits; throws with what there is when it takes too long. */
+  until(name: string, what: string, test: (vmi: VirtualMachineInstance) => boolean): Promise<VirtualMachineInstance>;
+  pods(): Promise<Pod[]>;
+  record(vmi: VirtualMachineInstance): Promise<VmRecord>;
+  /** PUT to the node API. */
+  put(path: string): Promise<number>;
+  /** Opens a console or a port. */
+  connect(path: string): Promise<MessageSocket>;
+  close(): Promise<void>;
+}
+
+export const NAMESPACE = 'default';
+export const NODE = 'test-node';
+const WAIT_MS = 40_000;
+
+/** Polls until `test` holds. */
+export async function eventually(what: string, test: () => boolean | Promise<boolean>, ms = WAIT_MS): Promise<void> {
+  const deadline = systemClock.monotonic() + ms;
+  while (!(await test())) {
+    if (systemClock.monotonic() > deadline) throw new Error(`${what}: not within ${ms} ms`);
+    await systemClock.sleep(25, NEVER);
+  }
+}
+
+/** Starts a board. Set CORACLE_TEST_LOG to see its log. */
+export async function startBoard(options: { readonly agent?: AgentOptions } = {}): Promise<Board> {
+  const log = process.env['CORACLE_TEST_LOG']
+    ? createLogger((r) => console.error(r.level, r.message, JSON.stringify(r.fields)), 'debug')
+    : silentLogger;
+  const clock = systemClock;
+  const directory = await mkdtemp(join(tmpdir(), 'coracle-board-'));
+  const stop = new AbortController();
+  const images = await openImageStore(join(directory, 'images'), { clock });
+  const guest = await ensureGuest();
+  await importImage(images, 'tiny', guest.disk, { kernel: guest.kernel, initrd: guest.initrd, signal: stop.signal });
+
+  const plane: ControlPlane = await startControlPlane({
+    backend: createMemoryBackend(),
+    clock,
+    log,
+    version: 'v0.0.0',
+    signingKey: await createSigningKey(),
+    issuer: 'https://test',
+    agentRules: NODE_AGENT_RULES,
+    connectNode: async () => board.agent.handler,
+    signal: stop.signal,
+  });
+  const running: Promise<void>[] = [];
+  for (const component of chooseComponents('*')) {
+    const client = await plane.clientFor(component.account);
+    running.push(runComponent({ component, client, facts: { rootCa: '' }, clock, log, signal: stop.signal }));
+  }
+  const client = await plane.adminClient();
+  const agentClient = await plane.clientFor(AGENT_ACCOUNT);
+  const newAgent = (): Agent =>
+    createAgent({
+      client: agentClient,
+      nodeName: NODE,
+      dataDir: join(directory, 'node'),
+      clock,
+      log,
+      options: { images, accelerator: 'tcg', ...options.agent },
+    });
+
+  const board: Board = {
+    directory,
+    client,
+    images,
+    agent: newAgent(),
+    async restartAgent(between) {
+      await board.agent.stop({ keepVms: true });
+      await between?.();
+      board.agent = newAgent();
+      await board.agent.start(stop.signal);
+    },
+    createVmi: (name, spec) =>
+      client.create(VIRTUAL_MACHINE_INSTANCES, {
+        apiVersion: 'kubevirt.io/v1',
+        kind: 'VirtualMachineInstance',
+        metadata: { name, namespace: NAMESPACE },
+        spec,
+      } as unknown as VirtualMachineInstance),
+    vmi: (name) => client.get(VIRTUAL_MACHINE_INSTANCES, { namespace: NAMESPACE, name }),
+    async until(name, what, test) {
+      let last: VirtualMachineInstance | undefined;
+      try {
+        await eventually(what, async () => {
+          last = await board.vmi(name);
+          return test(last);
+        });
+      } catch (error) {
+        const pods = (await board.pods()).map((pod) => pod.status);
+        throw new Error(
+          `${(error as Error).message}; status ${JSON.stringify(last?.status)}; pods ${JSON.stringify(pods)}`,
+        );
+      }
+      return last as VirtualMachineInstance;
+    },
+    pods: async () => (await client.list(PODS, { namespace: NAMESPACE })).items,
+    record: async (vmi) =>
+      JSON.parse(
+        await readFile(join(directory, 'node/vms', vmi.metadata.uid ?? '', 'record.json'), 'utf8'),
+      ) as VmRecord,
+    async put(path) {
+      const response = await board.agent.handler({
+        method: 'PUT',
+        path: `/v1/namespaces/${NAMESPACE}/virtualmachineinstances/${path}`,
+        query: '',
+        headers: {},
+        body: NO_BYTES,
+        peer: { address: '' },
+        signal: NEVER,
+      });
+      return response.status;
+    },
+    async connect(path) {
+      const response = await board.agent.handler({
+        method: 'GET',
+        path: `/v1/namespaces/${NAMESPACE}/virtualmachineinstances/${path}`,
+        query: '',
+        headers: { 'sec-websocket-protocol': 'plain.kubevirt.io' },
+        body: NO_BYTES,
+        peer: { address: '' },
+        signal: NEVER,
+        upgradable: true,
+      });
+      if (!response.upgrade) throw new Error(`${path}: status ${response.status}`);
+      const [near, far] = createMessagePair(response.upgrade.protocol);
+      response.upgrade.accept(far);
+      return near;
+    },
+    async close() {
+      await board.agent.stop({ keepVms: true });
+      stop.abort(new Error('the test is over'));
+      await Promise.allSettled(running);
+      await plane.close(AbortSignal.timeout(1000));
+      // Guests are ended by the record of the process each one was started with.
+      for (const uid of await readdir(join(directory, 'node/vms')).catch(() => [] as string[])) {
+        const pid = await readFile(join(directory, 'node/vms', uid, 'qemu.pid'), 'utf8').catch(() => '');
+        if (pid.trim() !== '') {
+          try {
+            process.kill(Number(pid), 'SIGKILL');
+          } catch {
+            // Gone already.
+          }
+        }
+      }
+      await rm(directory, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+  await board.agent.start(stop.signal);
+  return board;
+}
+
+/** A spec that boots the tiny guest by its kernel: the fastest way up. */
+export const kernelSpec = (change: Record<string, unknown> = {}): Record<string, unknown> => ({
+  terminationGracePeriodSeconds: 10,
+  domain: {
+    devices: { interfaces: [{ name: 'default', masquerade: {}, ports: [{ port: 8080 }] }] },
+    memory: { guest: '128Mi' },
+    firmware: {
+      kernelBoot: {
+        kernelArgs: 'console=ttyS0',
+        container: { image: 'localhost/tiny', kernelPath: '/boot/vmlinuz', initrdPath: '/boot/initrd' },
+      },
+    },
+  },
+  networks: [{ name: 'default', pod: {} }],
+  ...change,
+});
+
+/** Collects what a socket receives; `has` waits for a text. */
+export function collect(socket: MessageSocket): {
+  readonly text: () => string;
+  has(part: string | RegExp): Promise<void>;
+} {
+  let text = '';
+  const decoder = new TextDecoder();
+  socket.onMessage((data) => {
+    text += decoder.decode(data, { stream: true });
+  });
+  return {
+    text: () => text,
+    has: (part) =>
+      eventually(`output ${part}`, () => (typeof part === 'string' ? text.includes(part) : part.test(text))).catch(
+        (error: Error) => {
+          throw new Error(`${error.message}; got: ${text.slice(-500)}`);
+        },
+      ),
+  };
+}
