@@ -3,6 +3,8 @@ import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
+// Everything this program and its guests write is for its owner: state, images, disks, sockets, logs.
+process.umask(0o077);
 // Stripped and compiled sources are kept between runs: it halves the time to the first line. Among the user's own files:
 // whoever can write to that directory decides what runs. In the environment, so that a detached child has it from its
 // first file on.

@@ -53,6 +53,8 @@ const MAX_STREAMS = 100;
 const MAX_SESSION_MB = 128;
 const IDLE_MS = 90_000;
 const HEADERS_MS = 32_000;
+/** A whole HTTP/1.1 request must have arrived within this time; streams and upgrades go on behind it. */
+const REQUEST_MS = 60_000;
 const MAX_CONNECTIONS = 10_000;
 /** One WebSocket message; consoles and port forwards send far less. */
 const MAX_MESSAGE = 4 * MIB;
@@ -71,7 +73,7 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: HEADERS_MS,
     keepAliveTimeout: IDLE_MS,
-    requestTimeout: 0,
+    requestTimeout: REQUEST_MS,
     noDelay: true,
   });
   const http2 = createHttp2Server({

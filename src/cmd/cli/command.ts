@@ -91,3 +91,9 @@ export function numberFlag(
     throw new UsageError(`--${name} takes a whole number from ${bounds.min} to ${bounds.max}, not "${text}"`);
   return value;
 }
+
+/** The values of a flag that may be given again; empty when it was not given. */
+export const listFlag = (flags: FlagValues, name: string): readonly string[] => {
+  const value = flags[name];
+  return Array.isArray(value) ? (value as readonly string[]) : [];
+};

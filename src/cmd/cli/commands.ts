@@ -13,6 +13,12 @@ const KUBECONFIG: FlagSpec = {
   summary: 'cluster to work against (default: $KUBECONFIG, ~/.kube/config)',
 };
 const NAMESPACE: FlagSpec = { type: 'string', value: 'NAME', summary: 'namespace (default: default)' };
+const HOST_DISK: FlagSpec = {
+  type: 'string',
+  value: 'DIR',
+  multiple: true,
+  summary: 'directory below which hostDisk volumes may lie; may be given again (needs the HostDisk feature gate)',
+};
 const CONTROLLERS: FlagSpec = {
   type: 'string',
   value: 'LIST',
@@ -29,6 +35,7 @@ export const COMMANDS: readonly Command[] = [
       port: { type: 'string', value: 'N', summary: 'API port; 0 picks a free one (default: 16443)' },
       nodes: { type: 'string', value: 'N', summary: 'node agents to run in this process (default: 1)' },
       controllers: CONTROLLERS,
+      'host-disk': HOST_DISK,
       detach: { type: 'boolean', summary: 'return as soon as the API is ready' },
       'no-merge-kubeconfig': { type: 'boolean', summary: "leave the user's kubeconfig alone" },
       json: JSON_OUT,
@@ -97,6 +104,12 @@ export const COMMANDS: readonly Command[] = [
       'data-dir': DATA_DIR,
       name: { type: 'string', value: 'NAME', summary: 'node name (default: the host name)' },
       port: { type: 'string', value: 'N', summary: 'port of the node API; 0 picks a free one (default: 0)' },
+      address: {
+        type: 'string',
+        value: 'IP',
+        summary: 'address of this host that the node API is served on and the Node names (default: 127.0.0.1)',
+      },
+      'host-disk': HOST_DISK,
     },
     load: async () => (await import('./node.ts')).node,
   },

@@ -1,5 +1,6 @@
 /** `coracle node`: one node agent alone, against any cluster, under the agents' service account. */
-import { join } from 'node:path';
+import { isIP } from 'node:net';
+import { join, resolve } from 'node:path';
 import { systemClock } from '../../base/clock/clock.ts';
 import { aborted } from '../../base/signal/abortable.ts';
 import { nodeNames, startAgents } from '../compose/agents.ts';
@@ -8,7 +9,7 @@ import { connectAs } from '../compose/remote-components.ts';
 import { clusterFrom } from '../config/cluster.ts';
 import { dataDirAt, defaultDataDir, ensurePrivateDir } from '../config/data-dir.ts';
 import { openPki } from '../config/pki.ts';
-import { type CommandContext, CommandError, numberFlag, textFlag, UsageError } from './command.ts';
+import { type CommandContext, CommandError, listFlag, numberFlag, textFlag, UsageError } from './command.ts';
 import { processLog } from './process-log.ts';
 import { untilStopped } from './until-stopped.ts';
 
@@ -19,6 +20,9 @@ export async function node(context: CommandContext): Promise<number> {
   const { flags, environment } = context;
   const name = textFlag(flags, 'name') ?? nodeNames(1)[0]!;
   if (!NODE_NAME.test(name)) throw new UsageError(`--name takes a DNS name in lower case, not "${name}"`);
+  const address = textFlag(flags, 'address');
+  if (address !== undefined && isIP(address) === 0)
+    throw new UsageError(`--address takes an IP address, not "${address}"`);
   const port = numberFlag(flags, 'port', { min: 0, max: 65_535, or: 0 });
   // The data directory is the agent's own here: the cluster is named by a kubeconfig.
   const { 'data-dir': directory, ...rest } = flags;
@@ -38,6 +42,8 @@ export async function node(context: CommandContext): Promise<number> {
       pki: await openPki(dir.pki, systemClock),
       clientCa: cluster.ca,
       port,
+      ...(address && { address }),
+      hostDiskRoots: listFlag(flags, 'host-disk').map((path) => resolve(path)),
       clock: systemClock,
       log,
       signal: stop.signal,

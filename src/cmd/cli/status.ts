@@ -1,7 +1,7 @@
 /** `coracle status`: what runs in a data directory. */
 
 import { NODES } from '../../api/kinds/builtin/resource-types.ts';
-import { KUBEVIRT_GROUP, VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../api/kinds/kubevirt/kubevirt.ts';
+import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { clusterFrom } from '../config/cluster.ts';
 import { dataDirAt, defaultDataDir } from '../config/data-dir.ts';
 import { findRunning } from '../config/running.ts';
@@ -44,7 +44,7 @@ export async function status(context: CommandContext): Promise<number> {
     };
     print(
       asJson
-        ? JSON.stringify({ ...summary, group: KUBEVIRT_GROUP })
+        ? JSON.stringify(summary)
         : [
             `control plane  ${running.url}  (pid ${running.process.pid}, version ${running.version}, since ${running.startedAt})`,
             `data           ${dir.root}`,

@@ -1,5 +1,6 @@
 /** `coracle up`: the control plane and its nodes in one process, in the foreground or detached. */
 import { closeSync, fstatSync, openSync, readSync, realpathSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '../../base/clock/clock.ts';
 import { isRunning } from '../../base/process/identity.ts';
@@ -10,7 +11,7 @@ import { editUserKubeconfig, mergeKubeconfig, unmergeKubeconfig, userKubeconfigP
 import { findRunning, publishRunning, type Running, withdrawRunning } from '../config/running.ts';
 import { takeStopRequest } from '../config/stop-request.ts';
 import { VERSION } from '../config/version.ts';
-import { type CommandContext, CommandError, numberFlag, textFlag, UsageError } from './command.ts';
+import { type CommandContext, CommandError, listFlag, numberFlag, textFlag, UsageError } from './command.ts';
 import { processLog } from './process-log.ts';
 import { untilStopped } from './until-stopped.ts';
 
@@ -36,6 +37,7 @@ export async function up(context: CommandContext): Promise<number> {
     );
   const controllers = textFlag(flags, 'controllers') ?? '*';
   const merge = flags['no-merge-kubeconfig'] !== true;
+  const hostDiskRoots = listFlag(flags, 'host-disk').map((path) => resolve(path));
   if (flags['detach'] === true)
     return detach(context, {
       dir,
@@ -46,11 +48,12 @@ export async function up(context: CommandContext): Promise<number> {
         String(nodes),
         '--controllers',
         controllers,
+        ...hostDiskRoots.flatMap((path) => ['--host-disk', path]),
         ...(merge ? [] : ['--no-merge-kubeconfig']),
       ],
       started,
     });
-  return foreground(context, { dir, port, nodes, controllers, merge, started });
+  return foreground(context, { dir, port, nodes, controllers, hostDiskRoots, merge, started });
 }
 
 interface ForegroundOptions {
@@ -58,6 +61,7 @@ interface ForegroundOptions {
   readonly port: number;
   readonly nodes: number;
   readonly controllers: string;
+  readonly hostDiskRoots: readonly string[];
   readonly merge: boolean;
   readonly started: number;
 }
@@ -79,6 +83,7 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
     port: options.port,
     nodes: options.nodes,
     controllers: options.controllers,
+    hostDiskRoots: options.hostDiskRoots,
     clock: systemClock,
     log,
   });

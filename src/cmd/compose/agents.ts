@@ -2,7 +2,6 @@
 import { mkdirSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { NODES } from '../../api/kinds/builtin/resource-types.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import { startTlsServer, type TlsServer } from '../../base/http/tls-server.ts';
 import type { Logger } from '../../base/log/log.ts';
@@ -13,7 +12,7 @@ import { readNodeFacts } from '../../node/qemu/node-facts.ts';
 import type { DataDir } from '../config/data-dir.ts';
 import type { Pki } from '../config/pki.ts';
 import { VERSION } from '../config/version.ts';
-import { SERVING_CA_ANNOTATION, VIRT_API_COMMON_NAME } from './node-connection.ts';
+import { VIRT_API_COMMON_NAME } from './node-connection.ts';
 
 export interface AgentsOptions {
   /** Names of the nodes to run. */
@@ -26,6 +25,10 @@ export interface AgentsOptions {
   readonly clientCa: string;
   /** Port of the first node's API; 0 picks free ones. */
   readonly port?: number;
+  /** Address on which the nodes' APIs are served, and that their Node objects name; loopback when not given. */
+  readonly address?: string;
+  /** Directories below which hostDisk volumes may lie; none = the volume type is refused. */
+  readonly hostDiskRoots?: readonly string[];
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -69,7 +72,7 @@ export function startAgents(options: AgentsOptions): RunningAgents {
 }
 
 async function startAll(options: AgentsOptions, started: { agent: Agent; server: TlsServer }[]): Promise<void> {
-  const { dir, clock, log, signal } = options;
+  const { dir, clock, log, signal, address = LOOPBACK } = options;
   mkdirSync(dir.nodes, { recursive: true, mode: 0o700 });
   const facts = await readNodeFacts({ directory: dir.nodes, clock, log, signal });
   const images = await openImageStore(dir.images, { clock, log, architecture: facts.architecture });
@@ -79,14 +82,14 @@ async function startAll(options: AgentsOptions, started: { agent: Agent; server:
         commonName: `system:node:${nodeName}`,
         organizations: ['system:nodes'],
         dnsNames: [nodeName],
-        ipAddresses: [LOOPBACK],
+        ipAddresses: [address],
         usage: 'server',
         days: CERTIFICATE_DAYS,
       });
       let handler: Agent['handler'] = async () => ({ status: 503, headers: { 'retry-after': '1' } });
       const server = await startTlsServer({
         handler: (request) => handler(request),
-        host: LOOPBACK,
+        host: address,
         port: at === 0 ? (options.port ?? 0) : 0,
         tls: { certificate: serving.certificate, key: serving.key, clientCa: options.clientCa },
         log,
@@ -100,9 +103,11 @@ async function startAll(options: AgentsOptions, started: { agent: Agent; server:
         options: {
           facts,
           images,
-          addressesDir: join(dir.nodes, 'addresses'),
+          addressesDir: join(dir.root, 'addresses'),
           claimsDir: join(dir.root, 'claims'),
-          address: LOOPBACK,
+          address,
+          servingCa: options.pki.ca,
+          ...(options.hostDiskRoots && { hostDiskRoots: options.hostDiskRoots }),
           servingPort: server.port,
           allowedClients: [VIRT_API_COMMON_NAME],
           version: `v${VERSION}`,
@@ -111,11 +116,6 @@ async function startAll(options: AgentsOptions, started: { agent: Agent; server:
       handler = agent.handler;
       started.push({ agent, server });
       await agent.start(signal);
-      await options.client.patch(
-        NODES,
-        { namespace: '', name: nodeName },
-        { type: 'merge', body: { metadata: { annotations: { [SERVING_CA_ANNOTATION]: options.pki.ca } } } },
-      );
     }),
   );
 }

@@ -106,13 +106,14 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const subresourceHandlers = new Map<string, SubresourceHandler>([
     [
       '/serviceaccounts/token',
-      async ({ body, info }) => ({
+      async ({ body, info, user }) => ({
         status: 201,
         object: await requestToken(
           body ??
             ({ kind: 'TokenRequest', apiVersion: 'authentication.k8s.io/v1', metadata: {} } as UnstructuredObject),
           info,
-          { store, tokens },
+          // A node's agent is given tokens of launcher Pods only: what it may not be, it cannot become.
+          { store, tokens, podsOnly: user.username === componentUser(AGENT_ACCOUNT) },
         ),
       }),
     ],
@@ -257,6 +258,7 @@ function policyOf(components: readonly { readonly account: string; readonly rule
     roles: components.map(({ account, rules }) => ({
       kind: 'ClusterRole',
       name: name(account),
+      exact: true,
       rules: rules as readonly PolicyRule[],
     })),
     bindings: components.map(({ account }) => ({

@@ -22,6 +22,8 @@ export interface HostOptions {
   readonly dir: DataDir;
   readonly port: number;
   readonly nodes: number;
+  /** Directories below which hostDisk volumes may lie. */
+  readonly hostDiskRoots?: readonly string[];
   /** As --controllers. */
   readonly controllers: string;
   readonly clock: Clock;
@@ -58,6 +60,8 @@ export async function startHost(options: HostOptions): Promise<Host> {
   const chosen = chooseComponents(options.controllers);
   ensurePrivateDir(dir.root);
   const stop = new AbortController();
+  // Controllers stop before the nodes: a VM that is shut down must not be started anew meanwhile.
+  const controllersStop = new AbortController();
   const pki = await openPki(dir.pki, clock);
   const [serving, admin, virtApi] = await Promise.all([
     pki.pair('server', {
@@ -103,7 +107,9 @@ export async function startHost(options: HostOptions): Promise<Host> {
     const running: Promise<void>[] = [];
     for (const component of chosen) {
       const client = await plane.clientFor(component.account);
-      running.push(runComponent({ component, client, facts: { rootCa: pki.ca }, clock, log, signal: stop.signal }));
+      running.push(
+        runComponent({ component, client, facts: { rootCa: pki.ca }, clock, log, signal: controllersStop.signal }),
+      );
     }
     const names = nodeNames(options.nodes);
     const agents = startAgents({
@@ -115,6 +121,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       clock,
       log,
       signal: stop.signal,
+      ...(options.hostDiskRoots && { hostDiskRoots: options.hostDiskRoots }),
     });
     // A host without QEMU still has a whole API: its VMs wait for a node.
     agents.ready.catch((error: unknown) => {
@@ -132,15 +139,17 @@ export async function startHost(options: HostOptions): Promise<Host> {
       nodesReady: agents.ready,
       access,
       async close({ keepVms }) {
+        controllersStop.abort(new Error('the control plane stops'));
+        await Promise.all(running);
         await agents.close({ keepVms });
         stop.abort(new Error('the control plane stops'));
-        await Promise.all(running);
         await plane.close(AbortSignal.timeout(DRAIN_MS));
         await nodes.close();
         await tls.close();
       },
     };
   } catch (error) {
+    controllersStop.abort(error);
     stop.abort(error);
     await tls.close();
     throw explain(error, dir);

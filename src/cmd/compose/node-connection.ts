@@ -7,9 +7,8 @@ import { NODES } from '../../api/kinds/builtin/resource-types.ts';
 import { createHttpsTransport } from '../../base/http/https-transport.ts';
 import type { ApiHandler } from '../../base/http/seam.ts';
 import type { Client } from '../../client/client.ts';
+import { SERVING_CA_ANNOTATION } from '../../node/agent/node-object.ts';
 
-/** Annotation of a Node: PEM of the CA its agent's serving certificate chains to. */
-export const SERVING_CA_ANNOTATION = 'coracle.dev/serving-ca';
 /** Common name of the certificate virt-api shows to agents. */
 export const VIRT_API_COMMON_NAME = 'coracle:virt-api';
 /** Connections kept, one a node. */

@@ -121,6 +121,7 @@ export function launcherPod(vmi: DeepReadonly<VirtualMachineInstance>, options: 
       }),
       ...(spec.schedulerName && { schedulerName: spec.schedulerName }),
       ...(spec.priorityClassName && { priorityClassName: spec.priorityClassName }),
+      ...serviceAccount(spec),
       ...pullSecrets(spec),
     },
   };
@@ -166,6 +167,14 @@ function nodeSelector(spec: DeepReadonly<VirtualMachineInstance['spec']>): Recor
       selector[`cpu-feature.node.kubevirt.io/${feature.name}`] = 'true';
   if (cpu?.dedicatedCpuPlacement) selector['cpumanager'] = 'true';
   return selector;
+}
+
+/** The account whose token a serviceAccount volume shows to the guest. */
+function serviceAccount(spec: DeepReadonly<VirtualMachineInstance['spec']>): Pick<Pod['spec'], 'serviceAccountName'> {
+  const name =
+    spec.serviceAccountName ??
+    spec.volumes?.find((volume) => volume.serviceAccount)?.serviceAccount?.serviceAccountName;
+  return name ? { serviceAccountName: name } : {};
 }
 
 function pullSecrets(spec: DeepReadonly<VirtualMachineInstance['spec']>): Pick<Pod['spec'], 'imagePullSecrets'> {

@@ -44,8 +44,8 @@ export interface AgentOptions {
   readonly address?: string;
   /** Port on which `handler` is served; 0 when it is called in process only. */
   readonly servingPort?: number;
-  /** SHA-256 of the serving certificate, published on the Node so that virt-api can pin it. */
-  readonly certificateFingerprint?: string;
+  /** PEM of the CA that the serving certificate chains to, published on the Node for virt-api to trust. */
+  readonly servingCa?: string;
   /** More labels for the Node. */
   readonly labels?: Readonly<Record<string, string>>;
   /** What the node offers; default: what the host has. */
@@ -169,7 +169,7 @@ export function createAgent(config: AgentConfig): Agent {
       storageBytes: blocks * bsize,
       address: environment.hostIP,
       port: options.servingPort ?? 0,
-      ...(options.certificateFingerprint !== undefined && { certificateFingerprint: options.certificateFingerprint }),
+      ...(options.servingCa !== undefined && { servingCa: options.servingCa }),
       labels: options.labels ?? {},
       bootId: environment.bootId,
       machineId: (await readFile('/etc/machine-id', 'utf8').catch(() => '')).trim(),

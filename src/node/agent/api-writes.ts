@@ -8,6 +8,8 @@ import { isConflict, isNotFound } from '../../client/api-failure.ts';
 import type { AgentEnvironment } from './environment.ts';
 
 const CONFLICTS = 8;
+/** Before a second try: the write that was in the way may not be readable yet. Doubled each time. */
+const CONFLICT_PAUSE_MS = 5;
 
 /**
  * Computes a change from the newest object and writes it to `status`; on a conflict reads again and computes anew.
@@ -38,6 +40,7 @@ async function writeStatus<T extends KubeObject>(
       if (isNotFound(error)) return undefined;
       if (!isConflict(error) || attempt >= CONFLICTS) throw error;
     }
+    await environment.clock.sleep(CONFLICT_PAUSE_MS * 2 ** attempt, signal);
     try {
       object = (await client.get(type, key, { signal })) as DeepReadonly<T>;
     } catch (error) {

@@ -13,7 +13,7 @@ export interface NodeDescription {
   readonly address: string;
   /** Where virt-api reaches the agent; 0 when only in process. */
   readonly port: number;
-  readonly certificateFingerprint?: string;
+  readonly servingCa?: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly bootId: string;
   readonly machineId: string;
@@ -22,7 +22,7 @@ export interface NodeDescription {
   readonly version: string;
 }
 
-export const FINGERPRINT_ANNOTATION = 'coracle.dev/serving-certificate-sha256';
+export const SERVING_CA_ANNOTATION = 'coracle.dev/serving-ca';
 /** Pods of a node, as a kubelet's default. */
 const MAX_PODS = 110;
 /** Device plug-ins of KubeVirt offer each device this often. */
@@ -60,7 +60,7 @@ export function nodeObject(node: NodeDescription): Node {
 }
 
 export const nodeAnnotations = (node: NodeDescription): Record<string, string> => ({
-  ...(node.certificateFingerprint !== undefined && { [FINGERPRINT_ANNOTATION]: node.certificateFingerprint }),
+  ...(node.servingCa !== undefined && { [SERVING_CA_ANNOTATION]: node.servingCa }),
   // TCG promises no isolation (QEMU's own policy): an operator can keep tenants away by this.
   'coracle.dev/accelerator': node.facts.accelerator,
 });

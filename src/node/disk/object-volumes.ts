@@ -119,7 +119,16 @@ async function serviceAccountFiles(
       body: {
         apiVersion: 'authentication.k8s.io/v1',
         kind: 'TokenRequest',
-        spec: { expirationSeconds: TOKEN_SECONDS },
+        // Bound to the launcher Pod: it dies with it, and an agent is given no other kind.
+        spec: {
+          expirationSeconds: TOKEN_SECONDS,
+          boundObjectRef: {
+            apiVersion: 'v1',
+            kind: 'Pod',
+            name: request.pod.metadata.name,
+            uid: request.pod.metadata.uid,
+          },
+        },
       },
     })
     .catch((error: Error) => {

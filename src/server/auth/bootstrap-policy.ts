@@ -11,6 +11,8 @@ export interface PolicyRole {
   readonly name: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly rules: readonly PolicyRule[];
+  /** The role is a component's own: its rules are exactly these, and rules of an older version go. */
+  readonly exact?: boolean;
   /** Label whose bearers this role unites. */
   readonly aggregate?: readonly string[];
 }

@@ -2,7 +2,7 @@
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import type { ObjectStore } from '../cache/object-store.ts';
 import type { PolicyBinding, PolicyRole } from './bootstrap-policy.ts';
-import { type PolicyRule, RBAC_GROUP } from './rbac.ts';
+import { RBAC_GROUP } from './rbac.ts';
 
 const AUTOUPDATE = `${RBAC_GROUP}/autoupdate`;
 
@@ -57,13 +57,19 @@ const canonical = (value: unknown): string =>
       : inner,
   );
 
+interface Ensured {
+  readonly listField: 'rules' | 'subjects';
+  /** Takes away what is not named as well. */
+  readonly exact: boolean;
+}
+
 /** Reconciles a set of roles and bindings; resolves when all of it is durable. `stamp` fills uid and creation time. */
 export async function reconcilePolicy(
   store: ObjectStore,
   policy: PolicySet,
   stamp: (object: UnstructuredObject) => void,
 ): Promise<void> {
-  const ensure = (object: UnstructuredObject, listField: 'rules' | 'subjects'): Promise<unknown> => {
+  const ensure = (object: UnstructuredObject, { listField, exact }: Ensured): Promise<unknown> => {
     const { namespace = '', name = '' } = object.metadata;
     return store.write(
       { prefix: `${RBAC_GROUP}/${plural(object.kind as PolicyRole['kind'])}`, namespace, name },
@@ -74,18 +80,18 @@ export async function reconcilePolicy(
         }
         const live = current.object as Readonly<UnstructuredObject>;
         if (live.metadata.annotations?.[AUTOUPDATE] === 'false') return { type: 'keep' };
-        const have = (live[listField] as PolicyRule[] | undefined) ?? [];
-        const added = missing(have, object[listField] as unknown[]);
-        if (added.length === 0) return { type: 'keep' };
-        return {
-          type: 'put',
-          object: { ...structuredClone(live), [listField]: [...have, ...added] } as UnstructuredObject,
-        };
+        const have = (live[listField] as unknown[] | undefined) ?? [];
+        const want = object[listField] as unknown[];
+        const added = missing(have, want);
+        const tooMany = exact && missing(want, have).length > 0;
+        if (added.length === 0 && !tooMany) return { type: 'keep' };
+        const next = tooMany ? want : [...have, ...added];
+        return { type: 'put', object: { ...structuredClone(live), [listField]: next } as UnstructuredObject };
       },
     );
   };
   await Promise.all([
-    ...policy.roles.map((role) => ensure(roleObject(role), 'rules')),
-    ...policy.bindings.map((binding) => ensure(bindingObject(binding), 'subjects')),
+    ...policy.roles.map((role) => ensure(roleObject(role), { listField: 'rules', exact: role.exact ?? false })),
+    ...policy.bindings.map((binding) => ensure(bindingObject(binding), { listField: 'subjects', exact: false })),
   ]);
 }

@@ -1,6 +1,6 @@
 /** `serviceaccounts/<name>/token`: mints tokens (authentication.k8s.io/v1 TokenRequest). */
 import { formatTime, type UnstructuredObject } from '../../api/meta/object.ts';
-import { badRequest, conflict, invalid, notFound } from '../../api/meta/status.ts';
+import { badRequest, conflict, forbidden, invalid, notFound } from '../../api/meta/status.ts';
 import type { ObjectStore } from '../cache/object-store.ts';
 import type { BoundObject, FindUid, TokenIssuer } from './service-account-tokens.ts';
 
@@ -28,13 +28,15 @@ interface Spec {
 export interface TokenRequestOptions {
   readonly store: Pick<ObjectStore, 'get'>;
   readonly tokens: TokenIssuer;
+  /** The asker may have tokens bound to Pods and no others. */
+  readonly podsOnly?: boolean;
 }
 
 /** Answers a TokenRequest for the service account `namespace/name`. Throws ApiError (404, 400, 409, 422). */
 export async function requestToken(
   request: UnstructuredObject,
   target: { namespace: string; name: string },
-  { store, tokens }: TokenRequestOptions,
+  { store, tokens, podsOnly }: TokenRequestOptions,
 ): Promise<UnstructuredObject> {
   const spec = (request['spec'] ?? {}) as Spec;
   const { namespace, name } = target;
@@ -67,6 +69,8 @@ export async function requestToken(
             : 'may not specify a duration larger than 2^32 seconds',
       },
     ]);
+  if (podsOnly && spec.boundObjectRef?.kind !== 'Pod')
+    throw forbidden(ACCOUNTS, name, 'a node agent may only ask for tokens bound to a pod');
   const bound = spec.boundObjectRef ? boundObject(spec.boundObjectRef, target, store) : undefined;
   const audiences = spec.audiences?.length ? spec.audiences : [tokens.issuer];
   const { token, expires } = await tokens.sign({
