@@ -16,3 +16,5 @@ process.env['NODE_COMPILE_CACHE'] ??= join(
 enableCompileCache(process.env['NODE_COMPILE_CACHE']);
 const { runProgram } = await import('./cli/run-program.ts');
 process.exitCode = await runProgram(process.argv.slice(2));
+// A handle that a failed command left open must not keep the process: what is written by now is written.
+setTimeout(() => process.exit(), 2_000).unref();

@@ -89,8 +89,19 @@ export const AGENT_ACCOUNT = 'coracle-agent';
 
 /** Starts the control plane on a backend; resolves when it is ready to serve. Rejects with StorageError when the state cannot be opened. */
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
-  const { backend, clock, log, signal, issuer } = options;
+  const { backend, clock, log, signal } = options;
   const store = await createObjectStore({ backend, clock, log, signal });
+  try {
+    return await assemble(store, options);
+  } catch (error) {
+    // Whoever tries again must find the state free.
+    await store.close();
+    throw error;
+  }
+}
+
+async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promise<ControlPlane> {
+  const { clock, log, issuer } = options;
   const tokens = await createTokenIssuer({ key: options.signingKey, issuer, clock, findUid: findUidIn(store) });
   const rbac = createRbac(store);
   const virtInfos = kubevirtResources();
