@@ -9,12 +9,14 @@ import type { KubeObject } from '../../src/api/meta/object.ts';
 import { type Clock, systemClock } from '../../src/base/clock/clock.ts';
 import { type ApiRequest, type ApiResponse, type ByteSink, NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
 import { silentLogger } from '../../src/base/log/log.ts';
+import { defaultPlugins } from '../../src/server/admission/default-plugins.ts';
 import { namespaceLifecycle } from '../../src/server/admission/namespace-lifecycle.ts';
 import type { AdmissionPlugin } from '../../src/server/admission/plugin.ts';
 import { createObjectStore } from '../../src/server/cache/create-object-store.ts';
 import type { ObjectStore } from '../../src/server/cache/object-store.ts';
 import { type ApiServer, type ApiServerOptions, createApiServer } from '../../src/server/endpoints/api-server.ts';
 import { ensureBootstrapObjects } from '../../src/server/registry/bootstrap-objects.ts';
+import { createFieldManagement } from '../../src/server/registry/field-management.ts';
 import { createResourceCatalog, type ResourceCatalog } from '../../src/server/registry/resource-catalog.ts';
 import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
 
@@ -66,7 +68,9 @@ export interface StartOptions extends Partial<Omit<ApiServerOptions, 'store' | '
   readonly clock?: Clock;
   /** Served besides the built-in resources. */
   readonly resources?: readonly ResourceInfo[];
-  /** Plug-ins behind NamespaceLifecycle. */
+  /** True runs every default plug-in; a Pod then needs a service account. Otherwise only NamespaceLifecycle runs. */
+  readonly defaultAdmission?: boolean;
+  /** Plug-ins behind those. */
   readonly admission?: readonly AdmissionPlugin[];
   /** False leaves the server as it is before it is ready. */
   readonly ready?: boolean;
@@ -74,7 +78,14 @@ export interface StartOptions extends Partial<Omit<ApiServerOptions, 'store' | '
 
 /** Starts a server with the bootstrap objects in place. */
 export async function startServer(options: StartOptions = {}): Promise<InProcessServer> {
-  const { clock = systemClock, resources = [], admission = [], ready = true, ...rest } = options;
+  const {
+    clock = systemClock,
+    resources = [],
+    admission = [],
+    defaultAdmission = false,
+    ready = true,
+    ...rest
+  } = options;
   const stopped = new AbortController();
   const log = options.log ?? silentLogger;
   const store = await createObjectStore({ backend: createMemoryBackend(), clock, log, signal: stopped.signal });
@@ -83,11 +94,12 @@ export async function startServer(options: StartOptions = {}): Promise<InProcess
     authenticate: async () => ({ username: 'tester', groups: ['system:masters', 'system:authenticated'] }),
     authorize: () => ({ allowed: true, reason: '' }),
     log,
+    fields: createFieldManagement(catalog),
     ...rest,
     store,
     resources: catalog,
     clock,
-    admission: [namespaceLifecycle(store), ...admission],
+    admission: [...(defaultAdmission ? defaultPlugins(store, clock) : [namespaceLifecycle(store)]), ...admission],
   });
   if (ready) {
     await ensureBootstrapObjects(server.registry, { resources: catalog });

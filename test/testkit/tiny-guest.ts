@@ -1,0 +1,46 @@
+/** The tiny guest in a data directory's image store, and a VM that boots it. */
+
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parse } from 'yaml';
+import type { VirtualMachine } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { systemClock } from '../../src/base/clock/clock.ts';
+import { NEVER } from '../../src/base/http/seam.ts';
+import { openImageStore } from '../../src/node/image/image-store.ts';
+import { importImage } from '../../src/node/image/local-images.ts';
+import { ensureGuest } from '../../tools/guest/build-guest.ts';
+import { isInstalled, QEMU_PROGRAMS } from '../../tools/setup/host-packages.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+
+/** Why guests cannot be booted on this host, or undefined when they can. */
+export function whyNoGuests(): string | undefined {
+  const missing = Object.keys(QEMU_PROGRAMS).filter((program) => !isInstalled(program));
+  return missing.length > 0 ? `not on this host: ${missing.join(', ')}` : undefined;
+}
+
+/** Imports the guest as localhost/coracle/tiny, disk, kernel and initrd. */
+export async function importTinyGuest(dataDir: string): Promise<void> {
+  const guest = await ensureGuest();
+  const store = await openImageStore(join(dataDir, 'images'), { clock: systemClock });
+  await importImage(store, 'coracle/tiny', guest.disk, { kernel: guest.kernel, initrd: guest.initrd, signal: NEVER });
+}
+
+/** examples/tiny-vm.yaml under another name. */
+export function tinyVm(name: string, change: (vm: VirtualMachine) => void = () => {}): VirtualMachine {
+  const vm = parse(readFileSync(join(root, 'examples/tiny-vm.yaml'), 'utf8')) as VirtualMachine;
+  vm.metadata = { ...vm.metadata, name, namespace: 'default' };
+  change(vm);
+  return vm;
+}
+
+/** Polls until `check` returns a value; throws with what was waited for after `ms`. */
+export async function until<T>(what: string, check: () => Promise<T | undefined>, ms = 60_000): Promise<T> {
+  const deadline = performance.now() + ms;
+  for (;;) {
+    const value = await check().catch(() => undefined);
+    if (value !== undefined) return value;
+    if (performance.now() > deadline) throw new Error(`waited ${ms / 1000} s for ${what}`);
+    await new Promise((next) => setTimeout(next, 100));
+  }
+}

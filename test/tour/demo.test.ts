@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { join, resolve } from 'node:path';
+import { test } from 'node:test';
+import { whyNoGuests } from '../testkit/tiny-guest.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const why = whyNoGuests();
+
+test("the demo ends with the guest's own words and the uuid the API knows", {
+  timeout: 170_000,
+  ...(why && { skip: why }),
+}, async () => {
+  const { code, out, err } = await new Promise<{ code: number | null; out: string; err: string }>((done) => {
+    const child = spawn('sh', [join(root, 'tools/setup/run.sh'), 'tools/demo/demo.ts', '--once'], {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let out = '';
+    let err = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      out += chunk.toString();
+    });
+    child.stderr.on('data', (chunk: Buffer) => {
+      err += chunk.toString();
+    });
+    child.on('close', (code) => done({ code, out, err }));
+  });
+  assert.equal(code, 0, err);
+  const uuid = /firmware\.uuid}: (\S+)/.exec(err)?.[1];
+  assert.ok(uuid, err);
+  assert.match(out, new RegExp(`^uuid: ${uuid}\\r?$`, 'm'));
+  assert.match(out, /hello from tiny/);
+});

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { homedir, tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { test } from 'node:test';
+import { isInstalled, KUBECTL_PROGRAM, QEMU_PROGRAMS } from '../../tools/setup/host-packages.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+/** The port the tour's `up` takes. */
+const PORT = 16443;
+
+interface Block {
+  readonly interactive: boolean;
+  readonly script: string;
+}
+
+const tour: Block[] = [
+  ...readFileSync(join(root, 'README.md'), 'utf8').matchAll(/^```sh tour( interactive)?\n([\s\S]*?)^```$/gm),
+].map(([, interactive, script]) => ({ interactive: interactive !== undefined, script: script! }));
+
+/** Ctrl-] after a while: what a user at the keyboard would press. */
+const atTheKeyboard = (script: string): string => `(sleep 8; printf '\\035') | timeout 20 ${script}`;
+
+function bash(script: string, env: NodeJS.ProcessEnv): Promise<{ code: number | null; output: string }> {
+  return new Promise((done) => {
+    const child = spawn('bash', ['-euo', 'pipefail', '-c', script], {
+      cwd: root,
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let output = '';
+    const collect = (chunk: Buffer): void => {
+      output = (output + chunk.toString()).slice(-65_536);
+    };
+    child.stdout.on('data', collect);
+    child.stderr.on('data', collect);
+    child.on('close', (code) => done({ code, output }));
+  });
+}
+
+const isFree = (port: number): Promise<boolean> =>
+  new Promise((done) => {
+    const server = createServer();
+    server.once('error', () => done(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => done(true)));
+  });
+
+test("every command of the README's tour works as printed", { timeout: 170_000 }, async (t) => {
+  const missing = Object.keys({ ...QEMU_PROGRAMS, ...KUBECTL_PROGRAM }).filter((program) => !isInstalled(program));
+  if (missing.length > 0) return t.skip(`not on this host: ${missing.join(', ')}`);
+  if (!(await isFree(PORT))) return t.skip(`port ${PORT} is taken`);
+  assert.ok(tour.length >= 6, 'the README has a tour');
+  const home = mkdtempSync(join(tmpdir(), 'coracle-tour-'));
+  const { KUBECONFIG: _own, XDG_DATA_HOME: _data, ...rest } = process.env;
+  const env = {
+    ...rest,
+    HOME: home,
+    // The guest's cache is the user's: building it anew is another test's business.
+    XDG_CACHE_HOME: process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'),
+    PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,
+  };
+  t.after(async () => {
+    await bash('./coracle down', env);
+    rmSync(home, { recursive: true, force: true });
+    rmSync(join(root, 'tiny-guest'), { recursive: true, force: true });
+  });
+  // One shell for all, as in one terminal: the export must reach the later commands.
+  const script = tour
+    .map(({ interactive, script: lines }) => (interactive ? atTheKeyboard(lines.trim()) : lines))
+    .join('\n');
+  const { code, output } = await bash(script, env);
+  assert.equal(code, 0, output);
+  assert.match(output, /^ready in \d+\.\d+s {2}https:\/\/127\.0\.0\.1:16443 {2}kubeconfig .*\/kubeconfig$/m);
+  assert.match(output, /virtualmachine\.kubevirt\.io\/tiny\s+\S+\s+Running\s+True/);
+  assert.match(output, /FIELD: runStrategy <string>/);
+  assert.match(output, /SuccessfulCreate/);
+  assert.match(output, /hello from tiny/);
+  assert.match(output, /virtualmachine\.kubevirt\.io "tiny" deleted/);
+  assert.match(output, /^stopped$/m);
+});
