@@ -66,7 +66,8 @@ test('OpenAPI v2 is one Swagger document', async () => {
   assert.equal(json.swagger, '2.0');
   const type = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
   const proto = await server.request('GET', '/openapi/v2', { headers: { accept: type } });
-  assert.equal(proto.headers['content-type'], type);
+  // The name it is asked by is one that Go refuses to parse in an answer.
+  assert.equal(proto.headers['content-type'], type.replace('@', '.'));
   // Field 1 (swagger), three bytes: "2.0".
   assert.ok(proto.text.startsWith('\n\u00032.0'));
 });

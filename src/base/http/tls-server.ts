@@ -66,6 +66,7 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
   const { handler, log, tls } = options;
   const limit = options.bodyLimit ?? 3 * MIB;
   const sockets = new Set<TLSSocket>();
+  let closing = false;
   const sessions = new Set<ServerHttp2Session>();
 
   // Not by an import: the module's namespace would touch every export, and with it load the whole of fetch (60 ms, 6 MB).
@@ -76,6 +77,8 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
     requestTimeout: REQUEST_MS,
     noDelay: true,
   });
+  // It never listens itself; this makes it keep count of its connections, without which its time-outs are not watched.
+  http1.emit('listening');
   const http2 = createHttp2Server({
     maxSessionMemory: MAX_SESSION_MB,
     settings: { maxConcurrentStreams: MAX_STREAMS, initialWindowSize: MIB, maxHeaderListSize: MAX_HEADER_BYTES },
@@ -108,6 +111,7 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
       });
       response.on('close', () => {
         if (!response.writableFinished) wire.abort();
+        if (closing) request.socket.destroySoon();
       });
       answer(handler(wire), log, (reply) => writeHttp1(request, response, reply, wire));
     };
@@ -142,7 +146,13 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
       writeRefusal(socket, reply);
     });
   });
-  http1.on('clientError', (_error, socket) => socket.destroy());
+  http1.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+    const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
+    // Behind a response that has begun there is nothing that could still be told.
+    const busy = (socket as Duplex & { _httpMessage?: unknown })._httpMessage !== undefined;
+    if (socket.writable && !busy) writeRefusal(socket, { status, headers: {} });
+    else socket.destroy();
+  });
 
   const peers = new WeakMap<ServerHttp2Session, Peer>();
   http2.on('session', (session) => {
@@ -204,8 +214,9 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
     port: (server.address() as AddressInfo).port,
     async close(graceMs = 0) {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      closing = true;
+      http1.close();
       for (const session of sessions) session.close();
-      http1.closeIdleConnections();
       const cut = (): void => {
         for (const session of sessions) session.destroy();
         for (const socket of sockets) socket.destroy();
@@ -285,6 +296,8 @@ const sizeOf = (parts: readonly Uint8Array[]): number => parts.reduce((sum, part
 
 function writeHttp1(request: IncomingMessage, response: ServerResponse, reply: ApiResponse, wire: WireRequest): void {
   if (response.destroyed || response.headersSent) return;
+  // A body cut short must not be read on as the next request.
+  if (!request.complete) response.shouldKeepAlive = false;
   const { body } = reply;
   if (body === undefined || body instanceof Uint8Array) {
     response.writeHead(reply.status, { ...reply.headers, 'content-length': body?.length ?? 0 });
@@ -298,8 +311,6 @@ function writeHttp1(request: IncomingMessage, response: ServerResponse, reply: A
     response.writeHead(reply.status, { ...reply.headers, 'content-length': size });
     writeParts(response, body, size);
   }
-  // A body cut short must not be read on as the next request.
-  if (!request.complete) response.shouldKeepAlive = false;
 }
 
 function writeHttp2(stream: ServerHttp2Stream, reply: ApiResponse, wire: WireRequest): void {
@@ -401,7 +412,9 @@ const REASONS: Record<number, string> = {
   401: 'Unauthorized',
   403: 'Forbidden',
   404: 'Not Found',
+  408: 'Request Timeout',
   409: 'Conflict',
+  431: 'Request Header Fields Too Large',
   500: 'Internal Server Error',
   503: 'Service Unavailable',
 };

@@ -69,7 +69,8 @@ export function configureDisks({ vmi }: PlanContext, plan: MachinePlan): void {
       bus: kind === 'cdrom' && bus === 'virtio' ? 'sata' : bus,
       target: targets.get(disk.name) ?? '',
       hasVolume: volume !== undefined,
-      readOnly: isImage(volume) || isReadOnly(disk, volume),
+      // An AHCI hard disk cannot be read-only: there the image is the guest's own, and scratch, as upstream has it.
+      readOnly: (isImage(volume) && !(busOf(disk) === 'sata' && !disk.cdrom)) || isReadOnly(disk, volume),
       ...(disk.serial !== undefined && { serial: disk.serial }),
       ...bootIndexOf(disk, position, ordered),
       ...cachingOf(disk, volume, plan),

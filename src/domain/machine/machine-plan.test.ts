@@ -88,7 +88,7 @@ test('the plan of a small VMI, whole', () => {
           bus: 'sata',
           target: 'sda',
           hasVolume: true,
-          readOnly: true,
+          readOnly: false,
           bootIndex: 2,
           cache: 'writeback',
           io: 'threads',

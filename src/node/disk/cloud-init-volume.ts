@@ -55,7 +55,7 @@ export async function cloudInitVolume(
     files: volume.flavour === 'noCloud' ? noCloudFiles(data) : configDriveFiles(data),
     signal,
   });
-  return { file: volume.file, format: 'raw', readOnly: true };
+  return { file: volume.file, format: 'raw' };
 }
 
 async function contentOf(

@@ -19,7 +19,7 @@ export async function objectVolume(
   const content = await contentOf(request, volume);
   if (!content) return undefined;
   await createIso(file, { directory: request.directory, signal: request.signal, ...content });
-  return { file, format: 'raw', readOnly: true };
+  return { file, format: 'raw' };
 }
 
 async function contentOf(

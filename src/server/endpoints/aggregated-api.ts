@@ -16,8 +16,8 @@ export interface ApiResourceEntry {
 }
 
 /**
- * Gets every resource request of its group, authenticated but not authorised: it asks `authorize` itself, because such
- * APIs answer refusals in their own words (KubeVirt: 401, plain text).
+ * Gets every resource request of its group, authenticated. Those in a namespace are not authorised yet: it asks
+ * `authorize` itself, because such APIs answer refusals in their own words (KubeVirt: 401, plain text).
  */
 export interface AggregatedApi {
   readonly group: string;

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { negotiate } from './negotiation.ts';
+import { type NegotiationScope, negotiate } from './negotiation.ts';
 import { parseGoDuration } from './query.ts';
 import { WarningRecorder } from './warnings.ts';
 
-const MAIN = { transforms: true, stream: false, pretty: false };
+const MAIN: NegotiationScope & { readonly pretty: boolean } = { transforms: true, stream: false, pretty: false };
 const pick = (accept: string | undefined, scope: Partial<typeof MAIN> = {}): string => {
   try {
     const { as, version, encoding, pretty } = negotiate(accept === undefined ? {} : { accept }, { ...MAIN, ...scope });
@@ -16,6 +16,7 @@ const pick = (accept: string | undefined, scope: Partial<typeof MAIN> = {}): str
 
 test('negotiate() takes the best clause that can be met', () => {
   const table = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+  const partial = 'application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io';
   const cases: [string | undefined, Partial<typeof MAIN>, string][] = [
     [undefined, {}, 'object v1 json'],
     ['*/*', {}, 'object v1 json'],
@@ -24,6 +25,14 @@ test('negotiate() takes the best clause that can be met', () => {
     ['application/json;pretty=1', {}, 'object v1 json pretty'],
     ['application/vnd.kubernetes.protobuf,application/json', {}, 'object v1 json'],
     ['application/vnd.kubernetes.protobuf', {}, '406'],
+    ['application/vnd.kubernetes.protobuf', { protobuf: 'all' }, 'object v1 protobuf'],
+    ['application/vnd.kubernetes.protobuf', { protobuf: 'metadata' }, '406'],
+    ['application/vnd.kubernetes.protobuf,application/json', { protobuf: 'all' }, 'object v1 json'],
+    ['application/vnd.kubernetes.protobuf,application/yaml', { protobuf: 'all' }, 'object v1 protobuf'],
+    [`${partial},application/json`, { protobuf: 'metadata' }, 'partial v1 protobuf'],
+    [`${partial},${partial.replace('vnd.kubernetes.protobuf', 'json')}`, { protobuf: 'all' }, 'partial v1 json'],
+    ['application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io', { protobuf: 'all' }, '406'],
+    ['application/vnd.kubernetes.protobuf;stream=watch', { protobuf: 'all', stream: true }, 'object v1 protobuf'],
     ['text/html', {}, '406'],
     ['application/json;q=0.1,application/yaml', {}, 'object v1 yaml'],
     ['application/json;q=0', {}, '406'],

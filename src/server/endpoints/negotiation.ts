@@ -1,4 +1,5 @@
 /** Accept: which shape (object, Table, PartialObjectMetadata) in which encoding a client will read. */
+import { PROTOBUF } from '../../api/kinds/protobuf/documents.ts';
 import { ApiError } from '../../api/meta/status.ts';
 
 /** How a response is written. */
@@ -6,7 +7,7 @@ export interface Representation {
   readonly as: 'object' | 'table' | 'partial';
   /** Version of meta.k8s.io for Table and PartialObjectMetadata. */
   readonly version: 'v1' | 'v1beta1';
-  readonly encoding: 'json' | 'yaml';
+  readonly encoding: 'json' | 'yaml' | 'protobuf';
   readonly pretty: boolean;
 }
 
@@ -15,6 +16,8 @@ export interface NegotiationScope {
   readonly transforms: boolean;
   /** A stream of events: YAML cannot carry it. */
   readonly stream: boolean;
+  /** What of the answer has a protobuf form: everything, its metadata alone (custom resources), or nothing. */
+  readonly protobuf?: 'all' | 'metadata' | 'none';
 }
 
 interface Clause {
@@ -30,7 +33,7 @@ const PLAIN_PRETTY: Representation = { ...PLAIN, pretty: true };
 const CACHE_SIZE = 256;
 const cache = new Map<string, readonly Clause[]>();
 
-export const ACCEPTED_MEDIA_TYPES = 'application/json, application/yaml';
+export const ACCEPTED_MEDIA_TYPES = 'application/json, application/yaml, application/vnd.kubernetes.protobuf';
 
 /** Throws ApiError 406 when the client accepts nothing that can be given. */
 export function negotiate(
@@ -41,15 +44,31 @@ export function negotiate(
   if (accept === undefined || accept === 'application/json' || accept === '*/*' || accept === '') {
     return scope.pretty ? PLAIN_PRETTY : PLAIN;
   }
-  for (const clause of parseAccept(accept)) {
+  const clauses = parseAccept(accept);
+  for (const clause of clauses) {
     const found = represent(clause, scope);
-    if (found) return scope.pretty && !found.pretty ? { ...found, pretty: true } : found;
+    if (!found) continue;
+    if (found.encoding === 'protobuf') return jsonInstead(found, { clauses, scope }) ?? found;
+    return scope.pretty && !found.pretty ? { ...found, pretty: true } : found;
   }
   throw new ApiError({
     code: 406,
     reason: 'NotAcceptable',
     message: `only the following media types are accepted: ${ACCEPTED_MEDIA_TYPES}`,
   });
+}
+
+/**
+ * The same shape in JSON, when the client takes that too: stored objects are JSON bytes already, while protobuf would be
+ * made anew for each reader.
+ */
+function jsonInstead(
+  wanted: Representation,
+  { clauses, scope }: { readonly clauses: readonly Clause[]; readonly scope: NegotiationScope },
+): Representation | undefined {
+  return clauses
+    .map((clause) => represent(clause, scope))
+    .find((found) => found?.encoding === 'json' && found.as === wanted.as && found.version === wanted.version);
 }
 
 /** The clauses of an Accept header, best first. */
@@ -85,19 +104,22 @@ function represent(clause: Clause, scope: NegotiationScope): Representation | un
   if (stream !== undefined && !(stream === 'watch' && scope.stream)) return undefined;
   const pretty = clause.parameters.get('pretty') === '1';
   const as = clause.parameters.get('as');
-  if (as === undefined) return { ...PLAIN, encoding, pretty };
+  if (as === undefined) {
+    return encoding === 'protobuf' && scope.protobuf !== 'all' ? undefined : { ...PLAIN, encoding, pretty };
+  }
   const version = clause.parameters.get('v');
   if (!scope.transforms || clause.parameters.get('g') !== 'meta.k8s.io') return undefined;
   if (version !== 'v1' && version !== 'v1beta1') return undefined;
-  if (as === 'Table') return { as: 'table', version, encoding, pretty };
+  if (as === 'Table') return encoding === 'protobuf' ? undefined : { as: 'table', version, encoding, pretty };
   if (as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList') {
     return { as: 'partial', version, encoding, pretty };
   }
   return undefined;
 }
 
-function encodingOf(type: string, scope: NegotiationScope): 'json' | 'yaml' | undefined {
+function encodingOf(type: string, scope: NegotiationScope): Representation['encoding'] | undefined {
   if (type === 'application/json' || type === '*/*' || type === 'application/*') return 'json';
+  if (type === PROTOBUF) return (scope.protobuf ?? 'none') === 'none' ? undefined : 'protobuf';
   return type === 'application/yaml' && !scope.stream ? 'yaml' : undefined;
 }
 

@@ -1,13 +1,14 @@
 /** The body of a PATCH: which kind of patch it is, parsed and bounded, and how it is applied to a document. */
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { isJsonObject } from '../../api/meta/own-property.ts';
-import { badRequest } from '../../api/meta/status.ts';
+import { type ApiError, badRequest, invalid } from '../../api/meta/status.ts';
 import { applyJsonPatch } from '../../api/patch/json-patch.ts';
 import { applyMergePatch } from '../../api/patch/merge-patch.ts';
 import { applyStrategicMergePatch } from '../../api/patch/strategic-merge-patch.ts';
 import { parseJson, parseYaml } from '../../api/schema/parse-json.ts';
 import { bodyTooLarge, MAX_BODY_BYTES, mediaTypeOf, unsupportedMediaType } from './body.ts';
 import type { Exchange } from './exchange.ts';
+import type { WriteOptions } from './query.ts';
 
 export interface PatchDocument {
   readonly type: 'json' | 'merge' | 'strategic' | 'apply';
@@ -63,4 +64,15 @@ export function applyPatch(
     default:
       return patch.type satisfies never;
   }
+}
+
+/** Throws ApiError 422 when the options do not fit the kind of patch. */
+export function checkPatchOptions(patch: PatchDocument, options: WriteOptions): void {
+  const apply = patch.type === 'apply';
+  const wrong = (field: string, detail: string, required = false): ApiError =>
+    invalid({ group: 'meta.k8s.io', kind: 'PatchOptions' }, '', [
+      { type: required ? 'FieldValueRequired' : 'FieldValueForbidden', field, detail },
+    ]);
+  if (apply && options.fieldManager === '') throw wrong('fieldManager', 'is required for apply patch', true);
+  if (!apply && options.force !== undefined) throw wrong('force', 'may not be specified for non-apply patch');
 }

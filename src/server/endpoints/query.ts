@@ -1,5 +1,6 @@
 /** Options that stand in the query string. Absent query: shared constants, nothing is parsed. */
 import { badRequest, type FieldError, invalid } from '../../api/meta/status.ts';
+import { validateFieldManager } from '../../api/meta/validate-object-meta.ts';
 import { type ListOptions, NO_LIST_OPTIONS } from '../registry/list-options.ts';
 import { isTrue } from './request-info.ts';
 
@@ -47,7 +48,6 @@ export interface WriteOptions {
   readonly force: boolean | undefined;
 }
 
-const MAX_MANAGER_LENGTH = 128;
 const NO_WRITE_OPTIONS: WriteOptions = { dryRun: false, fieldManager: '', fieldValidation: 'Warn', force: undefined };
 
 /** Throws ApiError 422 of the options kind (`CreateOptions`, ...) when a value is not supported. */
@@ -65,13 +65,7 @@ export function parseWriteOptions(query: Query, kind: string): WriteOptions {
       detail: 'supported values: "", "Ignore", "Strict", "Warn"',
     });
   }
-  if (fieldManager.length > MAX_MANAGER_LENGTH) {
-    errors.push({
-      type: 'FieldValueTooLong',
-      field: 'fieldManager',
-      detail: `may not be more than ${MAX_MANAGER_LENGTH} bytes`,
-    });
-  }
+  errors.push(...validateFieldManager(fieldManager, 'fieldManager'));
   if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind }, '', errors);
   return {
     dryRun: query.getAll('dryRun').length > 0,

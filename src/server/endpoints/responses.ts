@@ -1,5 +1,6 @@
 /** Turns objects, lists and failures into responses: the one place that writes bodies. */
 import { stringify } from 'yaml';
+import { encodeProtobuf, PROTOBUF } from '../../api/kinds/protobuf/documents.ts';
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { ApiError, internalError, type Status } from '../../api/meta/status.ts';
@@ -18,17 +19,27 @@ export const NEWLINE = encoder.encode('\n');
 /** Shared header objects: the last stage copies them once into the final headers. */
 export const JSON_HEADERS: Readonly<Record<string, string>> = Object.freeze({ 'content-type': 'application/json' });
 const YAML_HEADERS: Readonly<Record<string, string>> = Object.freeze({ 'content-type': 'application/yaml' });
+const PROTOBUF_HEADERS: Readonly<Record<string, string>> = Object.freeze({ 'content-type': PROTOBUF });
 const TEXT_HEADERS: Readonly<Record<string, string>> = Object.freeze({ 'content-type': 'text/plain; charset=utf-8' });
+
+/** Content types of a stream of events; YAML is never agreed on for one. */
+export const WATCH_HEADERS: Readonly<Record<Representation['encoding'], Readonly<Record<string, string>>>> = {
+  json: JSON_HEADERS,
+  yaml: JSON_HEADERS,
+  protobuf: Object.freeze({ 'content-type': `${PROTOBUF};stream=watch` }),
+};
 
 /** The representation the client asked for. Throws ApiError 406. */
 export function representationOf(
   exchange: Exchange,
-  scope: { readonly transforms?: boolean; readonly stream?: boolean } = {},
+  scope: { readonly transforms?: boolean; readonly stream?: boolean; readonly protobuf?: 'all' } = {},
 ): Representation {
   const { headers, query } = exchange.request;
+  const resource: ResourceInfo | undefined = exchange.resource;
   return negotiate(headers, {
     transforms: scope.transforms ?? true,
     stream: scope.stream ?? false,
+    protobuf: scope.protobuf ?? (resource === undefined ? 'none' : resource.strategy.custom ? 'metadata' : 'all'),
     pretty: wantsPretty(headers, query === '' ? null : exchange.query.get('pretty')),
   });
 }
@@ -84,6 +95,10 @@ export function encodedResponse(result: {
     const text = stringify(JSON.parse(decoder.decode(bytes)), { lineWidth: 0, version: '1.1' });
     return { status, headers: YAML_HEADERS, body: encoder.encode(text) };
   }
+  if (representation.encoding === 'protobuf') {
+    const encoded = encodeProtobuf(JSON.parse(decoder.decode(bytes)));
+    if (encoded) return { status, headers: PROTOBUF_HEADERS, body: encoded };
+  }
   if (representation.pretty) {
     const text = JSON.stringify(JSON.parse(decoder.decode(bytes)), null, 2);
     return { status, headers: JSON_HEADERS, body: encoder.encode(`${text}\n`) };
@@ -99,7 +114,7 @@ export const documentResponse = (
   encodedResponse({
     status: result.status,
     bytes: encodeObject(result.object),
-    representation: representationOf(exchange, { transforms: false }),
+    representation: representationOf(exchange, { transforms: false, protobuf: 'all' }),
   });
 
 export const textResponse = (status: number, text: string): ApiResponse => ({

@@ -15,6 +15,7 @@ import { listVerb } from './verbs/list.ts';
 import { patchVerb } from './verbs/patch.ts';
 import { registeredSubresourceVerb } from './verbs/registered-subresource.ts';
 import { reviewVerb } from './verbs/review.ts';
+import { runtimeSubresourceVerb } from './verbs/runtime-subresource.ts';
 import { getScaleVerb, patchScaleVerb, updateScaleVerb } from './verbs/scale.ts';
 import { updateVerb } from './verbs/update.ts';
 import { watchVerb } from './verbs/watch.ts';
@@ -71,7 +72,12 @@ function routeMain(exchange: Exchange): Verb {
   const { verb } = info;
   const onCollection = info.parts.length === 1;
   const across = resource.namespaced && info.namespace === '';
-  const misplaced = verb === 'create' ? !onCollection || across : verb === 'deletecollection' && across;
+  const misplaced =
+    verb === 'create'
+      ? !onCollection || across
+      : verb === 'deletecollection'
+        ? across
+        : onCollection && (verb === 'update' || verb === 'patch');
   const review = server.createOnlyHandlers.get(`${info.group}/${info.resource}`);
   if (review && verb === 'create' && !misplaced) return (e) => reviewVerb(e, review);
   if (verb === 'create' && info.group === '' && info.resource === 'bindings') return bindingVerb;
@@ -87,6 +93,8 @@ function routeSubresource(exchange: Exchange): Verb {
   if (!subresource && !handler) return NOWHERE;
   exchange.subresource = subresource;
   if (handler) return (e) => registeredSubresourceVerb(e, handler);
+  const runtime = info.group === '' ? runtimeSubresourceVerb(info.resource, info.subresource) : undefined;
+  if (runtime && subresource!.verbs.includes(info.verb)) return runtime;
   if (info.parts.length > 3) return NOWHERE;
   const found = subresourceVerb(info.subresource, info.verb, resource.resource);
   if (!found || !subresource!.verbs.includes(info.verb)) throw methodNotSupported(resource, info.verb);

@@ -69,7 +69,10 @@ const impersonation: Stage = {
   },
 };
 
-/** Aggregated APIs authorise for themselves, in their own words. */
+/**
+ * Aggregated APIs authorise for themselves, in their own words, what concerns an object in a namespace. Their endpoints
+ * of cluster scope (version, health) they leave open, because upstream the aggregator in front of them has asked before.
+ */
 const aggregation: Stage = {
   name: 'aggregation',
   run(exchange) {
@@ -77,6 +80,7 @@ const aggregation: Stage = {
     if (!info.isResource || server.aggregated.length === 0) return undefined;
     for (const api of server.aggregated) {
       if (api.group === info.group && api.versions.includes(info.version)) {
+        if (info.namespace === '') authorise(exchange);
         return api.handle(request, user, info, server.authorize);
       }
     }
@@ -86,12 +90,17 @@ const aggregation: Stage = {
 
 const authorisation: Stage = {
   name: 'authorisation',
-  run({ server, user, info }) {
-    const verdict = server.authorize(user, authorizationAttributes(info));
-    if (!verdict.allowed) throw forbiddenBy(user, info, verdict.reason);
+  run(exchange) {
+    authorise(exchange);
     return undefined;
   },
 };
+
+/** Throws ApiError 403 when the user may not. */
+function authorise({ server, user, info }: Exchange): void {
+  const verdict = server.authorize(user, authorizationAttributes(info));
+  if (!verdict.allowed) throw forbiddenBy(user, info, verdict.reason);
+}
 
 const routing: Stage = {
   name: 'routing',

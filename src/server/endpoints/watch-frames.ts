@@ -2,6 +2,7 @@
  * Watch events as bytes. A change is encoded once per representation and the same buffer goes to every watcher; only
  * the newest changes are kept, because all watchers are served in the moment of publication.
  */
+import { encodeProtobuf, encodeWatchFrame } from '../../api/kinds/protobuf/documents.ts';
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { apiVersionOf } from '../../api/meta/gvk.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
@@ -22,8 +23,18 @@ const HEADS: Record<FrameType | 'BOOKMARK' | 'ERROR', Uint8Array> = {
   ERROR: encoder.encode('{"type":"ERROR","object":'),
 };
 const TAIL = encoder.encode('}\n');
+const decoder = new TextDecoder();
 
-function frame(type: keyof typeof HEADS, object: Uint8Array): Uint8Array {
+/** One event around the JSON of its object. */
+type MakeFrame = (type: keyof typeof HEADS, object: Uint8Array) => Uint8Array;
+
+const protobufFrame: MakeFrame = (type, object) => {
+  const encoded = encodeProtobuf(JSON.parse(decoder.decode(object)));
+  if (!encoded) throw new TypeError('a watch in protobuf was agreed on for a kind that has no such form');
+  return encodeWatchFrame(type, encoded);
+};
+
+function jsonFrame(type: keyof typeof HEADS, object: Uint8Array): Uint8Array {
   const head = HEADS[type];
   const bytes = new Uint8Array(head.length + object.length + TAIL.length);
   bytes.set(head);
@@ -31,8 +42,6 @@ function frame(type: keyof typeof HEADS, object: Uint8Array): Uint8Array {
   bytes.set(TAIL, head.length + object.length);
   return bytes;
 }
-
-export const errorFrame = (status: Status): Uint8Array => frame('ERROR', encoder.encode(JSON.stringify(status)));
 
 /** Changes whose frames are kept, and the bytes they may hold together. */
 const MAX_CHANGES = 256;
@@ -78,6 +87,8 @@ export interface FrameEncoder {
   /** A synthetic ADDED of the initial state. Not kept: its reader is alone. */
   initial(stored: StoredObject): Uint8Array;
   bookmark(revision: number, initialEventsEnd: boolean): Uint8Array;
+  /** The last event of a watch that failed. */
+  error(status: Status): Uint8Array;
 }
 
 /** An encoder for one watch over `info` in `representation`. */
@@ -91,7 +102,8 @@ export function createFrameEncoder(
   },
 ): FrameEncoder {
   const { info, representation } = options;
-  const scope = `${apiVersionOf(info)} ${representation.as} ${representation.version} ${options.includeObject}`;
+  const frame = representation.encoding === 'protobuf' ? protobufFrame : jsonFrame;
+  const scope = `${apiVersionOf(info)} ${representation.encoding} ${representation.as} ${representation.version} ${options.includeObject}`;
   const keys = { ADDED: `ADDED ${scope}`, MODIFIED: `MODIFIED ${scope}`, DELETED: `DELETED ${scope}`, LEFT: scope };
   // Only the first event of a Table watch carries the column definitions.
   let definitions = representation.as === 'table';
@@ -130,6 +142,7 @@ export function createFrameEncoder(
       };
       return frame('BOOKMARK', shape(object));
     },
+    error: (status) => frame('ERROR', encoder.encode(JSON.stringify(status))),
   };
 }
 

@@ -17,7 +17,7 @@ import { waitForRevision } from '../registry/resource-version.ts';
 import type { Selection } from '../registry/selection.ts';
 import type { Server } from './exchange.ts';
 import { toApiError } from './responses.ts';
-import { errorFrame, type FrameEncoder, type FrameType } from './watch-frames.ts';
+import type { FrameEncoder, FrameType } from './watch-frames.ts';
 
 export interface WatchPlan {
   readonly info: ResourceInfo;
@@ -192,7 +192,7 @@ class WatchSession {
 
   #fail(status: Status): void {
     if (this.#closed) return;
-    this.#sink.write(errorFrame(status));
+    this.#sink.write(this.#plan.frames.error(status));
     this.#end();
   }
 

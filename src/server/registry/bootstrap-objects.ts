@@ -1,14 +1,20 @@
-/** Objects that must exist before the server is ready: namespaces, the `kubernetes` Service, system priority classes. */
+/** Objects that must exist before the server is ready, from the namespaces to the flow schemas. */
 
 import { storagePrefix } from '../../api/kinds/resource.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
+import { deepEqual } from '../../api/meta/deep-equal.ts';
 import { parseApiVersion } from '../../api/meta/gvk.ts';
-import type { UnstructuredObject } from '../../api/meta/object.ts';
+import { formatTime, type UnstructuredObject } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';
+import { apiServices } from './bootstrap-api-services.ts';
+import { FLOW_CONTROL_OBJECTS } from './bootstrap-flow-control.ts';
 import { createObject } from './create.ts';
 import { normalizeInput } from './normalize-input.ts';
 import type { ResourceSource } from './resource-catalog.ts';
 import { NO_ADMISSION, type Registry } from './write-call.ts';
+
+/** Range of cluster IPs; the `kubernetes` Service has its first address. */
+export const SERVICE_CIDR = '10.96.0.0/16';
 
 /** Namespaces that always exist; all but kube-node-lease cannot be deleted. */
 export const SYSTEM_NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease'] as const;
@@ -25,11 +31,13 @@ export interface BootstrapOptions {
 interface BootstrapObject {
   readonly resource: string;
   readonly object: UnstructuredObject;
+  /** Fields that follow the process, not the user: put right when they differ. */
+  readonly follow?: readonly string[];
 }
 
 /**
- * Creates what is missing, in order; never changes what is there. Objects of resources that are not served are skipped.
- * Returns how many were created. Throws ApiError when the store refuses.
+ * Creates what is missing, in order. What is there stays as it is, but for the server's own address. Objects of
+ * resources that are not served are skipped. Returns how many were created. Throws ApiError when the store refuses.
  */
 export async function ensureBootstrapObjects(
   registry: Registry,
@@ -37,27 +45,44 @@ export async function ensureBootstrapObjects(
 ): Promise<number> {
   let created = 0;
   const plurals = new Map(resources.all().map((info) => [`${info.group}/${info.version}/${info.kind}`, info.resource]));
-  const more = (options.more ?? []).map((object) => {
+  const withPlural = (object: UnstructuredObject): BootstrapObject => {
     const { group, version } = parseApiVersion(object.apiVersion);
     return { resource: plurals.get(`${group}/${version}/${object.kind}`) ?? '', object };
-  });
-  for (const { resource, object } of [...bootstrapObjects(options), ...more]) {
-    if (await ensure(registry, { resources, resource, object })) created++;
+  };
+  const services = apiServices(resources.all(), registry.clock.now());
+  const objects = [
+    ...bootstrapObjects(options, registry.clock.now()),
+    ...[...FLOW_CONTROL_OBJECTS, ...services, ...(options.more ?? [])].map(withPlural),
+  ];
+  for (const object of objects) {
+    if (await ensure(registry, { resources, ...object })) created++;
   }
   return created;
 }
 
 async function ensure(
   registry: Registry,
-  { resources, resource, object }: BootstrapObject & { readonly resources: ResourceSource },
+  { resources, resource, object, follow }: BootstrapObject & { readonly resources: ResourceSource },
 ): Promise<boolean> {
   const { group, version } = parseApiVersion(object.apiVersion);
   const info = resources.lookup(group, version, resource);
   if (!info) return false;
   const { name = '', namespace = '' } = object.metadata;
-  if (registry.store.peek({ prefix: storagePrefix(info), namespace, name })) return false;
+  const key = { prefix: storagePrefix(info), namespace, name };
+  const existing = registry.store.peek(key);
+  if (existing && !follow?.some((field) => !deepEqual(existing.object[field], object[field]))) return false;
+  if (existing) {
+    await registry.store.write(key, (current) => {
+      if (!current) return { type: 'keep' };
+      const next = cloneJson(current.object) as UnstructuredObject;
+      for (const field of follow!) next[field] = cloneJson(object[field]);
+      return { type: 'put', object: next };
+    });
+    return false;
+  }
   const fresh = cloneJson(object) as UnstructuredObject;
-  normalizeInput(info, fresh, { dropStatus: info.strategy.statusSubresource });
+  // Unlike a client, the server may say what the status is.
+  normalizeInput(info, fresh);
   try {
     await createObject(registry, {
       info,
@@ -77,7 +102,7 @@ async function ensure(
   }
 }
 
-function bootstrapObjects({ advertise, serviceIp = '10.96.0.1' }: BootstrapOptions): BootstrapObject[] {
+function bootstrapObjects({ advertise, serviceIp = '10.96.0.1' }: BootstrapOptions, now: number): BootstrapObject[] {
   const objects: BootstrapObject[] = SYSTEM_NAMESPACES.map((name) => ({
     resource: 'namespaces',
     object: { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
@@ -104,8 +129,63 @@ function bootstrapObjects({ advertise, serviceIp = '10.96.0.1' }: BootstrapOptio
     },
   });
   if (advertise) objects.push(endpoints(advertise), endpointSlice(advertise));
+  objects.push(serviceCidr(now), ipAddress(serviceIp), AUTHENTICATION_CONFIG);
   return objects;
 }
+
+const serviceCidr = (now: number): BootstrapObject => ({
+  resource: 'servicecidrs',
+  object: {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'ServiceCIDR',
+    metadata: { name: 'kubernetes' },
+    spec: { cidrs: [SERVICE_CIDR] },
+    status: {
+      conditions: [
+        {
+          type: 'Ready',
+          status: 'True',
+          lastTransitionTime: formatTime(now),
+          reason: '',
+          message: 'Kubernetes default Service CIDR is ready',
+        },
+      ],
+    },
+  },
+});
+
+const ipAddress = (address: string): BootstrapObject => ({
+  resource: 'ipaddresses',
+  object: {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'IPAddress',
+    metadata: {
+      name: address,
+      labels: {
+        'ipaddress.kubernetes.io/ip-family': 'IPv4',
+        'ipaddress.kubernetes.io/managed-by': 'ipallocator.k8s.io',
+      },
+    },
+    spec: { parentRef: { resource: 'services', namespace: 'default', name: 'kubernetes' } },
+  },
+});
+
+/** What an aggregated API server asks about its front proxy. There is none here: such APIs live in this process. */
+const AUTHENTICATION_CONFIG: BootstrapObject = {
+  resource: 'configmaps',
+  object: {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'extension-apiserver-authentication', namespace: 'kube-system' },
+    data: {
+      'requestheader-allowed-names': '[]',
+      'requestheader-extra-headers-prefix': '["X-Remote-Extra-"]',
+      'requestheader-group-headers': '["X-Remote-Group"]',
+      'requestheader-uid-headers': '["X-Remote-Uid"]',
+      'requestheader-username-headers': '["X-Remote-User"]',
+    },
+  },
+};
 
 const DESCRIPTIONS: Record<string, string> = {
   'system-node-critical': 'Used for system critical pods that must not be moved from their current node.',
@@ -126,6 +206,7 @@ const priorityClass = (name: string, value: number): BootstrapObject => ({
 
 const endpoints = ({ address, port }: { address: string; port: number }): BootstrapObject => ({
   resource: 'endpoints',
+  follow: ['subsets'],
   object: {
     apiVersion: 'v1',
     kind: 'Endpoints',
@@ -140,6 +221,7 @@ const endpoints = ({ address, port }: { address: string; port: number }): Bootst
 
 const endpointSlice = ({ address, port }: { address: string; port: number }): BootstrapObject => ({
   resource: 'endpointslices',
+  follow: ['endpoints', 'ports'],
   object: {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',

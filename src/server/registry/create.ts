@@ -42,11 +42,12 @@ export async function createObject(registry: Registry, call: CreateCall): Promis
   await call.admission.mutate('CREATE', { name: given.name ?? '', object, oldObject: undefined });
   // Admission may have put another metadata in its place.
   const { metadata } = object;
-  applyKindDefaults(info, object);
 
   for (let attempt = 1; ; attempt++) {
     if (generated !== undefined) metadata.name = generateName(generated);
     fillSystemMetadata(info, metadata, registry.clock.now());
+    // After the name and the uid: a namespace's label and a Job's selector are made of them.
+    applyKindDefaults(info, object);
     validateObject(info, object);
     await call.admission.validate('CREATE', { name: metadata.name!, object, oldObject: undefined });
     const key: StoreKey = { prefix: storagePrefix(info), namespace: call.namespace, name: metadata.name! };

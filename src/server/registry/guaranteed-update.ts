@@ -10,6 +10,7 @@ import type { Decision, StoredObject, StoreKey } from '../cache/object-store.ts'
 import { finishedDeleting } from './graceful-deletion.ts';
 import { applyKindDefaults, validateObject } from './normalize-input.ts';
 import { dedupeOwnerReferences, newFinalizerErrors } from './object-metadata.ts';
+import { writesPodPart } from './pod-subresources.ts';
 import { prepareUpdate } from './prepare-update.ts';
 import { storedForm, viewObject } from './versioned-view.ts';
 import { MAX_CONFLICT_RETRIES, ObjectMoved, type Registry, type WriteCall, type WriteResult } from './write-call.ts';
@@ -57,17 +58,19 @@ async function attemptUpdate(
   checkPreconditions(call, wanted, old);
   const object = prepareUpdate(info, { subresource, object: wanted, old });
   dedupeOwnerReferences(object.metadata, call.warn);
+  // Before admission: nobody comes to own what a plug-in adds. Before validation: `[{}]` means "forget everything".
+  if (!call.tracked) {
+    registry.fields?.track({ info, subresource, manager: call.manager, live: old, now: registry.clock.now() }, object);
+  }
   // Awaited only when there is something to wait for: without it, reading and writing are one step nobody can get into.
   const mutating = call.admission.mutate('UPDATE', { name, object, oldObject: old });
   if (mutating) await mutating;
   applyKindDefaults(info, object);
-  // A binding changes what an update of a pod may not: the kind judges the result, not the difference.
-  validateObject(info, object, subresource === 'binding' ? undefined : old, newFinalizerErrors(object, old));
+  // These change what an update of a pod may not: the kind judges the result, not the difference.
+  const partial = subresource === 'binding' || writesPodPart(subresource);
+  validateObject(info, object, partial ? undefined : old, newFinalizerErrors(object, old));
   const validating = call.admission.validate('UPDATE', { name, object, oldObject: old });
   if (validating) await validating;
-  if (!call.tracked) {
-    registry.fields?.track({ info, subresource, manager: call.manager, live: old, now: registry.clock.now() }, object);
-  }
   if (call.dryRun) return { created: false, object, stored: undefined };
 
   const decision = decide(info, object, old);

@@ -15,9 +15,9 @@ export function wipeSystemMetadata(metadata: ObjectMeta): void {
   delete (metadata as { selfLink?: string }).selfLink;
 }
 
-/** Fills uid, creationTimestamp and the first generation. */
+/** Fills uid, creationTimestamp and the first generation. An object that tries another name keeps its uid. */
 export function fillSystemMetadata(info: ResourceInfo, metadata: ObjectMeta, now: number): void {
-  metadata.uid = crypto.randomUUID();
+  metadata.uid ??= crypto.randomUUID();
   metadata.creationTimestamp = formatTime(now);
   if (info.strategy.generation !== 'none') metadata.generation = 1;
 }

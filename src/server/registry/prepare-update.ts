@@ -7,6 +7,7 @@ import { cloneJson } from '../../api/meta/deep-clone.ts';
 import type { ObjectMeta, UnstructuredObject } from '../../api/meta/object.ts';
 import { movesGeneration } from './generation.ts';
 import { keepSystemMetadata } from './object-metadata.ts';
+import { preparePodPart, writesPodPart } from './pod-subresources.ts';
 
 /** True for the core Namespace, whose spec.finalizers delay its deletion. */
 export const isNamespace = (info: Pick<ResourceInfo, 'group' | 'resource'>): boolean =>
@@ -22,7 +23,12 @@ export function prepareUpdate(
   },
 ): UnstructuredObject {
   const { subresource, object, old } = change;
-  const next = subresource === 'status' ? prepareStatus(info, object, old) : prepareMain(info, change);
+  const next =
+    subresource === 'status'
+      ? prepareStatus(info, object, old)
+      : writesPodPart(subresource)
+        ? preparePodPart(info, change)
+        : prepareMain(info, change);
   keepSystemMetadata(next.metadata, old.metadata);
   // A client that leaves the version out (or patches it away) means the one it was read at.
   if (old.metadata.resourceVersion !== undefined) next.metadata.resourceVersion = old.metadata.resourceVersion;
@@ -54,11 +60,24 @@ function prepareStatus(
   const next = cloneJson(old) as UnstructuredObject;
   if (object['status'] === undefined) delete next['status'];
   else next['status'] = object['status'];
-  if (info.strategy.statusMetadata === 'accept') next.metadata = object.metadata;
+  if (info.strategy.statusMetadata === 'accept') next.metadata = keptByStatus(info, object.metadata, old.metadata);
   else if (object.metadata.managedFields !== undefined) next.metadata.managedFields = object.metadata.managedFields;
   // Namespace and name were checked against the URL; a body may leave the namespace out.
   copyMeta(next.metadata, old.metadata, 'namespace');
   return next;
+}
+
+/** Two kinds guard a part of their metadata from writes through `/status`. */
+function keptByStatus(info: ResourceInfo, metadata: ObjectMeta, old: Readonly<ObjectMeta>): ObjectMeta {
+  const field =
+    info.group === 'apps' && info.resource === 'deployments'
+      ? 'labels'
+      : info.group === '' && info.resource === 'pods'
+        ? 'ownerReferences'
+        : undefined;
+  if (field === undefined) return metadata;
+  const { [field]: _sent, ...kept } = metadata;
+  return old[field] === undefined ? kept : { ...kept, [field]: cloneJson(old[field]) };
 }
 
 function copyMeta(target: ObjectMeta, source: Readonly<ObjectMeta>, field: 'namespace'): void {

@@ -52,7 +52,7 @@ const CREATED_BY_UPDATE = set(`
 const LABEL_NAMES = set('namespaces services');
 const PATH_SEGMENT_NAMES = set(`
   roles.rbac.authorization.k8s.io clusterroles.rbac.authorization.k8s.io rolebindings.rbac.authorization.k8s.io
-  clusterrolebindings.rbac.authorization.k8s.io ipaddresses.networking.k8s.io`);
+  clusterrolebindings.rbac.authorization.k8s.io ipaddresses.networking.k8s.io apiservices.apiregistration.k8s.io`);
 
 /** The strategy of one built-in resource. */
 export function strategyOf(resource: {

@@ -1,12 +1,14 @@
-/** Answers in `application/vnd.kubernetes.protobuf`: objects, lists and watch frames as pure functions over JSON values. */
+/** Answers in protobuf: objects, lists and watch frames as pure functions over JSON values. */
 import protobuf from 'protobufjs/minimal.js';
 import type { Schema } from '../../schema/schema.ts';
 import { wrapEnvelope } from './envelope.ts';
 import { planOf } from './message-plan.ts';
 import { STRING, tag } from './value-codecs.ts';
 import { BYTES } from './wire-input.ts';
-import { listSchemaOf, wireSchemaOf } from './wire-schemas.ts';
+import { wireSchemaOf } from './wire-schemas.ts';
 import { writeMessage } from './write-message.ts';
+
+export const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 
 type Document = Readonly<Record<string, unknown>>;
 
@@ -18,18 +20,6 @@ export function encodeProtobuf(document: Document): Uint8Array | undefined {
   const { apiVersion, kind } = typeOf(document);
   const schema = wireSchemaOf({ apiVersion, kind });
   return schema && wrapEnvelope({ apiVersion, kind, message: encodeMessage(schema, document) });
-}
-
-/**
- * A list whose items need not carry apiVersion and kind. `list` gives the list's own apiVersion, kind and metadata,
- * `itemSchema` the schema of one item (`ResourceInfo.schema` of a built-in kind, or `partialObjectSchema()`).
- */
-export function encodeProtobufList(
-  list: Document,
-  { items, itemSchema }: { readonly items: Iterable<Document>; readonly itemSchema: Schema },
-): Uint8Array {
-  const message = encodeMessage(listSchemaOf(itemSchema), { metadata: list['metadata'], items: [...items] });
-  return wrapEnvelope({ ...typeOf(list), message });
 }
 
 /**

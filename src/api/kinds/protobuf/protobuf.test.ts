@@ -6,12 +6,11 @@ import { ApiError } from '../../meta/status.ts';
 import type { Schema } from '../../schema/schema.ts';
 import { builtinResource } from '../builtin/builtin-resources.ts';
 import { builtinSchema, builtinTypeNames } from '../builtin/builtin-types.ts';
-import { encodeProtobuf, encodeProtobufList, encodeWatchFrame } from './documents.ts';
+import { encodeProtobuf, encodeWatchFrame } from './documents.ts';
 import { startsEnvelope, unwrapEnvelope, wrapEnvelope } from './envelope.ts';
 import { keptZeros, tableNameOf } from './kept-zeros.ts';
 import { planOf } from './message-plan.ts';
 import { protobufBody } from './request-body.ts';
-import { partialObjectSchema } from './wire-schemas.ts';
 
 const decode = (bytes: Uint8Array): Record<string, unknown> =>
   protobufBody(bytes, undefined).value as Record<string, unknown>;
@@ -542,11 +541,12 @@ test('encoded documents are what the wire format says', () => {
     metadata: { name: 's', creationTimestamp: { seconds: Date.parse('2024-05-06T07:08:09Z') / 1000, nanos: 0 } },
     data: { a: base64('x') },
   });
-  const schema = builtinSchema('io.k8s.api.core.v1.Secret');
-  const list = encodeProtobufList(
-    { kind: 'SecretList', apiVersion: 'v1', metadata: { resourceVersion: '7', remainingItemCount: 0 } },
-    { items: [secret, secret], itemSchema: schema },
-  );
+  const list = encodeProtobuf({
+    kind: 'SecretList',
+    apiVersion: 'v1',
+    metadata: { resourceVersion: '7', remainingItemCount: 0 },
+    items: [secret, secret],
+  })!;
   assert.deepEqual(witness('SecretList', unwrapEnvelope(list).message)['metadata'], {
     resourceVersion: '7',
     remainingItemCount: 0,
@@ -566,10 +566,12 @@ test('metadata alone has a protobuf form for every kind, Table and custom resour
     metadata: { name: 'vm', labels: { a: 'b' } },
   };
   assert.deepEqual(decode(encodeProtobuf(partial)!), partial);
-  const list = encodeProtobufList(
-    { kind: 'PartialObjectMetadataList', apiVersion: 'meta.k8s.io/v1', metadata: {} },
-    { items: [partial], itemSchema: partialObjectSchema() },
-  );
+  const list = encodeProtobuf({
+    kind: 'PartialObjectMetadataList',
+    apiVersion: 'meta.k8s.io/v1',
+    metadata: {},
+    items: [partial],
+  })!;
   assert.deepEqual(witness('PartialList', unwrapEnvelope(list).message)['items'], [
     { metadata: { name: 'vm', labels: { a: 'b' } } },
   ]);

@@ -10,8 +10,6 @@ import { readMessage } from './read-message.ts';
 import { WireInput } from './wire-input.ts';
 import { wireSchemaOf } from './wire-schemas.ts';
 
-export const PROTOBUF = 'application/vnd.kubernetes.protobuf';
-
 /**
  * Decodes an enveloped object into the JSON its sender would have written. `info` is the resource it is meant for and
  * gives the kind when the envelope names none.

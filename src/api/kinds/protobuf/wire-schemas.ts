@@ -5,11 +5,11 @@ import { builtinKindOf, builtinSchema, builtinTypeName } from '../builtin/builti
 
 const META = 'io.k8s.apimachinery.pkg.apis.meta.v1';
 
-const lists = new Map<Schema, Schema>();
 let partial: Schema | undefined;
+let partialList: Schema | undefined;
 
 /** PartialObjectMetadata{metadata=1}: not in the table of built-in types. */
-export function partialObjectSchema(): Schema {
+function partialObjectSchema(): Schema {
   partial ??= {
     type: 'object',
     'x-coracle-name': `${META}.PartialObjectMetadata`,
@@ -19,19 +19,18 @@ export function partialObjectSchema(): Schema {
   return partial;
 }
 
-/** A list of `item`: every list kind is {metadata=1 ListMeta, items=2}. */
-export function listSchemaOf(item: Schema): Schema {
-  let list = lists.get(item);
-  if (list === undefined) {
-    list = {
-      type: 'object',
-      required: ['items'],
-      properties: { metadata: builtinSchema(`${META}.ListMeta`), items: { type: 'array', items: item } },
-      'x-coracle-proto': { metadata: 1, items: 2 },
-    };
-    lists.set(item, list);
-  }
-  return list;
+/** {metadata=1 ListMeta, items=2}, as every list kind is. */
+function partialListSchema(): Schema {
+  partialList ??= {
+    type: 'object',
+    required: ['items'],
+    properties: {
+      metadata: builtinSchema(`${META}.ListMeta`),
+      items: { type: 'array', items: partialObjectSchema() },
+    },
+    'x-coracle-proto': { metadata: 1, items: 2 },
+  };
+  return partialList;
 }
 
 /** Undefined for kinds that have no protobuf form: custom resources, Table, and what nobody knows. */
@@ -40,7 +39,7 @@ export function wireSchemaOf(type: { readonly apiVersion: string; readonly kind:
   const { kind } = type;
   if (group === 'meta.k8s.io') {
     if (kind === 'PartialObjectMetadata') return partialObjectSchema();
-    return kind === 'PartialObjectMetadataList' ? listSchemaOf(partialObjectSchema()) : undefined;
+    return kind === 'PartialObjectMetadataList' ? partialListSchema() : undefined;
   }
   const name = builtinTypeName({ group, version, kind });
   if (name !== undefined) return builtinSchema(name);

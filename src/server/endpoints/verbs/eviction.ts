@@ -5,7 +5,6 @@
  */
 
 import { storagePrefix } from '../../../api/kinds/resource.ts';
-import type { UnstructuredObject } from '../../../api/meta/object.ts';
 import { ApiError, badRequest, notFound } from '../../../api/meta/status.ts';
 import type { ApiResponse } from '../../../base/http/seam.ts';
 import { deleteObject } from '../../registry/delete.ts';
@@ -57,11 +56,13 @@ async function evict(exchange: Exchange, call: WriteCall, options: DeleteOptions
   }
   const verdict = budgetVerdict(registry.store, pod);
   if (verdict.type === 'take') await takeDisruption(exchange, call, verdict.budget.name);
-  const pinned = verdict.type === 'allowed' && verdict.pinned && options.preconditions?.resourceVersion === undefined;
+  const asked = options.preconditions?.resourceVersion;
+  const pinned = verdict.type === 'allowed' && verdict.pinned && asked === undefined;
   try {
-    // The pod must still be as unready as it was when the budget was asked.
-    const resourceVersion = await markTarget(exchange, call, pinned ? pod : undefined);
-    const preconditions = { ...options.preconditions, ...(pinned && resourceVersion && { resourceVersion }) };
+    // A pod the budget does not count must still be as unready as it was when the budget was asked.
+    const expected = pinned ? pod.metadata.resourceVersion : asked;
+    const marked = await markTarget(exchange, call, { ...options.preconditions, resourceVersion: expected });
+    const preconditions = { ...options.preconditions, ...(expected && marked && { resourceVersion: marked }) };
     await deleteObject(registry, { ...call, options: { ...options, preconditions } });
   } catch (error) {
     if (pinned && verdict.type === 'allowed' && error instanceof ApiError && error.reason === 'Conflict') {
@@ -85,21 +86,22 @@ async function takeDisruption(exchange: Exchange, call: WriteCall, name: string)
   });
 }
 
-/** Writes down on the pod why it goes; returns the resourceVersion it then has. */
+/** Writes down on the pod why it goes; returns the resourceVersion it then has. Throws ApiError 409 when it is another. */
 async function markTarget(
   exchange: Exchange,
   call: WriteCall,
-  expected: Readonly<UnstructuredObject> | undefined,
+  expected: { readonly uid?: string; readonly resourceVersion: string | undefined },
 ): Promise<string | undefined> {
   const { registry } = exchange.server;
   const { object } = await guaranteedUpdate(registry, {
     ...call,
     subresource: 'status',
-    pinned: expected !== undefined,
+    pinned: expected.resourceVersion !== undefined,
     patch: true,
     next: (pod) => {
       const next = withDisruptionTarget(pod, registry.clock.now());
-      if (expected?.metadata.resourceVersion) next.metadata.resourceVersion = expected.metadata.resourceVersion;
+      if (expected.uid !== undefined) next.metadata.uid = expected.uid;
+      if (expected.resourceVersion !== undefined) next.metadata.resourceVersion = expected.resourceVersion;
       return next;
     },
   });

@@ -77,9 +77,9 @@ const listTable = (exchange: Exchange, { listed, representation, metadata }: Lis
     metadata,
   });
 
-const partialList = (_: Exchange, { listed, representation, metadata }: ListShape): object => ({
+const partialList = (exchange: Exchange, { listed, representation, metadata }: ListShape): object => ({
   kind: 'PartialObjectMetadataList',
   apiVersion: `meta.k8s.io/${representation.version}`,
   metadata,
-  items: listed.items.map((item) => partialOf(item.object, representation.version)),
+  items: listed.items.map((item) => partialOf(viewObject(exchange.resource, item), representation.version)),
 });

@@ -2,6 +2,7 @@
 
 import type { ResourceInfo } from '../../../api/kinds/resource.ts';
 import { cloneJson } from '../../../api/meta/deep-clone.ts';
+import { apiVersionOf } from '../../../api/meta/gvk.ts';
 import type { UnstructuredObject } from '../../../api/meta/object.ts';
 import { ApiError, badRequest, invalid } from '../../../api/meta/status.ts';
 import type { ApiResponse } from '../../../base/http/seam.ts';
@@ -11,7 +12,7 @@ import { matchName, matchNamespace } from '../../registry/object-metadata.ts';
 import type { FieldChange, FieldManagement } from '../../registry/write-call.ts';
 import { admitDocument } from '../body.ts';
 import type { Exchange } from '../exchange.ts';
-import { applyPatch, type PatchDocument, readPatch } from '../patch-document.ts';
+import { applyPatch, checkPatchOptions, type PatchDocument, readPatch } from '../patch-document.ts';
 import { parseWriteOptions, type WriteOptions } from '../query.ts';
 import { representationOf } from '../responses.ts';
 import { authorizeCreate, writeCall, writeResponse } from '../write-request.ts';
@@ -21,7 +22,7 @@ export async function patchVerb(exchange: Exchange): Promise<ApiResponse> {
   const representation = representationOf(exchange);
   const patch = readPatch(exchange, info);
   const options = parseWriteOptions(exchange.query, 'PatchOptions');
-  checkOptions(patch, options);
+  checkPatchOptions(patch, options);
   const call = writeCall(exchange, options);
   const update: UpdateCall =
     patch.type === 'apply'
@@ -34,16 +35,6 @@ export async function patchVerb(exchange: Exchange): Promise<ApiResponse> {
         };
   const result = await guaranteedUpdate(server.registry, update);
   return writeResponse(exchange, { result, representation });
-}
-
-function checkOptions(patch: PatchDocument, options: WriteOptions): void {
-  const apply = patch.type === 'apply';
-  const wrong = (field: string, detail: string, required = false): ApiError =>
-    invalid({ group: 'meta.k8s.io', kind: 'PatchOptions' }, '', [
-      { type: required ? 'FieldValueRequired' : 'FieldValueForbidden', field, detail },
-    ]);
-  if (apply && options.fieldManager === '') throw wrong('fieldManager', 'is required for apply patch', true);
-  if (!apply && options.force !== undefined) throw wrong('force', 'may not be specified for non-apply patch');
 }
 
 function patchedObject(
@@ -125,6 +116,13 @@ function appliedConfig(
   }: { readonly info: ResourceInfo; readonly patch: PatchDocument; readonly options: WriteOptions },
 ): UnstructuredObject {
   const value = cloneJson(patch.value) as UnstructuredObject;
+  const expected = apiVersionOf(info);
+  if (value.apiVersion !== expected) {
+    throw badRequest(
+      `Incorrect version specified in apply patch. Specified patch version: ${value.apiVersion ?? ''}, expected: ${expected}`,
+    );
+  }
+  if (!value.kind) throw badRequest("error decoding YAML: Object 'Kind' is missing in the patch");
   const object = admitDocument(exchange, {
     parsed: { value, duplicates: patch.duplicates },
     info,

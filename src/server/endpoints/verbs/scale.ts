@@ -1,5 +1,6 @@
 /** GET, PUT and PATCH of `/scale`. */
 
+import { cloneJson } from '../../../api/meta/deep-clone.ts';
 import type { UnstructuredObject } from '../../../api/meta/object.ts';
 import { isJsonObject } from '../../../api/meta/own-property.ts';
 import { badRequest } from '../../../api/meta/status.ts';
@@ -8,9 +9,10 @@ import { guaranteedUpdate } from '../../registry/guaranteed-update.ts';
 import { matchName, matchNamespace } from '../../registry/object-metadata.ts';
 import { scaleOf, scalePathsOf, withScale } from '../../registry/scale.ts';
 import { viewObject } from '../../registry/versioned-view.ts';
+import type { FieldManagement } from '../../registry/write-call.ts';
 import { parseBody } from '../body.ts';
 import type { Exchange } from '../exchange.ts';
-import { applyPatch, readPatch } from '../patch-document.ts';
+import { applyPatch, checkPatchOptions, type PatchDocument, readPatch } from '../patch-document.ts';
 import { parseWriteOptions } from '../query.ts';
 import { documentResponse } from '../responses.ts';
 import { writeCall } from '../write-request.ts';
@@ -34,7 +36,7 @@ export async function patchScaleVerb(exchange: Exchange): Promise<ApiResponse> {
   const { resource: info } = exchange;
   const paths = scalePathsOf(exchange.subresource!);
   const patch = readPatch(exchange, info);
-  if (patch.type === 'apply') throw badRequest('apply is not supported on the scale subresource: use a merge patch');
+  if (patch.type === 'apply') return applyScale(exchange, patch);
   return writeScale(exchange, {
     kind: 'PatchOptions',
     wanted: (current) =>
@@ -44,6 +46,33 @@ export async function patchScaleVerb(exchange: Exchange): Promise<ApiResponse> {
         applyPatch({ schema: {} }, { document: scaleOf(info, current, paths), patch: asMerge(patch) }),
       ),
   });
+}
+
+/** Server-side apply of a Scale: the manager comes to own the replica count of the object behind it. */
+async function applyScale(exchange: Exchange, patch: PatchDocument): Promise<ApiResponse> {
+  const { resource: info, server } = exchange;
+  const { registry } = server;
+  const options = parseWriteOptions(exchange.query, 'PatchOptions');
+  checkPatchOptions(patch, options);
+  const fields = registry.fields as FieldManagement;
+  const paths = scalePathsOf(exchange.subresource!);
+  const call = writeCall(exchange, options);
+  const { subresource, manager } = call;
+  const result = await guaranteedUpdate(registry, {
+    ...call,
+    pinned: false,
+    patch: true,
+    tracked: true,
+    next: (live) => {
+      const scale = checkedScale(exchange, cloneJson(patch.value));
+      const { name, namespace } = live.metadata;
+      const bare = { apiVersion: live.apiVersion, kind: live.kind, metadata: { name, namespace } };
+      const config = withScale(bare as UnstructuredObject, { scale, paths });
+      const change = { info, subresource, manager, live, now: registry.clock.now() };
+      return fields.apply(change, { config, force: options.force === true });
+    },
+  });
+  return documentResponse(exchange, { status: 200, object: scaleOf(info, result.object, paths) });
 }
 
 const asMerge = (patch: ReturnType<typeof readPatch>): ReturnType<typeof readPatch> =>
@@ -75,6 +104,7 @@ function checkedScale(exchange: Exchange, value: unknown): UnstructuredObject {
     throw badRequest(`${scale.kind} in version "${scale.apiVersion}" cannot be handled as a Scale`);
   }
   if (!isJsonObject(scale.metadata)) scale.metadata = {};
+  scale.metadata.name ||= exchange.info.name;
   matchName(scale.metadata, exchange.info.name, exchange.namespace);
   matchNamespace(scale.metadata, exchange.namespace);
   return scale;

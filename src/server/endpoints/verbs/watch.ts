@@ -5,7 +5,7 @@ import { parseResourceVersion } from '../../registry/resource-version.ts';
 import { createSelection } from '../../registry/selection.ts';
 import type { Exchange } from '../exchange.ts';
 import { parseListOptions } from '../query.ts';
-import { JSON_HEADERS, representationOf } from '../responses.ts';
+import { representationOf, WATCH_HEADERS } from '../responses.ts';
 import { parseIncludeObject } from '../table.ts';
 import { createFrameEncoder } from '../watch-frames.ts';
 import { watchStream } from '../watch-stream.ts';
@@ -37,7 +37,7 @@ export function watchVerb(exchange: Exchange): ApiResponse {
       : MIN_TIMEOUT_SECONDS * (1 + Math.random());
   return {
     status: 200,
-    headers: JSON_HEADERS,
+    headers: WATCH_HEADERS[representation.encoding],
     body: watchStream(server, {
       info,
       namespace: exchange.namespace,

@@ -38,8 +38,6 @@ function withMutableFieldsOf(pod: JsonObject, old: JsonObject): Record<string, u
   if (numberAt(before, 'terminationGracePeriodSeconds') < 0 && spec['terminationGracePeriodSeconds'] === 1) {
     restore(spec, before, 'terminationGracePeriodSeconds');
   }
-  // Binding a Pod to its node is an update as well: once, from nothing.
-  if (textAt(before, 'nodeName') === '') restore(spec, before, 'nodeName');
   if (listAt(before, 'schedulingGates').length > 0) restoreGated(spec, before);
   return spec;
 }

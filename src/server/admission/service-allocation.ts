@@ -1,0 +1,313 @@
+/**
+ * Cluster IPs and node ports of Services (registry/core/service/storage/alloc.go). Upstream allocates in the registry;
+ * here it is the last mutating plug-in, so that it sees what all others have made of the Service.
+ */
+import type { UnstructuredObject } from '../../api/meta/object.ts';
+import { isJsonObject } from '../../api/meta/own-property.ts';
+import { ApiError, type FieldError, invalid } from '../../api/meta/status.ts';
+import type { Clock } from '../../base/clock/clock.ts';
+import type { ObjectStore } from '../cache/object-store.ts';
+import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
+
+const SERVICES_PREFIX = '/services';
+const FIRST_NODE_PORT = 30_000;
+const LAST_NODE_PORT = 32_767;
+/** What was handed out and is not stored yet stays taken this long; a write that failed gives it back by then. */
+const RESERVED_MS = 60_000;
+
+interface ServicePort {
+  protocol?: string;
+  port?: number;
+  nodePort?: number;
+}
+
+interface ServiceSpec {
+  type?: string;
+  clusterIP?: string;
+  clusterIPs?: string[];
+  ports?: ServicePort[];
+  externalTrafficPolicy?: string;
+  healthCheckNodePort?: number;
+  allocateLoadBalancerNodePorts?: boolean;
+  [field: string]: unknown;
+}
+
+export interface ServiceAllocationOptions {
+  /** IPv4 range of cluster IPs, `10.96.0.0/16`; its first address belongs to the `kubernetes` Service. */
+  readonly cidr: string;
+}
+
+const specOf = (object: Readonly<UnstructuredObject> | undefined): ServiceSpec | undefined =>
+  isJsonObject(object?.['spec']) ? (object['spec'] as ServiceSpec) : undefined;
+
+const wantsIp = (spec: ServiceSpec): boolean => spec.type !== 'ExternalName';
+const wantsNodePorts = (spec: ServiceSpec): boolean =>
+  spec.type === 'NodePort' || (spec.type === 'LoadBalancer' && spec.allocateLoadBalancerNodePorts !== false);
+const wantsHealthPort = (spec: ServiceSpec): boolean =>
+  spec.type === 'LoadBalancer' && spec.externalTrafficPolicy === 'Local';
+
+/** The plug-in over this store's Services. Throws TypeError when the range is no IPv4 range. */
+export function serviceAllocation(
+  store: Pick<ObjectStore, 'list'>,
+  clock: Clock,
+  { cidr }: ServiceAllocationOptions,
+): AdmissionPlugin {
+  const range = parseCidr(cidr);
+  const reserved = new Map<string, number>();
+
+  /** Every address and port in use by Services other than this one. */
+  const taken = (own: string): Set<string> => {
+    const used = new Set<string>();
+    for (const { namespace, name, object } of store.list(SERVICES_PREFIX).items) {
+      if (`${namespace}/${name}` === own) continue;
+      for (const key of keysOf(specOf(object))) used.add(key);
+    }
+    const now = clock.monotonic();
+    for (const [key, until] of reserved) {
+      if (until <= now) reserved.delete(key);
+      else used.add(key);
+    }
+    return used;
+  };
+
+  return {
+    name: 'ServiceAllocation',
+    matches: (operation, info, subresource) =>
+      (operation === 'CREATE' || operation === 'UPDATE') &&
+      info.resource === 'services' &&
+      info.group === '' &&
+      subresource === '',
+    mutate(attributes) {
+      const spec = specOf(attributes.object);
+      if (!spec) return;
+      const old = specOf(attributes.oldObject);
+      if (old) carryOver(spec, old);
+      const missing = needs(spec, old);
+      if (!missing) return;
+      const own = `${attributes.namespace}/${attributes.object!.metadata.name ?? ''}`;
+      const used = taken(own);
+      const before = new Set(old ? keysOf(old) : []);
+      const given = new Allocation({ used, before, range, attributes });
+      given.fill(spec);
+      if (attributes.dryRun) return;
+      const until = clock.monotonic() + RESERVED_MS;
+      for (const key of given.handedOut) reserved.set(key, until);
+    },
+  };
+}
+
+/** True when something has to be looked up at all: most updates of a Service change no address. */
+function needs(spec: ServiceSpec, old: ServiceSpec | undefined): boolean {
+  if (!old) return wantsIp(spec);
+  return String(keysOf(spec)) !== String(keysOf(old)) || spec.type !== old.type || lacksPort(spec);
+}
+
+const lacksPort = (spec: ServiceSpec): boolean =>
+  (wantsNodePorts(spec) && (spec.ports ?? []).some((port) => !port.nodePort)) ||
+  (wantsHealthPort(spec) && !spec.healthCheckNodePort);
+
+const portKey = (port: number, protocol = 'TCP'): string => `${protocol} ${port}`;
+
+function keysOf(spec: ServiceSpec | undefined): string[] {
+  if (!spec) return [];
+  const keys: string[] = [];
+  if (spec.clusterIP && spec.clusterIP !== 'None') keys.push(spec.clusterIP);
+  for (const { nodePort, protocol } of spec.ports ?? []) if (nodePort) keys.push(portKey(nodePort, protocol));
+  if (spec.healthCheckNodePort) keys.push(portKey(spec.healthCheckNodePort));
+  return keys;
+}
+
+/** An update that leaves allocated values out keeps them; one that changes the type drops what no longer applies. */
+function carryOver(spec: ServiceSpec, old: ServiceSpec): void {
+  if (wantsIp(spec) && wantsIp(old)) {
+    if (!spec.clusterIP && old.clusterIP) spec.clusterIP = old.clusterIP;
+    if (!spec.clusterIPs?.length && old.clusterIPs && spec.clusterIP === old.clusterIP) {
+      spec.clusterIPs = [...old.clusterIPs];
+    }
+  } else if (!wantsIp(spec) && wantsIp(old) && spec.clusterIP === old.clusterIP) {
+    for (const field of ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy']) delete spec[field];
+  }
+  const oldPorts = old.ports ?? [];
+  if (wantsNodePorts(spec) && wantsNodePorts(old)) {
+    const claimed = new Set((spec.ports ?? []).map((port) => port.nodePort));
+    for (const port of spec.ports ?? []) {
+      if (port.nodePort) continue;
+      const known = oldPorts.find(
+        (one) => one.port === port.port && (one.protocol ?? 'TCP') === (port.protocol ?? 'TCP'),
+      );
+      if (known?.nodePort && !claimed.has(known.nodePort)) port.nodePort = known.nodePort;
+    }
+  } else if (!wantsNodePorts(spec) && wantsNodePorts(old)) {
+    const known = new Set(oldPorts.map((port) => port.nodePort));
+    for (const port of spec.ports ?? []) if (known.has(port.nodePort)) delete port.nodePort;
+  }
+  if (wantsHealthPort(old)) {
+    if (wantsHealthPort(spec)) spec.healthCheckNodePort ||= old.healthCheckNodePort ?? 0;
+    else if (spec.healthCheckNodePort === old.healthCheckNodePort) delete spec.healthCheckNodePort;
+  }
+  const external = spec.type === 'NodePort' || spec.type === 'LoadBalancer';
+  if (!external && spec.externalTrafficPolicy === old.externalTrafficPolicy && !Array.isArray(spec['externalIPs'])) {
+    delete spec.externalTrafficPolicy;
+  }
+  if (spec.type !== 'LoadBalancer' && old.type === 'LoadBalancer') delete spec.allocateLoadBalancerNodePorts;
+}
+
+interface Ipv4Range {
+  readonly first: number;
+  readonly size: number;
+}
+
+/** One Service's allocation. */
+class Allocation {
+  readonly handedOut: string[] = [];
+  readonly #used: Set<string>;
+  readonly #before: ReadonlySet<string>;
+  readonly #range: Ipv4Range;
+  readonly #attributes: AdmissionAttributes;
+
+  constructor(given: {
+    used: Set<string>;
+    before: ReadonlySet<string>;
+    range: Ipv4Range;
+    attributes: AdmissionAttributes;
+  }) {
+    this.#used = given.used;
+    this.#before = given.before;
+    this.#range = given.range;
+    this.#attributes = given.attributes;
+  }
+
+  /** Throws ApiError 422 when a value asked for is out of range or taken, 500 when nothing is free. */
+  fill(spec: ServiceSpec): void {
+    if (wantsIp(spec)) this.#ip(spec);
+    const ports = spec.ports ?? [];
+    // Wishes first, so that nothing free-handed takes what another port of the same Service asks for.
+    const own = new Set<string>();
+    ports.forEach((port, i) => {
+      if (port.nodePort)
+        this.#wish(port.nodePort, { protocol: port.protocol, field: `spec.ports[${i}].nodePort`, own });
+    });
+    if (spec.healthCheckNodePort) {
+      this.#wish(spec.healthCheckNodePort, { protocol: 'TCP', field: 'spec.healthCheckNodePort', own });
+    }
+    if (wantsNodePorts(spec)) {
+      for (const port of ports) {
+        if (port.nodePort) continue;
+        // One number for both protocols of one port: DNS over TCP and UDP is the common case.
+        const twin = ports.find((one) => one.nodePort && one.port === port.port && one.protocol !== port.protocol);
+        const free = twin && !this.#used.has(portKey(twin.nodePort!, port.protocol));
+        port.nodePort = free ? twin.nodePort! : this.#freePort(port.protocol);
+        this.#take(portKey(port.nodePort, port.protocol));
+      }
+    }
+    if (wantsHealthPort(spec) && !spec.healthCheckNodePort) {
+      spec.healthCheckNodePort = this.#freePort('TCP');
+      this.#take(portKey(spec.healthCheckNodePort));
+    }
+  }
+
+  #ip(spec: ServiceSpec): void {
+    const asked = spec.clusterIP || spec.clusterIPs?.[0] || '';
+    if (asked === '') {
+      spec.clusterIP = this.#freeIp();
+      this.#take(spec.clusterIP);
+    } else {
+      spec.clusterIP = asked;
+      if (asked !== 'None' && !this.#before.has(asked)) this.#wishIp(asked);
+    }
+    if (!spec.clusterIPs?.length) spec.clusterIPs = [spec.clusterIP];
+  }
+
+  #wishIp(ip: string): void {
+    const number = parseIpv4(ip);
+    if (number === undefined) return; // Validation says what is wrong with it.
+    const { first, size } = this.#range;
+    const refuse = (why: string): ApiError =>
+      this.#refusal({ field: 'spec.clusterIPs', value: [ip], detail: `failed to allocate IP ${ip}: ${why}` });
+    if (number <= first || number >= first + size) {
+      throw refuse(`the provided network does not match the current range`);
+    }
+    if (this.#used.has(ip)) throw refuse('provided IP is already allocated');
+    this.#take(ip);
+  }
+
+  #wish(
+    port: number,
+    { protocol, field, own }: { protocol: string | undefined; field: string; own: Set<string> },
+  ): void {
+    const key = portKey(port, protocol);
+    if (this.#before.has(key)) return;
+    if (port < FIRST_NODE_PORT || port > LAST_NODE_PORT) {
+      const detail = `provided port is not in the valid range. The range of valid ports is ${FIRST_NODE_PORT}-${LAST_NODE_PORT}`;
+      throw this.#refusal({ field, value: port, detail });
+    }
+    if (this.#used.has(key) || own.has(key)) {
+      throw this.#refusal({ field, value: port, detail: 'provided port is already allocated' });
+    }
+    own.add(key);
+    this.#take(key);
+  }
+
+  #freeIp(): string {
+    const { first, size } = this.#range;
+    // Neither the network's own address nor its broadcast address; the upper part first, so that small wishes stay free.
+    const reservedLow = Math.min(256, Math.max(16, Math.floor(size / 16)));
+    for (const [from, count] of [
+      [reservedLow, size - 1 - reservedLow],
+      [1, reservedLow - 1],
+    ] as const) {
+      const start = randomBelow(Math.max(1, count));
+      for (let i = 0; i < count; i++) {
+        const ip = formatIpv4(first + from + ((start + i) % count));
+        if (!this.#used.has(ip)) return ip;
+      }
+    }
+    throw exhausted('failed to allocate a serviceIP: range is full');
+  }
+
+  #freePort(protocol: string | undefined): number {
+    const count = LAST_NODE_PORT - FIRST_NODE_PORT + 1;
+    const start = randomBelow(count);
+    for (let i = 0; i < count; i++) {
+      const port = FIRST_NODE_PORT + ((start + i) % count);
+      if (!this.#used.has(portKey(port, protocol))) return port;
+    }
+    throw exhausted('failed to allocate a nodePort: range is full');
+  }
+
+  #take(key: string): void {
+    this.#used.add(key);
+    this.handedOut.push(key);
+  }
+
+  #refusal(error: Omit<FieldError, 'type'>): ApiError {
+    const { info, object } = this.#attributes;
+    return invalid(info, object!.metadata.name ?? '', [{ type: 'FieldValueInvalid', ...error }]);
+  }
+}
+
+const exhausted = (message: string): ApiError =>
+  new ApiError({ code: 500, reason: 'InternalError', message: `Internal error occurred: ${message}` });
+
+const randomBelow = (limit: number): number => crypto.getRandomValues(new Uint32Array(1))[0]! % limit;
+
+function parseIpv4(text: string): number | undefined {
+  const parts = text.split('.');
+  if (parts.length !== 4 || parts.some((part) => !/^(0|[1-9][0-9]{0,2})$/.test(part) || Number(part) > 255)) {
+    return undefined;
+  }
+  return parts.reduce((sum, part) => sum * 256 + Number(part), 0);
+}
+
+const formatIpv4 = (ip: number): string => [24, 16, 8, 0].map((shift) => (ip >>> shift) & 255).join('.');
+
+function parseCidr(cidr: string): Ipv4Range {
+  const [address = '', bits = ''] = cidr.split('/');
+  const ip = parseIpv4(address);
+  const length = Number(bits);
+  if (ip === undefined || !/^[0-9]+$/.test(bits) || length < 8 || length > 30) {
+    throw new TypeError(`${cidr} is no IPv4 range of 4 to 2^24 addresses`);
+  }
+  const size = 2 ** (32 - length);
+  return { first: ip - (ip % size), size };
+}

@@ -1,0 +1,115 @@
+/**
+ * Subresources that only a container runtime can serve: log, exec, attach, portforward, proxy. A room that has one
+ * registers a handler of its own; what is left is answered here at once, with what a kubelet's absence looks like.
+ */
+
+import type { UnstructuredObject } from '../../../api/meta/object.ts';
+import { ApiError, badRequest, internalError } from '../../../api/meta/status.ts';
+import type { ApiResponse } from '../../../base/http/seam.ts';
+import { forbiddenBy } from '../authorization.ts';
+import type { Exchange } from '../exchange.ts';
+import { textResponse } from '../responses.ts';
+import { storedObject } from './get.ts';
+
+interface PodParts {
+  spec?: Partial<Record<'containers' | 'initContainers' | 'ephemeralContainers', { name: string }[]>> & {
+    nodeName?: string;
+  };
+  status?: { phase?: string };
+}
+
+const CONNECTS = new Set(['exec', 'attach', 'portforward']);
+const KINDS = new Set(['pods', 'services', 'nodes']);
+
+/** The verb of such a subresource, undefined for any other. */
+export function runtimeSubresourceVerb(
+  resource: string,
+  subresource: string,
+): ((exchange: Exchange) => ApiResponse) | undefined {
+  if (subresource === 'proxy' && KINDS.has(resource)) return proxy;
+  if (resource !== 'pods') return undefined;
+  if (subresource === 'log') return log;
+  return CONNECTS.has(subresource) ? connect : undefined;
+}
+
+/** GET `log`: empty before there is a node, else why there is nothing to read. */
+function log(exchange: Exchange): ApiResponse {
+  const pod = storedObject(exchange).object as Readonly<UnstructuredObject> & PodParts;
+  for (const option of ['sinceSeconds', 'tailLines', 'limitBytes']) {
+    const text = exchange.query.get(option);
+    if (text !== null && !/^-?[0-9]{1,15}$/.test(text)) {
+      throw badRequest(`unable to convert query parameter ${option}: ${JSON.stringify(text)} is not a number`);
+    }
+  }
+  const container = containerOf(exchange, pod);
+  if (!pod.spec?.nodeName) return textResponse(200, '');
+  throw badRequest(
+    `container ${JSON.stringify(container)} in pod ${JSON.stringify(pod.metadata.name)} is waiting to start: ContainerCreating`,
+  );
+}
+
+/** The container a request is about. Throws ApiError 400 when it is not clear, or not there. */
+function containerOf(exchange: Exchange, pod: Readonly<UnstructuredObject> & PodParts): string {
+  const { spec = {}, metadata } = pod;
+  const asked = exchange.query.get('container') ?? '';
+  const containers = spec.containers ?? [];
+  const all = [...containers, ...(spec.initContainers ?? []), ...(spec.ephemeralContainers ?? [])];
+  if (asked !== '') {
+    if (!all.some(({ name }) => name === asked))
+      throw badRequest(`container ${asked} is not valid for pod ${metadata.name}`);
+    return asked;
+  }
+  if (all.length === 1) return all[0]!.name;
+  if (all.length === 0) throw badRequest(`a container name must be specified for pod ${metadata.name}`);
+  const inits = (spec.initContainers ?? []).map(({ name }) => name).join(' ');
+  const choice = `[${containers.map(({ name }) => name).join(' ')}]`;
+  throw badRequest(
+    `a container name must be specified for pod ${metadata.name}, choose one of: ${choice}${inits === '' ? '' : ` or one of the init containers: [${inits}]`}`,
+  );
+}
+
+/** exec, attach and portforward need `create` whatever the HTTP method is. */
+function connect(exchange: Exchange): ApiResponse {
+  const { info, server, user } = exchange;
+  if (info.verb !== 'create') {
+    const { group, version, resource, subresource, namespace, name } = info;
+    const attributes = {
+      type: 'resource',
+      verb: 'create',
+      group,
+      version,
+      resource,
+      subresource,
+      namespace,
+      name,
+    } as const;
+    const verdict = server.authorize(user, attributes);
+    if (!verdict.allowed) throw forbiddenBy(user, { ...info, verb: 'create' }, verdict.reason);
+  }
+  const pod = storedObject(exchange).object as Readonly<UnstructuredObject> & PodParts;
+  const phase = pod.status?.phase ?? '';
+  if (info.subresource !== 'portforward') {
+    if (phase === 'Succeeded' || phase === 'Failed') {
+      throw badRequest(`cannot exec into a container in a completed pod; current phase is ${phase}`);
+    }
+    containerOf(exchange, pod);
+  }
+  if (!pod.spec?.nodeName) throw badRequest(`pod ${pod.metadata.name} does not have a host assigned`);
+  throw internalError(`error dialing backend: node ${JSON.stringify(pod.spec.nodeName)} runs no containers`);
+}
+
+function proxy(exchange: Exchange): ApiResponse {
+  const { info } = exchange;
+  if (info.resource === 'services') {
+    // `https:name:port` is a service as well.
+    const parts = info.name.split(':');
+    const name = parts.length === 3 ? parts[1]! : parts[0]!;
+    throw unavailable(`no endpoints available for service ${JSON.stringify(name)}`);
+  }
+  const { object } = storedObject(exchange);
+  throw unavailable(
+    `error trying to reach service: ${info.resource} ${JSON.stringify(object.metadata.name)} has no network`,
+  );
+}
+
+const unavailable = (message: string): ApiError => new ApiError({ code: 503, reason: 'ServiceUnavailable', message });

@@ -1,0 +1,308 @@
+/** The command line contract: what scripts rely on. Every test has a home and a data directory of its own. */
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { parse } from 'yaml';
+import { CONFIG_MAPS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { COMMANDS } from '../../src/cmd/cli/commands.ts';
+import { adminOf } from '../testkit/control-plane-process.ts';
+import { type Outcome, openWorkspace, root, runProgram } from './workspace.ts';
+
+const READY = /^ready in \d+\.\d+s {2}https:\/\/127\.0\.0\.1:\d+ {2}kubeconfig \/\S+$/;
+const modeOf = (path: string): number => statSync(path).mode & 0o777;
+const lines = (text: string): string[] => text.split('\n').slice(0, -1);
+/** An outcome that is one line on standard error and nothing else. */
+const refusal = (outcome: Outcome, code: number): string => {
+  const [line = '', ...more] = lines(outcome.stderr);
+  assert.deepEqual([outcome.code, outcome.stdout, more], [code, '', []], outcome.stderr);
+  assert.match(line, /^error: \S/);
+  return line;
+};
+const holds = (path: string): string => JSON.parse(readFileSync(path, 'utf8')).process.pid;
+
+test('up --detach: one ready line, private files, one holder of a directory', async (t) => {
+  const at = openWorkspace(t);
+  const first = await at.up();
+  assert.deepEqual([first.code, first.stderr], [0, '']);
+  assert.equal(lines(first.stdout).length, 1);
+  assert.match(lines(first.stdout)[0]!, READY);
+  assert.ok(first.stdout.trim().endsWith(at.kubeconfig));
+
+  assert.equal(modeOf(at.data), 0o700);
+  for (const name of readdirSync(at.data, { recursive: true, encoding: 'utf8' })) {
+    const path = join(at.data, name);
+    assert.equal(modeOf(path), statSync(path).isDirectory() ? 0o700 : 0o600, path);
+  }
+  const pid = holds(join(at.data, 'running.json'));
+
+  await t.test('a second up exits 1 and names the holder', async () => {
+    const detached = await at.up();
+    const inFront = await at.run(['up', '--data-dir', at.data, '--port', '0', '--nodes', '0', '--no-merge-kubeconfig']);
+    for (const outcome of [detached, inFront]) assert.match(refusal(outcome, 1), new RegExp(`\\bpid ${pid}\\b`));
+  });
+
+  await t.test('a second up that cannot see the first one exits 1 and names the holder all the same', async () => {
+    const published = readFileSync(join(at.data, 'running.json'), 'utf8');
+    writeFileSync(join(at.data, 'running.json'), '{"half":');
+    const outcome = await at.up();
+    writeFileSync(join(at.data, 'running.json'), published);
+    assert.match(refusal(outcome, 1), new RegExp(`\\bpid ${pid}\\b`));
+  });
+
+  await t.test('status, kubeconfig and their JSON', async () => {
+    const plain = await at.run(['status', '--data-dir', at.data]);
+    assert.equal(plain.code, 0);
+    assert.match(plain.stdout, /^control plane {2}https:/);
+    const json = await at.run(['status', '--data-dir', at.data, '--json']);
+    const said = JSON.parse(json.stdout);
+    assert.deepEqual([json.code, said.running, said.pid, said.dataDir], [0, true, pid, at.data]);
+    assert.equal((await at.run(['kubeconfig', '--data-dir', at.data])).stdout, `${at.kubeconfig}\n`);
+    const raw = await at.kubectl(['get', '--raw', '/readyz']);
+    assert.equal(raw.stdout, 'ok');
+  });
+
+  await t.test('down stops it; down again is no error; status says so', async () => {
+    const down = await at.run(['down', '--data-dir', at.data]);
+    assert.deepEqual(down, { code: 0, stdout: 'stopped\n', stderr: '' });
+    assert.ok(!existsSync(join(at.data, 'running.json')));
+    const again = await at.run(['down', '--data-dir', at.data]);
+    assert.equal(again.code, 0);
+    assert.equal(lines(again.stdout).length, 1);
+    const json = await at.run(['down', '--data-dir', at.data, '--json']);
+    assert.deepEqual([json.code, JSON.parse(json.stdout)], [0, { stopped: false }]);
+    const status = await at.run(['status', '--data-dir', at.data, '--json']);
+    assert.deepEqual([status.code, JSON.parse(status.stdout).running], [1, false]);
+    assert.equal((await at.run(['status', '--data-dir', at.data])).code, 1);
+  });
+});
+
+test('two ups at the same moment: one is ready, the other exits 1 with the pid of the first', async (t) => {
+  const at = openWorkspace(t);
+  const outcomes = await Promise.all([at.up(), at.up()]);
+  const [winner, loser] = outcomes[0]!.code === 0 ? outcomes : [outcomes[1]!, outcomes[0]!];
+  assert.equal(winner!.code, 0, winner!.stderr);
+  assert.match(refusal(loser!, 1), new RegExp(`\\bpid ${holds(join(at.data, 'running.json'))}\\b`));
+});
+
+test('down, then up: data and certificates stay, the revision goes on', async (t) => {
+  const at = openWorkspace(t);
+  assert.equal((await at.up()).code, 0);
+  const one = adminOf(at.data);
+  const made = await one.client.create(CONFIG_MAPS, {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'kept', namespace: 'default' },
+    data: { answer: '42' },
+  });
+  await one.close();
+  const before = parse(readFileSync(at.kubeconfig, 'utf8'));
+  const stopped = await at.run(['down', '--data-dir', at.data, '--keep-vms', '--json']);
+  assert.deepEqual([JSON.parse(stopped.stdout).stopped, JSON.parse(stopped.stdout).keepVms], [true, true]);
+  const json = await at.up('--json');
+  const ready = JSON.parse(json.stdout);
+  assert.deepEqual([ready.ready, ready.kubeconfig, ready.dataDir], [true, at.kubeconfig, at.data]);
+  assert.equal(lines(json.stdout).length, 1);
+  const after = parse(readFileSync(at.kubeconfig, 'utf8'));
+  assert.deepEqual(after.users, before.users);
+  assert.equal(
+    after.clusters[0].cluster['certificate-authority-data'],
+    before.clusters[0].cluster['certificate-authority-data'],
+  );
+  const two = adminOf(at.data);
+  const kept = await two.client.get(CONFIG_MAPS, { namespace: 'default', name: 'kept' });
+  assert.deepEqual(
+    [kept.data, kept.metadata.uid, kept.metadata.resourceVersion],
+    [{ answer: '42' }, made.metadata.uid, made.metadata.resourceVersion],
+  );
+  const next = await two.client.update(CONFIG_MAPS, { ...kept, data: { answer: '43' } });
+  assert.ok(Number(next.metadata.resourceVersion) > Number(made.metadata.resourceVersion));
+  await two.close();
+});
+
+test('up in the foreground: SIGINT and SIGTERM stop it with exit code 0; a killed one leaves nothing in the way', async (t) => {
+  const at = openWorkspace(t);
+  const argv = ['up', '--data-dir', at.data, '--port', '0', '--nodes', '0', '--no-merge-kubeconfig'];
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    const up = at.start(argv);
+    assert.match(await up.line(/./), READY);
+    up.child.kill(signal);
+    const { code, stdout } = await up.ended;
+    assert.deepEqual([code, lines(stdout).length], [0, 1], signal);
+    assert.ok(!existsSync(join(at.data, 'running.json')));
+  }
+  const killed = at.start(argv);
+  await killed.line(READY);
+  killed.child.kill('SIGKILL');
+  await killed.ended;
+  assert.ok(existsSync(join(at.data, 'running.json')));
+  assert.equal((await at.run(['status', '--data-dir', at.data])).code, 1);
+  assert.equal((await at.run(['down', '--data-dir', at.data])).code, 0);
+  assert.equal((await at.up()).code, 0);
+});
+
+test('a taken port is one line and exit code 1, and changes nothing in the data', async (t) => {
+  const at = openWorkspace(t);
+  const taken = createServer();
+  t.after(() => taken.close());
+  await new Promise<void>((listening) => taken.listen(0, '127.0.0.1', listening));
+  const { port } = taken.address() as { port: number };
+  for (const more of [[], ['--detach']]) {
+    const outcome = await at.run([
+      'up',
+      '--data-dir',
+      at.data,
+      '--port',
+      String(port),
+      '--nodes',
+      '0',
+      '--no-merge-kubeconfig',
+      ...more,
+    ]);
+    const line = refusal(outcome, 1);
+    assert.match(line, new RegExp(`port ${port}\\b.*taken.*--port 0`));
+  }
+  assert.ok(!existsSync(join(at.data, 'state')));
+  assert.ok(!existsSync(at.kubeconfig));
+});
+
+test('a wrong call is one line that says where help is, and exit code 2', async (t) => {
+  const at = openWorkspace(t);
+  const file = join(at.dir, 'file');
+  writeFileSync(file, '');
+  const cases: [string[], RegExp][] = [
+    [['up', '--nope'], /--nope.*coracle up --help/],
+    [['up', '--port', 'https'], /--port.*0 to 65535.*"https"/],
+    [['up', '--port', '65536'], /--port.*65536/],
+    [['up', '--port', '-1'], /--port/],
+    [['up', '--nodes', '1.5'], /--nodes.*1\.5/],
+    [['up', '--port'], /--port/],
+    [['up', '--detach=yes'], /--detach/],
+    [['up', 'now'], /up.*"now".*coracle up --help/],
+    [['up', '--data-dir', ''], /--data-dir.*empty/],
+    [['up', '--data-dir', at.data, '--controllers', '*,-vmm'], /--controllers.*"vmm".*\bvm, vmi\b/],
+    [['up', '--data-dir', join(at.dir, 'detached'), '--controllers', 'pods', '--detach'], /--controllers.*"pods"/],
+    [['controllers', '--controllers', 'nope'], /--controllers.*"nope"/],
+    [['down', 'everything'], /down.*"everything"/],
+    [['status', '--jsno'], /--jsno/],
+    [['frobnicate'], /unknown command "frobnicate".*coracle --help/],
+    [['__proto__'], /unknown command/],
+    [['completion'], /bash, zsh, fish/],
+    [['completion', 'constructor'], /bash, zsh, fish/],
+    [['console'], /NAME/],
+    [['console', 'a', 'b'], /NAME/],
+    [['image'], /image/],
+    [['image', 'frob'], /image/],
+    [['version', 'x'], /version.*"x"/],
+  ];
+  for (const [argv, wanted] of cases) {
+    await t.test(argv.join(' '), async () => assert.match(refusal(await at.run(argv), 2), wanted));
+  }
+  await t.test('nothing was made by any of them', () => {
+    assert.deepEqual(readdirSync(at.home), []);
+    assert.ok(!existsSync(at.data));
+  });
+  await t.test('what is there but cannot be used is exit code 1', async () => {
+    for (const argv of [
+      ['up', '--data-dir', file, '--port', '0', '--nodes', '0', '--no-merge-kubeconfig'],
+      ['up', '--data-dir', file, '--port', '0', '--nodes', '0', '--no-merge-kubeconfig', '--detach'],
+    ])
+      assert.match(refusal(await at.run(argv), 1), new RegExp(file));
+    assert.match(refusal(await at.run(['kubeconfig', '--data-dir', at.data]), 1), /coracle up/);
+    assert.match(refusal(await at.run(['controllers']), 1), /no kubeconfig.*coracle up/);
+    assert.match(refusal(await at.run(['console', 'vm'], { KUBECONFIG: join(at.dir, 'none') }), 1), /no kubeconfig/);
+    writeFileSync(file, 'a: [');
+    assert.match(refusal(await at.run(['controllers', '--kubeconfig', file]), 1), /not valid YAML/);
+    writeFileSync(file, '42');
+    assert.match(refusal(await at.run(['controllers', '--kubeconfig', file]), 1), new RegExp(file));
+  });
+});
+
+test('help, version, completion', async (t) => {
+  const at = openWorkspace(t);
+  const help = await at.run(['--help']);
+  assert.equal(help.code, 0);
+  for (const { name } of COMMANDS) assert.match(help.stdout, new RegExp(`^  ${name} +\\S`, 'm'));
+  const bare = await at.run([]);
+  assert.equal(bare.code, 2);
+  assert.match(bare.stdout + bare.stderr, /Usage: coracle COMMAND/);
+  await Promise.all(
+    COMMANDS.map(async ({ name, flags, summary }) => {
+      const outcome = await at.run([name, '--help']);
+      assert.deepEqual([outcome.code, outcome.stderr], [0, ''], name);
+      assert.ok(outcome.stdout.startsWith(`${summary}\n`), name);
+      assert.match(outcome.stdout, new RegExp(`Usage: coracle ${name}\\b`));
+      for (const flag of Object.keys(flags)) assert.match(outcome.stdout, new RegExp(`^  --${flag}\\b`, 'm'));
+    }),
+  );
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  for (const argv of [['version'], ['--version']])
+    assert.deepEqual(await at.run(argv), { code: 0, stdout: `coracle ${version}\n`, stderr: '' });
+  assert.equal(JSON.parse((await at.run(['version', '--json'])).stdout).version, version);
+
+  await t.test('the bash script parses and completes commands and flags', async () => {
+    const script = await at.run(['completion', 'bash']);
+    const path = join(at.dir, 'completion.bash');
+    writeFileSync(path, script.stdout);
+    assert.deepEqual(await runProgram('bash', ['-n', path]), { code: 0, stdout: '', stderr: '' });
+    const complete = async (...words: string[]): Promise<string[]> => {
+      const quoted = words.map((word) => `'${word}'`).join(' ');
+      const program = `set -eu; . '${path}'; COMP_WORDS=(coracle ${quoted}); COMP_CWORD=${words.length}; COMPREPLY=(); _coracle; echo "\${COMPREPLY[*]-}"`;
+      const { code, stdout, stderr } = await runProgram('bash', ['-c', program]);
+      assert.equal(code, 0, stderr);
+      return stdout.trim().split(' ');
+    };
+    assert.deepEqual(await complete('co'), ['console', 'controllers', 'completion']);
+    assert.deepEqual(await complete('up', '--no'), ['--nodes', '--no-merge-kubeconfig']);
+    assert.deepEqual(await complete('completion', ''), ['bash', 'zsh', 'fish', '--help']);
+    assert.deepEqual(await complete('image', 'r'), ['rm']);
+  });
+  await t.test('zsh and fish name every command and flag', async () => {
+    const zsh = (await at.run(['completion', 'zsh'])).stdout;
+    const fish = (await at.run(['completion', 'fish'])).stdout;
+    for (const { name, flags } of COMMANDS) {
+      assert.ok(zsh.includes(name) && fish.includes(name), name);
+      for (const flag of Object.keys(flags)) assert.ok(zsh.includes(`--${flag}`) && fish.includes(` -l ${flag}`), flag);
+    }
+  });
+  await t.test('the launcher runs through a symbolic link, and says in one line when there is no Node', async () => {
+    const link = join(at.dir, 'bin');
+    mkdirSync(link);
+    symlinkSync(join(root, 'coracle'), join(link, 'coracle'));
+    const linked = await runProgram(join(link, 'coracle'), ['version']);
+    assert.deepEqual(linked, { code: 0, stdout: `coracle ${version}\n`, stderr: '' });
+    const bare = join(at.dir, 'bare');
+    mkdirSync(join(bare, 'tools/setup'), { recursive: true });
+    for (const file of ['coracle', 'tools/setup/find-node.sh'])
+      writeFileSync(join(bare, file), readFileSync(join(root, file)), { mode: 0o755 });
+    for (const tool of ['dirname', 'readlink', 'sh'])
+      symlinkSync((await runProgram('/bin/sh', ['-c', `command -v ${tool}`])).stdout.trim(), join(link, tool));
+    const none = await runProgram(join(bare, 'coracle'), ['version'], { PATH: link });
+    assert.equal(none.code, 1);
+    assert.match(none.stderr, /^coracle: needs Node 24 or newer.*\n$/);
+  });
+});
+
+test('doctor and image list speak plain and JSON', async (t) => {
+  const at = openWorkspace(t);
+  const plain = await at.run(['doctor', '--data-dir', at.data]);
+  assert.ok(plain.code === 0 || plain.code === 1, plain.stderr);
+  assert.equal(plain.stderr, '');
+  const json = await at.run(['doctor', '--data-dir', at.data, '--json']);
+  const findings = JSON.parse(json.stdout) as { check: string; verdict: string; mend?: string }[];
+  for (const check of ['acceleration', 'QEMU', 'disk', 'port', 'git'])
+    assert.ok(
+      findings.some((one) => one.check === check),
+      check,
+    );
+  for (const { verdict, mend, check } of findings) {
+    assert.match(verdict, /^(PASS|WARN|FAIL)$/);
+    if (verdict === 'FAIL') assert.ok(mend, `${check} fails and tells no mend`);
+  }
+  assert.equal(json.code, findings.some(({ verdict }) => verdict === 'FAIL') ? 1 : 0);
+  assert.ok(!existsSync(at.data), 'doctor only looks');
+  const images = await at.run(['image', 'list', '--data-dir', at.data, '--json']);
+  assert.deepEqual([images.code, JSON.parse(images.stdout)], [0, []]);
+  assert.equal((await at.run(['image', 'list', '--data-dir', at.data])).code, 0);
+});

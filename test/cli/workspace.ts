@@ -1,0 +1,141 @@
+/** A place of its own for command-line tests: temporary home and data directory; whatever was started on it ends with the test. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { TestContext } from 'node:test';
+import { findProcesses, identify, isRunning } from '../../src/base/process/identity.ts';
+
+export const root: string = resolve(import.meta.dirname, '../..');
+
+export interface Outcome {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Started {
+  readonly child: ChildProcess;
+  /** Resolves when it has ended. */
+  readonly ended: Promise<Outcome>;
+  /** Resolves when its standard output holds a whole line that matches; rejects when it ends before. */
+  line(pattern: RegExp): Promise<string>;
+}
+
+export interface Workspace {
+  readonly dir: string;
+  readonly home: string;
+  /** Data directory given to `--data-dir`. */
+  readonly data: string;
+  readonly kubeconfig: string;
+  /** Runs `coracle ARGV` to its end. */
+  run(argv: readonly string[], env?: Readonly<Record<string, string>>): Promise<Outcome>;
+  /** Starts `coracle ARGV` and leaves it running. */
+  start(argv: readonly string[], env?: Readonly<Record<string, string>>): Started;
+  /** `coracle up` on the data directory: a free port, no node, no change to the user's kubeconfig, detached. */
+  up(...more: readonly string[]): Promise<Outcome>;
+  /** Runs kubectl as the admin of the data directory. */
+  kubectl(argv: readonly string[], input?: string): Promise<Outcome>;
+}
+
+/** Longest a command may take before it is ended. */
+const COMMAND_MS = 30_000;
+
+export function openWorkspace(t: TestContext): Workspace {
+  const dir = mkdtempSync(join(tmpdir(), 'coracle-cli-'));
+  const home = join(dir, 'home');
+  mkdirSync(home);
+  const data = join(dir, 'data');
+  t.after(async () => {
+    // Every process started here names the directory, which no other process knows.
+    const pids = await findProcesses((argv) => argv.some((word) => word.includes(dir)));
+    for (const pid of pids) {
+      const identity = await identify(pid);
+      if (!identity || pid === process.pid) continue;
+      process.kill(pid, 'SIGKILL');
+      while (await isRunning(identity)) await new Promise((wake) => setTimeout(wake, 5));
+    }
+    rmSync(dir, { recursive: true, force: true });
+  });
+  const start: Workspace['start'] = (argv, env = {}) =>
+    startProgram(process.execPath, [join(root, 'src/cmd/main.ts'), ...argv], { PATH: pathOf(), HOME: home, ...env });
+  const run: Workspace['run'] = (argv, env) => bounded(start(argv, env));
+  const kubeconfig = join(data, 'kubeconfig');
+  return {
+    dir,
+    home,
+    data,
+    kubeconfig,
+    start,
+    run,
+    up: (...more) =>
+      run(['up', '--data-dir', data, '--port', '0', '--nodes', '0', '--detach', '--no-merge-kubeconfig', ...more]),
+    kubectl: (argv, input) =>
+      bounded(startProgram('kubectl', argv, { PATH: pathOf(), HOME: home, KUBECONFIG: kubeconfig }, input)),
+  };
+}
+
+const pathOf = (): string => process.env['PATH'] ?? '/usr/bin:/bin';
+
+/** Runs any program to its end, with exactly this environment. */
+export const runProgram = (
+  file: string,
+  argv: readonly string[],
+  env: Readonly<Record<string, string>> = { PATH: pathOf() },
+): Promise<Outcome> => bounded(startProgram(file, argv, env));
+
+async function bounded({ child, ended }: Started): Promise<Outcome> {
+  const timer = setTimeout(() => child.kill('SIGKILL'), COMMAND_MS);
+  try {
+    return await ended;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function startProgram(
+  file: string,
+  argv: readonly string[],
+  env: Readonly<Record<string, string>>,
+  input?: string,
+): Started {
+  const child = spawn(file, argv, { env: { ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
+  let stdout = '';
+  let stderr = '';
+  let wake = (): void => {};
+  child.stdout.on('data', (chunk: Buffer) => {
+    stdout += chunk.toString();
+    wake();
+  });
+  child.stderr.on('data', (chunk: Buffer) => {
+    stderr += chunk.toString();
+  });
+  child.stdin.on('error', () => {}); // a program that reads nothing may be gone first
+  child.stdin.end(input);
+  let over = false;
+  const ended = new Promise<Outcome>((done, fail) => {
+    child.once('error', fail);
+    child.once('close', (code) => {
+      over = true;
+      wake();
+      done({ code, stdout, stderr });
+    });
+  });
+  return {
+    child,
+    ended,
+    async line(pattern) {
+      for (;;) {
+        const found = stdout
+          .split('\n')
+          .slice(0, -1)
+          .find((text) => pattern.test(text));
+        if (found !== undefined) return found;
+        if (over) throw new Error(`ended (${child.exitCode}) without a line like ${pattern}: ${stdout}${stderr}`);
+        await new Promise<void>((resume) => {
+          wake = resume;
+        });
+      }
+    },
+  };
+}
