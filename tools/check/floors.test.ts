@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type FloorPlan, floorViolations, importsOf } from './floors.ts';
+import { type FloorPlan, floorViolations, importsOf, monopolyViolations } from './floors.ts';
 
 const plan: FloorPlan = {
   floors: ['base', 'api', 'server', 'client', 'control'],
@@ -49,3 +49,20 @@ for (const [name, file, source, expected] of CASES) {
     else assert.deepEqual(wrong, []);
   });
 }
+
+const MONOPOLIES: [file: string, source: string, expected: RegExp | undefined][] = [
+  ['src/node/agent/a.ts', "import { spawn } from 'node:child_process';", /only base\/process/],
+  ['src/base/process/run.ts', "import { spawn } from 'node:child_process';", undefined],
+  ['src/api/meta/a.ts', 'const now = Date.now();', /take a Clock/],
+  ['src/api/meta/a.ts', 'const at = new Date(ms);', undefined],
+  ['src/api/meta/a.ts', '// Date.now() would be wrong here', undefined],
+  ['src/node/agent/a.ts', "const path = process.env['PATH'];", /only cmd/],
+  ['src/cmd/cli/a.ts', "const path = process.env['PATH'];", undefined],
+];
+test('monopolyViolations() names what a place may not do', () => {
+  for (const [file, source, expected] of MONOPOLIES) {
+    const wrong = monopolyViolations(file, source).join();
+    if (expected) assert.match(wrong, expected);
+    else assert.equal(wrong, '', source);
+  }
+});

@@ -83,11 +83,42 @@ export function floorViolations(imports: readonly Import[], plan: FloorPlan): st
   return wrong;
 }
 
+/** What only one place may do: a pattern, and the files it is allowed in. */
+const MONOPOLIES: readonly { readonly pattern: RegExp; readonly allowed: RegExp; readonly told: string }[] = [
+  {
+    pattern: /from 'node:child_process'/,
+    allowed: /^src\/base\/process\//,
+    told: 'only base/process starts processes',
+  },
+  {
+    pattern: /\bDate\.now\(|\bperformance\.now\(|\bnew Date\(\)/,
+    allowed: /^src\/base\/clock\//,
+    told: 'only base/clock reads the time; take a Clock',
+  },
+  {
+    pattern: /\bprocess\.(env|argv)\b/,
+    allowed: /^src\/(cmd|base\/process)\//,
+    told: 'only cmd/ reads flags and the environment',
+  },
+];
+
+/** Breaches of those monopolies in one file; comments do not count. */
+export function monopolyViolations(file: string, source: string): string[] {
+  const code = source.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '');
+  if (/\.(test|contract|fixture)\.ts$/.test(file)) return [];
+  return MONOPOLIES.filter(({ pattern, allowed }) => pattern.test(code) && !allowed.test(file)).map(
+    ({ told }) => `${file}: ${told}`,
+  );
+}
+
 /** Reads every source file below `root`/src and returns the violations. */
 export function checkFloors(root: string): string[] {
   const plan = JSON.parse(readFileSync(resolve(root, 'tools/check/floors.json'), 'utf8')) as FloorPlan;
   const files = readdirSync(resolve(root, 'src'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)));
-  return files.flatMap((file) => floorViolations(importsOf(file, readFileSync(resolve(root, file), 'utf8')), plan));
+  return files.flatMap((file) => {
+    const source = readFileSync(resolve(root, file), 'utf8');
+    return [...floorViolations(importsOf(file, source), plan), ...monopolyViolations(file, source)];
+  });
 }

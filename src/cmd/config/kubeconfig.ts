@@ -8,6 +8,7 @@ import { homedir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import type { Document, YAMLMap, YAMLSeq } from 'yaml';
 import { encodeBase64 } from '../../api/meta/base64.ts';
+import { systemClock } from '../../base/clock/clock.ts';
 import { readFileIfAny, writePrivateFile } from './write-file.ts';
 
 export interface ClusterAccess {
@@ -138,7 +139,7 @@ export function editUserKubeconfig(path: string, edit: (text: string) => string)
   try {
     handle = openSync(lock, 'wx', 0o600);
   } catch {
-    if (Date.now() - statSync(lock).mtimeMs < STALE_LOCK_MS)
+    if (systemClock.now() - statSync(lock).mtimeMs < STALE_LOCK_MS)
       throw new Error(`${lock} is held by another program; try again, or remove it if none runs`);
     rmSync(lock, { force: true });
     handle = openSync(lock, 'wx', 0o600);
