@@ -21,7 +21,7 @@ const tour: Block[] = [
 ].map(([, interactive, script]) => ({ interactive: interactive !== undefined, script: script! }));
 
 /** Ctrl-] after a while: what a user at the keyboard would press. */
-const atTheKeyboard = (script: string): string => `(sleep 8; printf '\\035') | timeout 20 ${script}`;
+const atTheKeyboard = (script: string): string => `(sleep 20; printf '\\035') | timeout 40 ${script}`;
 
 function bash(script: string, env: NodeJS.ProcessEnv): Promise<{ code: number | null; output: string }> {
   return new Promise((done) => {
@@ -74,7 +74,7 @@ test("every command of the README's tour works as printed", { timeout: 170_000 }
   assert.equal(code, 0, output);
   assert.match(output, /^ready in \d+\.\d+s {2}https:\/\/127\.0\.0\.1:16443 {2}kubeconfig .*\/kubeconfig$/m);
   assert.match(output, /virtualmachine\.kubevirt\.io\/tiny\s+\S+\s+Running\s+True/);
-  assert.match(output, /FIELD: runStrategy <string>/);
+  assert.match(output, /FIELD:\s+runStrategy <string>/);
   assert.match(output, /SuccessfulCreate/);
   assert.match(output, /hello from tiny/);
   assert.match(output, /virtualmachine\.kubevirt\.io "tiny" deleted/);

@@ -7,6 +7,7 @@ import { spawn } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ensurePrograms, KUBECTL_PROGRAM, QEMU_PROGRAMS } from '../setup/host-packages.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const wanted = process.argv.slice(2);
@@ -14,7 +15,7 @@ const all = globSync(['src/**/*.test.ts', 'test/**/*.test.ts', 'tools/**/*.test.
   cwd: root,
 }).sort();
 const chosen = all.filter((file) => wanted.length === 0 || wanted.some((prefix) => file.startsWith(prefix)));
-const heavy = (file: string): boolean => /^(test\/(node|compat|faults|tour)|tools\/guest)\//.test(file);
+const heavy = (file: string): boolean => /^(test\/(node|compat|faults|tour|cli)|tools\/guest)\//.test(file);
 
 const run = (files: readonly string[], concurrency: number): Promise<number> =>
   new Promise((done) => {
@@ -27,10 +28,22 @@ const run = (files: readonly string[], concurrency: number): Promise<number> =>
     child.on('close', (code) => done(code ?? 1));
   });
 
+/** What the heavy tests drive: QEMU, kubectl, the tiny guest. Where it cannot be had, those tests skip and say why. */
+async function setUp(): Promise<void> {
+  const note = (line: string): void => void process.stderr.write(`${line}\n`);
+  const missing = ensurePrograms({ ...QEMU_PROGRAMS, ...KUBECTL_PROGRAM }, note);
+  if (missing.some((name) => Object.values(QEMU_PROGRAMS).includes(name))) return;
+  const { ensureGuest } = await import('../guest/build-guest.ts');
+  await ensureGuest({ log: (line: string) => note(`set-up: ${line}`) }).catch((error: Error) =>
+    note(`set-up: the tiny guest cannot be built here: ${error.message}`),
+  );
+}
+
 if (chosen.length === 0) {
   console.error(`error: no test file begins with ${wanted.join(', ')}`);
   process.exitCode = 1;
 } else {
+  if (chosen.some(heavy)) await setUp();
   const light = await run(
     chosen.filter((file) => !heavy(file)),
     2,
