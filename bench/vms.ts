@@ -117,7 +117,13 @@ async function follow<T extends KubeObject>(
 }
 
 async function createNode(client: Client): Promise<void> {
-  const amounts = { cpu: '256', memory: '512Gi', pods: '500', 'devices.kubevirt.io/kvm': '1000' };
+  const amounts = {
+    cpu: '256',
+    memory: '512Gi',
+    'ephemeral-storage': '1Ti',
+    pods: '500',
+    'devices.kubevirt.io/kvm': '1000',
+  };
   await client.create(NODES, {
     apiVersion: 'v1',
     kind: 'Node',

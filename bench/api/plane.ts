@@ -1,6 +1,6 @@
 /** A control plane under measurement: its own process, its data directory, and what the generator needs to reach it. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { adminOf, type ControlPlaneProcess, startProcess } from '../../test/testkit/control-plane-process.ts';
 import type { Endpoint } from '../load/load.ts';
@@ -15,11 +15,17 @@ export interface MeasuredPlane {
 export const newDataDir = (): string => mkdtempSync(join(tmpdir(), 'coracle-bench-'));
 export const removeDataDir = (dir: string): void => rmSync(dir, { recursive: true, force: true });
 
-/** Starts a control plane on a data directory; `NODE_OPTIONS` of the bench's own environment reach it. */
-export async function startPlane(dir: string): Promise<MeasuredPlane> {
+/** What the `coracle` launcher gives the program. */
+const LAUNCHER = {
+  NODE_COMPILE_CACHE: join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'coracle', 'compile'),
+  NODE_OPTIONS: `--max-semi-space-size=8 ${process.env['NODE_OPTIONS'] ?? ''}`.trim(),
+};
+
+/** Starts a control plane on a data directory, as the launcher would. */
+export async function startPlane(dir: string, options: { readonly nodes?: number } = {}): Promise<MeasuredPlane> {
   const began = performance.now();
-  const process = await startProcess(dir);
-  return { process, dir, readyMs: performance.now() - began };
+  const started = await startProcess(dir, { ...options, env: LAUNCHER });
+  return { process: started, dir, readyMs: performance.now() - began };
 }
 
 /** The keys of a data directory: the server's own pair for the plain server, the admin's for clients. */

@@ -14,6 +14,7 @@ const PING = 6;
 const GOAWAY = 7;
 const WINDOW_UPDATE = 8;
 const ACK = 1;
+const MAX_CONCURRENT_STREAMS = 3;
 const END_STREAM = 1;
 const END_HEADERS = 4;
 
@@ -100,6 +101,7 @@ export class Http2Connection {
   readonly #waiting: { request: EncodedRequest; listener: StreamListener }[] = [];
   #nextStream = 1;
   #sendWindow = FIRST_WINDOW;
+  #maxStreams = 100;
   #received = 0;
   #rest: Buffer | undefined;
   #failed: (error: Error) => void;
@@ -150,18 +152,18 @@ export class Http2Connection {
     });
   }
 
-  /** Sends a request, or queues it while the peer's window is shut. */
+  /** Sends a request, or queues it while the peer's window is shut or it has all the streams it takes. */
   send(request: EncodedRequest, listener: StreamListener): void {
-    const size = request.body?.length ?? 0;
-    if (size > this.#sendWindow || this.#waiting.length > 0) {
-      this.#waiting.push({ request, listener });
-      return;
-    }
-    this.#write(request, listener);
+    if (this.#waiting.length === 0 && this.#hasRoom(request)) this.#write(request, listener);
+    else this.#waiting.push({ request, listener });
   }
 
   close(): void {
     this.#socket.destroy();
+  }
+
+  #hasRoom({ body }: EncodedRequest): boolean {
+    return (body?.length ?? 0) <= this.#sendWindow && this.#streams.size < this.#maxStreams;
   }
 
   #write({ block, body }: EncodedRequest, listener: StreamListener): void {
@@ -211,7 +213,11 @@ export class Http2Connection {
         if (flags & END_STREAM) this.#end(stream);
         return;
       case SETTINGS:
-        if (!(flags & ACK)) this.#socket.write(frame(SETTINGS, ACK, { stream: 0, payload: Buffer.alloc(0) }));
+        if (flags & ACK) return;
+        for (let at = 0; at + 6 <= payload.length; at += 6) {
+          if (payload.readUInt16BE(at) === MAX_CONCURRENT_STREAMS) this.#maxStreams = payload.readUInt32BE(at + 2);
+        }
+        this.#socket.write(frame(SETTINGS, ACK, { stream: 0, payload: Buffer.alloc(0) }));
         return;
       case PING:
         if (!(flags & ACK)) this.#socket.write(frame(PING, ACK, { stream: 0, payload }));
@@ -231,11 +237,16 @@ export class Http2Connection {
     const open = this.#streams.get(stream);
     this.#streams.delete(stream);
     open?.listener.end(open.bytes);
+    this.#sendWaiting();
   }
 
   #opened(by: number): void {
     this.#sendWindow += by;
-    while (this.#waiting.length > 0 && (this.#waiting[0]!.request.body?.length ?? 0) <= this.#sendWindow) {
+    this.#sendWaiting();
+  }
+
+  #sendWaiting(): void {
+    while (this.#waiting.length > 0 && this.#hasRoom(this.#waiting[0]!.request)) {
       const { request, listener } = this.#waiting.shift()!;
       this.#write(request, listener);
     }

@@ -34,6 +34,10 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'create /serviceaccounts/token': 'serviceAccount volumes: a token of the account the machine names',
   },
   'coracle-vmi': { 'create /pods': 'launcher Pods' },
+  'coracle-clusterrole-aggregation': {
+    'escalate rbac.authorization.k8s.io/clusterroles': 'writes rules that others hold into the role that collects them',
+    'patch rbac.authorization.k8s.io/clusterroles': 'writes the collected rules',
+  },
 };
 const isDangerous = (right: string): boolean =>
   / \/secrets$/.test(right) ||

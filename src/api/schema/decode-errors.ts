@@ -4,7 +4,7 @@
  */
 import { isQuantity, parseQuantity } from '../quantity/quantity.ts';
 import { isRfc3339 } from './formats.ts';
-import type { Schema } from './schema.ts';
+import { type Schema, UNSIGNED } from './schema.ts';
 
 export interface ObjectKind {
   readonly group: string;
@@ -172,11 +172,12 @@ function base64Problem(text: string): string | undefined {
 
 // The largest double below 2^63 stands for the upper bound, which is not representable.
 const INT32 = [-(2 ** 31), 2 ** 31 - 1] as const;
+const UINT32 = [0, 2 ** 32 - 1] as const;
 const INT64 = [-(2 ** 63), 2 ** 63 - 1024] as const;
 
 function decodeInteger(schema: Schema, value: unknown, place: Place): string | undefined {
   if (typeof value !== 'number') return mismatch(schema, value, place);
-  const [low, high] = schema.format === 'int32' ? INT32 : INT64;
+  const [low, high] = schema[UNSIGNED] ? UINT32 : schema.format === 'int32' ? INT32 : INT64;
   if (Number.isInteger(value) && value >= low && value <= high) return undefined;
   return report(`number ${value}`, goType(schema), place);
 }
@@ -234,7 +235,7 @@ function goType(schema: Schema): string {
     case 'object':
       return `map[string]${typeof schema.additionalProperties === 'object' ? goType(schema.additionalProperties) : 'interface {}'}`;
     case 'integer':
-      return schema.format === 'int32' ? 'int32' : 'int64';
+      return schema[UNSIGNED] ? 'uint32' : schema.format === 'int32' ? 'int32' : 'int64';
     case 'number':
       return 'float64';
     case 'boolean':

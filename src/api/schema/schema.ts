@@ -1,3 +1,6 @@
+/** Marks an integer that Go holds without a sign. A symbol, because the published schema says nothing of it. */
+export const UNSIGNED: unique symbol = Symbol('unsigned');
+
 /**
  * The structural schema that everything is derived from: pruning, defaulting, validation, unknown-field reports,
  * strategic merge, server-side-apply topology, OpenAPI and `kubectl explain`. It is the JSON-Schema dialect of
@@ -5,6 +8,7 @@
  * cyclic (JSONSchemaProps itself is): walk it along a value, never on its own without a visited set.
  */
 export interface Schema {
+  readonly [UNSIGNED]?: true;
   readonly type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean';
   readonly format?: string;
   readonly description?: string;

@@ -301,7 +301,7 @@ function writeHttp1(request: IncomingMessage, response: ServerResponse, reply: A
   const { body } = reply;
   if (body === undefined || body instanceof Uint8Array) {
     response.writeHead(reply.status, { ...reply.headers, 'content-length': body?.length ?? 0 });
-    response.end(body);
+    writeWhole(response, body ?? NO_BYTES);
   } else if (typeof body === 'function') {
     response.writeHead(reply.status, reply.headers);
     response.flushHeaders();
@@ -324,7 +324,7 @@ function writeHttp2(stream: ServerHttp2Stream, reply: ApiResponse, wire: WireReq
   else if (body instanceof Uint8Array) {
     headers['content-length'] = body.length;
     stream.respond(headers);
-    stream.end(body);
+    writeWhole(stream, body);
   } else if (typeof body === 'function') {
     stream.respond(headers);
     body(sinkOf(stream, wire));
@@ -334,6 +334,17 @@ function writeHttp2(stream: ServerHttp2Stream, reply: ApiResponse, wire: WireReq
     stream.respond(headers);
     writeParts(stream, body, size);
   }
+}
+
+/** Writes one buffer, a large one in slices: encrypted all at once it would be in memory twice more. */
+function writeWhole(out: ServerResponse | ServerHttp2Stream, body: Uint8Array): void {
+  if (body.length <= JOIN_BELOW) {
+    out.end(body);
+    return;
+  }
+  const slices: Uint8Array[] = [];
+  for (let at = 0; at < body.length; at += JOIN_BELOW) slices.push(body.subarray(at, at + JOIN_BELOW));
+  writeParts(out, slices, body.length);
 }
 
 /**

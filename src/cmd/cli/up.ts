@@ -152,11 +152,14 @@ async function detach(
   const main = fileURLToPath(new URL('../main.ts', import.meta.url));
   ensurePrivateDir(dir.root);
   const logStart = sizeOf(dir.log);
-  const child = await spawnDetached([process.execPath, main, 'up', '--data-dir', dir.root, ...argv], {
-    cwd: dir.root,
-    outputFile: dir.log,
-    env: { ...pick(context.environment), CORACLE_LOG: context.environment['CORACLE_LOG'] ?? 'info' },
-  });
+  const child = await spawnDetached(
+    [process.execPath, ...process.execArgv, main, 'up', '--data-dir', dir.root, ...argv],
+    {
+      cwd: dir.root,
+      outputFile: dir.log,
+      env: { ...pick(context.environment), CORACLE_LOG: context.environment['CORACLE_LOG'] ?? 'info' },
+    },
+  );
   let exit: Exit | undefined;
   void child.exited.then((how) => {
     exit = how;

@@ -22,6 +22,7 @@ import {
   type PolicyBinding,
   type PolicyRole,
 } from '../../server/auth/bootstrap-policy.ts';
+import { rbacEscalation } from '../../server/auth/escalation.ts';
 import { createRbac, type PolicyRule } from '../../server/auth/rbac.ts';
 import { reconcilePolicy } from '../../server/auth/reconcile-policy.ts';
 import { createReviewHandlers } from '../../server/auth/reviews.ts';
@@ -171,7 +172,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
     resources,
     authenticate: createAuthenticator({ tokens }),
     authorize: rbac.authorize,
-    admission: [...defaultPlugins(store, clock), ...virtApi.admission],
+    admission: [...defaultPlugins(store, clock), rbacEscalation(rbac), ...virtApi.admission],
     clock,
     log,
     aggregated: [virtApi.subresources],

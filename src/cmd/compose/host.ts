@@ -187,6 +187,11 @@ async function listen(
 
 /** Storage failures in the words of a user. */
 function explain(error: unknown, dir: DataDir): unknown {
+  if (
+    (error as NodeJS.ErrnoException).code === 'ENOSPC' ||
+    (error instanceof StorageError && error.kind === 'no-space')
+  )
+    return new Error(`no space is left on the disk of ${dir.root}; free some there and start again (nothing is lost)`);
   if (!(error instanceof StorageError)) return error;
   if (error.kind === 'in-use') return new Error(`already running in ${dir.root}: ${error.message}`);
   if (error.kind === 'corrupt' && existsSync(dir.state))

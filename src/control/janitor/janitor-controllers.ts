@@ -1,6 +1,11 @@
 /** The janitor's controllers by the names kube-controller-manager gives them: what `--controllers` chooses from. */
 import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
 import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
+import {
+  clusterRoleAggregationRules,
+  createClusterRoleAggregationController,
+} from './cluster-role-aggregation-controller.ts';
+import { createDisruptionController, disruptionRules } from './disruption-controller.ts';
 import { createEventTtlController, eventTtlRules } from './event-ttl-controller.ts';
 import { createGarbageCollectorController, garbageCollectorRules } from './garbage-collector-controller.ts';
 import { createNamespaceController, namespaceRules } from './namespace-controller.ts';
@@ -29,5 +34,11 @@ export const janitorControllers: readonly JanitorController[] = [
   { name: 'root-ca-certificate-publisher-controller', rules: rootCaRules, create: createRootCaController },
   { name: 'event-ttl-controller', rules: eventTtlRules, create: createEventTtlController },
   { name: 'node-lifecycle-controller', rules: nodeLifecycleRules, create: createNodeLifecycleController },
+  {
+    name: 'clusterrole-aggregation-controller',
+    rules: clusterRoleAggregationRules,
+    create: createClusterRoleAggregationController,
+  },
+  { name: 'disruption-controller', rules: disruptionRules, create: createDisruptionController },
   { name: 'pod-garbage-collector-controller', rules: podGcRules, create: createPodGcController },
 ];

@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  CLUSTER_ROLES,
   CONFIG_MAPS,
   EVENTS,
   LEASES,
   NAMESPACES,
   NODES,
+  POD_DISRUPTION_BUDGETS,
   PODS,
+  REPLICA_SETS,
   SERVICE_ACCOUNTS,
 } from '../../api/kinds/builtin/resource-types.ts';
-import type { ConfigMap, Node, Pod } from '../../api/kinds/builtin/types.ts';
+import type { ConfigMap, Node, Pod, PodDisruptionBudget } from '../../api/kinds/builtin/types.ts';
 import type { ResourceType } from '../../api/meta/gvk.ts';
 import { formatMicroTime, formatTime } from '../../api/meta/object.ts';
 import { createFakeClock } from '../../base/clock/fake-clock.ts';
@@ -18,6 +21,8 @@ import type { Runnable } from '../../client/controller/environment.ts';
 import { createClient } from '../../client/create-client.ts';
 import { createFakeApi } from '../../client/fake-api.fixture.ts';
 import { createInformerSet } from '../../client/informer/informer-set.ts';
+import { createClusterRoleAggregationController } from './cluster-role-aggregation-controller.ts';
+import { budgetStatus, createDisruptionController } from './disruption-controller.ts';
 import { createEventTtlController } from './event-ttl-controller.ts';
 import { type JanitorOptions, janitorControllers } from './janitor-controllers.ts';
 import { createNodeLifecycleController, wantedTaints } from './node-lifecycle-controller.ts';
@@ -25,7 +30,18 @@ import { createPodGcController } from './pod-gc-controller.ts';
 import { createRootCaController } from './root-ca-controller.ts';
 import { createServiceAccountController } from './service-account-controller.ts';
 
-const TYPES = [CONFIG_MAPS, EVENTS, LEASES, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS] as ResourceType<never>[];
+const TYPES = [
+  CLUSTER_ROLES,
+  CONFIG_MAPS,
+  EVENTS,
+  LEASES,
+  NAMESPACES,
+  NODES,
+  POD_DISRUPTION_BUDGETS,
+  PODS,
+  REPLICA_SETS,
+  SERVICE_ACCOUNTS,
+] as ResourceType<never>[];
 
 function harness(create: (options: JanitorOptions) => Runnable) {
   const clock = createFakeClock();
@@ -229,6 +245,103 @@ test('every janitor has its own name and rules that name no more than they must'
     .map((one) => one.name);
   assert.deepEqual(wide.sort(), ['garbage-collector-controller', 'namespace-controller']);
   for (const { name, rules } of janitorControllers) {
-    for (const rule of rules) assert.ok(!rule.verbs.includes('*') && !rule.verbs.includes('escalate'), name);
+    // The one that collects rules grants what others hold.
+    const mayEscalate = name === 'clusterrole-aggregation-controller';
+    for (const rule of rules) {
+      assert.ok(!rule.verbs.includes('*') && (mayEscalate || !rule.verbs.includes('escalate')), name);
+    }
   }
+});
+
+/** A chain of writes, each noticed before the next: a few turns of the loop. */
+async function settled(clock: { advance(ms: number): Promise<void> }): Promise<void> {
+  for (let i = 0; i < 10; i++) await clock.advance(1);
+}
+
+test('clusterrole-aggregation-controller: the rules of selected roles are written down, once each, level by level', async () => {
+  const h = harness(createClusterRoleAggregationController);
+  const rule = (resource: string) => ({ apiGroups: [''], resources: [resource], verbs: ['get'] });
+  const role = (name: string, labels: Record<string, string>, more: object) => ({
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRole',
+    metadata: { name, labels },
+    ...more,
+  });
+  const collect = (label: string) => ({
+    aggregationRule: { clusterRoleSelectors: [{ matchLabels: { [label]: 'true' } }] },
+    rules: [],
+  });
+  h.api.put(role('admin', {}, collect('to-admin')));
+  h.api.put(role('edit', { 'to-admin': 'true' }, collect('to-edit')));
+  h.api.put(role('b', { 'to-edit': 'true' }, { rules: [rule('pods')] }));
+  h.api.put(role('a', { 'to-edit': 'true' }, { rules: [rule('secrets'), rule('pods')] }));
+  h.api.put(role('other', {}, { rules: [rule('nodes')] }));
+  await settled(h.clock);
+  const rulesOf = (name: string) => (h.api.get(CLUSTER_ROLES, '', name) as { rules?: unknown }).rules;
+  assert.deepEqual(rulesOf('edit'), [rule('secrets'), rule('pods')]);
+  assert.deepEqual(rulesOf('admin'), [rule('secrets'), rule('pods')]);
+  h.api.remove(CLUSTER_ROLES, '', 'a');
+  await settled(h.clock);
+  assert.deepEqual(rulesOf('admin'), [rule('pods')]);
+  await h.end();
+});
+
+const NOW = Date.UTC(2030, 0, 1);
+const budgetOf = (spec: object, status?: object): PodDisruptionBudget =>
+  ({
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name: 'b', namespace: 'n', generation: 2 },
+    spec: { selector: { matchLabels: { a: 'b' } }, ...spec },
+    ...(status && { status }),
+  }) as PodDisruptionBudget;
+const podOf = (name: string, ready = true, metadata: object = {}): Pod =>
+  ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: 'n', labels: { a: 'b' }, ...metadata },
+    spec: { containers: [] },
+    status: { phase: 'Running', conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] },
+  }) as unknown as Pod;
+
+test('budgetStatus(): how many pods may go', () => {
+  const three = ['x', 'y', 'z'].map((name) => podOf(name));
+  const gone = { deletionTimestamp: '2030-01-01T00:00:00Z' };
+  const cases: [string, object, Pod[], number | undefined, [allowed: number, healthy: number, desired: number]][] = [
+    ['a number', { minAvailable: 2 }, three, undefined, [1, 3, 2]],
+    ['not enough', { minAvailable: 3 }, three, undefined, [0, 3, 3]],
+    ['none at all', { minAvailable: 0 }, [], undefined, [0, 0, 0]],
+    ['one is not ready', { minAvailable: 2 }, [...three.slice(1), podOf('w', false)], undefined, [0, 2, 2]],
+    ['one is leaving', { minAvailable: 2 }, [...three.slice(1), podOf('w', true, gone)], undefined, [0, 2, 2]],
+    ['a share, rounded up', { minAvailable: '50%' }, three, 3, [1, 3, 2]],
+    ['a number that may miss', { maxUnavailable: 1 }, three, 3, [1, 3, 2]],
+    ['a share that may miss', { maxUnavailable: '34%' }, three, 3, [2, 3, 1]],
+    ['nobody says how many', { maxUnavailable: 1 }, three, undefined, [0, 3, 0]],
+  ];
+  for (const [name, spec, pods, expected, wanted] of cases) {
+    const status = budgetStatus(budgetOf(spec), { pods, expected, now: NOW });
+    assert.deepEqual([status.disruptionsAllowed, status.currentHealthy, status.desiredHealthy], wanted, name);
+    assert.equal(status.observedGeneration, 2);
+  }
+  const since = (seconds: number): string => formatTime(NOW - seconds * 1000);
+  const budget = budgetOf({ minAvailable: 1 }, { disruptedPods: { x: since(10), y: since(130), nobody: since(1) } });
+  const { disruptedPods, disruptionsAllowed } = budgetStatus(budget, { pods: three, expected: undefined, now: NOW });
+  assert.deepEqual(disruptedPods, { x: since(10) });
+  assert.equal(disruptionsAllowed, 1);
+});
+
+test('disruption-controller: the status follows the pods', async () => {
+  const h = harness(createDisruptionController);
+  h.api.put(budgetOf({ minAvailable: 1 }));
+  h.api.put(podOf('x'));
+  h.api.put(podOf('y'));
+  await h.clock.advance(1);
+  const status = () => (h.api.get(POD_DISRUPTION_BUDGETS, 'n', 'b') as PodDisruptionBudget).status;
+  assert.equal(status()?.disruptionsAllowed, 1);
+  assert.equal(status()?.conditions?.[0]?.reason, 'SufficientPods');
+  h.api.remove(PODS, 'n', 'x');
+  await h.clock.advance(1);
+  assert.equal(status()?.disruptionsAllowed, 0);
+  assert.equal(status()?.conditions?.[0]?.reason, 'InsufficientPods');
+  await h.end();
 });

@@ -29,6 +29,7 @@ const VERDICTS: [
   ['Always', vmi('Failed'), [], 'Always', 'delete'],
   ['Always', vmi('Running'), [STOP, START], 'Always', 'delete'],
   ['Always', vmi('Running'), [{ action: 'Stop', uid: 'other' }], 'Always', 'keep'],
+  ['Always', vmi('Running'), [{ action: 'Stop' }], 'Always', 'keep'],
   ['Always', vmi('Failed', true), [], 'Always', 'keep'],
   ['RerunOnFailure', undefined, [], '', 'create'],
   ['RerunOnFailure', undefined, [], 'RerunOnFailure', 'keep'],
@@ -79,10 +80,13 @@ test('effectiveRunStrategy() reads both forms', () => {
 
 test('openRequests() drops what has been done', () => {
   assert.deepEqual(openRequests([STOP, START], undefined), [START]);
-  assert.deepEqual(openRequests([STOP, START], vmi('Running')), [STOP]);
+  // A restart: its Start must survive the pass that only deletes the instance.
+  assert.deepEqual(openRequests([STOP, START], vmi('Running')), [STOP, START]);
   assert.deepEqual(openRequests([STOP, START], vmi('Running', true)), [STOP, START]);
   assert.deepEqual(openRequests([START], vmi('Pending')), []);
   assert.deepEqual(openRequests([{ action: 'Stop', uid: 'old' }], vmi('Running')), []);
+  assert.deepEqual(openRequests([{ action: 'Stop', uid: 'old' }, START], vmi('Running')), []);
+  assert.deepEqual(openRequests([{ action: 'Stop' }, START], undefined), [START]);
 });
 
 test('startBackoffSeconds() grows with the square and never passes five minutes', () => {

@@ -55,7 +55,7 @@ const startRequested = (requests: readonly StateChangeRequest[]): boolean => req
 
 /** A stop request counts only for the instance it names. */
 const stopRequested = (requests: readonly StateChangeRequest[], instance: InstanceView): boolean =>
-  requests[0]?.action === 'Stop' && (requests[0].uid === undefined || requests[0].uid === instance.uid);
+  requests[0]?.action === 'Stop' && requests[0].uid === instance.uid;
 
 const pausedStart = (requests: readonly StateChangeRequest[]): boolean =>
   startRequested(requests) && requests[0]?.data?.['paused'] === 'true';
@@ -95,15 +95,25 @@ function unknownStrategy(strategy: never): never {
   throw new RangeError(`unknown run strategy "${String(strategy)}"`);
 }
 
-/** The requests that are still open: a Stop is done when its instance is gone, a Start when an instance runs. */
+/**
+ * The requests that are still open: a Stop is done when its instance is gone, a Start when an instance runs. They are
+ * worked off in their order: the Start of a restart waits behind its Stop, however much the old instance still runs.
+ */
 export function openRequests(
   requests: readonly StateChangeRequest[],
   instance: InstanceView | undefined,
 ): readonly StateChangeRequest[] {
-  return requests.filter((request) => {
-    if (request.action === 'Stop')
-      return instance !== undefined && request.uid !== undefined && request.uid === instance.uid;
-    if (request.action === 'Start') return instance === undefined || instance.deleting || isFinal(instance.phase);
-    return false;
-  });
+  const first = requests.findIndex((request) => isOpen(request, instance));
+  return first < 0 ? [] : requests.slice(first);
+}
+
+function isOpen(request: StateChangeRequest, instance: InstanceView | undefined): boolean {
+  switch (request.action) {
+    case 'Stop':
+      return instance !== undefined && request.uid === instance.uid;
+    case 'Start':
+      return instance === undefined || instance.deleting || isFinal(instance.phase);
+    default:
+      return false;
+  }
 }

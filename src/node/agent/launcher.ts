@@ -392,18 +392,22 @@ export class Launcher {
     return resultOf({ shutdown: state.shutdownReason ?? 'guest-shutdown', ...forced });
   }
 
+  /** The guest's own grace period, or less where its Pod is deleted with less: as a kubelet would end it then. */
+  #graceSeconds(): number {
+    const own = this.#vmi?.spec.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SECONDS;
+    return Math.min(own, this.#pod?.metadata.deletionGracePeriodSeconds ?? own);
+  }
+
   /** Ends the guest: gently within its grace period, then by force. */
   async #stop(guest: Guest): Promise<void> {
     const environment = this.#environment;
-    const seconds = this.#vmi?.spec.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SECONDS;
-    // A Pod that is deleted with no grace at all is to go at once.
-    const hurry = this.#pod?.metadata.deletionGracePeriodSeconds === 0;
+    const seconds = this.#graceSeconds();
     const ended = (): boolean => guest.state.exit !== undefined || guest.state.runState === 'shutdown';
-    if (seconds > 0 && !hurry) {
+    if (seconds > 0) {
       this.#event('Normal', 'ShuttingDown', `Signaled graceful shutdown, waiting up to ${seconds} s`);
       const outcome = await askToShutDown(environment, {
         guest,
-        graceMs: seconds * 1000,
+        graceMs: () => this.#graceSeconds() * 1000,
         ended,
         changed: () => this.#nextChange(),
       });

@@ -9,14 +9,15 @@ const QUIT_MS = 3000;
 const PRESS_AGAIN_MS = 5000;
 
 /**
- * Asks the guest to shut down and waits up to `graceMs`. Resolves 'ended' when it did (or its process is gone), 'late'
- * when it did not. A paused guest is let run: it cannot hear otherwise.
+ * Asks the guest to shut down and waits until its grace period is over. Resolves 'ended' when it did (or its process is
+ * gone), 'late' when it did not. A paused guest is let run: it cannot hear otherwise.
  */
 export async function askToShutDown(
   environment: AgentEnvironment,
   options: {
     readonly guest: Guest;
-    readonly graceMs: number;
+    /** The grace period, asked again at each change: somebody may have lost patience. */
+    readonly graceMs: () => number;
     /** True once nothing more is to be waited for. */
     readonly ended: () => boolean;
     /** Resolves at the next change. */
@@ -25,10 +26,14 @@ export async function askToShutDown(
 ): Promise<'ended' | 'late'> {
   const { clock, signal } = environment;
   const { guest } = options;
-  const deadline = clock.monotonic() + options.graceMs;
+  const begun = clock.monotonic();
   let pressed = Number.NEGATIVE_INFINITY;
-  while (!options.ended()) {
+  for (;;) {
+    // Taken first: a change while a command is under way must not be missed.
+    const change = options.changed();
+    if (options.ended()) return 'ended';
     const now = clock.monotonic();
+    const deadline = begun + options.graceMs();
     if (now >= deadline) return 'late';
     if (now - pressed >= PRESS_AGAIN_MS) {
       pressed = now;
@@ -40,10 +45,9 @@ export async function askToShutDown(
         environment.log.warn('shutdown request failed', { error: (error as Error).message });
       }
     }
-    const pause = Math.min(deadline - now, PRESS_AGAIN_MS);
-    await Promise.race([options.changed(), clock.sleep(pause, signal)]);
+    const pause = Math.max(0, Math.min(begun + options.graceMs() - clock.monotonic(), PRESS_AGAIN_MS));
+    await Promise.race([change, clock.sleep(pause, signal)]);
   }
-  return 'ended';
 }
 
 /** Makes sure the process is gone: quit over QMP, then SIGKILL. Only ever called for a guest that has to end. */

@@ -61,6 +61,12 @@ export interface Rbac {
   readonly authorize: Authorizer;
   /** Every rule a user holds in a namespace (and cluster-wide), for SelfSubjectRulesReview. */
   rulesFor(user: UserInfo, namespace: string): readonly PolicyRule[];
+  /** What binding this role grants, collected rules included; undefined when there is no such role. */
+  rulesOf(role: {
+    readonly kind: string;
+    readonly namespace: string;
+    readonly name: string;
+  }): readonly PolicyRule[] | undefined;
   stop(): void;
 }
 
@@ -116,6 +122,13 @@ export function createRbac(store: ObjectStore): Rbac {
       grantsOf(user)
         .filter((grant) => grant.namespace === undefined || grant.namespace === namespace)
         .flatMap((grant) => grant.rules),
+    rulesOf({ kind, namespace, name }) {
+      const prefix = kind === 'ClusterRole' ? PREFIXES.clusterRole : PREFIXES.role;
+      const role = store.peek({ prefix, namespace: kind === 'ClusterRole' ? '' : namespace, name });
+      if (!role) return undefined;
+      const { rules = [], aggregationRule } = role.object as unknown as RoleLike;
+      return aggregationRule ? effectiveRules(role.object as unknown as RoleLike, clusterRolesIn(store)) : rules;
+    },
     stop() {
       for (const watch of watches) watch.stop();
     },
@@ -143,9 +156,12 @@ function subjectKey(subject: Subject, bindingNamespace: string | undefined): str
     : `${subject.kind} ${subject.name}`;
 }
 
+const clusterRolesIn = (store: Pick<ObjectStore, 'list'>): ReadonlyMap<string, RoleLike> =>
+  new Map(store.list(PREFIXES.clusterRole).items.map(({ name, object }) => [name, object as unknown as RoleLike]));
+
 function buildIndex(store: ObjectStore): ReadonlyMap<string, readonly Grant[]> {
   const read = <T>(prefix: string): T[] => store.list(prefix).items.map((item) => item.object as unknown as T);
-  const clusterRoles = new Map(read<RoleLike>(PREFIXES.clusterRole).map((role) => [role.metadata.name, role]));
+  const clusterRoles = clusterRolesIn(store);
   const roles = new Map(
     read<RoleLike>(PREFIXES.role).map((role) => [`${role.metadata.namespace}/${role.metadata.name}`, role]),
   );
@@ -177,17 +193,25 @@ function buildIndex(store: ObjectStore): ReadonlyMap<string, readonly Grant[]> {
   return index;
 }
 
-/** A role's own rules and, for an aggregating role, those of the roles it selects. */
-export function effectiveRules(role: RoleLike, clusterRoles: ReadonlyMap<string, RoleLike>): readonly PolicyRule[] {
+/**
+ * A role's own rules and, for an aggregating role, those of the roles it selects, which may aggregate others in turn.
+ * The aggregation controller writes the same into the stored rules; until it has, this is what counts.
+ */
+export function effectiveRules(
+  role: RoleLike,
+  clusterRoles: ReadonlyMap<string, RoleLike>,
+  seen: ReadonlySet<RoleLike> = new Set([role]),
+): readonly PolicyRule[] {
   const selectors = role.aggregationRule?.clusterRoleSelectors;
   if (!selectors) return role.rules ?? [];
   const compiled = selectors.map((selector) => fromLabelSelectorObject(selector));
   const selected = [...clusterRoles.values()]
     .filter(
-      (other) => other !== role && compiled.some((selector) => matchesLabels(selector, other.metadata.labels ?? {})),
+      (other) => !seen.has(other) && compiled.some((selector) => matchesLabels(selector, other.metadata.labels ?? {})),
     )
     .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
-  return [...(role.rules ?? []), ...selected.flatMap((other) => other.rules ?? [])];
+  const next = new Set([...seen, ...selected]);
+  return [...(role.rules ?? []), ...selected.flatMap((other) => effectiveRules(other, clusterRoles, next))];
 }
 
 const has = (list: readonly string[] | undefined, value: string): boolean =>

@@ -90,7 +90,30 @@ export function itemBytes(info: ResourceInfo, stored: StoredObject): ItemBytes {
   return { brace: false, rest: encoder.encode(JSON.stringify(rest)) };
 }
 
-/** Writes the items as a JSON array body between `head` and `tail` into one buffer: one copy per item, no parsing. */
+const BRACE = Uint8Array.of(OPEN_BRACE);
+const COMMA = Uint8Array.of(0x2c);
+const COMMA_BRACE = Uint8Array.of(0x2c, OPEN_BRACE);
+
+/**
+ * The items as a JSON array body between `head` and `tail`, in pieces: stored bytes stay where they are, so that a list
+ * of everything costs no second copy of it while it is being sent.
+ */
+export function itemChunks(
+  items: readonly ItemBytes[],
+  { head, tail }: { readonly head: string; readonly tail: string },
+): Uint8Array[] {
+  const chunks: Uint8Array[] = [encoder.encode(head)];
+  for (let i = 0; i < items.length; i++) {
+    const { brace, rest } = items[i]!;
+    if (brace) chunks.push(i > 0 ? COMMA_BRACE : BRACE);
+    else if (i > 0) chunks.push(COMMA);
+    chunks.push(rest);
+  }
+  chunks.push(encoder.encode(tail));
+  return chunks;
+}
+
+/** The same in one buffer, for encodings that start from the whole: one copy per item, no parsing. */
 export function joinItems(items: readonly ItemBytes[], { head, tail }: { head: string; tail: string }): Uint8Array {
   const headBytes = encoder.encode(head);
   const tailBytes = encoder.encode(tail);

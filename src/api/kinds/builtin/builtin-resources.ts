@@ -70,7 +70,12 @@ export const builtinResource = (name: {
 function toResourceInfo(row: ResourceRow, { group, version }: { group: string; version: string }): ResourceInfo {
   const [resource = '', singular = '', kind = ''] = row.names.split(' ');
   const subresources = (row.sub ?? []).map(toSubresource);
-  const schema = (): Schema => schemaOf({ group, version, kind });
+  let decoded: Schema | undefined;
+  // Asked for several times in every write.
+  const schema = (): Schema => {
+    decoded ??= schemaOf({ group, version, kind });
+    return decoded;
+  };
   const setKindDefaults = defaultsOf(group, resource);
   const validateKind = validatorOf(group, resource);
   return {

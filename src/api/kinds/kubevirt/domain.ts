@@ -1,7 +1,7 @@
 /** The machine of a guest: cpu, memory, firmware, clock, features. Its devices are in `devices.ts`. */
 import type { Static } from 'typebox';
 import { devices, featureState } from './devices.ts';
-import { bool, count, flag, list, needed, object, oneOf, quantity, resourceList, str } from './fields.ts';
+import { bool, count, flag, int, list, needed, object, oneOf, quantity, resourceList, str } from './fields.ts';
 
 const enabledFlag = { enabled: bool('On unless set to false.') };
 
@@ -79,7 +79,7 @@ const timerFlag = { present: bool('False keeps the timer out; on unless set.') }
 const clock = object(
   'Clock and timers.',
   {
-    utc: object('Clock in UTC.', { offsetSeconds: count('Seconds away from UTC.') }),
+    utc: object('Clock in UTC.', { offsetSeconds: int('Seconds away from UTC.') }),
     timezone: str('Clock in this zone of the tz database.'),
     timer: object('Timers of the guest.', {
       hpet: object('High precision event timer.', {

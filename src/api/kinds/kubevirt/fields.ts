@@ -3,7 +3,9 @@
  * marks the structural schema needs. A property is optional unless it is wrapped in `needed`: that is how nearly all of
  * this API is.
  */
+
 import type { TArray, TBoolean, TObject, TOptional, TProperties, TRecord, TSchema, TString, TUnsafe } from 'typebox';
+import { UNSIGNED } from '../../schema/schema.ts';
 
 /** A resource amount as written: `2`, `"500m"`, `"1Gi"`. */
 export type QuantityValue = string | number;
@@ -40,7 +42,7 @@ type PropertiesOf<M extends Members> = {
  * A TypeBox value is a JSON Schema with a static type. The schema is written here and the type is TypeBox's: its own
  * builders would bring the whole library (hundreds of modules) into every start of the program.
  */
-const build = <S extends TSchema>(schema: Readonly<Record<string, unknown>>): S => schema as unknown as S;
+const build = <S extends TSchema>(schema: Readonly<Record<string | symbol, unknown>>): S => schema as unknown as S;
 
 const isNeeded = (member: TSchema | Needed<TSchema>): member is Needed<TSchema> => Object.hasOwn(member, 'needed');
 
@@ -89,9 +91,9 @@ export const int = (description: string, marks: Marks = {}): TUnsafe<number> =>
 export const long = (description: string, marks: Marks = {}): TUnsafe<number> =>
   build({ type: 'integer', format: 'int64', description, ...marks });
 
-/** Go's uint and uint32, which a structural schema shows without a sign rule. */
+/** Go's uint and uint32, which a structural schema shows without a sign rule: a negative one cannot be decoded. */
 export const count = (description: string, marks: Marks = {}): TUnsafe<number> =>
-  build({ type: 'integer', format: 'int32', description, ...marks });
+  build({ type: 'integer', format: 'int32', [UNSIGNED]: true, description, ...marks });
 
 export const float = (description: string): TUnsafe<number> => build({ type: 'number', description });
 

@@ -1,6 +1,6 @@
 /** TypeBox values as structural schemas: the dialect a CustomResourceDefinition is written in. */
 import type { TSchema } from 'typebox';
-import type { Schema } from '../../schema/schema.ts';
+import { type Schema, UNSIGNED } from '../../schema/schema.ts';
 import { builtinSchema } from '../builtin/builtin-types.ts';
 import { BUILTIN } from './fields.ts';
 
@@ -35,8 +35,9 @@ export function toStructuralSchema(typebox: TSchema): Schema {
 }
 
 function convert(node: Node): Schema {
-  const out: Record<string, unknown> = {};
+  const out: Record<string | symbol, unknown> = {};
   const builtinName = node[BUILTIN];
+  if (UNSIGNED in node) out[UNSIGNED] = true;
   if (typeof builtinName === 'string') Object.assign(out, crdForm(builtinSchema(builtinName), []));
   // TypeBox keeps its own marks in members that are not enumerable; these loops do not see them.
   for (const [key, value] of Object.entries(node)) {

@@ -5,7 +5,7 @@ import type { ApiResponse } from '../../../base/http/seam.ts';
 import { type ListCall, type ListResult, listObjects } from '../../registry/list.ts';
 import { validateListOptions } from '../../registry/list-options.ts';
 import { createSelection } from '../../registry/selection.ts';
-import { itemBytes, joinItems, viewObject } from '../../registry/versioned-view.ts';
+import { itemBytes, itemChunks, joinItems, viewObject } from '../../registry/versioned-view.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Representation } from '../negotiation.ts';
 import { parseListOptions } from '../query.ts';
@@ -52,7 +52,7 @@ export function listResponse(
     const head = `{"kind":${JSON.stringify(info.listKind)},"apiVersion":${JSON.stringify(apiVersionOf(info))},"metadata":${JSON.stringify(metadata)},"items":[`;
     const items = listed.items.map((item) => itemBytes(info, item));
     if (representation.encoding === 'json' && !representation.pretty) {
-      return { status: 200, headers: JSON_HEADERS, body: joinItems(items, { head, tail: ']}\n' }) };
+      return { status: 200, headers: JSON_HEADERS, body: itemChunks(items, { head, tail: ']}\n' }) };
     }
     return encodedResponse({ status: 200, bytes: joinItems(items, { head, tail: ']}' }), representation });
   }

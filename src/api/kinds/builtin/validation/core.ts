@@ -80,7 +80,7 @@ function validateConfigMap(object: JsonObject, old?: JsonObject): readonly Field
     ...validateKeys(object, 'data'),
     ...validateKeys(object, 'binaryData'),
     ...shared.map((key) => invalid(`data[${key}]`, key, 'duplicate of key present in binaryData')),
-    ...(dataSize(object, ['data', 'binaryData']) > MAX_DATA_BYTES ? [tooLarge('')] : []),
+    ...(dataSize(object, ['data', 'binaryData']) > MAX_DATA_BYTES ? [tooLarge('[]')] : []),
     ...validateImmutable(object, old, ['data', 'binaryData']),
   ];
 }

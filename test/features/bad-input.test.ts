@@ -1,0 +1,390 @@
+/**
+ * What a user gets for a manifest that is wrong: never a 500, always the code, the reason and the path of the field.
+ * Asked of a whole control plane (schemas, defaulting, KubeVirt's admission) as its admin.
+ */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { kubevirtResources } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import type { ResourceInfo } from '../../src/api/kinds/resource.ts';
+import type { Schema } from '../../src/api/schema/schema.ts';
+import { createFakeClock } from '../../src/base/clock/fake-clock.ts';
+import { NEVER, type Peer } from '../../src/base/http/seam.ts';
+import { silentLogger } from '../../src/base/log/log.ts';
+import { type ControlPlane, startControlPlane } from '../../src/cmd/compose/control-plane.ts';
+import { createSigningKey } from '../../src/server/auth/service-account-tokens.ts';
+import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
+
+type Json = Record<string, unknown>;
+
+const ADMIN: Peer = {
+  address: '',
+  certificate: { verified: true, commonName: 'admin', organizations: ['system:masters'], fingerprint: 'f' },
+};
+const VMS = '/apis/kubevirt.io/v1/namespaces/default/virtualmachines';
+const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';
+const stop = new AbortController();
+let plane: ControlPlane;
+
+before(async () => {
+  plane = await startControlPlane({
+    backend: createMemoryBackend(),
+    clock: createFakeClock(),
+    log: silentLogger,
+    version: '0.0.0',
+    signingKey: await createSigningKey(),
+    issuer: 'https://issuer.test',
+    signal: stop.signal,
+  });
+});
+after(async () => {
+  await plane.close(AbortSignal.timeout(5000));
+  stop.abort();
+});
+
+interface Answer {
+  readonly status: number;
+  readonly warnings: string;
+  // biome-ignore lint/suspicious/noExplicitAny: answers of every shape.
+  readonly json: any;
+}
+
+async function send(method: string, target: string, body: unknown, type = 'application/json'): Promise<Answer> {
+  const [path = '', query = ''] = target.split('?');
+  const bytes =
+    body instanceof Uint8Array
+      ? body
+      : new TextEncoder().encode(typeof body === 'string' ? body : JSON.stringify(body));
+  const response = await plane.handler({
+    method,
+    path,
+    query,
+    headers: { 'content-type': type },
+    body: bytes,
+    peer: ADMIN,
+    signal: NEVER,
+  });
+  if (typeof response.body === 'function') throw new Error('a stream');
+  const chunks =
+    response.body === undefined ? [] : response.body instanceof Uint8Array ? [response.body] : response.body;
+  const text = Buffer.concat(chunks).toString();
+  return {
+    status: response.status,
+    warnings: response.headers['warning'] ?? '',
+    json: text.startsWith('{') ? JSON.parse(text) : text,
+  };
+}
+
+const disk = { name: 'root', disk: { bus: 'virtio' } };
+const volume = { name: 'root', containerDisk: { image: 'localhost/coracle/tiny' } };
+const template = (more: Json = {}, devices: Json = {}): Json => ({
+  spec: { domain: { devices: { disks: [disk], ...devices } }, volumes: [volume], ...more },
+});
+const machine = (spec: Json): Json => ({
+  apiVersion: 'kubevirt.io/v1',
+  kind: 'VirtualMachine',
+  metadata: { name: 'bad' },
+  spec: { runStrategy: 'Halted', template: template(), ...spec },
+});
+const ports = (...list: unknown[]): Json =>
+  machine({
+    template: template(
+      { networks: [{ name: 'default', pod: {} }] },
+      { interfaces: [{ name: 'default', masquerade: {}, ports: list }] },
+    ),
+  });
+const IN = 'spec.template.spec';
+
+test('the manifest the cases below depart from is a good one', async () => {
+  const { status, json } = await send('POST', `${VMS}?dryRun=All&fieldValidation=Strict`, machine({}));
+  assert.equal(status, 201, JSON.stringify(json));
+});
+
+// What is wrong, the manifest, the code, and each cause as `field: words of its message`.
+const REFUSED: readonly [string, Json, number, readonly string[]][] = [
+  ['running together with runStrategy', machine({ running: true }), 422, ['spec.running: mutually exclusive']],
+  ['neither of the two', machine({ runStrategy: undefined }), 422, ['spec.running: One of Running or RunStrategy']],
+  ['a run strategy there is none of', machine({ runStrategy: 'Sometimes' }), 422, ['spec.runStrategy: Sometimes']],
+  ['no template', machine({ template: undefined }), 422, ['spec.template: ']],
+  [
+    'a disk without its volume',
+    machine({ template: template({ volumes: [{ ...volume, name: 'other' }] }) }),
+    422,
+    [`${IN}.domain.devices.disks[0].name: 'root' not found`],
+  ],
+  [
+    'two volumes of one name',
+    machine({ template: template({ volumes: [volume, { name: 'root', emptyDisk: { capacity: '1Gi' } }] }) }),
+    422,
+    [`${IN}.volumes[1].name: must not have the same Name`],
+  ],
+  [
+    'two disks of one name',
+    machine({ template: template({}, { disks: [disk, disk] }) }),
+    422,
+    [`${IN}.domain.devices.disks[1].name: must not have the same Name`],
+  ],
+  [
+    'two sources in one volume',
+    machine({ template: template({ volumes: [{ ...volume, emptyDisk: { capacity: '1Gi' } }] }) }),
+    422,
+    [`${IN}.volumes[0]: one`],
+  ],
+  [
+    'a port out of range',
+    ports({ port: 70000 }),
+    422,
+    [`${IN}.domain.devices.interfaces[0].ports[0]: range 0 < x < 65536`],
+  ],
+  ['a port of 0', ports({ port: 0 }), 422, [`${IN}.domain.devices.interfaces[0].ports[0]: `]],
+  [
+    'two ports of one name',
+    ports({ name: 'http', port: 80 }, { name: 'http', port: 81 }),
+    422,
+    [`${IN}.domain.devices.interfaces[0].ports[1].name: Duplicate name`],
+  ],
+  [
+    'an interface without its network',
+    machine({
+      template: template({ networks: [{ name: 'a', pod: {} }] }, { interfaces: [{ name: 'b', masquerade: {} }] }),
+    }),
+    422,
+    [`${IN}.domain.devices.interfaces[0].name: `],
+  ],
+  [
+    'memory that is no amount',
+    machine({ template: { spec: { domain: { devices: {}, memory: { guest: 'lots' } } } } }),
+    422,
+    [`${IN}.domain.memory.guest: should match`],
+  ],
+  [
+    'negative memory',
+    machine({ template: { spec: { domain: { devices: {}, resources: { requests: { memory: '-64Mi' } } } } } }),
+    422,
+    [`${IN}.domain.resources.requests.memory: `],
+  ],
+  ['a name that is none', { ...machine({}), metadata: { name: 'Not_Valid' } }, 422, ['metadata.name: RFC 1123']],
+  [
+    'a label that is none',
+    { ...machine({}), metadata: { name: 'bad', labels: { 'a b': 'c' } } },
+    422,
+    ['metadata.labels: a b'],
+  ],
+];
+
+for (const [name, manifest, code, causes] of REFUSED) {
+  test(`a virtual machine with ${name}: ${code}, with the field`, async () => {
+    const { status, json } = await send('POST', VMS, manifest);
+    assert.equal(status, code, JSON.stringify(json));
+    assert.deepEqual([json.kind, json.status, json.reason, json.code], ['Status', 'Failure', 'Invalid', code]);
+    const told = (json.details?.causes ?? []) as { field: string; message: string; reason: string }[];
+    for (const cause of causes) {
+      const at = cause.indexOf(': ');
+      const found = told.find(
+        ({ field, message }) => field === cause.slice(0, at) && message.includes(cause.slice(at + 2)),
+      );
+      assert.ok(found?.reason, `no cause ${cause} in ${JSON.stringify(told)}`);
+      assert.ok(json.message.includes(found.message), json.message);
+    }
+    assert.equal((await send('GET', `${VMS}/bad`, '')).status, 404, 'nothing of it is stored');
+  });
+}
+
+test('every mistake is told at once, not one at a time', async () => {
+  const { json } = await send(
+    'POST',
+    VMS,
+    machine({ running: true, template: template({ volumes: [volume, volume] }, { disks: [disk, { name: 'none' }] }) }),
+  );
+  const fields = json.details.causes.map(({ field }: { field: string }) => field);
+  for (const field of ['spec.running', `${IN}.volumes[1].name`, `${IN}.domain.devices.disks[1].name`])
+    assert.ok(fields.includes(field), `${field} is not in ${fields}`);
+});
+
+test('values of a wrong type: 400 that names the field and both types', async () => {
+  const cases: [Json, RegExp][] = [
+    [
+      machine({ runStrategy: ['Halted'] }),
+      /cannot unmarshal array into Go struct field spec\.runStrategy of type string/,
+    ],
+    [machine({ running: 'yes', runStrategy: undefined }), /cannot unmarshal string into .*spec\.running of type bool/],
+    [machine({ template: template({ volumes: 'root' }) }), /cannot unmarshal string into .*spec\.volumes of type \[\]/],
+    [machine({ template: { spec: { domain: { devices: {}, cpu: { cores: 'two' } } } } }), /cpu\.cores of type/],
+    [machine({ template: { spec: { domain: { devices: {}, cpu: { cores: 1.5 } } } } }), /cpu\.cores of type/],
+    [
+      machine({ template: { spec: { domain: { devices: {}, cpu: { cores: -1 } } } } }),
+      /cannot unmarshal number -1 into .*cpu\.cores of type uint32/,
+    ],
+    [{ ...machine({}), metadata: 'bad' }, /metadata/],
+    [{ ...machine({}), metadata: { name: ['bad'] } }, /metadata\.name|ObjectMeta\.name|metadata/],
+    [{ ...machine({}), spec: [] }, /spec/],
+  ];
+  for (const [manifest, wanted] of cases) {
+    const { status, json } = await send('POST', VMS, manifest);
+    assert.ok(status === 400 || status === 422, `${status} ${JSON.stringify(json)}`);
+    assert.match(json.message, wanted);
+  }
+  const { status, json } = await send('POST', CONFIG_MAPS, {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'x' },
+    data: { a: 1 },
+  });
+  assert.deepEqual([status, json.reason], [400, 'BadRequest']);
+  assert.match(json.message, /cannot unmarshal number into Go struct field ConfigMap\.data of type string/);
+});
+
+test('unknown and duplicate fields: an error when strict, a warning by default, silence when asked', async () => {
+  const manifest = machine({ runStrategey: 'Halted', template: template({ volumes: [{ ...volume, color: 'red' }] }) });
+  const strict = await send('POST', `${VMS}?fieldValidation=Strict`, manifest);
+  assert.deepEqual([strict.status, strict.json.reason], [400, 'BadRequest']);
+  assert.match(
+    strict.json.message,
+    /strict decoding error: unknown field "spec\.runStrategey", unknown field "spec\.template\.spec\.volumes\[0\]\.color"/,
+  );
+  const warned = await send('POST', `${VMS}?dryRun=All`, manifest);
+  assert.equal(warned.status, 201);
+  assert.match(warned.warnings, /299 - "unknown field \\"spec\.runStrategey\\""/);
+  assert.equal(warned.json.spec.runStrategey, undefined);
+  const silent = await send('POST', `${VMS}?dryRun=All&fieldValidation=Ignore`, manifest);
+  assert.deepEqual([silent.status, silent.warnings], [201, '']);
+  const wrong = await send('POST', `${VMS}?fieldValidation=Loose`, manifest);
+  assert.ok([400, 422].includes(wrong.status));
+  assert.match(wrong.json.message, /supported values:.*"Ignore", "Strict", "Warn"/);
+
+  const twice = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {a: "1", a: "2"}\n';
+  const duplicate = await send('POST', `${CONFIG_MAPS}?fieldValidation=Strict`, twice, 'application/yaml');
+  assert.equal(duplicate.status, 400);
+  assert.match(duplicate.json.message, /"?a"? already set|duplicate/);
+  const inJson = await send(
+    'POST',
+    `${CONFIG_MAPS}?fieldValidation=Strict`,
+    '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","name":"y"}}',
+  );
+  assert.equal(inJson.status, 400);
+  assert.match(inJson.json.message, /duplicate field "metadata\.name"/);
+});
+
+test('a body that cannot be read: 400, 413 or 415, and never a crash', async () => {
+  const bad: [string, string | Uint8Array, string, number][] = [
+    ['JSON cut short', '{"apiVersion":"v1","kind":"ConfigMap"', 'application/json', 400],
+    ['text as JSON', 'hello', 'application/json', 400],
+    ['a list as JSON', '[]', 'application/json', 400],
+    ['null', 'null', 'application/json', 400],
+    ['a number', '42', 'application/json', 400],
+    ['nothing', '', 'application/json', 400],
+    ['not UTF-8', new Uint8Array([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d]), 'application/json', 422],
+    ['two documents', '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"}}{}', 'application/json', 400],
+    ['another kind', '{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x"}}', 'application/json', 400],
+    ['another version', '{"apiVersion":"v2","kind":"ConfigMap","metadata":{"name":"x"}}', 'application/json', 400],
+    ['YAML that is not YAML', 'apiVersion: v1\nkind: [ConfigMap\nmetadata', 'application/yaml', 400],
+    ['YAML with a tab', 'apiVersion: v1\nmetadata:\n\tname: x\n', 'application/yaml', 400],
+    [
+      'YAML aliases without end',
+      `a: &a ["x","x"]\n${Array.from({ length: 30 }, (_, i) => `b${i}: &b${i} [*${i === 0 ? 'a' : `b${i - 1}`}, *${i === 0 ? 'a' : `b${i - 1}`}]`).join('\n')}\n`,
+      'application/yaml',
+      400,
+    ],
+    ['depth without end', '['.repeat(200_000), 'application/json', 400],
+    [
+      'objects in objects without end',
+      `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"},"data":${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`,
+      'application/json',
+      400,
+    ],
+    ['protobuf that is none', 'k8s\0garbage', 'application/vnd.kubernetes.protobuf', 400],
+    ['a type nobody speaks', '<x/>', 'application/xml', 415],
+    ['a body over the limit', `{"a":"${'x'.repeat(3 * 1024 * 1024)}"}`, 'application/json', 413],
+  ];
+  for (const [name, body, type, wanted] of bad) {
+    const { status, json } = await send('POST', CONFIG_MAPS, body, type);
+    assert.equal(status, wanted, `${name}: ${JSON.stringify(json).slice(0, 300)}`);
+    assert.deepEqual([json.kind, json.code], ['Status', wanted], name);
+    assert.ok(json.message.length > 10 && json.message.length < 5000, `${name}: ${json.message.length} characters`);
+  }
+});
+
+test('names of inherited members are only names', async () => {
+  const body =
+    '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"proto","labels":{"constructor":"x"}},"data":{"__proto__":"a","toString":"b"}}';
+  const { status, json } = await send('POST', CONFIG_MAPS, body);
+  assert.equal(status, 201, JSON.stringify(json));
+  assert.deepEqual(Object.keys(json.data).sort(), ['__proto__', 'toString']);
+  assert.equal(({} as Json)['a'], undefined);
+  for (const path of [
+    '/apis/__proto__/v1/constructor',
+    '/api/v1/namespaces/default/__proto__',
+    '/api/v1/constructor',
+    '/apis/kubevirt.io/v1/toString',
+  ])
+    assert.equal((await send('GET', path, '')).status, 404, path);
+});
+
+test('patches that are wrong', async () => {
+  const path = `${CONFIG_MAPS}/patched`;
+  await send('POST', CONFIG_MAPS, {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'patched' },
+    data: { a: '1' },
+  });
+  const cases: [string, unknown, string, readonly number[]][] = [
+    ['a JSON patch that is no list', {}, 'json-patch', [400]],
+    ['an operation nobody knows', [{ op: 'frob', path: '/data' }], 'json-patch', [422]],
+    ['a path that is not there', [{ op: 'remove', path: '/data/none' }], 'json-patch', [422]],
+    ['a test that fails', [{ op: 'test', path: '/data/a', value: '2' }], 'json-patch', [422]],
+    ['a merge patch that is a list', [], 'merge-patch', [400]],
+    ['a wrong type by merge', { data: { a: 1 } }, 'merge-patch', [400, 422]],
+    ['a wrong type by strategic merge', { data: 'x' }, 'strategic-merge-patch', [400, 422]],
+    ['another name', { metadata: { name: 'other' } }, 'merge-patch', [400, 422]],
+    ['another uid', { metadata: { uid: 'other' } }, 'merge-patch', [409, 422]],
+    ['a stale resourceVersion', { metadata: { resourceVersion: '1' } }, 'merge-patch', [409]],
+  ];
+  for (const [name, patch, type, wanted] of cases) {
+    const { status, json } = await send('PATCH', path, patch, `application/${type}+json`);
+    assert.ok(wanted.includes(status), `${name}: ${status} ${JSON.stringify(json)}`);
+    assert.equal(json.kind, 'Status', name);
+  }
+  assert.equal((await send('PATCH', path, {}, 'application/json')).status, 415);
+  assert.deepEqual((await send('GET', path, '')).json.data, { a: '1' });
+});
+
+/** Every place of a schema with something that does not belong there: null, an empty object, a list with a hole. */
+function* strange(schema: Schema, build: (value: unknown) => Json, depth = 0): Generator<Json> {
+  if (depth > 9) return;
+  for (const [name, member] of Object.entries(schema.properties ?? {})) {
+    const here = (value: unknown): Json => build({ [name]: value });
+    if (member.items) {
+      yield here([null]);
+      yield here([{}]);
+    } else if (member.type === 'object') {
+      for (const value of [null, {}, { a: null }]) yield here(value);
+    }
+    yield* strange(member.items ?? member, member.items ? (value) => here([value]) : here, depth + 1);
+  }
+}
+
+test('no place of a KubeVirt object makes the server stumble: null, nothing, a list with a hole', async () => {
+  let count = 0;
+  const crashes: string[] = [];
+  for (const info of kubevirtResources() as readonly ResourceInfo[]) {
+    if (info.version !== 'v1' || !info.verbs.includes('create') || info.resource === 'kubevirts') continue;
+    const apiVersion = `${info.group}/${info.version}`;
+    const collection = `/apis/${apiVersion}/namespaces/default/${info.resource}?dryRun=All`;
+    const base = { apiVersion, kind: info.kind, metadata: { name: 'strange' } };
+    const bodies = [
+      {},
+      base,
+      { ...base, spec: null },
+      { ...base, spec: {} },
+      { ...base, status: null },
+      { ...base, metadata: null },
+    ];
+    for (const body of [...bodies, ...strange(info.schema.properties!['spec']!, (spec) => ({ ...base, spec }))]) {
+      const { status, json } = await send('POST', collection, body);
+      count++;
+      if (status >= 500) crashes.push(`${JSON.stringify(body)}: ${json.message}`);
+    }
+  }
+  assert.deepEqual(crashes.slice(0, 10), []);
+  assert.ok(count > 1000, `only ${count} bodies were tried`);
+});

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
+
+let server: InProcessServer;
+before(async () => {
+  server = await startServer();
+});
+after(() => server.stop());
+
+const PODS = '/api/v1/namespaces/default/pods';
+const STRATEGIC = { 'content-type': 'application/strategic-merge-patch+json' };
+
+let number = 0;
+async function pod(...containers: string[]): Promise<string> {
+  const name = `p${number++}`;
+  await server.create(PODS, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name },
+    spec: { containers: (containers.length > 0 ? containers : ['c']).map((one) => ({ name: one, image: 'i' })) },
+  } as never);
+  return name;
+}
+const bind = (name: string, how: string = `${PODS}/${name}/binding`) =>
+  server.request('POST', how, {
+    body: { apiVersion: 'v1', kind: 'Binding', metadata: { name }, target: { kind: 'Node', name: 'n1' } },
+  });
+
+test('only a binding puts a pod on a node, once', async () => {
+  const name = await pod();
+  const patched = await server.request('PATCH', `${PODS}/${name}`, { body: { spec: { nodeName: 'n1' } } });
+  assert.equal(patched.status, 422);
+  assert.equal((await bind(name)).status, 201);
+  const { json } = await server.request('GET', `${PODS}/${name}`);
+  assert.equal(json.spec.nodeName, 'n1');
+  assert.equal(json.status.conditions[0].type, 'PodScheduled');
+  const again = await bind(name);
+  assert.equal(again.status, 409);
+  assert.match(again.json.message, /is already assigned to node "n1"/);
+});
+
+test('the legacy bindings collection binds as well', async () => {
+  assert.equal((await bind(await pod(), '/api/v1/namespaces/default/bindings')).status, 201);
+});
+
+test('ephemeral containers are added through their subresource alone, and stay', async () => {
+  const name = await pod();
+  const add = (path: string, container: object) =>
+    server.request('PATCH', path, { body: { spec: { ephemeralContainers: [container] } }, headers: STRATEGIC });
+  const debug = { name: 'debug', image: 'b', targetContainerName: 'c' };
+  assert.equal((await add(`${PODS}/${name}`, debug)).status, 422);
+  const added = await add(`${PODS}/${name}/ephemeralcontainers`, debug);
+  assert.equal(added.status, 200, added.text);
+  assert.equal(added.json.spec.ephemeralContainers[0].name, 'debug');
+  const second = await add(`${PODS}/${name}/ephemeralcontainers`, { name: 'debug2', image: 'b' });
+  assert.equal(second.json.spec.ephemeralContainers.length, 2);
+  const changed = await add(`${PODS}/${name}/ephemeralcontainers`, { ...debug, image: 'other' });
+  assert.equal(changed.status, 422);
+  assert.match(changed.json.message, /existing ephemeral containers "debug" may not be changed/);
+  const live = (await server.request('GET', `${PODS}/${name}/ephemeralcontainers`)).json;
+  const body = { ...live, spec: { ...live.spec, hostNetwork: true, ephemeralContainers: [] } };
+  const removed = await server.request('PUT', `${PODS}/${name}/ephemeralcontainers`, { body });
+  assert.match(removed.json.message, /may not be removed/);
+});
+
+test('resize changes resources and nothing else', async () => {
+  const name = await pod();
+  const containers = [{ name: 'c', image: 'other', resources: { requests: { cpu: '100m' } } }];
+  const body = { spec: { containers } };
+  const { status, json } = await server.request('PATCH', `${PODS}/${name}/resize`, { body, headers: STRATEGIC });
+  assert.equal(status, 200);
+  assert.deepEqual(json.spec.containers[0].resources, { requests: { cpu: '100m' } });
+  assert.equal(json.spec.containers[0].image, 'i');
+});
+
+test('without a runtime, log and exec answer at once and say why', async (t) => {
+  const free = await pod();
+  const two = await pod('a', 'b');
+  const bound = await pod();
+  await bind(bound);
+  const cases: [string, string, string, number, RegExp][] = [
+    ['log before there is a node', 'GET', `${free}/log`, 200, /^$/],
+    ['log of a pod nobody runs', 'GET', `${bound}/log`, 400, /container "c" in pod ".*" is waiting to start/],
+    [
+      'log of one of two',
+      'GET',
+      `${two}/log`,
+      400,
+      /a container name must be specified for pod .*choose one of: \[a b\]/,
+    ],
+    ['log of an unknown container', 'GET', `${two}/log?container=x`, 400, /container x is not valid for pod/],
+    ['log of no pod', 'GET', 'nobody/log', 404, /pods "nobody" not found/],
+    ['log of half a line', 'GET', `${free}/log?tailLines=some`, 400, /tailLines/],
+    ['exec before there is a node', 'POST', `${free}/exec?command=ls`, 400, /does not have a host assigned/],
+    ['exec by GET', 'GET', `${bound}/exec?command=ls`, 500, /error dialing backend/],
+    ['attach', 'POST', `${bound}/attach`, 500, /error dialing backend/],
+    ['port-forward', 'POST', `${bound}/portforward`, 500, /error dialing backend/],
+    ['proxy', 'GET', `${bound}/proxy/some/path`, 503, /error trying to reach service/],
+  ];
+  for (const [name, method, path, status, text] of cases) {
+    await t.test(name, async () => {
+      const answer = await server.request(method, `${PODS}/${path}`);
+      assert.equal(answer.status, status, answer.text);
+      assert.match(answer.json?.message ?? answer.text, text);
+    });
+  }
+  const service = await server.request('GET', '/api/v1/namespaces/default/services/kubernetes/proxy/');
+  assert.equal(service.status, 503);
+  assert.match(service.json.message, /no endpoints available for service "kubernetes"/);
+});
+
+test('exec by GET takes the right to create', async () => {
+  const careful = await startServer({
+    authorize: (_user, attributes) => ({ allowed: attributes.verb === 'get', reason: '' }),
+  });
+  const { status, json } = await careful.request('GET', `${PODS}/p/exec?command=ls`);
+  assert.equal(status, 403);
+  assert.match(json.message, /cannot create resource "pods\/exec"/);
+  await careful.stop();
+});
+
+test('labels of a Deployment and owners of a Pod do not change through /status', async () => {
+  const name = await pod();
+  const ownerReferences = [{ apiVersion: 'v1', kind: 'Node', name: 'n', uid: 'u' }];
+  const body = { metadata: { ownerReferences, labels: { a: 'b' } } };
+  const { metadata } = (await server.request('PATCH', `${PODS}/${name}/status`, { body })).json;
+  assert.equal(metadata.ownerReferences, undefined);
+  assert.deepEqual(metadata.labels, { a: 'b' });
+});

@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { type Answer, type InProcessServer, startServer } from '../testkit/in-process-server.ts';
+
+let server: InProcessServer;
+before(async () => {
+  server = await startServer();
+});
+after(() => server.stop());
+
+const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments';
+const MAPS = '/api/v1/namespaces/default/configmaps';
+const APPLY = { 'content-type': 'application/apply-patch+yaml' };
+
+const deployment = (name: string, spec: object = {}) => ({
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name },
+  spec: {
+    replicas: 3,
+    selector: { matchLabels: { app: name } },
+    template: { metadata: { labels: { app: name } }, spec: { containers: [{ name: 'c', image: 'i' }] } },
+    ...spec,
+  },
+});
+const partial = (name: string, spec: object) => ({
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name },
+  spec,
+});
+const apply = (path: string, manager: string, body: unknown, query = ''): Promise<Answer> =>
+  server.request('PATCH', `${path}?fieldManager=${manager}${query}`, { body, headers: APPLY });
+const managers = ({ json }: Answer): string[] =>
+  (json.metadata.managedFields ?? []).map(
+    (entry: { manager: string; operation: string; subresource?: string }) =>
+      `${entry.manager} ${entry.operation}${entry.subresource ? ` ${entry.subresource}` : ''}`,
+  );
+
+test('apply creates what is missing and changes nothing the second time', async () => {
+  const path = `${DEPLOYMENTS}/one`;
+  const first = await apply(path, 'a', deployment('one'));
+  assert.equal(first.status, 201, first.text);
+  const again = await apply(path, 'a', deployment('one'));
+  assert.equal(again.status, 200);
+  assert.equal(again.json.metadata.resourceVersion, first.json.metadata.resourceVersion);
+  assert.deepEqual(again.json.metadata.managedFields, first.json.metadata.managedFields);
+});
+
+test('a value somebody else owns is a conflict unless it is the same or forced', async () => {
+  const path = `${DEPLOYMENTS}/two`;
+  await apply(path, 'a', deployment('two'));
+  const refused = await apply(path, 'b', partial('two', { replicas: 4 }));
+  assert.equal(refused.status, 409);
+  assert.equal(refused.json.message, 'Apply failed with 1 conflict: conflict with "a": .spec.replicas');
+  assert.deepEqual(refused.json.details.causes, [
+    { reason: 'FieldManagerConflict', message: 'conflict with "a"', field: '.spec.replicas' },
+  ]);
+  const shared = await apply(path, 'b', partial('two', { replicas: 3 }));
+  assert.deepEqual(managers(shared), ['a Apply', 'b Apply']);
+  const forced = await apply(path, 'b', partial('two', { replicas: 4 }), '&force=true');
+  assert.equal(forced.json.spec.replicas, 4);
+  const { fieldsV1 } = forced.json.metadata.managedFields[0];
+  assert.equal(fieldsV1['f:spec']['f:replicas'], undefined);
+});
+
+test('what one leaves out stays while another owns it, and goes with the last', async () => {
+  const path = `${MAPS}/shared`;
+  const map = (data: object) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'shared' }, data });
+  await apply(path, 'a', map({ k: 'v', own: 'a' }));
+  await apply(path, 'b', map({ k: 'v' }));
+  assert.deepEqual((await apply(path, 'a', map({}))).json.data, { k: 'v' });
+  assert.equal((await apply(path, 'b', map({}))).json.data?.k, undefined);
+});
+
+test('managedFields of [{}] or [] forget everybody, null and nothing do not', async (t) => {
+  const path = `${DEPLOYMENTS}/reset`;
+  await apply(path, 'a', deployment('reset'));
+  const merge = (managedFields: unknown) => ({ metadata: { managedFields } });
+  const cases: [string, Record<string, string>, unknown, boolean][] = [
+    ['merge [{}]', { 'content-type': 'application/merge-patch+json' }, merge([{}]), true],
+    ['strategic [{}]', { 'content-type': 'application/strategic-merge-patch+json' }, merge([{}]), true],
+    ['merge []', { 'content-type': 'application/merge-patch+json' }, merge([]), true],
+    [
+      'JSON patch',
+      { 'content-type': 'application/json-patch+json' },
+      [{ op: 'replace', path: '/metadata/managedFields', value: [{}] }],
+      true,
+    ],
+    ['merge null', { 'content-type': 'application/merge-patch+json' }, merge(null), false],
+  ];
+  for (const [name, headers, body, cleared] of cases) {
+    await t.test(name, async () => {
+      await apply(path, 'a', deployment('reset'), '&force=true');
+      const answer = await server.request('PATCH', path, { body, headers });
+      assert.equal(answer.status, 200, answer.text);
+      assert.equal(answer.json.metadata.managedFields === undefined, cleared);
+    });
+  }
+  await t.test('PUT', async () => {
+    await apply(path, 'a', deployment('reset'), '&force=true');
+    const { json } = await server.request('GET', path);
+    const body = { ...json, metadata: { ...json.metadata, managedFields: [{}] } };
+    assert.equal((await server.request('PUT', path, { body })).json.metadata.managedFields, undefined);
+    const next = await apply(path, 'a', deployment('reset', { replicas: 9 }));
+    assert.match(next.json.message, /conflict with "before-first-apply" using apps\/v1/);
+  });
+});
+
+test('writes through a subresource are kept apart', async () => {
+  const path = `${DEPLOYMENTS}/subs`;
+  await apply(path, 'a', deployment('subs', { replicas: undefined }));
+  const status = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'subs' }, status: { replicas: 1 } };
+  assert.deepEqual(managers(await apply(`${path}/status`, 'a', status)), ['a Apply', 'a Apply status']);
+  const scale = { apiVersion: 'autoscaling/v1', kind: 'Scale', metadata: { name: 'subs' }, spec: { replicas: 5 } };
+  const scaled = await apply(`${path}/scale`, 'scaler', scale, '&force=true');
+  assert.equal(scaled.status, 200, scaled.text);
+  assert.deepEqual([scaled.json.kind, scaled.json.spec], ['Scale', { replicas: 5 }]);
+  const after = await server.request('GET', path);
+  assert.equal(after.json.spec.replicas, 5);
+  assert.ok(managers(after).includes('scaler Apply scale'));
+  const conflict = await apply(path, 'b', partial('subs', { replicas: 6 }));
+  assert.match(conflict.json.message, /conflict with "scaler" with subresource "scale"/);
+});
+
+test('nobody comes to own what admission adds', async () => {
+  const adding = await startServer({
+    admission: [
+      {
+        name: 'Adder',
+        matches: (_operation, info) => info.resource === 'configmaps',
+        mutate({ object }) {
+          object!.metadata.annotations = { ...object!.metadata.annotations, added: 'yes' };
+        },
+      },
+    ],
+  });
+  const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'm' }, data: { a: 'b' } };
+  await adding.request('POST', MAPS, { body });
+  const { json } = await adding.request('PATCH', `${MAPS}/m`, { body: { data: { c: 'd' } } });
+  assert.equal(json.metadata.annotations.added, 'yes');
+  for (const entry of json.metadata.managedFields) assert.equal(entry.fieldsV1['f:metadata'], undefined);
+  await adding.stop();
+});
+
+test('refused applies', async (t) => {
+  const good = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'r' } };
+  const cases: [string, string, unknown, number, RegExp][] = [
+    ['no manager', '', good, 422, /fieldManager: Required value: is required for apply patch/],
+    ['a manager that cannot be printed', 'fieldManager=a%07', good, 422, /should only contain printable characters/],
+    [
+      'another version',
+      'fieldManager=m',
+      { ...good, apiVersion: 'v2' },
+      400,
+      /Incorrect version specified in apply patch/,
+    ],
+    ['no kind', 'fieldManager=m', { apiVersion: 'v1' }, 400, /Kind/],
+    ['another kind', 'fieldManager=m', { ...good, kind: 'Secret' }, 400, /cannot be handled as a ConfigMap/],
+    [
+      'managedFields',
+      'fieldManager=m',
+      { ...good, metadata: { name: 'r', managedFields: [{ manager: 'x' }] } },
+      400,
+      /metadata.managedFields must be nil/,
+    ],
+    ['a uid, and nothing there', 'fieldManager=m', { ...good, metadata: { name: 'r', uid: 'u' } }, 409, /uid mismatch/],
+    ['another name', 'fieldManager=m', { ...good, metadata: { name: 'q' } }, 400, /does not match the name on the URL/],
+  ];
+  for (const [name, query, body, status, message] of cases) {
+    await t.test(name, async () => {
+      const answer = await server.request('PATCH', `${MAPS}/r?${query}`, { body, headers: APPLY });
+      assert.equal(answer.status, status, answer.text);
+      assert.match(answer.json.message, message);
+    });
+  }
+});

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
+
+let server: InProcessServer;
+before(async () => {
+  server = await startServer({ defaultAdmission: true });
+});
+after(() => server.stop());
+
+const SERVICES = '/api/v1/namespaces/default/services';
+const create = (name: string, spec: object, query = '') =>
+  server.request('POST', `${SERVICES}${query}`, {
+    body: { apiVersion: 'v1', kind: 'Service', metadata: { name }, spec: { ports: [{ port: 80 }], ...spec } },
+  });
+const patch = (name: string, spec: object) => server.request('PATCH', `${SERVICES}/${name}`, { body: { spec } });
+
+test('a Service gets an address of its own from the range', async () => {
+  const answers = await Promise.all(Array.from({ length: 50 }, (_, i) => create(`many-${i}`, {})));
+  const addresses = answers.map(({ json }) => json.spec.clusterIP as string);
+  assert.equal(new Set(addresses).size, 50);
+  for (const address of addresses) assert.match(address, /^10\.96\.\d+\.\d+$/);
+  assert.deepEqual(answers[0]!.json.spec.clusterIPs, [addresses[0]]);
+});
+
+test('headless and external Services get none', async () => {
+  assert.deepEqual((await create('headless', { clusterIP: 'None' })).json.spec.clusterIPs, ['None']);
+  const external = await create('external', { type: 'ExternalName', externalName: 'example.com', ports: [] });
+  assert.equal(external.json.spec.clusterIP, undefined);
+});
+
+test('an address or port that was asked for is given once', async (t) => {
+  assert.equal((await create('asked', { clusterIP: '10.96.3.3' })).json.spec.clusterIP, '10.96.3.3');
+  const first = await create('port', { type: 'NodePort', ports: [{ port: 80, nodePort: 30_080 }] });
+  assert.equal(first.json.spec.ports[0].nodePort, 30_080);
+  const cases: [string, object, string][] = [
+    ['taken address', { clusterIP: '10.96.3.3' }, 'failed to allocate IP 10.96.3.3: provided IP is already allocated'],
+    ['foreign address', { clusterIP: '1.2.3.4' }, 'the provided network does not match the current range'],
+    ['taken port', { type: 'NodePort', ports: [{ port: 1, nodePort: 30_080 }] }, 'provided port is already allocated'],
+    ['low port', { type: 'NodePort', ports: [{ port: 1, nodePort: 80 }] }, 'The range of valid ports is 30000-32767'],
+  ];
+  for (const [name, spec, message] of cases) {
+    await t.test(name, async () => {
+      const { status, json } = await create('refused', spec);
+      assert.equal(status, 422);
+      assert.ok(json.message.includes(message), json.message);
+    });
+  }
+  await server.request('DELETE', `${SERVICES}/asked`);
+});
+
+test('what was allocated stays through updates that leave it out', async () => {
+  const { json } = await create('kept', { type: 'NodePort' });
+  const { clusterIP, ports } = json.spec;
+  const body = { ...json, spec: { type: 'NodePort', ports: [{ port: 80 }] } };
+  const updated = await server.request('PUT', `${SERVICES}/kept`, { body });
+  assert.equal(updated.status, 200, updated.text);
+  assert.equal(updated.json.spec.clusterIP, clusterIP);
+  assert.equal(updated.json.spec.ports[0].nodePort, ports[0].nodePort);
+});
+
+test('a change of type gives and takes addresses', async () => {
+  const { json } = await create('turning', { type: 'ExternalName', externalName: 'example.com' });
+  assert.equal(json.spec.clusterIP, undefined);
+  const inside = (await patch('turning', { type: 'ClusterIP', externalName: null })).json.spec;
+  assert.match(inside.clusterIP, /^10\.96\./);
+  const exposed = (await patch('turning', { type: 'NodePort' })).json.spec;
+  assert.equal(exposed.clusterIP, inside.clusterIP);
+  assert.ok(exposed.ports[0].nodePort >= 30_000);
+  const back = (await patch('turning', { type: 'ClusterIP' })).json.spec;
+  assert.equal(back.ports[0].nodePort, undefined);
+  assert.equal(back.externalTrafficPolicy, undefined);
+  const out = (await patch('turning', { type: 'ExternalName', externalName: 'example.com' })).json.spec;
+  assert.equal(out.clusterIP, undefined);
+});
+
+test('an address stays once it is set', async () => {
+  await create('fixed', {});
+  const { status, json } = await patch('fixed', { clusterIP: '10.96.7.7' });
+  assert.equal(status, 422);
+  assert.match(json.message, /spec\.clusterIPs\[0\]: Invalid value: "10\.96\.7\.7": may not change once set/);
+});
+
+test('a dry run keeps no address', async () => {
+  const dry = await create('dry', { clusterIP: '10.96.8.8' }, '?dryRun=All');
+  assert.equal(dry.status, 201);
+  assert.equal((await create('wet', { clusterIP: '10.96.8.8' })).status, 201);
+});
