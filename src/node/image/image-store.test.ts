@@ -106,12 +106,52 @@ test('a cut download is resumed where it broke, and a store that forgot midway c
   assert.equal(seen.at(-1), layer.length);
 });
 
+test('images that share a layer may be pulled at once, and so may different files of one image', async () => {
+  // Large enough that the answers interleave.
+  const big = Buffer.alloc(6_000_000, 3);
+  const layer = await tarOf([
+    { name: 'disk/a', content: big },
+    { name: 'boot/kernel', content: 'KERNEL' },
+    { name: 'more/b', content: DISK },
+  ]);
+  for (const name of ['x', 'y', 'z']) registry.addImage(name, 'v1', [layer]);
+  registry.cutBlobs = [2_000_000];
+  const [x, y, z, kernel] = await Promise.all([
+    ensure('x:v1'),
+    ensure('y:v1', { wanted: { disk: '/more' } }),
+    ensure('z:v1'),
+    ensure('x:v1', { wanted: { kernel: '/boot/kernel' } }),
+  ]);
+  assert.deepEqual(await content(x), big);
+  assert.deepEqual(await content(y), DISK);
+  assert.deepEqual(await content(z), big);
+  assert.equal(kernel.kernel?.size, 6);
+  // One after another, so the layer came once, in two pieces because of the cut.
+  assert.equal(registry.requests.filter((r) => r.includes('/blobs/')).length, 2);
+  assert.deepEqual(await readdir(join(dir, 'images/parts')), []);
+});
+
+test('layers of images that cannot be used are kept within a bound, and not for ever', async () => {
+  let now = Date.now();
+  const later: Clock = { ...clock, now: () => now };
+  store = await openImageStore(join(dir, 'images'), { clock: later, maxImageBytes: 50_000 });
+  const parts = (): Promise<string[]> => readdir(join(dir, 'images/parts'));
+  for (const name of ['a', 'b', 'c']) {
+    registry.addImage(name, 'v1', [await tarOf([{ name: `no/${name}`, content: Buffer.alloc(20_000, name) }])]);
+    await assert.rejects(ensure(`${name}:v1`), isPull(/^image .* holds no disk at \/disk/));
+  }
+  assert.equal((await parts()).length, 2);
+  now += 25 * 3600_000;
+  await openImageStore(join(dir, 'images'), { clock: later });
+  assert.deepEqual(await parts(), []);
+});
+
 test('a layer that does not match its digest is thrown away', async () => {
   const layer = await tarOf([{ name: 'disk/a', content: DISK }]);
   const digest = registry.addBlob(layer).digest;
   registry.addImage('x', 'v1', [layer]);
   registry.lies.set(digest, Buffer.from(layer).fill(7, 600, 700));
-  await assert.rejects(ensure('x:v1'), isPull(/does not match its digest/));
+  await assert.rejects(ensure('x:v1'), isPull(/^image .*\/x:v1: a layer does not match its digest/));
   assert.deepEqual(await readdir(join(dir, 'images/parts')), []);
   registry.lies.set(digest, Buffer.concat([layer, layer]));
   await assert.rejects(ensure('x:v1'), isPull(/more than the \d+ bytes it announced/));

@@ -8,9 +8,10 @@ import { join } from 'node:path';
 import type { Clock } from '../../base/clock/clock.ts';
 import { type Logger, silentLogger } from '../../base/log/log.ts';
 import { syncDirectory, writeFileAtomic } from './atomic-file.ts';
+import { createLayerParts } from './layer-parts.ts';
 import { pullImage } from './pull.ts';
 import { defaultPullPolicy, isLocal, parseReference, referenceText } from './reference.ts';
-import { type Credentials, RegistryError } from './registry-client.ts';
+import type { Credentials } from './registry-client.ts';
 import { createSharedCalls } from './shared-calls.ts';
 import {
   entryName,
@@ -119,6 +120,10 @@ export async function openImageStore(directory: string, options: ImageStoreOptio
     if (age > 24 * 3600_000) await rm(at('scratch', name), { recursive: true, force: true });
   }
   const calls = createSharedCalls();
+  const maxImageBytes = options.maxImageBytes ?? MAX_IMAGE_BYTES;
+  // Room for the layers of one image, so that a broken download of any image can be continued.
+  const parts = createLayerParts(at('parts'), { clock, maxBytes: maxImageBytes });
+  await parts.prune();
 
   const present = async (file: FileEntry): Promise<boolean> =>
     stat(at('files', fileNameOf(file.digest))).then(
@@ -239,9 +244,9 @@ export async function openImageStore(directory: string, options: ImageStoreOptio
               clock,
               signal,
               architecture: options.architecture ?? 'amd64',
-              partsDirectory: at('parts'),
+              parts,
               scratchDirectory: await mkdtemp(at('scratch', 'pull-')),
-              maxBytes: options.maxImageBytes ?? MAX_IMAGE_BYTES,
+              maxBytes: maxImageBytes,
               onProgress: progress,
               ...(request.credentials && { credentials: request.credentials }),
               have: async (digest) => complete(await readEntry<ImageEntry>(pulledPath(digest, request.wanted))),
@@ -269,9 +274,11 @@ export async function openImageStore(directory: string, options: ImageStoreOptio
             return result(reference, entry, 'paths' in found);
           } catch (error) {
             signal.throwIfAborted();
+            await parts.prune();
             if (error instanceof ImageError) throw error;
             const text = error instanceof Error ? error.message : String(error);
-            const prefix = error instanceof RegistryError ? '' : `image ${reference}: `;
+            // The registry's own sentences begin with its name and the repository.
+            const prefix = text.startsWith(`${ref.registry}/${ref.repository}: `) ? '' : `image ${reference}: `;
             throw new ImageError('ErrImagePull', `${prefix}${text}`, { cause: error });
           }
         },

@@ -1,13 +1,13 @@
 /** One pull: manifest, layers, the wanted files, what they are. Leaves the files in the scratch directory. */
 import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Clock } from '../../base/clock/clock.ts';
 import { inspectDisk } from './disk-header.ts';
 import { downloadLayer } from './layer-download.ts';
 import { type Extracted, extractFiles, normalEntryName } from './layer-extract.ts';
+import type { LayerParts } from './layer-parts.ts';
 import type { ImageReference } from './reference.ts';
 import { type Credentials, createRegistryClient } from './registry-client.ts';
-import { type FileEntry, fileNameOf, type ImageEntry, type ImageFiles } from './store-entries.ts';
+import type { FileEntry, ImageEntry, ImageFiles } from './store-entries.ts';
 
 export interface PullOptions {
   readonly wanted: { readonly disk?: string; readonly kernel?: string; readonly initrd?: string };
@@ -15,8 +15,8 @@ export interface PullOptions {
   readonly signal: AbortSignal;
   readonly architecture: string;
   readonly credentials?: Credentials;
-  /** Unfinished downloads, by digest; they are continued by the next pull. */
-  readonly partsDirectory: string;
+  /** Downloads; unfinished ones are continued by the next pull. */
+  readonly parts: LayerParts;
   readonly scratchDirectory: string;
   readonly maxBytes: number;
   readonly onProgress: (done: number, total: number) => void;
@@ -51,26 +51,28 @@ export async function pullImage(ref: ImageReference, options: PullOptions): Prom
     }
     const total = manifest.layers.reduce((sum, layer) => sum + layer.size, 0);
     if (total > options.maxBytes) throw new Error(`the image is larger than the limit of ${options.maxBytes} bytes`);
-    const blobs: string[] = [];
-    let done = 0;
-    for (const layer of manifest.layers) {
-      const path = join(options.partsDirectory, fileNameOf(layer.digest));
-      await downloadLayer(registry, layer, path, {
-        clock,
+    const held = options.parts.hold(manifest.layers.map((layer) => layer.digest));
+    let chosen: Awaited<ReturnType<typeof chooseFiles>> | undefined;
+    try {
+      const blobs: string[] = [];
+      let done = 0;
+      for (const layer of manifest.layers) {
+        const onProgress = (bytes: number): void => options.onProgress(done + bytes, total);
+        blobs.push(
+          await held.fill(layer.digest, (path) => downloadLayer(registry, layer, path, { clock, signal, onProgress })),
+        );
+        done += layer.size;
+      }
+      const paths = wantedPaths(options.wanted);
+      const found = await extractFiles(blobs, [...paths.values()], {
+        directory: scratchDirectory,
+        limits: { maxBytes: options.maxBytes, maxUnpackedBytes: options.maxBytes },
         signal,
-        onProgress: (bytes) => options.onProgress(done + bytes, total),
       });
-      done += layer.size;
-      blobs.push(path);
+      chosen = await chooseFiles(found, paths);
+    } finally {
+      await held.release(chosen !== undefined);
     }
-    const paths = wantedPaths(options.wanted);
-    const found = await extractFiles(blobs, [...paths.values()], {
-      directory: scratchDirectory,
-      limits: { maxBytes: options.maxBytes, maxUnpackedBytes: options.maxBytes },
-      signal,
-    });
-    const chosen = await chooseFiles(found, paths);
-    for (const blob of new Set(blobs)) await rm(blob, { force: true });
     return { digest: manifest.digest, files: chosen.files, paths: chosen.paths, scratchDirectory };
   } catch (error) {
     await rm(scratchDirectory, { recursive: true, force: true });

@@ -58,6 +58,7 @@ const MAX_TOKEN_ANSWER = 1024 * 1024;
 const MAX_REDIRECTS = 5;
 const MAX_LAYERS = 256;
 const REQUEST_TIMEOUT_MS = 30_000;
+const CREDENTIALS_WANTED = 'it asks for credentials; name a Secret that holds them in imagePullSecret';
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -151,8 +152,13 @@ export function createRegistryClient(
     const identity = basic();
     const response = await exchange(realm, identity ? { authorization: identity } : {}, signal);
     const answer = await boundedText(response, MAX_TOKEN_ANSWER);
-    if (response.status !== 200)
-      throw new RegistryError('denied', `${where}: the token service ${realm.host} answered ${response.status}`);
+    if (response.status !== 200) {
+      const mend = options.credentials ? 'the credentials of its pull secret are refused' : CREDENTIALS_WANTED;
+      throw new RegistryError(
+        'denied',
+        `${where}: the token service ${realm.host} answered ${response.status}: ${mend}`,
+      );
+    }
     const parsed = parseJson(answer);
     const token = field(parsed, 'token') ?? field(parsed, 'access_token');
     if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token))
@@ -169,14 +175,17 @@ export function createRegistryClient(
       const identity = basic();
       if (challenge.scheme === 'bearer') authorization = `Bearer ${await fetchToken(challenge.parameters, signal)}`;
       else if (challenge.scheme === 'basic' && identity) authorization = identity;
-      else throw new RegistryError('denied', `${where}: the registry asks for credentials; name an imagePullSecret`);
+      else throw new RegistryError('denied', `${where}: ${CREDENTIALS_WANTED}`);
       response = await exchange(url, headers, signal);
     }
     if (response.status === 200 || response.status === 206) return response;
     await response.body?.cancel();
     if (response.status === 404) throw new RegistryError('missing', `${where}: ${path} not found in the registry`);
     if (response.status === 401 || response.status === 403)
-      throw new RegistryError('denied', `${where}: pull access denied (${response.status})`);
+      throw new RegistryError(
+        'denied',
+        `${where}: pull access denied (${response.status})${options.credentials ? '' : `: ${CREDENTIALS_WANTED}`}`,
+      );
     throw new RegistryError('failed', `${where}: the registry answered ${response.status} to ${path}`);
   };
 

@@ -2,12 +2,13 @@
  * ServiceAccount: every Pod runs as one of its namespace's accounts and, unless it does not want to, gets that account's
  * token mounted (plugin/pkg/admission/serviceaccount).
  */
+
+import { generateName } from '../../api/meta/generate-name.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { isJsonObject } from '../../api/meta/own-property.ts';
 import { forbidden } from '../../api/meta/status.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { ObjectStore, StoredObject } from '../cache/object-store.ts';
-import { generateName } from '../registry/generate-name.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
 
 const ACCOUNTS_PREFIX = '/serviceaccounts';

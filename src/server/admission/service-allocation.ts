@@ -32,6 +32,9 @@ interface ServiceSpec {
   [field: string]: unknown;
 }
 
+/** Range of cluster IPs; the `kubernetes` Service has its first address. */
+export const SERVICE_CIDR = '10.96.0.0/16';
+
 export interface ServiceAllocationOptions {
   /** IPv4 range of cluster IPs, `10.96.0.0/16`; its first address belongs to the `kubernetes` Service. */
   readonly cidr: string;

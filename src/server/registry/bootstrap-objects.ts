@@ -6,15 +6,13 @@ import { deepEqual } from '../../api/meta/deep-equal.ts';
 import { parseApiVersion } from '../../api/meta/gvk.ts';
 import { formatTime, type UnstructuredObject } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';
+import { SERVICE_CIDR } from '../admission/service-allocation.ts';
 import { apiServices } from './bootstrap-api-services.ts';
 import { FLOW_CONTROL_OBJECTS } from './bootstrap-flow-control.ts';
 import { createObject } from './create.ts';
 import { normalizeInput } from './normalize-input.ts';
 import type { ResourceSource } from './resource-catalog.ts';
 import { NO_ADMISSION, type Registry } from './write-call.ts';
-
-/** Range of cluster IPs; the `kubernetes` Service has its first address. */
-export const SERVICE_CIDR = '10.96.0.0/16';
 
 /** Namespaces that always exist; all but kube-node-lease cannot be deleted. */
 export const SYSTEM_NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease'] as const;

@@ -1,10 +1,10 @@
 /** POST: a new object, from admission to the store. */
 
 import { storagePrefix } from '../../api/kinds/resource.ts';
+import { GENERATE_NAME_ATTEMPTS, generateName } from '../../api/meta/generate-name.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { ApiError, alreadyExists } from '../../api/meta/status.ts';
 import type { StoreKey } from '../cache/object-store.ts';
-import { GENERATE_NAME_ATTEMPTS, generateName } from './generate-name.ts';
 import { applyKindDefaults, validateObject } from './normalize-input.ts';
 import { dedupeOwnerReferences, fillSystemMetadata, matchNamespace, wipeSystemMetadata } from './object-metadata.ts';
 import { storedForm, viewObject } from './versioned-view.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { generateName } from '../../api/meta/generate-name.ts';
 import { ApiError } from '../../api/meta/status.ts';
 import { decodeContinue, encodeContinue } from './continue-token.ts';
-import { generateName } from './generate-name.ts';
 import { type ListOptions, NO_LIST_OPTIONS, validateListOptions } from './list-options.ts';
 import { parseResourceVersion } from './resource-version.ts';
 
