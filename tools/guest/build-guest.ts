@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { writeBootDisk } from './boot-disk.ts';
 import { fastKernel } from './fast-kernel.ts';
 import { buildInitrd } from './initrd.ts';
-import { fetchPackages, PACKAGE_NAMES, type PackageFile, resolvePackages } from './packages.ts';
+import { fetchPackages, PACKAGE_NAMES, type PackageFile, refreshLists, resolvePackages } from './packages.ts';
 import { run } from './process.ts';
 
 /** A finished guest: absolute paths of its files, and the digest of its inputs as its version. */
@@ -90,9 +90,18 @@ export async function ensureGuest(options: GuestBuildOptions & { cacheDir?: stri
     options.log?.(`using the earlier guest ${cached.digest.slice(0, 12)}: ${(error as Error).message}`);
     return cached;
   }
-  const digest = inputsDigest(scripts, packages);
-  const outDir = join(cacheDir, digest);
-  const build = (await existing(outDir, digest)) ?? (await buildFrom(packages, { ...options, outDir }));
+  const make = async (files: readonly PackageFile[]): Promise<GuestBuild> => {
+    const digest = inputsDigest(scripts, files);
+    const outDir = join(cacheDir, digest);
+    return (await existing(outDir, digest)) ?? (await buildFrom(files, { ...options, outDir }));
+  };
+  const build = await make(packages).catch(async (error: Error) => {
+    options.signal?.throwIfAborted();
+    // Lists that are too old name files the archive no longer has.
+    if (!(await refreshLists(options.signal))) throw error;
+    return make(await resolvePackages(options.signal));
+  });
+  const { digest } = build;
   const written = `${memo}.${process.pid}`;
   await writeFile(written, JSON.stringify({ lists, digest }), { mode: 0o600 });
   await rename(written, memo);

@@ -36,8 +36,25 @@ export const PACKAGE_NAMES: readonly string[] = [
   ...TOOL_PACKAGES,
 ];
 
-/** Finds the exact versions the host's package lists offer; needs the lists, not the network. */
+/** Fetches the package lists anew where that is allowed (root); false where it is not. */
+export async function refreshLists(signal?: AbortSignal): Promise<boolean> {
+  if (process.getuid?.() !== 0) return false;
+  await run('apt-get', ['-qq', 'update'], { signal });
+  return true;
+}
+
+/** Finds the exact versions the host's package lists offer; a fresh machine without lists gets them first, as root. */
 export async function resolvePackages(signal?: AbortSignal): Promise<PackageFile[]> {
+  try {
+    return await offeredPackages(signal);
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (!(await refreshLists(signal))) throw error;
+    return offeredPackages(signal);
+  }
+}
+
+async function offeredPackages(signal?: AbortSignal): Promise<PackageFile[]> {
   const names = PACKAGE_NAMES.filter((name) => name !== KERNEL_META_PACKAGE);
   const depends = (await run('apt-cache', ['depends', '--important', KERNEL_META_PACKAGE], { signal })).toString();
   const kernel = /Depends: (linux-image-\S+)/.exec(depends)?.[1];
