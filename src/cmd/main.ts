@@ -1,7 +1,7 @@
 /** The `coracle` program: finds the command, reads its words, turns failures into one line and an exit code. */
 import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 
 // Everything this program and its guests write is for its owner: state, images, disks, sockets, logs.
 process.umask(0o077);
@@ -9,7 +9,7 @@ process.umask(0o077);
 // whoever can write to that directory decides what runs. In the environment, so that a detached child has it from its
 // first file on.
 process.env['NODE_COMPILE_CACHE'] ??= join(
-  process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'),
+  isAbsolute(process.env['XDG_CACHE_HOME'] ?? '') ? process.env['XDG_CACHE_HOME']! : join(homedir(), '.cache'),
   'coracle',
   'compile',
 );

@@ -1,7 +1,7 @@
 /** A place of its own for command-line tests: temporary home and data directory; whatever was started on it ends with the test. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { TestContext } from 'node:test';
 import { findProcesses, identify, isRunning } from '../../src/base/process/identity.ts';
@@ -58,7 +58,12 @@ export function openWorkspace(t: TestContext): Workspace {
     rmSync(dir, { recursive: true, force: true });
   });
   const start: Workspace['start'] = (argv, env = {}) =>
-    startProgram(process.execPath, [join(root, 'src/cmd/main.ts'), ...argv], { PATH: pathOf(), HOME: home, ...env });
+    startProgram(process.execPath, [join(root, 'src/cmd/main.ts'), ...argv], {
+      PATH: pathOf(),
+      HOME: home,
+      NODE_COMPILE_CACHE: COMPILED,
+      ...env,
+    });
   const run: Workspace['run'] = (argv, env) => bounded(start(argv, env));
   const kubeconfig = join(data, 'kubeconfig');
   return {
@@ -74,6 +79,9 @@ export function openWorkspace(t: TestContext): Workspace {
       bounded(startProgram('kubectl', argv, { PATH: pathOf(), HOME: home, KUBECONFIG: kubeconfig }, input)),
   };
 }
+
+/** The program's cache of compiled sources, shared by all tests: a home of its own for each would compile them anew. */
+const COMPILED = process.env['NODE_COMPILE_CACHE'] ?? join(homedir(), '.cache/coracle/compile');
 
 const pathOf = (): string => process.env['PATH'] ?? '/usr/bin:/bin';
 

@@ -90,6 +90,8 @@ export interface ResourceInfo {
     object: Readonly<Record<string, unknown>>,
     old?: Readonly<Record<string, unknown>>,
   ) => readonly import('../meta/status.ts').FieldError[];
+  /** What a create deserves to be told about an object that is valid and odd. */
+  readonly warnings?: (object: Readonly<Record<string, unknown>>) => readonly string[];
   /** Storage version (`group/version`) when it differs from this one. */
   readonly storageVersion?: string;
   /** The resource that keeps the objects, when this one is a second face of it. */

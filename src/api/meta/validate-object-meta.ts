@@ -21,7 +21,7 @@ const isPrintable = (text: string): boolean => /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/
  */
 export function validateObjectMeta(
   meta: Readonly<ObjectMeta>,
-  options: { namespaced: boolean; names: NameRule },
+  options: { namespaced: boolean; names: NameRule; custom?: boolean },
 ): FieldError[] {
   const errors: FieldError[] = [];
   const invalid = (field: string, value: unknown, detail: string): void => {
@@ -50,6 +50,10 @@ export function validateObjectMeta(
   errors.push(...validateAnnotations(meta.annotations, 'metadata.annotations'));
   errors.push(...validateOwnerReferences(meta.ownerReferences ?? []));
   errors.push(...validateFinalizers(meta.finalizers ?? []));
+  // Custom resources are warned instead: `unqualifiedFinalizers`.
+  if (options.custom === false) {
+    for (const value of unqualifiedFinalizers(meta)) invalid('metadata.finalizers', value, UNQUALIFIED_FINALIZER);
+  }
   errors.push(...validateManagedFields(meta.managedFields ?? []));
   return errors;
 }
@@ -109,6 +113,17 @@ function validateOwnerReferences(owners: readonly OwnerReference[]): FieldError[
   }
   return errors;
 }
+
+const STANDARD_FINALIZERS = new Set(['kubernetes', 'orphan', 'foregroundDeletion']);
+export const UNQUALIFIED_FINALIZER = 'name is neither a standard finalizer name nor is it fully qualified';
+
+/** True for a finalizer without a domain that is none of the standard ones. */
+export const isUnqualifiedFinalizer = (name: string): boolean =>
+  !name.includes('/') && !STANDARD_FINALIZERS.has(name) && checkQualifiedName(name).length === 0;
+
+/** Finalizers without a domain, which two writers may come to share by accident. */
+export const unqualifiedFinalizers = (meta: Readonly<ObjectMeta>): string[] =>
+  (meta.finalizers ?? []).filter(isUnqualifiedFinalizer);
 
 function validateFinalizers(finalizers: readonly string[]): FieldError[] {
   const field = 'metadata.finalizers';

@@ -3,7 +3,7 @@ import type { VirtualMachine, VirtualMachineInstance } from '../../api/kinds/kub
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { ownerReferenceTo } from './owner-reference.ts';
-import { VM_FINALIZER, VM_GENERATION } from './vm-view.ts';
+import { OBSERVED_API_VERSIONS, VM_FINALIZER, VM_GENERATION } from './vm-view.ts';
 
 /** Builds the instance; `paused` starts the guest paused, `legacyUuid` is used where the template has none. */
 export function buildInstance(
@@ -23,7 +23,11 @@ export function buildInstance(
       name: vm.metadata.name ?? '',
       namespace: vm.metadata.namespace ?? '',
       ...(labels && { labels: { ...labels } }),
-      annotations: { ...template.metadata?.annotations, [VM_GENERATION]: String(vm.metadata.generation ?? 0) },
+      annotations: {
+        ...template.metadata?.annotations,
+        ...OBSERVED_API_VERSIONS,
+        [VM_GENERATION]: String(vm.metadata.generation ?? 0),
+      },
       ownerReferences: [ownerReferenceTo(vm)],
       finalizers: [VM_FINALIZER],
     },

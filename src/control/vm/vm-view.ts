@@ -8,6 +8,12 @@ export const VM_FINALIZER = 'kubevirt.io/virtualMachineControllerFinalize';
 /** Annotation on the instance: generation of the VM it is known to match. */
 export const VM_GENERATION = 'kubevirt.io/vm-generation';
 
+/** Annotations of the first touch: the versions under which the object was seen and is stored. */
+export const OBSERVED_API_VERSIONS: Readonly<Record<string, string>> = {
+  'kubevirt.io/latest-observed-api-version': 'v1',
+  'kubevirt.io/storage-observed-api-version': 'v1',
+};
+
 export type ReadonlyVm = DeepReadonly<VirtualMachine>;
 export type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
 

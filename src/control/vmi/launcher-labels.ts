@@ -9,6 +9,8 @@ export const NODE_NAME_LABEL = 'kubevirt.io/nodeName';
 export const MIGRATION_JOB_LABEL = 'kubevirt.io/migrationJobUID';
 export const DOMAIN_ANNOTATION = 'kubevirt.io/domain';
 export const FOREGROUND_FINALIZER = 'kubevirt.io/foregroundDeleteVirtualMachine';
+/** Readiness gate of the Pod: no traffic for a guest that is paused. */
+export const UNPAUSED_GATE = 'kubevirt.io/virtual-machine-unpaused';
 const MAX_LABEL = 63;
 
 /** The `vmi.kubevirt.io/id` value of a name: the name, or its first 54 characters and 8 hex digits of its SHA-1. */

@@ -8,6 +8,7 @@ import {
   DOMAIN_ANNOTATION,
   LAUNCHER_LABEL,
   LAUNCHER_VALUE,
+  UNPAUSED_GATE,
   VM_NAME_LABEL,
   VMI_ID_LABEL,
 } from './launcher-labels.ts';
@@ -94,6 +95,7 @@ export function launcherPod(vmi: DeepReadonly<VirtualMachineInstance>, options: 
     },
     spec: {
       restartPolicy: 'Never',
+      readinessGates: [{ conditionType: UNPAUSED_GATE }],
       enableServiceLinks: false,
       automountServiceAccountToken: false,
       terminationGracePeriodSeconds: (spec.terminationGracePeriodSeconds ?? DEFAULT_GRACE) + GRACE_PADDING,

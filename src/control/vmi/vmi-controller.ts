@@ -28,7 +28,7 @@ import {
   vmiIdLabel,
 } from './launcher-labels.ts';
 import { type LauncherPodOptions, launcherPod } from './launcher-pod.ts';
-import { applyVmiStatus, type SyncProblem } from './vmi-status.ts';
+import { applyVmiStatus, type SyncProblem, unpausedCondition } from './vmi-status.ts';
 
 type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
 type ReadonlyPod = DeepReadonly<Pod>;
@@ -49,6 +49,7 @@ export const vmiControllerRules = [
   { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/finalizers'], verbs: ['update'] },
   { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch', 'create', 'delete'] },
+  { apiGroups: [''], resources: ['pods/status'], verbs: ['patch'] },
   { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
 ];
@@ -120,6 +121,24 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
       if (!vmi.metadata.ownerReferences?.some((owner) => owner.kind === 'VirtualMachine'))
         dropped.add('kubevirt.io/virtualMachineControllerFinalize');
       vmi.metadata.finalizers = (vmi.metadata.finalizers ?? []).filter((finalizer) => !dropped.has(finalizer));
+    }
+  };
+
+  /** Shows on the Pod whether the guest is paused. A Pod made in this pass is told when the watch has shown it. */
+  const syncUnpaused = async ({ vmi, pods: own, podExpected }: Pass): Promise<void> => {
+    const pod = own.at(-1);
+    if (!pod || podExpected || pod.metadata.deletionTimestamp !== undefined || isFinal(vmi.status?.phase)) return;
+    const condition = unpausedCondition(vmi, pod, clock.now());
+    if (!condition) return;
+    try {
+      await client.patch(
+        PODS,
+        keyOf(pod as Pod),
+        { type: 'strategic', body: { metadata: { uid: pod.metadata.uid }, status: { conditions: [condition] } } },
+        { subresource: 'status' },
+      );
+    } catch (error) {
+      if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error;
     }
   };
 
@@ -196,6 +215,7 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
       else if (!deepEqual(before.metadata, after.metadata))
         await commit(client, VIRTUAL_MACHINE_INSTANCES, { before, after });
       if (error) throw error;
+      await syncUnpaused(pass);
       return DONE;
     },
   });

@@ -2,10 +2,11 @@
  * What the VMI controller writes into an instance's status, from the instance and its Pod: pure. It owns the phase
  * until Scheduled; the agent owns it from there, and this controller only steps in when the Pod is gone.
  */
-import type { Pod } from '../../api/kinds/builtin/types.ts';
+import type { Pod, PodCondition } from '../../api/kinds/builtin/types.ts';
 import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { type DeepReadonly, formatTime } from '../../api/meta/object.ts';
 import { isFinal } from '../../domain/run-strategy/run-strategy.ts';
+import { UNPAUSED_GATE } from './launcher-labels.ts';
 
 type Status = NonNullable<VirtualMachineInstance['status']>;
 type Condition = NonNullable<Status['conditions']>[number];
@@ -80,7 +81,9 @@ export function applyVmiStatus(input: VmiStatusInput): { readonly nodeLabel: str
   if (pod && !isFinal(phase)) {
     const uid = pod.metadata.uid ?? '';
     const node = pod.spec.nodeName ?? '';
-    if (status.activePods?.[uid] !== node) status.activePods = { [uid]: node };
+    // Where a Pod that is still being prepared lies is not worth a write of its own.
+    if (status.activePods?.[uid] !== node && (phase !== 'Scheduling' || before !== phase))
+      status.activePods = { [uid]: node };
     const image = pod.spec.containers[0]?.image;
     if (image && status.launcherContainerImageVersion !== image) status.launcherContainerImageVersion = image;
   }
@@ -91,7 +94,7 @@ export function applyVmiStatus(input: VmiStatusInput): { readonly nodeLabel: str
   }
   const revision = startRevisionOf(vmi);
   if (revision && status.virtualMachineRevisionName !== revision) status.virtualMachineRevisionName = revision;
-  applyConditions(input, phase);
+  applyConditions(input, { before, phase });
   return { nodeLabel: isFinal(phase) || phase === 'Pending' || phase === 'Scheduling' ? undefined : status.nodeName };
 }
 
@@ -103,7 +106,10 @@ function startRevisionOf(vmi: VirtualMachineInstance): string | undefined {
   return owner && generation !== undefined ? `revision-start-vm-${owner.uid}-${generation}` : undefined;
 }
 
-function applyConditions(input: VmiStatusInput, phase: string): void {
+function applyConditions(
+  input: VmiStatusInput,
+  { before, phase }: { readonly before: string; readonly phase: string },
+): void {
   const { vmi, pod, now } = input;
   const conditions = new Map<string, Condition>((vmi.status!.conditions ?? []).map((c) => [c.type, c]));
   const set = (type: string, status: 'True' | 'False' | 'Unknown', reason?: string, message?: string): void => {
@@ -146,7 +152,7 @@ function applyConditions(input: VmiStatusInput, phase: string): void {
     );
   } else if (problem) set('Synchronized', 'False', problem.reason, problem.message);
   // The agent reports its own trouble under the same type once it has claimed the instance.
-  else if (!isClaimed(phase) && !isFinal(phase)) conditions.delete('Synchronized');
+  else if (!isClaimed(before) && !isFinal(before)) conditions.delete('Synchronized');
 
   if (input.missingClaim === undefined && phase !== 'Running' && !isFinal(phase)) {
     const scheduled = pod?.status?.conditions?.find((c) => c.type === 'PodScheduled');
@@ -180,6 +186,29 @@ function readyCondition(
     ...(ready.reason && { reason: ready.reason }),
     ...(ready.message && { message: ready.message }),
   };
+}
+
+/**
+ * What the Pod's readiness gate should say: a paused guest is not ready. Undefined where it says so already, or where
+ * the Pod has no gate.
+ */
+export function unpausedCondition(
+  vmi: DeepReadonly<VirtualMachineInstance>,
+  pod: ReadonlyPod,
+  now: number,
+): PodCondition | undefined {
+  if (!pod.spec.readinessGates?.some((gate) => gate.conditionType === UNPAUSED_GATE)) return undefined;
+  const paused = vmi.status?.conditions?.some((c) => c.type === 'Paused' && c.status === 'True') ?? false;
+  const status = paused ? 'False' : 'True';
+  const known = pod.status?.conditions?.find((c) => c.type === UNPAUSED_GATE);
+  if (known?.status === status) return undefined;
+  return {
+    type: UNPAUSED_GATE,
+    status,
+    reason: paused ? 'Paused' : 'NotPaused',
+    message: paused ? 'the virtual machine is paused' : 'the virtual machine is not paused',
+    lastTransitionTime: formatTime(now),
+  } as PodCondition;
 }
 
 function imageProblem(pod: ReadonlyPod): SyncProblem | undefined {

@@ -1,7 +1,7 @@
 import type { Disk } from '../../api/kinds/kubevirt/devices.ts';
 import type { Volume } from '../../api/kinds/kubevirt/volumes.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
-import type { DiskBus, MachinePlan, PlannedDisk } from './machine-plan.ts';
+import { type DiskBus, type MachinePlan, PlanError, type PlannedDisk } from './machine-plan.ts';
 import type { PlanContext } from './plan.ts';
 
 type ReadonlyDisk = DeepReadonly<Disk>;
@@ -79,6 +79,10 @@ export function configureDisks({ vmi }: PlanContext, plan: MachinePlan): void {
       ...blockSizeOf(disk),
       ...(bus === 'virtio' && ioThreadOf(disk, ioThreadsPolicy, plan)),
     };
+    if (planned.readOnly && planned.bus === 'sata' && planned.kind === 'disk')
+      throw new PlanError(
+        `disk ${disk.name}: a SATA hard disk cannot be read-only; use the bus virtio or scsi, or a cdrom`,
+      );
     if (disk.changedBlockTracking) plan.unsupported.push(`disk ${disk.name}: changed block tracking is not supported`);
     plan.disks.push(planned);
   }

@@ -1,6 +1,11 @@
 import { type MachinePlan, PlanError } from './machine-plan.ts';
+import { plainText } from './plain-text.ts';
 import type { PlanContext } from './plan.ts';
 
+/** QEMU takes no argument longer than 128 KiB; the longest kernel command line is far below this. */
+const MAX_KERNEL_ARGS = 64 * 1024;
+/** SMBIOS has no bound; this one keeps its tables below the 64 KiB that old entry points can describe. */
+const MAX_SMBIOS_TEXT = 8 * 1024;
 const UUID = /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/;
 
 /** Identity (SMBIOS), firmware and direct kernel boot. */
@@ -17,9 +22,9 @@ export function configureFirmware({ vmi, facts, smbios }: PlanContext, plan: Mac
     ['sku', smbios.sku],
     ['family', smbios.family],
   ];
-  plan.smbios.push({ type: 1, fields: present(system) });
+  plan.smbios.push({ type: 1, fields: present('firmware', system) });
   if (chassis) {
-    const fields = present([
+    const fields = present('chassis', [
       ['manufacturer', chassis.manufacturer],
       ['version', chassis.version],
       ['serial', chassis.serial],
@@ -46,11 +51,15 @@ export function configureFirmware({ vmi, facts, smbios }: PlanContext, plan: Mac
     plan.kernelBoot = {
       kernel: container.kernelPath !== undefined,
       initrd: container.initrdPath !== undefined,
-      ...(kernelBoot?.kernelArgs !== undefined && { args: kernelBoot.kernelArgs }),
+      ...(kernelBoot?.kernelArgs !== undefined && {
+        args: plainText('firmware.kernelBoot.kernelArgs', kernelBoot.kernelArgs, MAX_KERNEL_ARGS),
+      }),
     };
   }
   if (firmware?.acpi) plan.unsupported.push('extra ACPI tables (firmware.acpi) are not supported by this node');
 }
 
-const present = (fields: readonly [string, string | undefined][]): [string, string][] =>
-  fields.filter((field): field is [string, string] => field[1] !== undefined && field[1] !== '');
+const present = (section: string, fields: readonly [string, string | undefined][]): [string, string][] =>
+  fields.flatMap(([name, text]): [string, string][] =>
+    text ? [[name, plainText(`${section}.${name}`, text, MAX_SMBIOS_TEXT)]] : [],
+  );

@@ -1,6 +1,7 @@
 import type { Interface, Network } from '../../api/kinds/kubevirt/network.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { type ForwardedPort, type MachinePlan, PlanError } from './machine-plan.ts';
+import { plainText } from './plain-text.ts';
 import type { PlanContext } from './plan.ts';
 
 type ReadonlyInterface = DeepReadonly<Interface>;
@@ -14,6 +15,10 @@ const DRIVERS: Readonly<Record<string, string>> = {
   pcnet: 'pcnet',
   rtl8139: 'rtl8139',
 };
+/** The field of a BOOTP packet, with its closing NUL. */
+const MAX_BOOT_FILE = 127;
+/** A DHCP option. */
+const MAX_TFTP = 255;
 const DEFAULT_CIDR = '10.0.2.0/24';
 /** Forwarded when a VMI declares no port. Upstream forwards all; one host address cannot bind all, so others are added when `portforward` asks for them. */
 export const DEFAULT_PORTS: readonly number[] = [22, 80];
@@ -53,8 +58,12 @@ export function configureInterfaces({ vmi, facts }: PlanContext, plan: MachinePl
       network: guestNetwork(networks.get(nic.name)?.pod?.vmNetworkCIDR ?? DEFAULT_CIDR),
       ports: portsOf(nic),
       dhcp: {
-        ...(nic.dhcpOptions?.bootFileName !== undefined && { bootFile: nic.dhcpOptions.bootFileName }),
-        ...(nic.dhcpOptions?.tftpServerName !== undefined && { tftpServer: nic.dhcpOptions.tftpServerName }),
+        ...(nic.dhcpOptions?.bootFileName !== undefined && {
+          bootFile: plainText(`interface ${nic.name}: bootFileName`, nic.dhcpOptions.bootFileName, MAX_BOOT_FILE),
+        }),
+        ...(nic.dhcpOptions?.tftpServerName !== undefined && {
+          tftpServer: plainText(`interface ${nic.name}: tftpServerName`, nic.dhcpOptions.tftpServerName, MAX_TFTP),
+        }),
       },
     });
     if (nic.dhcpOptions?.ntpServers?.length || nic.dhcpOptions?.privateOptions?.length)

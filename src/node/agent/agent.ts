@@ -15,7 +15,7 @@ import { createLinkedController, type LinkedController } from '../../base/signal
 import type { Client } from '../../client/client.ts';
 import { createEventRecorder } from '../../client/events/recorder.ts';
 import { createInformer } from '../../client/informer/informer.ts';
-import { DEFAULT_SMBIOS, type NodeFacts, type SmbiosConfig } from '../../domain/machine/machine-plan.ts';
+import type { NodeFacts, SmbiosConfig } from '../../domain/machine/machine-plan.ts';
 import { isUid } from '../disk/vm-directory.ts';
 import { type ImageStore, openImageStore } from '../image/image-store.ts';
 import { DEFAULT_BINARY, readNodeFacts } from '../qemu/node-facts.ts';
@@ -51,6 +51,7 @@ export interface AgentOptions {
   /** What the node offers; default: what the host has. */
   readonly cpus?: number;
   readonly memoryBytes?: number;
+  /** Default: what the cluster's KubeVirt object says. */
   readonly smbios?: SmbiosConfig;
   /** Directories below which hostDisk images may lie; none = the feature is off. */
   readonly hostDiskRoots?: readonly string[];
@@ -107,6 +108,14 @@ export function createAgent(config: AgentConfig): Agent {
     return undefined;
   };
 
+  const predecessor = (namespace: string, name: string): Launcher | undefined => {
+    for (const launcher of launchers.values()) {
+      const { record } = launcher;
+      if (record?.namespace === namespace && record.name === name && record.process && !record.result) return launcher;
+    }
+    return undefined;
+  };
+
   const launch = (environment: AgentEnvironment, podUid: string, launcher: Launcher): void => {
     launchers.set(podUid, launcher);
     const run = launcher
@@ -150,7 +159,7 @@ export function createAgent(config: AgentConfig): Agent {
       signal,
       bootId: boot,
       binary: options.binary ?? DEFAULT_BINARY,
-      smbios: options.smbios ?? DEFAULT_SMBIOS,
+      ...(options.smbios && { smbios: options.smbios }),
       hostIP: options.address ?? '127.0.0.1',
       vmsDirectory: at('vms'),
       addressesDirectory: options.addressesDir ?? at('addresses'),
@@ -186,7 +195,7 @@ export function createAgent(config: AgentConfig): Agent {
     const environment = await prepare(signal);
     // Guests first: whatever the API says or whether it answers, they are looked after.
     for (const record of await findRecords(environment.vmsDirectory, { bootId: environment.bootId, log }))
-      launch(environment, record.podUid, new Launcher(environment, { record }));
+      launch(environment, record.podUid, new Launcher(environment, { record, predecessor }));
 
     const pods = createInformer(client, PODS, { fieldSelector: `spec.nodeName=${nodeName}`, clock, log });
     const vmis = createInformer(client, VIRTUAL_MACHINE_INSTANCES, {
@@ -212,7 +221,7 @@ export function createAgent(config: AgentConfig): Agent {
         if (launcher.vmiUid === object.metadata.uid) launcher.observeVmi(object);
     });
     const adoptPod = (target: AgentEnvironment, pod: DeepReadonly<Pod>, uid: string): void => {
-      launch(target, uid, new Launcher(target, { pod }));
+      launch(target, uid, new Launcher(target, { pod, predecessor }));
       const vmi = vmis.list(pod.metadata.namespace).find((candidate) => candidate.metadata.uid === ownerUid(pod));
       if (vmi) launchers.get(uid)?.observeVmi(vmi);
     };

@@ -20,7 +20,8 @@ export interface AgentEnvironment {
   readonly signal: AbortSignal;
   readonly bootId: string;
   readonly binary: string;
-  readonly smbios: SmbiosConfig;
+  /** Instead of what the cluster says. */
+  readonly smbios?: SmbiosConfig;
   readonly hostIP: string;
   readonly vmsDirectory: string;
   readonly addressesDirectory: string;

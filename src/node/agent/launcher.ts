@@ -44,6 +44,7 @@ const SPACE_POLL_MS = 5000;
 const ENOUGH_SPACE = 64 * 1024 * 1024;
 const ANSWER_MS = 10_000;
 const ORPHAN_POLL_MS = 5000;
+const PREDECESSOR_POLL_MS = 100;
 const SOFT_REBOOT_MS = 120_000;
 const MAX_EVENTS = 20;
 
@@ -60,13 +61,23 @@ export class Launcher {
   #forced: 'grace' | 'immediate' | undefined;
   #softRebootUntil = 0;
   #waiters: (() => void)[] = [];
+  readonly #predecessor: (namespace: string, name: string) => Launcher | undefined;
   readonly #startController;
 
   /** `record` is what an earlier agent left of this Pod. */
-  constructor(environment: AgentEnvironment, start: { readonly pod?: ReadonlyPod; readonly record?: VmRecord }) {
+  constructor(
+    environment: AgentEnvironment,
+    start: {
+      readonly pod?: ReadonlyPod;
+      readonly record?: VmRecord;
+      /** The launcher on this node that still has a guest of this name, if any: two must never run at once. */
+      readonly predecessor: (namespace: string, name: string) => Launcher | undefined;
+    },
+  ) {
     this.#environment = environment;
     this.#pod = start.pod;
     this.#record = start.record;
+    this.#predecessor = start.predecessor;
     this.#startController = createLinkedController(environment.signal);
     this.#log = environment.log.with({ pod: start.pod?.metadata.name ?? start.record?.podName ?? '' });
     // Whoever waits must hear of the end of the agent.
@@ -158,8 +169,9 @@ export class Launcher {
       try {
         const refusal = await this.#claim();
         if (refusal) return refusal;
+        await this.#outlivePredecessor();
         const [pod, vmi] = [this.#pod, this.#vmi];
-        if (!pod || !vmi) return deleted;
+        if (!pod || !vmi || this.#isDeleting()) return deleted;
         const started = await startVm(environment, {
           pod,
           vmi,
@@ -181,15 +193,14 @@ export class Launcher {
         // There is, or was, a process: it is not spawned twice.
         if (error instanceof SpawnError || left?.process) return this.#startFailed('StartFailed', message);
         const reason = error instanceof VolumeError ? error.reason : 'FailedStart';
-        this.#event('Warning', error instanceof VolumeError && reason.startsWith('Err') ? 'Failed' : reason, message);
+        const isPull = error instanceof VolumeError && reason.startsWith('Err');
+        this.#event('Warning', isPull ? 'Failed' : reason, message);
+        if (isPull) this.#podEvent('Warning', 'Failed', `Failed to pull image: ${message}`);
         await this.#report({
           state: 'creating',
           reason: attempt > 0 && reason === 'ErrImagePull' ? 'ImagePullBackOff' : reason,
           message,
-          ...(error instanceof VolumeError &&
-            reason.startsWith('Err') &&
-            error.volume !== '' &&
-            this.#hasContainer(`volume${error.volume}`) && { container: `volume${error.volume}` }),
+          ...(isPull && this.#hasContainer(containerOf(error.volume)) && { container: containerOf(error.volume) }),
         });
         await this.#pause(pause);
         pause = Math.min(pause * 2, MAX_RETRY_MS);
@@ -232,6 +243,21 @@ export class Launcher {
     )
       return this.#startFailed('AlreadyRunning', 'an earlier launcher of this guest still runs on this node');
     return undefined;
+  }
+
+  /** Where a Pod was removed by force its guest may still be ending: the next one of the name waits for that. */
+  async #outlivePredecessor(): Promise<void> {
+    const { namespace = '', name = '' } = this.#vmi?.metadata ?? {};
+    for (;;) {
+      const other = this.#predecessor(namespace, name);
+      if (!other || other === this || this.#isDeleting()) return;
+      await this.#report({
+        state: 'creating',
+        reason: 'ContainerCreating',
+        message: 'waits for the end of an earlier guest of this name',
+      });
+      await this.#pause(PREDECESSOR_POLL_MS);
+    }
   }
 
   /**
@@ -612,6 +638,9 @@ export class Launcher {
     if (this.#pod) this.#environment.events.event(this.#pod, type, reason, message);
   }
 }
+
+/** The container that stands for the image of a volume; '' is the kernel. */
+const containerOf = (volume: string): string => (volume === '' ? 'kernel-boot-volume' : `volume${volume}`);
 
 /** UID of the VMI that owns a launcher Pod, '' when there is none. */
 export const ownerUid = (pod: ReadonlyPod | undefined): string =>

@@ -78,7 +78,8 @@ export function podStatusOf(pod: DeepReadonly<Pod>, view: LauncherView, options:
       case 'creating':
         return view.container === undefined || view.container === name
           ? { waiting: { reason: view.reason, message: view.message } }
-          : { waiting: { reason: 'ContainerCreating' } };
+          : // Without a reason of its own, so that the column STATUS shows the one that counts.
+            { waiting: {} };
       case 'running':
         return { running: { startedAt: formatTime(view.startedAt) } };
       case 'ended':

@@ -10,6 +10,7 @@ export const NODE_AGENT_RULES: readonly PolicyRule[] = [
   { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch', 'delete'] },
   { apiGroups: [''], resources: ['pods/status'], verbs: ['patch'] },
   { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['list'] },
   { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/status'], verbs: ['patch'] },
   { apiGroups: [''], resources: ['events'], verbs: ['get', 'create', 'patch', 'update'] },
   { apiGroups: [''], resources: ['secrets', 'configmaps'], verbs: ['get'] },

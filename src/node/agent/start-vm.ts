@@ -12,6 +12,7 @@ import { openVmDirectory } from '../disk/vm-directory.ts';
 import type { ImageEvent } from '../disk/volume-request.ts';
 import { claimAddress } from '../network/address-pool.ts';
 import { qemuArgv, VM_FILES } from '../qemu/argv.ts';
+import { clusterSmbios } from './cluster-smbios.ts';
 import type { AgentEnvironment } from './environment.ts';
 import { type Guest, openGuest } from './guest.ts';
 import { type VmRecord, writeRecord } from './vm-record.ts';
@@ -45,7 +46,8 @@ export async function startVm(environment: AgentEnvironment, request: StartReque
   const { vmi, pod, signal } = request;
   const { clock } = environment;
   const vmiUid = vmi.metadata.uid ?? '';
-  const plan = machinePlan(vmi, environment.facts, { smbios: environment.smbios });
+  const smbios = environment.smbios ?? (await clusterSmbios(environment.client, signal));
+  const plan = machinePlan(vmi, environment.facts, { smbios });
   const directory = await openVmDirectory(environment.vmsDirectory, vmiUid);
   const imageIds: Record<string, string> = {};
   const volumes = await prepareVolumes(

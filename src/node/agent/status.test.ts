@@ -57,7 +57,7 @@ test('podStatusOf() follows the life of a launcher', () => {
   assert.equal(waiting.phase, 'Pending');
   assert.deepEqual(
     waiting.containerStatuses?.map((c) => c.state?.waiting?.reason),
-    ['ContainerCreating', 'ErrImagePull'],
+    [undefined, 'ErrImagePull'],
   );
 
   const view = {

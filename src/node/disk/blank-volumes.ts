@@ -1,12 +1,12 @@
 /** Empty disks, and disk images of the host (behind their gate). */
-import { lstat, open, realpath } from 'node:fs/promises';
+import { realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import type { Volume } from '../../api/kinds/kubevirt/volumes.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { quantityToBytes } from '../../api/quantity/quantity.ts';
-import { inspectDisk } from '../image/disk-header.ts';
 import type { DiskFile } from '../qemu/argv.ts';
 import { createEmpty } from './qemu-img.ts';
+import { createRawImage, rawImageSize } from './raw-image.ts';
 import { VolumeError, type VolumeRequest } from './volume-request.ts';
 
 const MIB = 1024 * 1024;
@@ -37,16 +37,16 @@ export async function hostDisk(request: VolumeRequest, volume: DeepReadonly<Volu
   )
     throw bad('hostDisk.path does not lie below an allowed directory of this node');
   const file = join(parent, basename(path));
-  const found = await lstat(file).catch(() => undefined);
-  if (!found && source?.type === 'DiskOrCreate') {
+  const present = await rawImageSize(file).catch((error: Error) => {
+    throw bad(`hostDisk.path ${error.message}`);
+  });
+  if (present === undefined) {
+    if (source?.type !== 'DiskOrCreate') throw bad('the image of hostDisk does not exist');
     const size = Math.ceil(quantityToBytes(String(source.capacity ?? 0)) / MIB) * MIB;
     if (size < MIB) throw bad('hostDisk.capacity is needed to create the image');
-    const handle = await open(file, 'wx', 0o600);
-    await handle.truncate(size).finally(() => handle.close());
-  } else if (!found) throw bad('the image of hostDisk does not exist');
-  else if (!found.isFile()) throw bad('hostDisk.path is not a regular file');
-  const { format } = await inspectDisk(file).catch((error: Error) => {
-    throw bad(error.message);
-  });
-  return { file, format };
+    await createRawImage(file, size).catch((error: Error) => {
+      throw bad(`the image of hostDisk could not be made with ${source.capacity}: ${error.message}`);
+    });
+  }
+  return { file, format: 'raw' };
 }

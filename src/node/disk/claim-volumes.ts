@@ -1,12 +1,12 @@
 /** Claims: a `disk.img` for each, in the local path of the claim's volume, or in a directory of our own. */
-import { lstat, mkdir, open } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '../../api/kinds/builtin/resource-types.ts';
 import { ApiError } from '../../api/meta/status.ts';
 import { quantityToBytes } from '../../api/quantity/quantity.ts';
-import { inspectDisk } from '../image/disk-header.ts';
 import type { DiskFile } from '../qemu/argv.ts';
 import { createOverlay } from './qemu-img.ts';
+import { createRawImage, rawImageSize } from './raw-image.ts';
 import { isUid } from './vm-directory.ts';
 import { VolumeError, type VolumeRequest } from './volume-request.ts';
 
@@ -41,17 +41,16 @@ export async function claimDisk(
     .filter((amount) => amount !== undefined)
     .map((amount) => quantityToBytes(String(amount)));
   const wanted = Math.floor(Math.min(...amounts) / MIB) * MIB;
-  const found = await lstat(file).catch(() => undefined);
-  if (found && !found.isFile()) throw bad(`${FILE} is not a regular file`);
-  if (!found) {
-    if (!Number.isFinite(wanted) || wanted < MIB) throw bad('asks for less than 1Mi of storage');
-    const handle = await open(file, 'wx', 0o600);
-    await handle.truncate(wanted).finally(() => handle.close());
+  try {
+    if ((await rawImageSize(file)) === undefined) {
+      if (!Number.isFinite(wanted) || wanted < MIB) throw bad('asks for less than 1Mi of storage');
+      await createRawImage(file, wanted);
+    }
+    return { file, format: 'raw', size: (await rawImageSize(file)) ?? 0 };
+  } catch (error) {
+    if (error instanceof VolumeError) throw error;
+    throw bad(`${FILE}: ${(error as Error).message}`, error);
   }
-  const { format, virtualSize } = await inspectDisk(file).catch((error: Error) => {
-    throw bad(error.message, error);
-  });
-  return { file, format, size: virtualSize };
 }
 
 /** The host path of a volume that has one: set by whoever may write PersistentVolumes, that is an administrator. */

@@ -66,7 +66,7 @@ async function ensureImage(
   wanted: WantedFiles,
 ): Promise<StoredImage> {
   const { image } = source;
-  const credentials = await credentialsFor(request, volume, source);
+  const { credentials, lost } = await credentialsFor(request, volume, source);
   let started = false;
   try {
     const policy = source.imagePullPolicy;
@@ -86,8 +86,9 @@ async function ensureImage(
     request.onImage?.({ type: stored.pulled ? 'pulled' : 'present', volume, image, digest: stored.digest });
     return stored;
   } catch (error) {
-    if (error instanceof ImageError) throw new VolumeError(error.reason, volume, error.message, { cause: error });
-    throw error;
+    if (!(error instanceof ImageError)) throw error;
+    const why = lost.length === 0 ? '' : `; pull secret ${lost.join(', ')} does not exist`;
+    throw new VolumeError(error.reason, volume, error.message + why, { cause: error });
   }
 }
 
@@ -103,20 +104,22 @@ async function takeFile(file: StoredFile, target: string): Promise<void> {
   }
 }
 
-/** Credentials for the registry of the image: the source's own secret, else those of the pod. */
+/** Credentials for the registry of the image: the source's own secret, else those of the pod. One that is lost is no failure: the image may be public. */
 async function credentialsFor(
   request: VolumeRequest,
   volume: string,
   source: DeepReadonly<ImageSource>,
-): Promise<Credentials | undefined> {
+): Promise<{ readonly credentials?: Credentials; readonly lost: readonly string[] }> {
   const pod = (request.pod.spec.imagePullSecrets ?? []) as readonly { readonly name?: string }[];
-  const names = source.imagePullSecret ? [source.imagePullSecret] : pod.map((ref) => ref.name ?? '');
-  for (const name of names) {
-    const data = await readSecret(request, { name, volume, optional: name !== source.imagePullSecret });
-    const found = data && credentialsOf(data, source.image);
-    if (found) return found;
+  const names = [source.imagePullSecret ?? '', ...pod.map((ref) => ref.name ?? '')].filter((name) => name !== '');
+  const lost: string[] = [];
+  for (const name of new Set(names)) {
+    const data = await readSecret(request, { name, volume, optional: true });
+    if (!data) lost.push(name);
+    const credentials = data && credentialsOf(data, source.image);
+    if (credentials) return { credentials, lost };
   }
-  return undefined;
+  return { lost };
 }
 
 /** Finds the registry of `image` in a dockerconfigjson (or the old dockercfg). */

@@ -22,10 +22,12 @@ export async function createIso(
     /** Volume id, at most 32 characters. */
     readonly label: string;
     readonly files: IsoFiles;
+    /** Mode of the files as the guest sees them; they belong to its root. Default 0600. */
+    readonly fileMode?: number;
     readonly signal: AbortSignal;
   },
 ): Promise<void> {
-  const { directory, label, files, signal } = options;
+  const { directory, label, files, fileMode = 0o600, signal } = options;
   if (!LABEL.test(label))
     throw new Error(
       `volume label ${JSON.stringify(label.slice(0, 64))} must be 1 to 32 letters, digits, dots or dashes`,
@@ -38,8 +40,9 @@ export async function createIso(
       await mkdir(dirname(target), { recursive: true, mode: 0o700 });
       await writeFile(target, content, { mode: 0o600, flag: 'wx' });
     }
+    const modes = ['-file-mode', fileMode.toString(8).padStart(4, '0'), '-dir-mode', '0755', '-uid', '0', '-gid', '0'];
     const result = await run(
-      ['xorriso', '-no_rc', '-as', 'mkisofs', '-quiet', '-V', label, '-joliet', '-rock', '-o', name, stage],
+      ['xorriso', '-no_rc', '-as', 'mkisofs', '-quiet', '-V', label, '-joliet', '-rock', ...modes, '-o', name, stage],
       { signal, timeoutMs: TIMEOUT_MS, cwd: directory },
     );
     signal.throwIfAborted();

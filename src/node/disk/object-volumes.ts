@@ -4,10 +4,13 @@ import type { DeepReadonly } from '../../api/meta/object.ts';
 import type { DiskFile } from '../qemu/argv.ts';
 import { type ObjectData, readConfigMap, readSecret } from './api-objects.ts';
 import { createIso } from './iso.ts';
+import { type ResourceFieldRef, resourceField } from './resource-field.ts';
 import { VolumeError, type VolumeRequest } from './volume-request.ts';
 
 const DEFAULT_LABEL = 'cfgdata';
 const SYSPREP_LABEL = 'unattendCD';
+/** Mode of files of such volumes in a container: any program of the guest may read them. */
+const MODE = 0o644;
 const TOKEN_SECONDS = 24 * 3600;
 
 /** Makes the ISO `file` of such a volume; undefined when the volume is of another kind. */
@@ -18,7 +21,12 @@ export async function objectVolume(
 ): Promise<DiskFile | undefined> {
   const content = await contentOf(request, volume);
   if (!content) return undefined;
-  await createIso(file, { directory: request.directory, signal: request.signal, ...content });
+  await createIso(file, {
+    directory: request.directory,
+    signal: request.signal,
+    fileMode: MODE,
+    ...content,
+  });
   return { file, format: 'raw' };
 }
 
@@ -93,13 +101,21 @@ function downwardFiles(request: VolumeRequest, volume: DeepReadonly<Volume>): Ob
   for (const item of volume.downwardAPI?.fields ?? []) {
     const path = item['path'];
     const fieldPath = (item['fieldRef'] as { fieldPath?: unknown } | undefined)?.fieldPath;
-    const value = typeof fieldPath === 'string' ? podField(request.pod, fieldPath) : undefined;
-    if (typeof path !== 'string' || value === undefined)
+    const resource = item['resourceFieldRef'] as ResourceFieldRef | undefined;
+    const value =
+      typeof fieldPath === 'string'
+        ? podField(request.pod, fieldPath)
+        : resource
+          ? resourceField(request.pod, resource)
+          : undefined;
+    if (typeof path !== 'string' || value === undefined) {
+      const field = JSON.stringify(fieldPath ?? resource ?? null);
       throw new VolumeError(
         'FailedMount',
         volume.name,
-        `volume ${volume.name}: downward API field ${JSON.stringify(fieldPath ?? null)} is not supported`,
+        `volume ${volume.name}: the downward API has no value for ${field}`,
       );
+    }
     files.set(path, Buffer.from(value, 'utf8'));
   }
   return files;

@@ -240,7 +240,7 @@ test('the bearer challenge is answered, and the token does not follow a redirect
     () => undefined,
     (e: ImageError) => e,
   );
-  assert.match(error?.message ?? '', /token service .* answered 401/);
+  assert.match(error?.message ?? '', /token service .* answered 401: it asks for credentials; name a Secret/);
   const image = await ensure('private:v1', { credentials: { username: 'me', password: 'pw-canary' } });
   assert.equal((await content(image)).toString(), 'secret');
   assert.deepEqual(registry.redirectedAuthorization, [undefined]);

@@ -274,9 +274,13 @@ export async function openImageStore(directory: string, options: ImageStoreOptio
             return result(reference, entry, 'paths' in found);
           } catch (error) {
             signal.throwIfAborted();
-            await parts.prune();
+            await parts.prune(isDiskFull(error));
             if (error instanceof ImageError) throw error;
-            const text = error instanceof Error ? error.message : String(error);
+            const text = isDiskFull(error)
+              ? 'the disk of this node is full'
+              : error instanceof Error
+                ? error.message
+                : String(error);
             // The registry's own sentences begin with its name and the repository.
             const prefix = text.startsWith(`${ref.registry}/${ref.repository}: `) ? '' : `image ${reference}: `;
             throw new ImageError('ErrImagePull', `${prefix}${text}`, { cause: error });
@@ -313,4 +317,11 @@ export async function openImageStore(directory: string, options: ImageStoreOptio
       await sweep(dropped);
     },
   };
+}
+
+/** True for a failure that has ENOSPC at its root: what an unfinished download has taken is given back then. */
+function isDiskFull(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if ((cause as NodeJS.ErrnoException).code === 'ENOSPC') return true;
+  return false;
 }

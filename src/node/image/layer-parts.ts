@@ -10,8 +10,8 @@ import { fileNameOf } from './store-entries.ts';
 export interface LayerParts {
   /** The layers of one pull, kept until it releases them. */
   hold(digests: readonly string[]): HeldLayers;
-  /** Removes what no pull holds and is a day old, then, oldest first, what is over the bound. */
-  prune(): Promise<void>;
+  /** Removes what no pull holds and is a day old, and what is over the bound, oldest first; or all no pull holds. */
+  prune(all?: boolean): Promise<void>;
 }
 
 export interface HeldLayers {
@@ -68,7 +68,7 @@ export function createLayerParts(
         },
       };
     },
-    async prune() {
+    async prune(all = false) {
       const held = new Set([...holders.keys()].map(fileNameOf));
       const idle: { path: string; size: number; age: number }[] = [];
       for (const name of await readdir(directory)) {
@@ -81,7 +81,7 @@ export function createLayerParts(
       let total = 0;
       for (const { path, size, age } of idle) {
         total += size;
-        if (age > MAX_AGE_MS || total > options.maxBytes) await rm(path, { force: true });
+        if (all || age > MAX_AGE_MS || total > options.maxBytes) await rm(path, { force: true });
       }
     },
   };

@@ -1,6 +1,7 @@
 /** The plug-ins that are on in every server, in upstream's order. KubeVirt's own come behind them. */
 import type { Clock } from '../../base/clock/clock.ts';
 import type { ObjectStore } from '../cache/object-store.ts';
+import { certificateRequestor } from './certificate-requestor.ts';
 import { defaultClasses } from './default-classes.ts';
 import { namespaceLifecycle } from './namespace-lifecycle.ts';
 import type { AdmissionPlugin } from './plugin.ts';
@@ -14,6 +15,7 @@ export function defaultPlugins(store: ObjectStore, clock: Clock): AdmissionPlugi
     serviceAccount(store, clock),
     priority(store),
     defaultTolerationSeconds,
+    certificateRequestor,
     ...defaultClasses(store),
     serviceAllocation(store, clock, { cidr: SERVICE_CIDR }),
   ];

@@ -1,9 +1,10 @@
 /** POST: a new object, from admission to the store. */
 
-import { storagePrefix } from '../../api/kinds/resource.ts';
+import { type ResourceInfo, storagePrefix } from '../../api/kinds/resource.ts';
 import { GENERATE_NAME_ATTEMPTS, generateName } from '../../api/meta/generate-name.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { ApiError, alreadyExists } from '../../api/meta/status.ts';
+import { unqualifiedFinalizers } from '../../api/meta/validate-object-meta.ts';
 import type { StoreKey } from '../cache/object-store.ts';
 import { applyKindDefaults, validateObject } from './normalize-input.ts';
 import { dedupeOwnerReferences, fillSystemMetadata, matchNamespace, wipeSystemMetadata } from './object-metadata.ts';
@@ -49,6 +50,7 @@ export async function createObject(registry: Registry, call: CreateCall): Promis
     // After the name and the uid: a namespace's label and a Job's selector are made of them.
     applyKindDefaults(info, object);
     validateObject(info, object);
+    if (attempt === 1) warnAbout(info, call);
     await call.admission.validate('CREATE', { name: metadata.name!, object, oldObject: undefined });
     const key: StoreKey = { prefix: storagePrefix(info), namespace: call.namespace, name: metadata.name! };
     try {
@@ -57,6 +59,17 @@ export async function createObject(registry: Registry, call: CreateCall): Promis
       if (generated === undefined || !(error instanceof ApiError) || error.reason !== 'AlreadyExists') throw error;
       if (attempt >= GENERATE_NAME_ATTEMPTS) throw generatedNamesExhausted(error);
     }
+  }
+}
+
+/** What is allowed and looks like a mistake. */
+function warnAbout(info: ResourceInfo, { object, warn }: CreateCall): void {
+  for (const text of info.warnings?.(object) ?? []) warn(text);
+  if (!info.strategy.custom) return;
+  for (const name of unqualifiedFinalizers(object.metadata)) {
+    warn(
+      `metadata.finalizers: ${JSON.stringify(name)}: prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers`,
+    );
   }
 }
 

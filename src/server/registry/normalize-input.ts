@@ -1,6 +1,6 @@
 /** From a decoded document to an object of its kind: unknown fields out, nulls out, defaults in. */
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
-import type { UnstructuredObject } from '../../api/meta/object.ts';
+import type { ObjectMeta, UnstructuredObject } from '../../api/meta/object.ts';
 import { type FieldError, invalid } from '../../api/meta/status.ts';
 import { validateObjectMeta } from '../../api/meta/validate-object-meta.ts';
 import { applyDefaults, dropNulls } from '../../api/schema/defaults.ts';
@@ -29,6 +29,21 @@ export function normalizeInput(
 export function applyKindDefaults(info: ResourceInfo, object: UnstructuredObject): void {
   applyDefaults(info.schema, object);
   info.setDefaults?.(object);
+  dropEmptyMetadata(object.metadata);
+}
+
+/** Empty lists and maps of metadata are not shown. `managedFields: []` is no state but a wish: it is left to tracking. */
+function dropEmptyMetadata(metadata: ObjectMeta): void {
+  if (isEmpty(metadata.labels)) delete metadata.labels;
+  if (isEmpty(metadata.annotations)) delete metadata.annotations;
+  if (metadata.finalizers?.length === 0) delete metadata.finalizers;
+  if (metadata.ownerReferences?.length === 0) delete metadata.ownerReferences;
+}
+
+function isEmpty(map: object | undefined): boolean {
+  if (map === undefined) return false;
+  for (const key in map) if (Object.hasOwn(map, key)) return false;
+  return true;
 }
 
 /** Throws ApiError 422 with one cause per wrong field. */
@@ -41,7 +56,11 @@ export function validateObject(
   const errors: FieldError[] = [
     ...more,
     ...typeMetaErrors(info, object),
-    ...validateObjectMeta(object.metadata, { namespaced: info.namespaced, names: info.strategy.names }),
+    ...validateObjectMeta(object.metadata, {
+      namespaced: info.namespaced,
+      names: info.strategy.names,
+      custom: info.strategy.custom,
+    }),
     ...validateSchema(info.schema, object, { custom: info.strategy.custom }),
     ...(info.validate?.(object, old) ?? []),
   ];

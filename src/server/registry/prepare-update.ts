@@ -5,6 +5,7 @@
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import type { ObjectMeta, UnstructuredObject } from '../../api/meta/object.ts';
+import { isSigningRequest, keepRequestParts } from './certificate-requests.ts';
 import { movesGeneration } from './generation.ts';
 import { keepSystemMetadata } from './object-metadata.ts';
 import { preparePodPart, writesPodPart } from './pod-subresources.ts';
@@ -24,11 +25,13 @@ export function prepareUpdate(
 ): UnstructuredObject {
   const { subresource, object, old } = change;
   const next =
-    subresource === 'status'
+    subresource === 'status' && !isSigningRequest(info)
       ? prepareStatus(info, object, old)
       : writesPodPart(subresource)
         ? preparePodPart(info, change)
-        : prepareMain(info, change);
+        : isSigningRequest(info)
+          ? keepRequestParts(subresource, change)
+          : prepareMain(info, change);
   keepSystemMetadata(next.metadata, old.metadata);
   // A client that leaves the version out (or patches it away) means the one it was read at.
   if (old.metadata.resourceVersion !== undefined) next.metadata.resourceVersion = old.metadata.resourceVersion;

@@ -1,15 +1,17 @@
 /** Every built-in resource as the server needs it: the generated table joined with strategies, cells, defaults and rules. */
 import { apiVersionOf, type GroupVersionKind } from '../../meta/gvk.ts';
+import { canonicalizeScalars } from '../../schema/canonical-scalars.ts';
 import type { Schema } from '../../schema/schema.ts';
 import type { PrinterColumn, ResourceInfo, SubresourceInfo } from '../resource.ts';
 import { builtinSchema, builtinTypeName } from './builtin-types.ts';
 import { cellsOf } from './columns/cells.ts';
 import { defaultsOf } from './defaults/defaults.ts';
-import { canonicalizeQuantities, holdsQuantity, quantityErrors } from './defaults/quantities.ts';
+import { holdsQuantity, quantityErrors } from './defaults/quantities.ts';
 import type { JsonObject } from './read-value.ts';
 import table from './resources.generated.json' with { type: 'json' };
 import { selectableFieldsOf } from './selectable-fields.ts';
 import { strategyOf } from './strategies.ts';
+import { podWarnings } from './validation/pod-warnings.ts';
 import { validatorOf } from './validation/validators.ts';
 import { autoscalerView } from './views/autoscaler-view.ts';
 import { eventView } from './views/event-view.ts';
@@ -98,12 +100,13 @@ function toResourceInfo(row: ResourceRow, { group, version }: { group: string; v
     strategy: strategyOf({ group, resource, hasStatus: subresources.some((sub) => sub.name === 'status') }),
     setDefaults: (object) => {
       setKindDefaults?.(object);
-      canonicalizeQuantities(object, schema());
+      canonicalizeScalars(schema(), object);
     },
     validate: (object: JsonObject, old?: JsonObject) => [
       ...(holdsQuantity(schema()) ? quantityErrors(object, schema()) : []),
       ...(validateKind?.(object, old) ?? []),
     ],
+    ...(group === '' && resource === 'pods' && { warnings: podWarnings }),
     ...STORED[`${group}/${version}/${resource}`],
   };
 }

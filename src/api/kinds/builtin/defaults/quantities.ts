@@ -1,11 +1,10 @@
 /**
- * Quantities anywhere in a built-in object: `1024Mi` is stored as `1Gi` and the bare number 2 as `"2"`, because the
- * API's own decoder does so. Follows the schema along the value, and only into types that hold a quantity somewhere.
+ * Quantities anywhere in a built-in object, checked. Follows the schema along the value, and only into types that hold
+ * a quantity somewhere.
  */
 
-import { setOwn } from '../../../meta/own-property.ts';
 import type { FieldError } from '../../../meta/status.ts';
-import { formatQuantity, parseQuantity, QuantityError } from '../../../quantity/quantity.ts';
+import { parseQuantity, QuantityError } from '../../../quantity/quantity.ts';
 import type { Schema } from '../../../schema/schema.ts';
 import { isObject } from '../read-value.ts';
 
@@ -29,24 +28,19 @@ export function holdsQuantity(schema: Schema): boolean {
   return found;
 }
 
-type Visit = (value: string | number, at: { readonly path: string; readonly set: (text: string) => void }) => void;
+type Visit = (value: string | number, path: string) => void;
 
-function walk(value: unknown, schema: Schema, at: { path: string; set: (text: string) => void; visit: Visit }): void {
+function walk(value: unknown, schema: Schema, at: { path: string; visit: Visit }): void {
   if (!holdsQuantity(schema)) return;
   if (isQuantity(schema)) {
-    if (typeof value === 'string' || typeof value === 'number') at.visit(value, at);
+    if (typeof value === 'string' || typeof value === 'number') at.visit(value, at.path);
     return;
   }
   const { visit, path } = at;
   if (Array.isArray(value)) {
     const { items } = schema;
     if (items === undefined) return;
-    for (const [i, item] of value.entries()) {
-      const set = (text: string): void => {
-        value[i] = text;
-      };
-      walk(item, items, { path: `${path}[${i}]`, set, visit });
-    }
+    for (const [i, item] of value.entries()) walk(item, items, { path: `${path}[${i}]`, visit });
   } else if (isObject(value)) {
     const extra = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined;
     for (const [key, entry] of Object.entries(value)) {
@@ -54,28 +48,15 @@ function walk(value: unknown, schema: Schema, at: { path: string; set: (text: st
       const next = named ?? extra;
       if (next === undefined) continue;
       const child = named === undefined ? `${path}[${key}]` : path === '' ? key : `${path}.${key}`;
-      walk(entry, next, { path: child, set: (text) => setOwn(value, key, text), visit });
+      walk(entry, next, { path: child, visit });
     }
   }
-}
-
-/** Rewrites every readable quantity in canonical form; unreadable ones stay for `quantityErrors` to name. */
-export function canonicalizeQuantities(object: Record<string, unknown>, schema: Schema): void {
-  const visit: Visit = (value, { set }) => {
-    try {
-      const text = formatQuantity(parseQuantity(String(value)));
-      if (text !== value) set(text);
-    } catch (error) {
-      if (!(error instanceof QuantityError)) throw error;
-    }
-  };
-  walk(object, schema, { path: '', set: () => {}, visit });
 }
 
 /** One error for each text that is no quantity. */
 export function quantityErrors(object: Readonly<Record<string, unknown>>, schema: Schema): FieldError[] {
   const errors: FieldError[] = [];
-  const visit: Visit = (value, { path }) => {
+  const visit: Visit = (value, path) => {
     try {
       parseQuantity(String(value));
     } catch (error) {
@@ -83,6 +64,6 @@ export function quantityErrors(object: Readonly<Record<string, unknown>>, schema
       errors.push({ type: 'FieldValueInvalid', field: path, value, detail: error.message });
     }
   };
-  walk(object, schema, { path: '', set: () => {}, visit });
+  walk(object, schema, { path: '', visit });
   return errors;
 }

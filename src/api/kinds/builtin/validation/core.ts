@@ -2,6 +2,7 @@
 import { deepEqual } from '../../../meta/deep-equal.ts';
 import { byteLength, checkQualifiedName } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
+import { isUnqualifiedFinalizer, UNQUALIFIED_FINALIZER } from '../../../meta/validate-object-meta.ts';
 import { isTrueAt, type JsonObject, listAt, objectAt, objectsAt, textAt, textsAt, valueAt } from '../read-value.ts';
 import { CORE_EVENT_VALIDATOR } from './events.ts';
 import {
@@ -162,7 +163,9 @@ function validateServicePorts(ports: readonly JsonObject[]): FieldError[] {
 
 function validateNamespace(object: JsonObject): readonly FieldError[] {
   return textsAt(object, 'spec', 'finalizers').flatMap((finalizer, i) =>
-    checkQualifiedName(finalizer).map((detail) => invalid(`spec.finalizers[${i}]`, finalizer, detail)),
+    [...checkQualifiedName(finalizer), ...(isUnqualifiedFinalizer(finalizer) ? [UNQUALIFIED_FINALIZER] : [])].map(
+      (detail) => invalid(`spec.finalizers[${i}]`, finalizer, detail),
+    ),
   );
 }
 

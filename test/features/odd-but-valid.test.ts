@@ -1,0 +1,102 @@
+/** What is taken with a warning, what is written in its canonical form, what is not shown at all. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { kubevirtResources } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
+
+let server: InProcessServer;
+before(async () => {
+  server = await startServer({ resources: kubevirtResources() });
+});
+after(() => server.stop());
+
+const CORE = '/api/v1/namespaces/default';
+const map = (metadata: object) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata });
+
+test('a Pod that is likely a mistake is taken with warnings', async (t) => {
+  const cases: [string, string, object, string][] = [
+    [
+      'a name with dots',
+      'a.b',
+      {},
+      "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: [must not contain dots]",
+    ],
+    [
+      'a variable twice',
+      'env',
+      { env: [{ name: 'A' }, { name: 'A' }] },
+      'spec.containers[0].env[1]: hides previous definition of \\"A\\", which may be dropped when using apply',
+    ],
+    [
+      'a port twice',
+      'ports',
+      { ports: [{ containerPort: 80 }, { name: 'x', containerPort: 80 }] },
+      'spec.containers[0].ports[1]: duplicate port definition with spec.containers[0].ports[0]',
+    ],
+  ];
+  for (const [title, name, container, warning] of cases) {
+    await t.test(title, async () => {
+      const body = {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name },
+        spec: { containers: [{ name: 'c', image: 'i', ...container }] },
+      };
+      const { status, headers } = await server.request('POST', `${CORE}/pods`, { body });
+      assert.equal(status, 201);
+      assert.equal(headers['warning'], `299 - "${warning}"`);
+    });
+  }
+});
+
+test('a finalizer without a domain: refused for built-in kinds, a warning for others', async () => {
+  const refused = await server.request('POST', `${CORE}/configmaps`, { body: map({ name: 'f', finalizers: ['own'] }) });
+  assert.equal(refused.status, 422);
+  assert.match(refused.json.message, /name is neither a standard finalizer name nor is it fully qualified/);
+  for (const name of ['orphan', 'example.com/own']) {
+    const body = map({ generateName: 'f-', finalizers: [name] });
+    assert.equal((await server.request('POST', `${CORE}/configmaps`, { body })).status, 201, name);
+  }
+  const body = {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachineInstanceMigration',
+    metadata: { name: 'm', finalizers: ['own'] },
+    spec: { vmiName: 'v' },
+  };
+  const path = '/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstancemigrations';
+  const warned = await server.request('POST', path, { body });
+  assert.equal(warned.status, 201, warned.text);
+  assert.match(warned.headers['warning'] ?? '', /prefer a domain-qualified finalizer name/);
+});
+
+test('a namespace finalizer needs a domain as well', async () => {
+  const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'n' }, spec: { finalizers: ['own'] } };
+  await server.create('/api/v1/namespaces', { ...body, spec: {} } as never);
+  const { status, json } = await server.request('PUT', '/api/v1/namespaces/n/finalize', { body });
+  assert.equal(status, 422);
+  assert.match(json.message, /spec\.finalizers\[0\]: Invalid value: "own"/);
+});
+
+test('times are shown as the typed API shows them', async () => {
+  const path = '/apis/coordination.k8s.io/v1/namespaces/default/leases';
+  const body = {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name: 'l' },
+    spec: { renewTime: '2026-01-02T03:04:05Z', acquireTime: '2026-01-02T04:04:05.5+01:00' },
+  };
+  const { spec } = (await server.request('POST', path, { body })).json;
+  assert.deepEqual(spec, { renewTime: '2026-01-02T03:04:05.000000Z', acquireTime: '2026-01-02T03:04:05.500000Z' });
+});
+
+test('empty lists and maps of metadata are not shown', async () => {
+  const body = map({ name: 'e', labels: {}, annotations: {}, finalizers: [], ownerReferences: [] });
+  const { metadata } = (await server.request('POST', `${CORE}/configmaps`, { body })).json;
+  assert.deepEqual(
+    ['labels', 'annotations', 'finalizers', 'ownerReferences'].filter((field) => field in metadata),
+    [],
+  );
+  await server.request('PATCH', `${CORE}/configmaps/e`, { body: { metadata: { labels: { a: 'b' } } } });
+  const bare = await server.request('PATCH', `${CORE}/configmaps/e`, { body: { metadata: { labels: { a: null } } } });
+  assert.equal(bare.json.metadata.labels, undefined);
+});
