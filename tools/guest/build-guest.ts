@@ -109,7 +109,7 @@ export async function ensureGuest(options: GuestBuildOptions & { cacheDir?: stri
 }
 
 async function buildFrom(
-  packages: PackageFile[],
+  packages: readonly PackageFile[],
   options: GuestBuildOptions & { outDir: string },
 ): Promise<GuestBuild> {
   const { outDir, signal } = options;

@@ -1,6 +1,7 @@
 /** Keys and certificates of a data directory: made once, renewed when they near their end. Files 0600, directory 0700. */
-import { X509Certificate } from 'node:crypto';
-import { join } from 'node:path';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { CertificateAuthority, IssueOptions, KeyPairPem } from '../../server/auth/certificate-authority.ts';
 import { createSigningKey } from '../../server/auth/service-account-tokens.ts';
@@ -20,6 +21,9 @@ const RENEW_BEFORE_MS = 30 * 86_400_000;
 
 /** Opens the directory's keys, making what is missing. The ASN.1 library is loaded only when something must be issued. */
 export async function openPki(directory: string, clock: Clock): Promise<Pki> {
+  const issuing = () => import('../../server/auth/certificate-authority.ts');
+  if (!existsSync(join(directory, 'ca.crt')))
+    await beginPki(directory, { make: async () => (await issuing()).createAuthority(clock) });
   ensurePrivateDir(directory);
   const path = (name: string): string => join(directory, name);
   const read = (name: string): KeyPairPem | undefined => {
@@ -34,7 +38,6 @@ export async function openPki(directory: string, clock: Clock): Promise<Pki> {
   };
   let authority: CertificateAuthority | undefined;
   let caPair = read('ca');
-  const issuing = () => import('../../server/auth/certificate-authority.ts');
   if (!caPair) {
     caPair = await (await issuing()).createAuthority(clock);
     write('ca', caPair);
@@ -59,6 +62,26 @@ export async function openPki(directory: string, clock: Clock): Promise<Pki> {
   };
 }
 
+/**
+ * Makes the keys of a directory that has none, all of them or nothing: two processes that start at the same moment must
+ * not leave the key of one beside the certificate of the other. Who comes second finds the first one's.
+ */
+async function beginPki(directory: string, { make }: { readonly make: () => Promise<KeyPairPem> }): Promise<void> {
+  ensurePrivateDir(dirname(directory));
+  const begun = mkdtempSync(`${directory}.new-`);
+  try {
+    const authority = await make();
+    writePrivateFile(join(begun, 'ca.key'), authority.key);
+    writePrivateFile(join(begun, 'ca.crt'), authority.certificate);
+    writePrivateFile(join(begun, 'sa.key'), await createSigningKey());
+    renameSync(begun, directory);
+  } catch (error) {
+    rmSync(begun, { recursive: true, force: true });
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error;
+  }
+}
+
 function isFresh(
   pair: KeyPairPem,
   { options, ca, now }: { readonly options: IssueOptions; readonly ca: string; readonly now: number },
@@ -68,6 +91,7 @@ function isFresh(
     return (
       Date.parse(certificate.validTo) - now > RENEW_BEFORE_MS &&
       certificate.verify(new X509Certificate(ca).publicKey) &&
+      certificate.checkPrivateKey(createPrivateKey(pair.key)) &&
       (options.dnsNames ?? []).every((name) => certificate.checkHost(name) !== undefined) &&
       (options.ipAddresses ?? []).every((ip) => certificate.checkIP(ip) !== undefined)
     );

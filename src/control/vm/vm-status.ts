@@ -45,7 +45,7 @@ export function applyVmStatus(input: StatusInput): void {
   if (Number.isInteger(observed)) status.observedGeneration = observed;
   else if (!instance) status.observedGeneration = vm.metadata.generation ?? 0;
 
-  const open = openRequests((status.stateChangeRequests ?? []) as Parameters<typeof openRequests>[0], view);
+  const open = openRequests((status.stateChangeRequests ?? []) as Parameters<typeof openRequests>[0], view, strategy);
   if (open.length > 0) status.stateChangeRequests = open as NonNullable<Status['stateChangeRequests']>;
   else delete status.stateChangeRequests;
 

@@ -71,6 +71,8 @@ export function applyVmiStatus(input: VmiStatusInput): { readonly nodeLabel: str
   const phase = nextPhase(input);
   if (phase !== before) {
     status.phase = phase as NonNullable<Status['phase']>;
+    // An instance that ended before the agent claimed it: its Pod is all that tells why.
+    if (phase === 'Failed' && pod?.status?.reason) status.reason = pod.status.reason;
     const stamps = status.phaseTransitionTimestamps ?? [];
     if (!stamps.some((stamp) => stamp.phase === phase))
       status.phaseTransitionTimestamps = [

@@ -43,7 +43,8 @@ const VERDICTS: [
   ['Manual', vmi('Failed'), [], '', 'keep'],
   ['Manual', vmi('Running'), [STOP], '', 'delete'],
   ['Halted', undefined, [], '', 'keep'],
-  ['Halted', undefined, [START], '', 'unhalt'],
+  ['Halted', undefined, [{ ...START, data: { paused: 'true' } }], '', 'unhalt'],
+  ['Halted', undefined, [START], '', 'keep'],
   ['Halted', vmi('Running'), [], 'Always', 'delete'],
   ['Once', undefined, [], '', 'create'],
   ['Once', vmi('Succeeded'), [], 'Once', 'keep'],
@@ -79,14 +80,18 @@ test('effectiveRunStrategy() reads both forms', () => {
 });
 
 test('openRequests() drops what has been done', () => {
-  assert.deepEqual(openRequests([STOP, START], undefined), [START]);
+  assert.deepEqual(openRequests([STOP, START], undefined, 'Manual'), [START]);
   // A restart: its Start must survive the pass that only deletes the instance.
-  assert.deepEqual(openRequests([STOP, START], vmi('Running')), [STOP, START]);
-  assert.deepEqual(openRequests([STOP, START], vmi('Running', true)), [STOP, START]);
-  assert.deepEqual(openRequests([START], vmi('Pending')), []);
-  assert.deepEqual(openRequests([{ action: 'Stop', uid: 'old' }], vmi('Running')), []);
-  assert.deepEqual(openRequests([{ action: 'Stop', uid: 'old' }, START], vmi('Running')), []);
-  assert.deepEqual(openRequests([{ action: 'Stop' }, START], undefined), [START]);
+  assert.deepEqual(openRequests([STOP, START], vmi('Running'), 'Manual'), [STOP, START]);
+  assert.deepEqual(openRequests([STOP, START], vmi('Running', true), 'Manual'), [STOP, START]);
+  assert.deepEqual(openRequests([START], vmi('Pending'), 'Manual'), []);
+  assert.deepEqual(openRequests([{ action: 'Stop', uid: 'old' }], vmi('Running'), 'Manual'), []);
+  assert.deepEqual(openRequests([{ action: 'Stop', uid: 'old' }, START], vmi('Running'), 'Manual'), []);
+  assert.deepEqual(openRequests([{ action: 'Stop' }, START], undefined, 'Manual'), [START]);
+  // Restarted, then stopped before the old instance was gone: it stays off.
+  assert.deepEqual(openRequests([STOP, START], vmi('Running', true), 'Halted'), [STOP]);
+  const paused = { ...START, data: { paused: 'true' } };
+  assert.deepEqual(openRequests([paused], undefined, 'Halted'), [paused]);
 });
 
 test('startBackoffSeconds() grows with the square and never passes five minutes', () => {

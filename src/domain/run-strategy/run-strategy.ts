@@ -57,8 +57,10 @@ const startRequested = (requests: readonly StateChangeRequest[]): boolean => req
 const stopRequested = (requests: readonly StateChangeRequest[], instance: InstanceView): boolean =>
   requests[0]?.action === 'Stop' && requests[0].uid === instance.uid;
 
-const pausedStart = (requests: readonly StateChangeRequest[]): boolean =>
-  startRequested(requests) && requests[0]?.data?.['paused'] === 'true';
+const isPaused = (request: StateChangeRequest): boolean => request.data?.['paused'] === 'true';
+
+const pausedStart = ([first]: readonly StateChangeRequest[]): boolean =>
+  first?.action === 'Start' && isPaused(first);
 
 /** The verdict. Total: every strategy and every state of the instance has an answer. */
 export function startStopVerdict(input: StartStopInput): StartStopVerdict {
@@ -80,7 +82,7 @@ export function startStopVerdict(input: StartStopInput): StartStopVerdict {
       if (!instance) return startRequested(requests) ? create(false) : keep;
       return stopRequested(requests, instance) ? remove : keep;
     case 'Halted':
-      if (!instance) return startRequested(requests) ? { type: 'unhalt' } : keep;
+      if (!instance) return pausedStart(requests) ? { type: 'unhalt' } : keep;
       return remove;
     case 'Once':
       return instance ? keep : create(true);
@@ -98,13 +100,16 @@ function unknownStrategy(strategy: never): never {
 /**
  * The requests that are still open: a Stop is done when its instance is gone, a Start when an instance runs. They are
  * worked off in their order: the Start of a restart waits behind its Stop, however much the old instance still runs.
+ * What halts a VM outlives a Start that came before it; only a paused start may switch a halted VM on.
  */
 export function openRequests(
   requests: readonly StateChangeRequest[],
   instance: InstanceView | undefined,
+  strategy: RunStrategy,
 ): readonly StateChangeRequest[] {
   const first = requests.findIndex((request) => isOpen(request, instance));
-  return first < 0 ? [] : requests.slice(first);
+  const open = first < 0 ? [] : requests.slice(first);
+  return strategy === 'Halted' ? open.filter((request) => request.action !== 'Start' || isPaused(request)) : open;
 }
 
 function isOpen(request: StateChangeRequest, instance: InstanceView | undefined): boolean {

@@ -118,7 +118,9 @@ async function softReboot({ guest, launcher, name }: Call): Promise<void> {
 }
 
 async function reset({ guest, name }: Call): Promise<void> {
-  if (guest.state.runState !== 'running') throw conflict(VMI, name, 'VMI is not running');
+  // A paused machine is reset as well, and stays paused.
+  if (guest.state.runState !== 'running' && guest.state.runState !== 'paused')
+    throw conflict(VMI, name, 'VMI is not running');
   await guest.qmp().execute('system_reset');
 }
 

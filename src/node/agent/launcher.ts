@@ -26,7 +26,7 @@ import { findQemu } from './adopt.ts';
 import { deletePod, writePodStatus, writeVmiStatus } from './api-writes.ts';
 import type { AgentEnvironment } from './environment.ts';
 import { type Guest, openGuest } from './guest.ts';
-import { type LauncherView, podStatusDiffers, podStatusOf } from './pod-status.ts';
+import { imageContainer, type LauncherView, podStatusDiffers, podStatusOf } from './pod-status.ts';
 import { letRun, SpawnError, startVm } from './start-vm.ts';
 import { askToShutDown, endProcess } from './stop-vm.ts';
 import { readRecord, type VmRecord, writeRecord } from './vm-record.ts';
@@ -200,7 +200,8 @@ export class Launcher {
           state: 'creating',
           reason: attempt > 0 && reason === 'ErrImagePull' ? 'ImagePullBackOff' : reason,
           message,
-          ...(isPull && this.#hasContainer(containerOf(error.volume)) && { container: containerOf(error.volume) }),
+          ...(isPull &&
+            this.#hasContainer(imageContainer(error.volume)) && { container: imageContainer(error.volume) }),
         });
         await this.#pause(pause);
         pause = Math.min(pause * 2, MAX_RETRY_MS);
@@ -638,9 +639,6 @@ export class Launcher {
     if (this.#pod) this.#environment.events.event(this.#pod, type, reason, message);
   }
 }
-
-/** The container that stands for the image of a volume; '' is the kernel. */
-const containerOf = (volume: string): string => (volume === '' ? 'kernel-boot-volume' : `volume${volume}`);
 
 /** UID of the VMI that owns a launcher Pod, '' when there is none. */
 export const ownerUid = (pod: ReadonlyPod | undefined): string =>

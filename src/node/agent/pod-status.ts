@@ -25,6 +25,9 @@ export interface PodStatusOptions {
   readonly now: number;
 }
 
+/** The container that stands for the image of a volume; '' is that of kernelBoot. */
+export const imageContainer = (volume: string): string => (volume === '' ? 'kernel-boot' : `volume${volume}`);
+
 /** The status this Pod should have. Conditions of others (PodScheduled, readiness gates) stay. */
 export function podStatusOf(pod: DeepReadonly<Pod>, view: LauncherView, options: PodStatusOptions): PodStatus {
   const before = pod.status ?? {};

@@ -15,6 +15,7 @@ import { qemuArgv, VM_FILES } from '../qemu/argv.ts';
 import { clusterSmbios } from './cluster-smbios.ts';
 import type { AgentEnvironment } from './environment.ts';
 import { type Guest, openGuest } from './guest.ts';
+import { imageContainer } from './pod-status.ts';
 import { type VmRecord, writeRecord } from './vm-record.ts';
 
 export interface StartRequest {
@@ -63,8 +64,7 @@ export async function startVm(environment: AgentEnvironment, request: StartReque
       claimsDirectory: environment.claimsDirectory,
       onImage: (event) => {
         if (event.digest !== '')
-          imageIds[event.volume === '' ? 'kernel-boot-volume' : `volume${event.volume}`] =
-            `${event.image.replace(/[:@][^/]*$/, '')}@${event.digest}`;
+          imageIds[imageContainer(event.volume)] = `${event.image.replace(/[:@][^/]*$/, '')}@${event.digest}`;
         request.onImage(event);
       },
     },

@@ -65,6 +65,9 @@ export type Answer =
 const CHECKPOINT_BYTES = 4 * 1024 * 1024;
 /** The least that a commit adds to it. */
 const PAGE_BYTES = 8192;
+/** How long a holder of the lock may take to write its name. */
+const HOLDER_MS = 1000;
+const HOLDER_POLL_MS = 20;
 /** Most slices of vacuum in one compaction: 128 pages of 8 KiB each. */
 const VACUUM_SLICES = 256;
 
@@ -201,11 +204,14 @@ function takeLock(): void {
 }
 
 function holder(): string {
-  try {
-    const row = lock!.prepare('SELECT pid, since FROM holder').get() as { pid: number; since: string } | undefined;
-    if (row) return `it is in use by the process with pid ${row.pid}, since ${row.since}`;
-  } catch {
-    // The holder is writing its name this very moment.
+  for (let waited = 0; waited < HOLDER_MS; waited += HOLDER_POLL_MS) {
+    try {
+      const row = lock!.prepare('SELECT pid, since FROM holder').get() as { pid: number; since: string } | undefined;
+      if (row) return `it is in use by the process with pid ${row.pid}, since ${row.since}`;
+    } catch {
+      // The holder is writing its name this very moment.
+    }
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, HOLDER_POLL_MS);
   }
   return 'it is in use by another process';
 }

@@ -9,6 +9,7 @@ import {
   type ApiHandler,
   type ApiRequest,
   type ApiResponse,
+  type ByteSink,
   type MessageSocket,
   NEVER,
 } from '../../../base/http/seam.ts';
@@ -452,6 +453,17 @@ describe('requests for the node agent', () => {
   it('a failure of the agent is an internal error with its words', async () => {
     const body = new TextEncoder().encode(JSON.stringify({ message: 'QMP is gone' }));
     const board = boardOf([running], { agent: () => Promise.resolve({ status: 500, headers: {}, body }) });
+    const answer = await board.call('PUT', 'virtualmachineinstances/a/pause');
+    assert.equal(answer.status, 500);
+    assert.match(messageIn(answer.text), /QMP is gone/);
+  });
+  it('so it is when its answer comes over the network, as a stream', async () => {
+    const body = (sink: ByteSink): void => {
+      sink.write(new TextEncoder().encode('{"message":"QMP '));
+      sink.write(new TextEncoder().encode('is gone"}'));
+      sink.end();
+    };
+    const board = boardOf([running], { agent: () => Promise.resolve({ status: 409, headers: {}, body }) });
     const answer = await board.call('PUT', 'virtualmachineinstances/a/pause');
     assert.equal(answer.status, 500);
     assert.match(messageIn(answer.text), /QMP is gone/);

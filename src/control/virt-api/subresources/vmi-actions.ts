@@ -3,6 +3,7 @@
 import type { VirtualMachineInstance } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import { badRequest, internalError } from '../../../api/meta/status.ts';
 import { type ApiResponse, redirected } from '../../../base/http/seam.ts';
+import { wholeBody } from '../../../client/transport/response-body.ts';
 import {
   empty,
   isDryRun,
@@ -84,7 +85,7 @@ const action =
     const dryRun = options.body !== true && isDryRun(readOptions(call.request.body));
     if (dryRun) return empty(200);
     const answer = await askAgent(call, vmi, { method: 'PUT', path: name });
-    if (answer.status >= 300) throw internalError(await agentMessage(answer));
+    if (answer.status >= 300) throw internalError(await agentMessage(answer, call.request.signal));
     return empty(200);
   };
 
@@ -106,7 +107,7 @@ const guestInformation =
       throw internalError(messageOf(error), error);
     }
     const answer = await askAgent(call, vmi, { method: 'GET', path: name });
-    if (answer.status !== 200) throw internalError(await agentMessage(answer));
+    if (answer.status !== 200) throw internalError(await agentMessage(answer, call.request.signal));
     return { ...answer, headers: { 'content-type': 'application/json' } };
   };
 
@@ -125,7 +126,7 @@ const stream =
       throw badRequest('this endpoint speaks WebSocket: send an upgrade request');
     }
     const answer = await askAgent(call, vmi, { method: 'GET', path });
-    if (answer.upgrade === undefined) throw internalError(`dialing virt-handler: ${await agentMessage(answer)}`);
+    if (answer.upgrade === undefined) throw internalError(`dialing virt-handler: ${await agentMessage(answer, call.request.signal)}`);
     const offered = (call.request.headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
     const { accept } = answer.upgrade;
     // The agent takes the client's socket itself: both ends speak the same messages, so nothing stands between them.
@@ -194,14 +195,15 @@ async function askAgent(
 }
 
 const decoder = new TextDecoder();
+/** Bytes of an agent's answer that are looked at. */
+const MAX_AGENT_MESSAGE = 4096;
 
 /** What an agent said of its failure: the message of a Status, or the text as it is. */
-async function agentMessage({ status, body }: ApiResponse): Promise<string> {
-  const chunks = body === undefined || typeof body === 'function' ? [] : body instanceof Uint8Array ? [body] : body;
-  const text = chunks
-    .map((chunk) => decoder.decode(chunk))
-    .join('')
-    .slice(0, 4096);
+async function agentMessage(answer: ApiResponse, signal: AbortSignal): Promise<string> {
+  const { status } = answer;
+  // Over the network the answer comes as a stream. One that breaks off leaves only its status.
+  const bytes = await wholeBody(answer, signal).catch(() => new Uint8Array());
+  const text = decoder.decode(bytes.subarray(0, MAX_AGENT_MESSAGE));
   try {
     const parsed = JSON.parse(text) as { message?: unknown };
     if (typeof parsed?.message === 'string') return parsed.message;

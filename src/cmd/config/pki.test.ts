@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { copyFileSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { systemClock } from '../../base/clock/clock.ts';
+import { createFakeClock } from '../../base/clock/fake-clock.ts';
+import { openPki } from './pki.ts';
+
+const DAY = 86_400_000;
+const options = { commonName: 'server', ipAddresses: ['127.0.0.1'], usage: 'server', days: 365 } as const;
+
+function place(t: TestContext): string {
+  const directory = mkdtempSync(join(tmpdir(), 'coracle-pki-'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  return join(directory, 'pki');
+}
+const fits = ({ certificate, key }: { certificate: string; key: string }, ca: string): boolean => {
+  const read = new X509Certificate(certificate);
+  return read.checkPrivateKey(createPrivateKey(key)) && read.verify(new X509Certificate(ca).publicKey);
+};
+
+test('a second opening finds the same keys, in files for their owner only', async (t) => {
+  const directory = place(t);
+  const first = await openPki(directory, systemClock);
+  const pair = await first.pair('server', options);
+  assert.ok(fits(pair, first.ca));
+  const second = await openPki(directory, systemClock);
+  assert.deepEqual([second.ca, second.signingKey], [first.ca, first.signingKey]);
+  assert.deepEqual(await second.pair('server', options), pair);
+  assert.deepEqual(readdirSync(directory).sort(), ['ca.crt', 'ca.key', 'sa.key', 'server.crt', 'server.key']);
+  assert.equal(statSync(directory).mode & 0o777, 0o700);
+  for (const name of readdirSync(directory)) assert.equal(statSync(join(directory, name)).mode & 0o777, 0o600, name);
+});
+
+test('openings at the same moment agree on one authority and one signing key', async (t) => {
+  const directory = place(t);
+  const opened = await Promise.all(Array.from({ length: 6 }, () => openPki(directory, systemClock)));
+  const last = await openPki(directory, systemClock);
+  for (const pki of opened) assert.deepEqual([pki.ca, pki.signingKey], [last.ca, last.signingKey]);
+  assert.deepEqual(readdirSync(join(directory, '..')), ['pki'], 'what lost the race is cleared away');
+});
+
+test('a certificate is renewed when it nears its end, lacks an address, or its key is another', async (t) => {
+  const directory = place(t);
+  const clock = createFakeClock(Date.now());
+  const pki = await openPki(directory, clock);
+  const pair = await pki.pair('server', options);
+  await clock.advance(334 * DAY);
+  assert.deepEqual(await pki.pair('server', options), pair);
+  await clock.advance(2 * DAY);
+  const renewed = await pki.pair('server', options);
+  assert.notEqual(renewed.certificate, pair.certificate);
+
+  const more = await pki.pair('server', { ...options, ipAddresses: ['127.0.0.1', '10.96.0.1'] });
+  assert.ok(new X509Certificate(more.certificate).checkIP('10.96.0.1'));
+
+  await pki.pair('other', options);
+  copyFileSync(join(directory, 'other.key'), join(directory, 'server.key'));
+  assert.ok(fits(await pki.pair('server', options), pki.ca));
+  writeFileSync(join(directory, 'server.crt'), 'not a certificate');
+  assert.ok(fits(await pki.pair('server', options), pki.ca));
+});
