@@ -12,6 +12,7 @@ import { systemClock } from '../../src/base/clock/clock.ts';
 import { createMessagePair } from '../../src/base/http/message-pair.ts';
 import { type MessageSocket, NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
 import { createLogger, silentLogger } from '../../src/base/log/log.ts';
+import { isNotFound } from '../../src/client/api-failure.ts';
 import type { Client } from '../../src/client/client.ts';
 import { chooseComponents, runComponent } from '../../src/cmd/compose/components.ts';
 import { AGENT_ACCOUNT, type ControlPlane, startControlPlane } from '../../src/cmd/compose/control-plane.ts';
@@ -121,8 +122,12 @@ export async function startBoard(options: { readonly agent?: AgentOptions } = {}
       let last: VirtualMachineInstance | undefined;
       try {
         await eventually(what, async () => {
-          last = await board.vmi(name);
-          return test(last);
+          // Not there yet, or between two instances of a VM.
+          last = await board.vmi(name).catch((error: unknown) => {
+            if (isNotFound(error)) return undefined;
+            throw error;
+          });
+          return last !== undefined && test(last);
         });
       } catch (error) {
         const pods = (await board.pods()).map((pod) => pod.status);

@@ -37,7 +37,15 @@ import { backoffLeft, type StartFailure } from '../../domain/run-strategy/start-
 import { buildInstance } from './build-instance.ts';
 import { restartRequired, startRevision, startRevisionName, startRevisionPrefix } from './start-revision.ts';
 import { applyVmStatus, type SyncFailure } from './vm-status.ts';
-import { isControlledBy, isVmiFinal, OBSERVED_API_VERSIONS, type ReadonlyVmi, VM_FINALIZER, VM_GENERATION, viewOf } from './vm-view.ts';
+import {
+  isControlledBy,
+  isVmiFinal,
+  OBSERVED_API_VERSIONS,
+  type ReadonlyVmi,
+  VM_FINALIZER,
+  VM_GENERATION,
+  viewOf,
+} from './vm-view.ts';
 
 export interface VmControllerOptions extends ControllerEnvironment {
   /** 0 to 1; jitter of the start back-off. */

@@ -44,6 +44,7 @@ test('buildInstance() is the template under the VM, owned, with its generation',
   assert.equal(made.metadata.name, 'a');
   assert.deepEqual(made.metadata.labels, { app: 'x' });
   assert.equal(made.metadata.annotations?.['kubevirt.io/vm-generation'], '3');
+  assert.equal(made.metadata.annotations?.['kubevirt.io/latest-observed-api-version'], 'v1');
   assert.deepEqual(made.metadata.finalizers, ['kubevirt.io/virtualMachineControllerFinalize']);
   assert.equal(made.metadata.ownerReferences?.[0]?.uid, 'vu');
   assert.equal(made.spec.startStrategy, 'Paused');
@@ -84,6 +85,15 @@ test('applyVmStatus() mirrors the conditions of the instance and lets go of them
     machine.status?.conditions?.map((c) => c.type),
     ['Ready'],
   );
+});
+
+test('applyVmStatus() keeps the Start of a restart until the next instance is there', () => {
+  const requests = [{ action: 'Stop', uid: 'iu' }, { action: 'Start' }];
+  const manual = vm({ status: { stateChangeRequests: requests } });
+  manual.spec.runStrategy = 'Manual';
+  assert.deepEqual(apply(manual, vmi('Running')).status?.stateChangeRequests, requests);
+  assert.deepEqual(apply(manual, undefined).status?.stateChangeRequests, [{ action: 'Start' }]);
+  assert.equal(apply(manual, vmi('Pending')).status?.stateChangeRequests, undefined);
 });
 
 test('applyVmStatus() twice changes nothing', () => {

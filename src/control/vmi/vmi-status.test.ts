@@ -5,7 +5,7 @@ import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.t
 import { vmiIdLabel } from './launcher-labels.ts';
 import { launcherPod } from './launcher-pod.ts';
 import { launcherResources } from './launcher-resources.ts';
-import { applyVmiStatus, type VmiStatusInput } from './vmi-status.ts';
+import { applyVmiStatus, unpausedCondition, type VmiStatusInput } from './vmi-status.ts';
 
 const instance = (over: { phase?: string; deleting?: boolean; spec?: object } = {}): VirtualMachineInstance =>
   ({
@@ -138,6 +138,60 @@ for (const [name, vmi, over, expected] of CONDITIONS) {
   });
 }
 
+const NO_MORE = { podExpected: false, problem: undefined, missingClaim: undefined, now: 0 } as const;
+
+test('applyVmiStatus() takes image trouble back when the agent gets the instance', () => {
+  const vmi = instance({ phase: 'Scheduling' });
+  applyVmiStatus({ ...NO_MORE, vmi, pod: pod('Pending', { waiting: 'ImagePullBackOff' }) });
+  assert.equal(conditionOf(vmi, 'Synchronized'), 'False/ImagePullBackOff');
+  applyVmiStatus({ ...NO_MORE, vmi, pod: pod('Running', { ready: true }) });
+  assert.equal(vmi.status?.phase, 'Scheduled');
+  assert.equal(conditionOf(vmi, 'Synchronized'), undefined);
+});
+
+test('applyVmiStatus() writes nothing more when a Pod under preparation is bound', () => {
+  const vmi = instance();
+  applyVmiStatus({ ...NO_MORE, vmi, pod: pod('Pending'), podExpected: true });
+  const made = structuredClone(vmi);
+  const bound = { ...pod('Pending'), spec: { ...pod('Pending').spec, nodeName: 'n2' } };
+  applyVmiStatus({ ...NO_MORE, vmi, pod: bound });
+  assert.deepEqual(vmi, made);
+  applyVmiStatus({ ...NO_MORE, vmi, pod: pod('Running', { ready: true }) });
+  assert.deepEqual(vmi.status?.activePods, { pu: 'n1' });
+});
+
+test('applyVmiStatus() tells why a Pod failed before the agent had the instance', () => {
+  const vmi = instance({ phase: 'Scheduling' });
+  const failed = pod('Failed');
+  applyVmiStatus({ ...NO_MORE, vmi, pod: { ...failed, status: { ...failed.status, reason: 'StartFailed' } } });
+  assert.deepEqual([vmi.status?.phase, vmi.status?.reason], ['Failed', 'StartFailed']);
+});
+
+test('unpausedCondition() follows the pause, and only where the Pod has the gate', () => {
+  const gate = 'kubevirt.io/virtual-machine-unpaused';
+  const running = instance({ phase: 'Running' });
+  const paused = instance({ phase: 'Running' });
+  paused.status = { phase: 'Running', conditions: [{ type: 'Paused', status: 'True' }] } as never;
+  const gated = (status?: string): Pod => {
+    const made = pod('Running');
+    if (status) made.status!.conditions!.push({ type: gate, status } as never);
+    return { ...made, spec: { ...made.spec, readinessGates: [{ conditionType: gate }] } };
+  };
+  const cases: [VirtualMachineInstance, Pod, string | undefined][] = [
+    [running, pod('Running'), undefined],
+    [running, gated(), 'True/NotPaused'],
+    [running, gated('True'), undefined],
+    [running, gated('False'), 'True/NotPaused'],
+    [paused, gated(), 'False/Paused'],
+    [paused, gated('True'), 'False/Paused'],
+    [paused, gated('False'), undefined],
+  ];
+  for (const [vmi, own, expected] of cases) {
+    const made = unpausedCondition(vmi, own, 0);
+    assert.equal(made && `${made.status}/${made.reason}`, expected);
+  }
+});
+
 test('applyVmiStatus() twice changes nothing', () => {
   const vmi = instance({ phase: 'Scheduling' });
   const input = {
@@ -181,6 +235,7 @@ test('launcherPod() carries upstream labels, owner and grace padding', () => {
   assert.equal(made.metadata.generateName, 'virt-launcher-a-');
   assert.equal(made.metadata.ownerReferences?.[0]?.kind, 'VirtualMachineInstance');
   assert.equal(made.spec.terminationGracePeriodSeconds, 35);
+  assert.deepEqual(made.spec.readinessGates, [{ conditionType: 'kubevirt.io/virtual-machine-unpaused' }]);
   assert.deepEqual(
     made.spec.containers.map((c) => c.name),
     ['compute', 'volumeroot'],

@@ -254,6 +254,38 @@ test('disks: order, targets, kinds', () => {
   assert.deepEqual([0, 25, 26, 701, 702].map(diskLetters), ['a', 'z', 'aa', 'zz', 'aaa']);
 });
 
+test('what QEMU would choke on is refused by the name of its field', () => {
+  const volumes = [{ name: 'c', persistentVolumeClaim: { claimName: 'c', readOnly: true } }];
+  const networks = [{ name: 'pod', pod: {} }];
+  const kernel = (kernelArgs: string) => ({
+    firmware: { kernelBoot: { kernelArgs, container: { image: 'i', kernelPath: '/k' } } },
+  });
+  const dhcp = (dhcpOptions: object) => ({
+    devices: {
+      disks: [{ name: 'c', disk: { bus: 'virtio' } }],
+      interfaces: [{ name: 'pod', masquerade: {}, dhcpOptions }],
+    },
+  });
+  const cases: readonly [domain: object, message: RegExp][] = [
+    [{ devices: { disks: [{ name: 'c', disk: { bus: 'sata' } }] } }, /disk c: a SATA hard disk cannot be read-only/],
+    [kernel('a\0b'), /firmware\.kernelBoot\.kernelArgs holds a NUL/],
+    [kernel('é'.repeat(40_000)), /kernelArgs is longer than 65536 bytes/],
+    [{ chassis: { asset: '\0' } }, /chassis\.asset holds a NUL/],
+    [{ chassis: { serial: 'x'.repeat(9000) } }, /chassis\.serial is longer/],
+    [dhcp({ bootFileName: 'x'.repeat(128) }), /interface pod: bootFileName is longer than 127 bytes/],
+    [dhcp({ tftpServerName: 'x'.repeat(256) }), /interface pod: tftpServerName is longer than 255 bytes/],
+    [dhcp({ tftpServerName: 'a\0' }), /tftpServerName holds a NUL/],
+  ];
+  for (const [domain, message] of cases)
+    assert.throws(
+      () => plan({ devices: { disks: [{ name: 'c', disk: { bus: 'virtio' } }] }, ...domain }, { volumes, networks }),
+      (error: Error) => error.name === 'PlanError' && message.test(error.message),
+      String(message),
+    );
+  const read = plan({ devices: { disks: [{ name: 'c', cdrom: { bus: 'sata' } }] } }, { volumes, networks });
+  assert.equal(read.disks[0]?.readOnly, true);
+});
+
 test('interfaces: refusals, states, addresses', () => {
   const interfaces = [
     {

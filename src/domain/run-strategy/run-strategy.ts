@@ -59,8 +59,7 @@ const stopRequested = (requests: readonly StateChangeRequest[], instance: Instan
 
 const isPaused = (request: StateChangeRequest): boolean => request.data?.['paused'] === 'true';
 
-const pausedStart = ([first]: readonly StateChangeRequest[]): boolean =>
-  first?.action === 'Start' && isPaused(first);
+const pausedStart = ([first]: readonly StateChangeRequest[]): boolean => first?.action === 'Start' && isPaused(first);
 
 /** The verdict. Total: every strategy and every state of the instance has an answer. */
 export function startStopVerdict(input: StartStopInput): StartStopVerdict {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
@@ -10,6 +10,8 @@ import { type CloudInitData, configDriveFiles, noCloudFiles } from './cloud-init
 import { credentialsOf } from './image-volumes.ts';
 import { createIso, isSafePath } from './iso.ts';
 import { podField } from './object-volumes.ts';
+import { createRawImage, rawImageSize } from './raw-image.ts';
+import { resourceField } from './resource-field.ts';
 import { openVmDirectory, vmDirectoryOf } from './vm-directory.ts';
 import type { VolumeRequest } from './volume-request.ts';
 
@@ -104,6 +106,11 @@ test('hostDisk stays below its roots, with links resolved, and is off without th
   await assert.rejects(open(join(root, 'new.img')), /does not exist/);
   await assert.rejects(open(join(root, 'new.img'), [root], 'DiskOrCreate'), /capacity/);
   assert.equal((await open(join(root, 'new.img'), [root], 'DiskOrCreate', '2Mi')).format, 'raw');
+  // A guest may write the header of another format, naming other files: it is never looked at.
+  await writeFile(join(root, 'new.img'), Buffer.concat([Buffer.from([0x51, 0x46, 0x49, 0xfb]), Buffer.alloc(1020)]));
+  assert.equal((await open(join(root, 'new.img'))).format, 'raw');
+  await assert.rejects(open(join(root, 'big.img'), [root], 'DiskOrCreate', '4Pi'), /could not be made with 4Pi/);
+  assert.deepEqual((await readdir(root)).sort(), ['good.img', 'leaf.img', 'new.img', 'out']);
 });
 
 test('credentials are those of the registry of the image, and of no other', () => {
@@ -119,6 +126,45 @@ test('credentials are those of the registry of the image, and of no other', () =
   assert.equal(credentialsOf(secret({ auths }), 'quay.io.example.com/a'), undefined);
   for (const broken of [null, [], { auths: null }, { auths: { 'quay.io': null } }])
     assert.equal(credentialsOf(secret(broken), 'quay.io/a'), undefined);
+});
+
+test('resourceField() rounds up to the divisor, and has no value for a limit that is not set', () => {
+  const resources = { requests: { cpu: '150m', memory: '266304Ki' }, limits: { memory: '1Gi' } };
+  const pod = { metadata: {}, spec: { containers: [{ name: 'compute', resources }] } } as never;
+  const cases: readonly [object, string | undefined][] = [
+    [{ resource: 'requests.cpu' }, '1'],
+    [{ resource: 'requests.cpu', divisor: '1m' }, '150'],
+    [{ resource: 'requests.cpu', divisor: '0' }, '1'],
+    [{ resource: 'requests.memory' }, String(266304 * 1024)],
+    [{ resource: 'requests.memory', divisor: '1Mi' }, '261'],
+    [{ resource: 'limits.memory', divisor: '1Gi' }, '1'],
+    [{ resource: 'requests.ephemeral-storage' }, '0'],
+    [{ resource: 'limits.cpu' }, undefined],
+    [{ resource: 'limits.constructor' }, undefined],
+    [{ resource: 'cpu' }, undefined],
+    [{}, undefined],
+  ];
+  for (const [ref, value] of cases)
+    assert.equal(resourceField(pod, { containerName: 'compute', ...ref }), value, JSON.stringify(ref));
+  assert.equal(resourceField(pod, { containerName: 'other', resource: 'requests.cpu' }), undefined);
+});
+
+test('raw images appear whole or not at all, once, and whatever a guest writes into them they stay raw', async () => {
+  const file = join(dir, 'disk.img');
+  assert.equal(await rawImageSize(file), undefined);
+  await Promise.all([1, 2, 3].map((n) => createRawImage(file, n * 1024 * 1024)));
+  const size = await rawImageSize(file);
+  assert.equal((size ?? 0) % (1024 * 1024), 0);
+  await assert.rejects(createRawImage(join(dir, 'huge.img'), Number.MAX_SAFE_INTEGER), /E(FBIG|INVAL|NOSPC)/);
+  assert.deepEqual(await readdir(dir), ['disk.img']);
+  assert.equal((await lstat(file)).mode & 0o777, 0o600);
+  await writeFile(join(dir, 'zero.img'), '');
+  await symlink(file, join(dir, 'link.img'));
+  await assert.rejects(rawImageSize(join(dir, 'zero.img')), /is empty/);
+  await assert.rejects(rawImageSize(join(dir, 'link.img')), /not a regular file/);
+  await assert.rejects(rawImageSize(dir), /not a regular file/);
+  await writeFile(join(dir, 'odd.img'), 'QFI\xfb and so on');
+  assert.equal(await rawImageSize(join(dir, 'odd.img')), 512);
 });
 
 test('podField() answers the downward API and nothing inherited', () => {

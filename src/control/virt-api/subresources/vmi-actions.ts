@@ -126,7 +126,8 @@ const stream =
       throw badRequest('this endpoint speaks WebSocket: send an upgrade request');
     }
     const answer = await askAgent(call, vmi, { method: 'GET', path });
-    if (answer.upgrade === undefined) throw internalError(`dialing virt-handler: ${await agentMessage(answer, call.request.signal)}`);
+    if (answer.upgrade === undefined)
+      throw internalError(`dialing virt-handler: ${await agentMessage(answer, call.request.signal)}`);
     const offered = (call.request.headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
     const { accept } = answer.upgrade;
     // The agent takes the client's socket itself: both ends speak the same messages, so nothing stands between them.

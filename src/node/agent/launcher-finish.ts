@@ -1,0 +1,92 @@
+/** The last stage of a launcher: the result is recorded, then reported, then the files go. */
+import { join } from 'node:path';
+import { VIRTUAL_MACHINE_INSTANCES } from '../../api/kinds/kubevirt/kinds.ts';
+import { isNotFound } from '../../client/api-failure.ts';
+import { removeVmDirectory } from '../disk/vm-directory.ts';
+import { releaseAddress } from '../network/address-pool.ts';
+import { deletePod, writeVmiStatus } from './api-writes.ts';
+import type { LauncherState, ReadonlyVmi } from './launcher-state.ts';
+import type { LauncherView } from './pod-status.ts';
+import { endProcess } from './stop-vm.ts';
+import { readRecord, writeRecord } from './vm-record.ts';
+import type { VmResult } from './vm-result.ts';
+import { finalStatus } from './vmi-status.ts';
+
+/** Reports the end, cleans up, and lives until the Pod object is gone. */
+export async function finishGuest(launcher: LauncherState, result: VmResult): Promise<void> {
+  const { environment } = launcher;
+  const finishedAt = launcher.record?.finishedAt ?? environment.clock.now();
+  if (launcher.record) {
+    await launcher.untilDone('guest not ended', () => endProcess(environment, launcher.record!, launcher.guest));
+    launcher.guest?.close();
+    const record = { ...launcher.record, result, finishedAt };
+    launcher.record = record;
+    const directory = join(environment.vmsDirectory, record.vmiUid);
+    await writeRecord(directory, record).catch((error: Error) =>
+      launcher.log.warn('result not recorded', { error: error.message }),
+    );
+  }
+  launcher.log.info('guest ended', { phase: result.phase, reason: result.reason });
+  if (launcher.record) launcher.event(result.phase === 'Failed' ? 'Warning' : 'Normal', 'Stopped', result.message);
+  await launcher.untilDone('result not reported to the vmi', async () => {
+    const vmi = await newestVmi(launcher);
+    if (vmi) await writeVmiStatus(environment, vmi, (newest) => finalStatus(newest, result, environment.clock.now()));
+  });
+  const view: LauncherView = {
+    state: 'ended',
+    result,
+    startedAt: launcher.record?.startedAt,
+    finishedAt,
+    imageIds: launcher.record?.imageIds ?? {},
+  };
+  await launcher.untilDone('result not reported to the pod', async () => {
+    if (!(await launcher.report(view))) throw new Error('the write failed');
+  });
+  await cleanUp(launcher, result);
+  // The object is ours to remove once somebody has asked for it.
+  for (;;) {
+    if (launcher.podGone) return;
+    const change = launcher.nextChange();
+    if (launcher.pod?.metadata.deletionTimestamp !== undefined || launcher.pod === undefined) {
+      const pod = launcher.pod;
+      if (pod) await launcher.untilDone('pod not deleted', () => deletePod(environment, pod));
+      return;
+    }
+    await Promise.race([change, launcher.untilAborted()]);
+  }
+}
+
+async function cleanUp(launcher: LauncherState, result: VmResult): Promise<void> {
+  const { environment } = launcher;
+  const podUid = launcher.record?.podUid ?? launcher.pod?.metadata.uid ?? '';
+  const vmiUid = launcher.vmiUid;
+  await launcher.untilDone('end not recorded', () => environment.tombstones.add(podUid, result));
+  // Without a record the directory may be that of another launcher, or hold evidence of a damaged record.
+  const record = launcher.record;
+  if (!record) {
+    if (vmiUid === '' || (await readRecord(join(environment.vmsDirectory, vmiUid), vmiUid)) !== 'missing') return;
+    await removeVmDirectory(environment.vmsDirectory, vmiUid).catch(() => {});
+    return;
+  }
+  await releaseAddress(environment.addressesDirectory, record.address, vmiUid).catch(() => {});
+  await removeVmDirectory(environment.vmsDirectory, vmiUid).catch((error: Error) =>
+    launcher.log.warn('files of the guest not removed', { error: error.message }),
+  );
+}
+
+async function newestVmi(launcher: LauncherState): Promise<ReadonlyVmi | undefined> {
+  const uid = launcher.vmiUid;
+  const namespace = launcher.record?.namespace ?? launcher.pod?.metadata.namespace ?? '';
+  const name = launcher.record?.name ?? launcher.vmi?.metadata.name;
+  if (!name || uid === '') return undefined;
+  try {
+    const key = { namespace, name };
+    const vmi = await launcher.environment.client.get(VIRTUAL_MACHINE_INSTANCES, key, {
+      signal: launcher.environment.signal,
+    });
+    return vmi.metadata.uid === uid ? vmi : undefined;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}

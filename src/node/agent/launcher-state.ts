@@ -1,0 +1,168 @@
+/** The state of one launcher. */
+import type { Pod } from '../../api/kinds/builtin/types.ts';
+import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kinds.ts';
+import type { DeepReadonly } from '../../api/meta/object.ts';
+import type { Logger } from '../../base/log/log.ts';
+import { createLinkedController, type LinkedController } from '../../base/signal/linked-controller.ts';
+import { writePodStatus } from './api-writes.ts';
+import type { AgentEnvironment } from './environment.ts';
+import type { Guest } from './guest.ts';
+import { type LauncherView, podStatusDiffers, podStatusOf } from './pod-status.ts';
+import type { VmRecord } from './vm-record.ts';
+
+export type ReadonlyPod = DeepReadonly<Pod>;
+export type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
+
+/** Pause after the first failure; it doubles with each. */
+export const FIRST_RETRY_MS = 1000;
+export const MAX_RETRY_MS = 60_000;
+export const DEFAULT_GRACE_SECONDS = 30;
+
+export interface LauncherStart {
+  readonly pod: ReadonlyPod | undefined;
+  /** What an earlier agent left of this Pod. */
+  readonly record: VmRecord | undefined;
+  readonly hasPredecessor: (namespace: string, name: string) => boolean;
+}
+
+/** What the stages of one launcher share: what is known of its Pod, VMI and guest, and how to wait for news and report. */
+export class LauncherState {
+  readonly environment: AgentEnvironment;
+  readonly log: Logger;
+  pod: ReadonlyPod | undefined;
+  vmi: ReadonlyVmi | undefined;
+  record: VmRecord | undefined;
+  guest: Guest | undefined;
+  /** The Pod object is gone from the API, as seen by a whole list. */
+  podGone = false;
+  stopWanted = false;
+  forced: 'grace' | 'immediate' | undefined;
+  /** Monotonic time until which a power-off of the guest is the first half of a reboot. */
+  softRebootUntil = 0;
+  /** Aborted when the Pod is being deleted: what prepares the guest stops then. */
+  readonly starting: LinkedController;
+  /** True while another launcher on this node still has a guest of this name. */
+  readonly hasPredecessor: (namespace: string, name: string) => boolean;
+  #waiters: (() => void)[] = [];
+
+  constructor(environment: AgentEnvironment, start: LauncherStart) {
+    this.environment = environment;
+    this.pod = start.pod;
+    this.record = start.record;
+    this.hasPredecessor = start.hasPredecessor;
+    this.starting = createLinkedController(environment.signal);
+    this.log = environment.log.with({ pod: start.pod?.metadata.name ?? start.record?.podName ?? '' });
+    // Whoever waits must hear of the end of the agent.
+    environment.signal.addEventListener('abort', () => this.changed(), { once: true });
+  }
+
+  /** UID of the VMI; '' until it is known. */
+  get vmiUid(): string {
+    return this.record?.vmiUid ?? this.vmi?.metadata.uid ?? ownerUid(this.pod);
+  }
+
+  /** Wakes whoever waits for a change. */
+  changed(): void {
+    if (this.isDeleting()) this.starting.abort(new DOMException('the pod is being deleted', 'AbortError'));
+    for (const wake of this.#waiters.splice(0)) wake();
+  }
+
+  /** Resolves at the next change of Pod, VMI or guest. */
+  nextChange(): Promise<void> {
+    return new Promise((resolve) => this.#waiters.push(resolve));
+  }
+
+  /** True once the guest has to go, whoever wants it. */
+  isDeleting(): boolean {
+    const vmi = this.vmi;
+    return (
+      this.stopWanted ||
+      this.podGone ||
+      this.pod?.metadata.deletionTimestamp !== undefined ||
+      vmi?.metadata.deletionTimestamp !== undefined ||
+      vmi?.status?.phase === 'Failed' ||
+      vmi?.status?.phase === 'Succeeded'
+    );
+  }
+
+  /** Tries until it works or the agent stops. */
+  async untilDone(what: string, act: () => Promise<void>): Promise<void> {
+    let pause = FIRST_RETRY_MS;
+    for (;;) {
+      try {
+        await act();
+        return;
+      } catch (error) {
+        this.environment.signal.throwIfAborted();
+        this.log.warn(what, { error: (error as Error).message });
+      }
+      await this.environment.clock.sleep(pause, this.environment.signal);
+      pause = Math.min(pause * 2, MAX_RETRY_MS);
+    }
+  }
+
+  /** Sleeps, or until something about deletion changes. */
+  async pause(ms: number): Promise<void> {
+    const linked = createLinkedController(this.starting.signal);
+    try {
+      await this.environment.clock.sleep(ms, linked.signal);
+    } catch {
+      this.environment.signal.throwIfAborted();
+    } finally {
+      linked.release();
+    }
+  }
+
+  /** Rejects with the end of the agent. */
+  untilAborted(): Promise<never> {
+    const { signal } = this.environment;
+    return new Promise((_, reject) => {
+      if (signal.aborted) reject(signal.reason as Error);
+      else this.#waiters.push(() => signal.aborted && reject(signal.reason as Error));
+    });
+  }
+
+  /** Writes the Pod's status if it differs; false when that failed. */
+  async report(view: LauncherView): Promise<boolean> {
+    const pod = this.pod;
+    if (!pod || this.podGone) return true;
+    try {
+      const written = await writePodStatus(this.environment, pod, (newest) => {
+        const status = podStatusOf(newest, view, {
+          hostIP: this.environment.hostIP,
+          now: this.environment.clock.now(),
+        });
+        return podStatusDiffers(newest, status) ? { ...status } : {};
+      });
+      if (written) this.pod = newer(this.pod, written);
+      else this.podGone = true;
+      return true;
+    } catch (error) {
+      this.environment.signal.throwIfAborted();
+      this.log.warn('pod status not written', { error: (error as Error).message });
+      return false;
+    }
+  }
+
+  /** An event of the VMI, or of the Pod while the VMI is not known. */
+  event(type: 'Normal' | 'Warning', reason: string, message: string): void {
+    const vmi = this.vmi;
+    if (vmi) this.environment.events.event(vmi, type, reason, message);
+    else this.podEvent(type, reason, message);
+  }
+
+  podEvent(type: 'Normal' | 'Warning', reason: string, message: string): void {
+    if (this.pod) this.environment.events.event(this.pod, type, reason, message);
+  }
+}
+
+/** UID of the VMI that owns a launcher Pod, '' when there is none. */
+export const ownerUid = (pod: ReadonlyPod | undefined): string =>
+  pod?.metadata.ownerReferences?.find((ref) => ref.controller && ref.kind === 'VirtualMachineInstance')?.uid ?? '';
+
+/** Keeps what the watch has already shown if it is not older than our own write's answer. */
+export function newer<T extends ReadonlyPod | ReadonlyVmi>(current: T | undefined, written: T): T {
+  const a = Number(current?.metadata.resourceVersion);
+  const b = Number(written.metadata.resourceVersion);
+  return current && a > b ? current : written;
+}

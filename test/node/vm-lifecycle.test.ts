@@ -1,0 +1,181 @@
+/** Life of VirtualMachines with real guests: the promises that only hold when all controllers and the agent agree. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { PODS } from '../../src/api/kinds/builtin/resource-types.ts';
+import type { Pod } from '../../src/api/kinds/builtin/types.ts';
+import {
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINES,
+  type VirtualMachine,
+  type VirtualMachineInstance,
+} from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { isRunning } from '../../src/base/process/identity.ts';
+import { importImage } from '../../src/node/image/local-images.ts';
+import { ensureGuest } from '../../tools/guest/build-guest.ts';
+import { type Board, collect, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';
+
+let board: Board;
+before(async () => {
+  board = await startBoard();
+});
+after(() => board.close());
+
+const keyOf = (name: string) => ({ namespace: NAMESPACE, name });
+const vmOf = (name: string): Promise<VirtualMachine> => board.client.get(VIRTUAL_MACHINES, keyOf(name));
+const createVm = (name: string, runStrategy: string, spec = kernelSpec()): Promise<VirtualMachine> =>
+  board.client.create(VIRTUAL_MACHINES, {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachine',
+    metadata: { name, namespace: NAMESPACE },
+    spec: { runStrategy, template: { metadata: {}, spec } },
+  } as unknown as VirtualMachine);
+const setStrategy = (name: string, runStrategy: string): Promise<VirtualMachine> =>
+  board.client.patch(VIRTUAL_MACHINES, keyOf(name), { type: 'merge', body: { spec: { runStrategy } } });
+
+/** What `virtctl` asks for: the requests as the subresources write them. */
+const request = (name: string, requests: object[]): Promise<VirtualMachine> =>
+  board.client.patch(
+    VIRTUAL_MACHINES,
+    keyOf(name),
+    { type: 'merge', body: { status: { stateChangeRequests: requests } } },
+    { subresource: 'status' },
+  );
+
+const shows = (name: string, printed: string): Promise<void> =>
+  eventually(`${name} ${printed}`, async () => (await vmOf(name)).status?.printableStatus === printed);
+const runs = (name: string, not = ''): Promise<VirtualMachineInstance> =>
+  board.until(name, 'running', (vmi) => vmi.status?.phase === 'Running' && vmi.metadata.uid !== not);
+const remove = async (name: string): Promise<void> => {
+  await board.client.delete(VIRTUAL_MACHINES, keyOf(name));
+  await eventually(`${name} gone`, async () => (await vmOf(name).catch(() => undefined)) === undefined);
+};
+const podOf = async (vmi: VirtualMachineInstance): Promise<Pod> => {
+  const pod = (await board.pods()).find((p) => p.metadata.labels?.['kubevirt.io/created-by'] === vmi.metadata.uid);
+  assert.ok(pod);
+  return pod;
+};
+const isReady = (object: { status?: { conditions?: readonly { type: string; status: string }[] } }): boolean =>
+  object.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') ?? false;
+
+test('from creation to Running and Ready a VMI is written five times at most', async () => {
+  const phases: string[] = [];
+  const stop = new AbortController();
+  const watching = (async () => {
+    for await (const event of board.client.watch(VIRTUAL_MACHINE_INSTANCES, {
+      namespace: NAMESPACE,
+      signal: stop.signal,
+    }))
+      if (event.type === 'MODIFIED') phases.push(event.object.status?.phase ?? '');
+  })().catch(() => {});
+  await createVm('writes', 'Always');
+  await board.until('writes', 'ready', isReady);
+  const written = phases.length;
+  stop.abort();
+  await watching;
+  assert.ok(written <= 5, `${written} writes: ${phases.join(', ')}`);
+  await setStrategy('writes', 'Halted');
+});
+
+test('a restart of a Manual VM brings another guest; with no grace the old one goes at once', async () => {
+  // Ten minutes of grace: only the Pod's own can make this swift.
+  await createVm('manual', 'Manual', kernelSpec({ terminationGracePeriodSeconds: 600 }));
+  await request('manual', [{ action: 'Start' }]);
+  const first = await runs('manual');
+  await request('manual', [{ action: 'Stop', uid: first.metadata.uid }, { action: 'Start' }]);
+  await shows('manual', 'Stopping');
+  await board.client.delete(PODS, keyOf((await podOf(first)).metadata.name!), { gracePeriodSeconds: 1 });
+  const second = await runs('manual', first.metadata.uid);
+  assert.equal((await vmOf('manual')).status?.stateChangeRequests, undefined);
+
+  // Restarted, then halted before the old guest was gone: it stays off.
+  await request('manual', [{ action: 'Stop', uid: second.metadata.uid }, { action: 'Start' }]);
+  await setStrategy('manual', 'Halted');
+  await board.client.delete(PODS, keyOf((await podOf(second)).metadata.name!), { gracePeriodSeconds: 1 });
+  await shows('manual', 'Stopped');
+  await eventually('the request is dropped', async () => {
+    const { spec, status } = await vmOf('manual');
+    return spec.runStrategy === 'Halted' && status?.created === false && status.stateChangeRequests === undefined;
+  });
+  await remove('manual');
+});
+
+test('a paused guest is not ready, nor is its Pod', async () => {
+  await createVm('paused', 'Always', kernelSpec({ terminationGracePeriodSeconds: 3 }));
+  const vmi = await runs('paused');
+  await board.until('paused', 'ready', isReady);
+  assert.equal(await board.put('paused/pause'), 200);
+  await shows('paused', 'Paused');
+  await board.until('paused', 'not ready', (v) => !isReady(v));
+  assert.equal((await podOf(vmi)).status?.phase, 'Running');
+  assert.equal(isReady((await podOf(vmi)) as never), false);
+  assert.equal(await board.put('paused/reset'), 200);
+  assert.equal(await board.put('paused/unpause'), 200);
+  await board.until('paused', 'ready again', isReady);
+
+  // Its Pod is taken away by force: never are there two guests.
+  const { process: old } = await board.record(vmi);
+  assert.ok(old);
+  await board.client.delete(PODS, keyOf((await podOf(vmi)).metadata.name!), { gracePeriodSeconds: 0 });
+  await runs('paused', vmi.metadata.uid);
+  assert.equal(await isRunning(old), false);
+  await setStrategy('paused', 'Halted');
+});
+
+test('an image that comes late ends the trouble, and is told of no more', async () => {
+  await createVm('late', 'Always', {
+    terminationGracePeriodSeconds: 0,
+    domain: { memory: { guest: '128Mi' }, devices: { disks: [{ name: 'root', disk: { bus: 'virtio' } }] } },
+    volumes: [{ name: 'root', containerDisk: { image: 'localhost/late' } }],
+  });
+  await shows('late', 'ErrImagePull');
+  const guest = await ensureGuest();
+  await importImage(board.images, 'late', guest.disk, { signal: AbortSignal.timeout(20_000) });
+  const vmi = await board.until('late', 'ready', isReady);
+  assert.equal(
+    vmi.status?.conditions?.find((c) => c.type === 'Synchronized'),
+    undefined,
+  );
+  await remove('late');
+});
+
+test('Halted and Always twenty times over: never two guests, and the last word holds', async () => {
+  await createVm('flip', 'Always', kernelSpec({ terminationGracePeriodSeconds: 0 }));
+  const seen = new Map<string, { pid: number; startTime: string }>();
+  const look = async (): Promise<void> => {
+    const vmi = await board.vmi('flip').catch(() => undefined);
+    const record = vmi && (await board.record(vmi).catch(() => undefined));
+    if (record?.process) seen.set(record.vmiUid, record.process as never);
+    const alive = await Promise.all([...seen.values()].map((identity) => isRunning(identity as never)));
+    assert.ok(alive.filter(Boolean).length <= 1, 'two guests of one VM');
+  };
+  for (let round = 0; round < 20; round++) {
+    await setStrategy('flip', 'Halted');
+    await look();
+    await setStrategy('flip', 'Always');
+    await look();
+  }
+  await eventually('runs', async () => {
+    await look();
+    const { status } = await vmOf('flip');
+    return status?.printableStatus === 'Running' && status.ready === true;
+  });
+  await remove('flip');
+});
+
+test('a guest that powers off: Manual leaves it, RerunOnFailure takes it away and stays off', async () => {
+  await Promise.all([createVm('off-manual', 'Manual'), createVm('off-rerun', 'RerunOnFailure')]);
+  await request('off-manual', [{ action: 'Start' }]);
+  for (const name of ['off-manual', 'off-rerun']) {
+    await runs(name);
+    const socket = await board.connect(`${name}/console`);
+    const seen = collect(socket);
+    await seen.has('login:');
+    socket.send(new TextEncoder().encode('root\n'));
+    await seen.has(':~# ');
+    socket.send(new TextEncoder().encode('poweroff\n'));
+  }
+  await Promise.all([shows('off-manual', 'Stopped'), shows('off-rerun', 'Stopped')]);
+  await eventually('rerun', async () => (await vmOf('off-rerun')).status?.created === false);
+  assert.equal((await board.vmi('off-manual')).status?.phase, 'Succeeded');
+  await Promise.all([remove('off-manual'), remove('off-rerun')]);
+});
