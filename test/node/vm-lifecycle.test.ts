@@ -29,6 +29,14 @@ const createVm = (name: string, runStrategy: string, spec = kernelSpec()): Promi
     metadata: { name, namespace: NAMESPACE },
     spec: { runStrategy, template: { metadata: {}, spec } },
   } as unknown as VirtualMachine);
+/** The tiny guest with other arguments of its kernel, or without ACPI in its machine. */
+function specWith(change: { grace: number; kernelArgs?: string; acpi?: boolean }): Record<string, unknown> {
+  const spec = kernelSpec({ terminationGracePeriodSeconds: change.grace });
+  const domain = spec['domain'] as { features?: object; firmware: { kernelBoot: { kernelArgs: string } } };
+  if (change.kernelArgs !== undefined) domain.firmware.kernelBoot.kernelArgs = change.kernelArgs;
+  if (change.acpi !== undefined) domain.features = { acpi: { enabled: change.acpi } };
+  return spec;
+}
 const setStrategy = (name: string, runStrategy: string): Promise<VirtualMachine> =>
   board.client.patch(VIRTUAL_MACHINES, keyOf(name), { type: 'merge', body: { spec: { runStrategy } } });
 
@@ -77,8 +85,8 @@ test('from creation to Running and Ready a VMI is written five times at most', a
 });
 
 test('a restart of a Manual VM brings another guest; with no grace the old one goes at once', async () => {
-  // Ten minutes of grace: only the Pod's own can make this swift.
-  await createVm('manual', 'Manual', kernelSpec({ terminationGracePeriodSeconds: 600 }));
+  // Ten minutes of grace, and a guest that hears no power button: only the Pod's own grace can make this swift.
+  await createVm('manual', 'Manual', specWith({ grace: 600, kernelArgs: 'console=ttyS0 acpi=off' }));
   await request('manual', [{ action: 'Start' }]);
   const first = await runs('manual');
   await request('manual', [{ action: 'Stop', uid: first.metadata.uid }, { action: 'Start' }]);
@@ -97,6 +105,21 @@ test('a restart of a Manual VM brings another guest; with no grace the old one g
     return spec.runStrategy === 'Halted' && status?.created === false && status.stateChangeRequests === undefined;
   });
   await remove('manual');
+});
+
+test('a guest without ACPI is not waited for, and counts as shut down', async () => {
+  await createVm('deaf', 'Manual', specWith({ grace: 600, kernelArgs: 'console=ttyS0 acpi=off', acpi: false }));
+  await request('deaf', [{ action: 'Start' }]);
+  const vmi = await runs('deaf');
+  const phases: (string | undefined)[] = [];
+  await request('deaf', [{ action: 'Stop', uid: vmi.metadata.uid }]);
+  await eventually('gone', async () => {
+    const now = await board.vmi('deaf').catch(() => undefined);
+    phases.push(now?.status?.phase);
+    return now === undefined;
+  });
+  assert.ok(!phases.includes('Failed'), phases.join());
+  await remove('deaf');
 });
 
 test('a paused guest is not ready, nor is its Pod', async () => {

@@ -70,8 +70,12 @@ async function endingOf(launcher: LauncherState, guest: Guest): Promise<VmResult
   return resultOf({ shutdown: state.shutdownReason ?? 'guest-shutdown', ...forced });
 }
 
-/** The guest's own grace period, or less where its Pod is deleted with less: as a kubelet would end it then. */
+/**
+ * The guest's own grace period, or less where its Pod is deleted with less: as a kubelet would end it then. A machine
+ * without ACPI has no power button: waiting for it would be in vain.
+ */
 function graceSeconds(launcher: LauncherState): number {
+  if (launcher.record?.plan.machine.options['acpi'] === 'off') return 0;
   const own = launcher.vmi?.spec.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SECONDS;
   return Math.min(own, launcher.pod?.metadata.deletionGracePeriodSeconds ?? own);
 }
