@@ -9,6 +9,7 @@ import { createAuthenticator } from './authenticator.ts';
 import { createAuthority, openAuthority } from './certificate-authority.ts';
 import { allowsPath, allowsResource, type PolicyRule } from './rbac.ts';
 import { createSigningKey, createTokenIssuer } from './service-account-tokens.ts';
+import { requestToken } from './token-request.ts';
 
 const clock = createFakeClock(Date.now());
 const request = (over: Partial<ApiRequest>): ApiRequest => ({
@@ -189,4 +190,26 @@ test('allowsPath() takes a trailing star', () => {
   assert.ok(may(['/api/*'], '/api/v1'));
   assert.ok(!may(['/healthz'], '/healthz/ping'));
   assert.ok(!may(['/api*x'], '/apix'));
+});
+
+test('requestToken() gives a node agent tokens bound to Pods, and no others', async () => {
+  const tokens = await createTokenIssuer({
+    key: await createSigningKey(),
+    issuer: 'https://a',
+    clock,
+    findUid: () => 'u',
+  });
+  const object = (kind: string, spec: object = {}) => ({ object: { kind, metadata: { uid: 'u' }, spec } }) as never;
+  const store = { get: ({ prefix }: { prefix: string }) => object(prefix, { serviceAccountName: 'sa' }) };
+  const ask = (boundObjectRef?: object) =>
+    requestToken(
+      { kind: 'TokenRequest', apiVersion: 'authentication.k8s.io/v1', metadata: {}, spec: { boundObjectRef } },
+      { namespace: 'ns', name: 'sa' },
+      { store, tokens, podsOnly: true },
+    );
+  const isForbidden = (error: unknown): boolean => error instanceof ApiError && error.code === 403;
+  await assert.rejects(ask(), isForbidden);
+  await assert.rejects(ask({ kind: 'Secret', name: 's' }), isForbidden);
+  const answer = (await ask({ kind: 'Pod', name: 'p' })) as { status?: { token?: string } };
+  assert.match(answer.status?.token ?? '', /^[\w-]+\.[\w-]+\.[\w-]+$/);
 });

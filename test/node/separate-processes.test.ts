@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { test } from 'node:test';
+import { NODES } from '../../src/api/kinds/builtin/resource-types.ts';
+import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { adminOf, startProcess } from '../testkit/control-plane-process.ts';
+import { importTinyGuest, tinyVm, until, whyNoGuests } from '../testkit/tiny-guest.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const why = whyNoGuests();
+const KEY = { namespace: 'default', name: 'apart' };
+
+/** Starts a `coracle` command that runs on, and resolves when it has said `ready`. */
+function runOn(argv: readonly string[], ready: RegExp): Promise<ChildProcess> {
+  const child = spawn(process.execPath, [join(root, 'src/cmd/main.ts'), ...argv], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  return new Promise((started, fail) => {
+    let output = '';
+    const collect = (chunk: Buffer): void => {
+      output = (output + chunk.toString()).slice(-65_536);
+      if (ready.test(output)) started(child);
+    };
+    child.stdout!.on('data', collect);
+    child.stderr!.on('data', collect);
+    child.once('exit', (code) => fail(new Error(`${argv.join(' ')} ended with ${code}: ${output}`)));
+  });
+}
+
+test('API server, controllers and agent in three processes boot a VM over HTTPS, each with its own token', {
+  timeout: 120_000,
+  ...(why && { skip: why }),
+}, async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'coracle-apart-'));
+  const nodeDir = join(dir, 'node');
+  const kubeconfig = join(dir, 'plane', 'kubeconfig');
+  const children: ChildProcess[] = [];
+  const plane = await startProcess(join(dir, 'plane'), { nodes: 0, controllers: '' });
+  t.after(async () => {
+    for (const child of children) {
+      const ended = new Promise((done) => child.once('exit', done));
+      if (child.exitCode === null && child.kill('SIGTERM')) await ended;
+    }
+    await plane.kill('SIGKILL');
+    rmSync(dir, { recursive: true, force: true });
+  });
+  await importTinyGuest(nodeDir);
+  children.push(await runOn(['controllers', '--kubeconfig', kubeconfig], /^running .*\bvm\b/m));
+  children.push(
+    await runOn(
+      ['node', '--kubeconfig', kubeconfig, '--data-dir', nodeDir, '--name', 'edge-1'],
+      /^node edge-1 is ready/m,
+    ),
+  );
+
+  const { client, close } = adminOf(join(dir, 'plane'));
+  assert.equal((await client.get(NODES, { namespace: '', name: 'edge-1' })).metadata.name, 'edge-1');
+  await client.create(VIRTUAL_MACHINES, tinyVm(KEY.name));
+  const vmi = await until('the guest to run', async () => {
+    const found = await client.get(VIRTUAL_MACHINE_INSTANCES, KEY);
+    return found.status?.phase === 'Running' ? found : undefined;
+  });
+  assert.equal(vmi.status?.nodeName, 'edge-1');
+  // virt-api reaches the agent of the other process, by the certificate the Node names.
+  await client.raw(
+    'PUT',
+    `/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachineinstances/${KEY.name}/pause`,
+    { body: {} },
+  );
+  await until('the guest to pause', async () => {
+    const found = await client.get(VIRTUAL_MACHINES, KEY);
+    return found.status?.printableStatus === 'Paused' ? true : undefined;
+  });
+  await client.delete(VIRTUAL_MACHINES, KEY);
+  await until('the VM to go', async () => {
+    const left = await client.list(VIRTUAL_MACHINES, { namespace: 'default' });
+    return left.items.length === 0 ? true : undefined;
+  });
+  await close();
+});
