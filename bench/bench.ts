@@ -6,13 +6,19 @@ import { cpus } from 'node:os';
 import { benchApi } from './api/api.ts';
 import { benchBoot } from './boot.ts';
 import { judge, verdictLine } from './budgets.ts';
+import { benchExpand } from './expand-http.ts';
 import { type BenchContext, type Figure, figureLine, type Outcome } from './figure.ts';
+import { benchMigration } from './migration.ts';
+import { benchScale } from './scale.ts';
 import { benchVms } from './vms.ts';
 
 const BENCHES: ReadonlyMap<string, (context: BenchContext) => Promise<Outcome>> = new Map([
   ['api', benchApi],
   ['vms', benchVms],
   ['boot', benchBoot],
+  ['migration', benchMigration],
+  ['scale', benchScale],
+  ['expand', benchExpand],
 ]);
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`);

@@ -1,11 +1,11 @@
 /**
  * From an applied VM to the first byte of its guest on the console, next to the same QEMU started by hand: the very
- * command line the agent used, without its pause at the start, in the same directory. Needs QEMU and a tiny guest built before (tools/guest).
+ * command line the agent used, without its pause at the start, in a copy of its directory. Needs QEMU and a tiny guest built before (tools/guest).
  */
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NODES } from '../src/api/kinds/builtin/resource-types.ts';
 import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../src/api/kinds/kubevirt/kubevirt.ts';
@@ -15,7 +15,7 @@ import { ensureGuest } from '../tools/guest/build-guest.ts';
 import { newDataDir, removeDataDir, startPlane } from './api/plane.ts';
 import { type BenchContext, type Outcome, Runs } from './figure.ts';
 
-const RUNS = 3;
+const RUNS = 5;
 const NAMESPACE = 'default';
 const READY_MS = 20_000;
 /** Without hardware virtualisation a guest takes seconds to its first byte. */
@@ -37,27 +37,21 @@ export async function benchBoot({ say }: BenchContext): Promise<Outcome> {
     const admin = adminOf(dir);
     if (!(await nodeIsReady(admin.client))) return { state: 'skipped', reason: 'the node did not become ready' };
     const runs = new Runs();
-    const started: StartedVm[] = [];
     for (let run = 0; run < RUNS; run++) {
       const vm = await bootOne(admin.client, dir, `boot-${run}`);
       qemus.add(vm.pid);
-      started.push(vm);
       runs.add('boot.running', 'ms', { value: vm.runningMs });
       runs.add('vmi-writes-to-running', 'each', { value: vm.writes });
       // One guest at a time: two would share the processors.
       process.kill(vm.pid, 'SIGSTOP');
-      say(`VM ${run + 1} of ${RUNS} booted`);
-    }
-    await admin.close();
-    // The agent must not see its guests go.
-    await stop();
-    for (const vm of started) {
-      endProcess(vm.pid);
-      await gone(vm.pid);
+      // By hand right behind it: what the host gives a guest changes by a third from one minute to the next.
       const byHand = await startByHand(vm, qemus);
       runs.add('boot.by-hand', 'ms', { value: byHand });
       runs.add('boot.first-byte', 'ms', { value: vm.firstByteMs, plain: byHand });
+      runs.add('boot.extra', 'ms', { value: vm.firstByteMs - byHand });
+      say(`VM ${run + 1} of ${RUNS} booted`);
     }
+    await admin.close();
     return { state: 'measured', figures: runs.figures() };
   } finally {
     await stop();
@@ -153,15 +147,22 @@ async function firstByte(directory: () => string | undefined): Promise<number> {
   throw new Error(`no byte on the console within ${BOOT_MS} ms`);
 }
 
+/** In a copy of the directory, so that the agent's guest and its files are left alone. */
 async function startByHand(vm: StartedVm, qemus: Set<number>): Promise<number> {
-  for (const file of [SERIAL_LOG, 'qmp.sock', 'serial.sock', 'agent.sock', 'qemu.pid'])
-    rmSync(join(vm.directory, file), { force: true });
-  const [program, ...argv] = vm.argv.filter((word) => word !== '-S');
+  const directory = `${vm.directory}-by-hand`;
+  const made = new Set([SERIAL_LOG, 'qemu.pid']);
+  cpSync(vm.directory, directory, {
+    recursive: true,
+    filter: (path) => !made.has(basename(path)) && !statSync(path).isSocket(),
+  });
+  const [program, ...argv] = vm.argv
+    .filter((word) => word !== '-S')
+    .map((word) => word.replaceAll(vm.directory, directory));
   const began = performance.now();
-  const qemu = spawn(program!, argv, { cwd: vm.directory, stdio: 'ignore' });
+  const qemu = spawn(program!, argv, { cwd: directory, stdio: 'ignore' });
   qemus.add(qemu.pid!);
   try {
-    return (await firstByte(() => vm.directory)) - began;
+    return (await firstByte(() => directory)) - began;
   } finally {
     const ended = new Promise((done) => qemu.once('exit', done));
     if (qemu.exitCode === null) {
@@ -178,10 +179,6 @@ function endProcess(pid: number): void {
   } catch {
     // Gone already.
   }
-}
-
-async function gone(pid: number): Promise<void> {
-  for (let waited = 0; existsSync(`/proc/${pid}/exe`) && waited < 2000; waited += 10) await sleep(10);
 }
 
 const machine = (name: string) => ({

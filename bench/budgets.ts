@@ -44,6 +44,18 @@ const BUDGETS: readonly Budget[] = [
   { figure: 'ready.warm', below: 1000, because: 'state is there' },
   { figure: 'rss.idle', below: 150, because: 'controllers run, nobody asks' },
   { figure: 'rss.loaded', below: 400, because: 'after the whole load' },
+  { figure: 'migration.total', below: 3000, because: '256 MiB idle guest, two agents of one host' },
+  { figure: 'migration.pause', below: 300, because: 'from the stop on the source to the go on the target' },
+  ...(['http1', 'http2'] as const).map(
+    (protocol): Budget => ({ figure: `watchers.p99.${protocol}`, below: 250, because: '1,000 watchers, 200 writes/s' }),
+  ),
+  { figure: 'many.ready', below: 3000, because: '50,000 objects of 2 kB' },
+  { figure: 'many.rss.settled', below: 600, because: '50,000 objects, controllers have read them' },
+  { figure: 'many.rss.listed', below: 600, because: '50,000 objects, after a list of all' },
+  { figure: 'policy.cpu', below: 20, because: 'one ValidatingAdmissionPolicy on one write, in the mean' },
+  { figure: 'eviction.p99', below: 5, because: '200 evictions/s' },
+  { figure: 'expand.p99', below: 5, because: '500 requests/s to expand-vm-spec' },
+  { figure: 'boot.extra', below: 300, because: 'more than the same QEMU started by hand, to the first console byte' },
   { figure: 'launcher.p50', below: 150, because: '100 VMs, from the answer to the Pod seen by a watcher' },
 ];
 

@@ -129,7 +129,12 @@ async function createNode(client: Client): Promise<void> {
     kind: 'Node',
     metadata: {
       name: 'node-0',
-      labels: { 'kubevirt.io/schedulable': 'true', 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' },
+      labels: {
+        'kubevirt.io/schedulable': 'true',
+        'kubernetes.io/os': 'linux',
+        'kubernetes.io/arch': 'amd64',
+        'machine-type.node.kubevirt.io/q35': 'true',
+      },
     },
   });
   const now = new Date().toISOString();

@@ -1,13 +1,15 @@
 /**
  * The API as clients meet it: a control plane in its own process on a durable store, TLS with client certificates, 32
  * requests in flight from a process of its own. Every round measures a plain Node server with answers of the same size
- * first, and every figure is also given as a ratio to it.
+ * first, and every figure is also given as a ratio to it. `cpu.*` is what one request costs the control plane's process
+ * on all its threads, controllers included: the figure to compare two versions by on a machine that is busy.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { adminOf } from '../../test/testkit/control-plane-process.ts';
 import { type BenchContext, type Outcome, Runs } from '../figure.ts';
 import { type Generator, nextMessage, startChild, startGenerator, stopChild } from '../load/child.ts';
 import type { Endpoint, Protocol, RequestLoad, RequestResult, RequestTemplate } from '../load/load.ts';
+import { cpuMicros } from '../process-cpu.ts';
 import { residentMib } from '../process-memory.ts';
 import {
   configMap,
@@ -63,7 +65,7 @@ export async function benchApi({ say }: BenchContext): Promise<Outcome> {
     stops.push(plain.stop);
     for (let round = 0; round < ROUNDS; round++) {
       for (const protocol of PROTOCOLS) {
-        await measureRound(runs, { generator, api, plain: plain[protocol], protocol, round, pages });
+        await measureRound(runs, { generator, api, plane, plain: plain[protocol], protocol, round });
       }
       say(`round ${round + 1} of ${ROUNDS} done`);
     }
@@ -202,13 +204,13 @@ async function startPlain(
 }
 
 interface Round extends Target {
+  readonly plane: MeasuredPlane;
   readonly plain: Endpoint;
   readonly protocol: Protocol;
   readonly round: number;
-  readonly pages: Pages;
 }
 
-async function measureRound(runs: Runs, { generator, api, plain, protocol, round, pages }: Round): Promise<void> {
+async function measureRound(runs: Runs, { generator, api, plane, plain, protocol, round }: Round): Promise<void> {
   const load = (
     endpoint: Endpoint,
     templates: readonly RequestTemplate[],
@@ -235,18 +237,35 @@ async function measureRound(runs: Runs, { generator, api, plain, protocol, round
     runs.add(`generator.${name}.${protocol}`, 'core', { value: result.generatorBusy });
   };
 
+  /** The same on the control plane, with the CPU time of a request. */
+  const loadApi = async (
+    name: string,
+    templates: readonly RequestTemplate[],
+    more?: Partial<RequestLoad>,
+  ): Promise<RequestResult> => {
+    const { pid } = plane.process;
+    const before = cpuMicros(pid);
+    const result = await load(api, templates, more);
+    const after = cpuMicros(pid);
+    if (before !== undefined && after !== undefined)
+      runs.add(`cpu.${name}.${protocol}`, 'µs', { value: (after - before) / result.sent });
+    return result;
+  };
+
   const plainGet = await load(plain, [{ method: 'GET', path: '/small' }]);
   perSecond('plain-get', plainGet);
   const plainPost = await load(plain, [{ method: 'POST', path: '/small', body: configMap('object') }]);
   perSecond('plain-post', plainPost);
-  perSecond('get', await load(api, [getObjects('objects', 'object')]), plainGet);
-  perSecond('update', await load(api, [updateObjects('objects', 'object')]), plainPost);
+  perSecond('get', await loadApi('get', [getObjects('objects', 'object')]), plainGet);
+  perSecond('update', await loadApi('update', [updateObjects('objects', 'object')]), plainPost);
   const creates = { once: true, count: CREATES, wrap: CREATES };
-  perSecond('create', await load(api, [createObjects(protocol, `round-${round}`)], creates), plainPost);
+  perSecond('create', await loadApi('create', [createObjects(protocol, `round-${round}`)], creates), plainPost);
 
   const plainPages = await load(plain, [{ method: 'GET', path: '/page' }], { count: 2 * IN_FLIGHT });
+  // Of a fresh snapshot: what was written meanwhile would have pushed an older one out of the history.
+  const pages = await pagePaths(plane.dir);
   const pageTemplates = pages.paths.map((path): RequestTemplate => ({ method: 'GET', path }));
-  const ofPages = await load(api, pageTemplates, { count: 10 * pages.paths.length });
+  const ofPages = await loadApi('pages', pageTemplates, { count: 10 * pages.paths.length });
   perSecond('pages', ofPages, plainPages);
   runs.add(`pages-bytes.${protocol}`, 'MiB/s', {
     value: ofPages.bytes / ofPages.seconds / MIB,

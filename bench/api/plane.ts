@@ -18,13 +18,13 @@ export const removeDataDir = (dir: string): void => rmSync(dir, { recursive: tru
 /** What the `coracle` launcher gives the program. */
 const LAUNCHER = {
   NODE_COMPILE_CACHE: join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'coracle', 'compile'),
-  NODE_OPTIONS: `--max-semi-space-size=8 ${process.env['NODE_OPTIONS'] ?? ''}`.trim(),
 };
+const NODE_ARGUMENTS = ['--max-semi-space-size=8', '--heap-growing-percent=60'];
 
 /** Starts a control plane on a data directory, as the launcher would. */
 export async function startPlane(dir: string, options: { readonly nodes?: number } = {}): Promise<MeasuredPlane> {
   const began = performance.now();
-  const started = await startProcess(dir, { ...options, env: LAUNCHER });
+  const started = await startProcess(dir, { ...options, env: LAUNCHER, nodeArguments: NODE_ARGUMENTS });
   return { process: started, dir, readyMs: performance.now() - began };
 }
 

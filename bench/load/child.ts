@@ -1,7 +1,7 @@
 /** The bench's own child processes: TypeScript programs that talk over IPC and end with their parent. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { resolve } from 'node:path';
-import type { Load, RequestLoad, RequestResult, WatchLoad, WatchResult } from './load.ts';
+import type { Load, PacedLoad, PacedResult, RequestLoad, RequestResult, WatchLoad, WatchResult } from './load.ts';
 
 const bench = resolve(import.meta.dirname, '..');
 
@@ -35,6 +35,7 @@ export function nextMessage<T>(child: ChildProcess): Promise<T> {
 export interface Generator {
   run(load: RequestLoad): Promise<RequestResult>;
   run(load: WatchLoad): Promise<WatchResult>;
+  run(load: PacedLoad): Promise<PacedResult>;
   stop(): Promise<void>;
 }
 

@@ -53,12 +53,18 @@ export interface WatchLoad {
   readonly kind: 'watch';
   readonly endpoint: Endpoint;
   readonly watchers: number;
+  /** How many watches share one connection: 1 when not said, and always over HTTP/1.1. */
+  readonly perConnection?: number;
+  /** How the watchers speak; the writer speaks HTTP/2. */
+  readonly protocol?: Protocol;
   readonly watchPath: string;
   readonly perSecond: number;
   readonly seconds: number;
   /** PUT; the body holds `{seq}`, which names the write. `{i}` runs through `wrap` objects. */
   readonly write: RequestTemplate;
   readonly wrap: number;
+  /** The server's process, on this machine: its CPU time is read when the writes begin and when all was delivered. */
+  readonly pid?: number;
 }
 
 export interface WatchResult {
@@ -69,9 +75,29 @@ export interface WatchResult {
   /** From the moment a write is sent to the moment a watcher has its event whole. */
   readonly latencyMs: { readonly p50: number; readonly p99: number; readonly max: number };
   readonly perSecond: number;
+  /** Share of one core that the generator itself used while it wrote. */
+  readonly generatorBusy: number;
+  /** CPU time of `pid` for one delivery, microseconds; the watches' own beginnings are no part of it. */
+  readonly cpuMicros?: number;
 }
 
-export type Load = RequestLoad | WatchLoad;
+/** Requests at a steady rate on one connection. */
+export interface PacedLoad {
+  readonly kind: 'paced';
+  readonly endpoint: Endpoint;
+  /** Sent in turn, as they are. */
+  readonly requests: readonly RequestTemplate[];
+  readonly perSecond: number;
+  readonly seconds: number;
+}
+
+export interface PacedResult {
+  /** Requests that were not answered within five seconds of the last one. */
+  readonly missing: number;
+  readonly latencyMs: { readonly p50: number; readonly p99: number };
+}
+
+export type Load = RequestLoad | WatchLoad | PacedLoad;
 
 /** The `fraction` quantile of ascending values. */
 export function quantile(ascending: readonly number[] | Float64Array, fraction: number): number {

@@ -27,6 +27,11 @@ export interface WatchCallOptions extends ListCallOptions {
   readonly allowWatchBookmarks?: boolean;
   readonly sendInitialEvents?: boolean;
   readonly timeoutSeconds?: number;
+  /**
+   * Events may be frozen and shared with others: the caller promises to change nothing in them. With `metadataOnly`
+   * managedFields may be missing.
+   */
+  readonly readOnly?: boolean;
 }
 
 export interface WatchEvent<T> {

@@ -10,7 +10,7 @@ import { errorOfResponse } from './api-failure.ts';
 import type { Client, ListCallOptions, Patch, SubresourceOptions, WatchCallOptions, WatchEvent } from './client.ts';
 import { queryText, resourcePath } from './resource-path.ts';
 import { createLineSplitter } from './transport/line-splitter.ts';
-import { bodyChunks, wholeBody } from './transport/response-body.ts';
+import { bodyParts, wholeBody } from './transport/response-body.ts';
 
 export interface ClientOptions {
   /** `name/version`; the part before the slash becomes the field manager of writes. */
@@ -183,8 +183,11 @@ export function createClient(handler: ApiHandler, options: ClientOptions = {}): 
         const response = await send(watchCall, linked.signal);
         if (response.status !== 200) throw await failure(watchCall, response, linked.signal);
         const splitter = createLineSplitter();
-        for await (const chunk of bodyChunks(response, linked.signal)) {
-          for (const line of splitter.push(chunk)) yield JSON.parse(line) as WatchEvent<T>;
+        const documents = request.readOnly === true;
+        for await (const part of bodyParts(response, linked.signal, { documents })) {
+          if (part instanceof Uint8Array)
+            for (const line of splitter.push(part)) yield JSON.parse(line) as WatchEvent<T>;
+          else yield part as unknown as WatchEvent<T>;
         }
         // What follows the last newline is half a frame: the stream broke, and the watch is resumed before it.
       } catch (error) {

@@ -253,7 +253,7 @@ test('help, version, completion', async (t) => {
       assert.equal(code, 0, stderr);
       return stdout.trim().split(' ');
     };
-    assert.deepEqual(await complete('co'), ['console', 'controllers', 'completion']);
+    assert.deepEqual(await complete('co'), ['console', 'convert', 'controllers', 'completion']);
     assert.deepEqual(await complete('up', '--no'), ['--nodes', '--no-merge-kubeconfig']);
     assert.deepEqual(await complete('completion', ''), ['bash', 'zsh', 'fish', '--help']);
     assert.deepEqual(await complete('image', 'r'), ['rm']);

@@ -39,7 +39,7 @@ export interface Workspace {
 }
 
 /** Longest a command may take before it is ended. */
-const COMMAND_MS = 30_000;
+const COMMAND_MS = 90_000;
 
 export function openWorkspace(t: TestContext): Workspace {
   const dir = mkdtempSync(join(tmpdir(), 'coracle-cli-'));

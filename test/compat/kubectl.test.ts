@@ -7,9 +7,12 @@ import { after, before, suite, test } from 'node:test';
 import { NAMESPACES } from '../../src/api/kinds/builtin/resource-types.ts';
 import { adminOf, type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
 import { ACCESS } from './cases/access.ts';
+import { ADMISSION } from './cases/admission.ts';
 import { CHANGE } from './cases/change.ts';
 import { CREATE } from './cases/create.ts';
+import { CUSTOM_RESOURCES } from './cases/custom-resources.ts';
 import { DISCOVERY } from './cases/discovery.ts';
+import { INSTANCETYPES } from './cases/instancetypes.ts';
 import { CONFIG_MAP, VM } from './cases/manifests.ts';
 import { PROTOBUF_COMMANDS } from './cases/protobuf.ts';
 import { READ } from './cases/read.ts';
@@ -60,7 +63,17 @@ const contextOf = (kubectl: Kubectl, namespace: string): StepContext => ({ kubec
 
 // Groups keep to their own namespaces: two at a time.
 suite('tables', { skip, concurrency: 2 }, () => {
-  for (const group of [...READ, ...CHANGE, ...REMOVE, ...CREATE, ...DISCOVERY, ...ACCESS]) {
+  for (const group of [
+    ...READ,
+    ...CHANGE,
+    ...REMOVE,
+    ...CREATE,
+    ...DISCOVERY,
+    ...ACCESS,
+    ...CUSTOM_RESOURCES,
+    ...ADMISSION,
+    ...INSTANCETYPES,
+  ]) {
     test(group.name, async (t) => {
       const context = contextOf(newest!, await createNamespace(group.name.replaceAll(' ', '-')));
       for (const step of group.steps) {

@@ -20,7 +20,7 @@ export interface RunOptions {
   readonly cwd: string;
 }
 
-const COMMAND_LIMIT_MS = 30_000;
+const COMMAND_LIMIT_MS = 90_000;
 
 /** Every version there is, oldest first; empty when the machine has none. */
 export function findKubectls(): readonly Kubectl[] {

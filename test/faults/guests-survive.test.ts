@@ -26,7 +26,7 @@ const qemuOf = (dataDir: string): number[] =>
     .map(Number);
 
 test('guests run on through kill -9 of the control plane; a killed guest starts anew with back-off', {
-  timeout: 170_000,
+  timeout: 300_000,
   ...(why && { skip: why }),
 }, async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'coracle-guests-'));

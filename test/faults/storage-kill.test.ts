@@ -14,10 +14,12 @@ import { it } from 'node:test';
 import { systemClock } from '../../src/base/clock/clock.ts';
 import { silentLogger } from '../../src/base/log/log.ts';
 import { createSqliteBackend } from '../../src/server/storage/sqlite-backend.ts';
+import { randomFrom, seed } from '../testkit/seed.ts';
 
 const ROUNDS = Number(process.env['CORACLE_ROUNDS'] ?? 15);
 const FIXTURE = new URL('./storage-writer.ts', import.meta.url).pathname;
 const decoder = new TextDecoder();
+const random = randomFrom(seed);
 
 interface Acknowledged {
   /** Undefined when the object was deleted. */
@@ -33,11 +35,11 @@ async function runAndKill(directory: string, round: number): Promise<string[]> {
     child.kill('SIGKILL');
   };
   // Every fifth kill falls somewhere into the start.
-  const early = round % 5 === 4 ? setTimeout(kill, 50 + Math.random() * 200) : undefined;
+  const early = round % 5 === 4 ? setTimeout(kill, 50 + random() * 200) : undefined;
   let later: ReturnType<typeof setTimeout> | undefined;
   createInterface({ input: child.stdout }).on('line', (line) => {
     lines.push(line);
-    if (!early && line.startsWith('open')) later = setTimeout(kill, Math.random() * 250);
+    if (!early && line.startsWith('open')) later = setTimeout(kill, random() * 250);
   });
   const tooLong = setTimeout(kill, 30_000);
   await once(child, 'close');
@@ -46,6 +48,7 @@ async function runAndKill(directory: string, round: number): Promise<string[]> {
 }
 
 it(`${ROUNDS} kills lose no answered write`, { timeout: ROUNDS * 20_000 }, async (test) => {
+  test.diagnostic(`CORACLE_SEED=${seed}`);
   const directory = await mkdtemp(join(tmpdir(), 'storage-kill-'));
   const acknowledged = new Map<string, Acknowledged>();
   let shown = 0;

@@ -3,14 +3,22 @@ import { test } from 'node:test';
 import type { PolicyRule } from '../../src/api/kinds/builtin/access-types.ts';
 import {
   CONFIG_MAPS,
+  ENDPOINT_SLICES,
+  ENDPOINTS,
   EVENTS,
   LEASES,
   NAMESPACES,
   NODES,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  POD_DISRUPTION_BUDGETS,
   PODS,
+  RESOURCE_QUOTAS,
   SERVICE_ACCOUNTS,
+  SERVICES,
 } from '../../src/api/kinds/builtin/resource-types.ts';
 import type { Pod } from '../../src/api/kinds/builtin/types.ts';
+import type { KubeObject } from '../../src/api/meta/object.ts';
 import { createFakeClock } from '../../src/base/clock/fake-clock.ts';
 import { createLogger, type LogRecord } from '../../src/base/log/log.ts';
 import { isNotFound } from '../../src/client/api-failure.ts';
@@ -99,8 +107,79 @@ test('scheduler and janitors do all their work with the rights they name', async
   await until(async () => (await user.get(PODS, inA('large'))).status?.conditions?.[0]?.reason === 'Unschedulable');
   await until(async () => (await user.list(EVENTS, { namespace: 'a' })).items.length >= 2);
 
-  await until(async () => ((await user.get(NODES, { namespace: '', name: 'n' })).spec?.taints ?? []).length === 2);
-  await user.delete(NODES, { namespace: '', name: 'n' });
+  const quota = { apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'q', namespace: 'a' } };
+  await user.create(RESOURCE_QUOTAS, { ...quota, spec: { hard: { pods: '9', secrets: '3', services: '5' } } });
+  await until(async () => (await user.get(RESOURCE_QUOTAS, inA('q'))).status?.used?.['pods'] === '2');
+  await user.create(SERVICES, {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 's', namespace: 'a' },
+    spec: { clusterIP: 'None', selector: { app: 'small' }, ports: [{ port: 80 }] },
+  });
+  await until(async () => (await user.list(ENDPOINT_SLICES, { namespace: 'a' })).items.length === 1);
+  await until(async () => (await user.list(ENDPOINTS, { namespace: 'a' })).items.length === 1);
+  await user.delete(SERVICES, inA('s'));
+  await until(async () => (await user.list(ENDPOINTS, { namespace: 'a' })).items.length === 0);
+
+  const template = { metadata: { labels: { app: 'set' } }, spec: { containers: [{ name: 'c', image: 'i' }] } };
+  const stateful = (await user.raw('POST', '/apis/apps/v1/namespaces/a/statefulsets', {
+    body: {
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: { name: 'set' },
+      spec: { replicas: 3, serviceName: 's', selector: { matchLabels: { app: 'set' } }, template },
+    },
+  })) as KubeObject;
+  const owner = {
+    apiVersion: 'apps/v1',
+    kind: 'StatefulSet',
+    name: 'set',
+    uid: stateful.metadata.uid ?? '',
+    controller: true,
+  };
+  const member = pod('member', '1m');
+  await user.create(PODS, {
+    ...member,
+    metadata: { ...member.metadata, labels: { app: 'set' }, ownerReferences: [owner] },
+  });
+  await user.create(POD_DISRUPTION_BUDGETS, {
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name: 'budget', namespace: 'a' },
+    spec: { maxUnavailable: 1, selector: { matchLabels: { app: 'set' } } },
+  });
+  await until(async () => (await user.get(POD_DISRUPTION_BUDGETS, inA('budget'))).status?.expectedPods === 3);
+
+  await user.create(PERSISTENT_VOLUME_CLAIMS, {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: 'claim', namespace: 'a', finalizers: ['kubernetes.io/pvc-protection'] },
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+  });
+  await user.delete(PERSISTENT_VOLUME_CLAIMS, inA('claim'));
+  await until(() => missing(user.get(PERSISTENT_VOLUME_CLAIMS, inA('claim'))));
+  await user.create(PERSISTENT_VOLUMES, {
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name: 'volume', finalizers: ['kubernetes.io/pv-protection'] },
+    spec: { capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'], hostPath: { path: '/x' } },
+  });
+  await user.delete(PERSISTENT_VOLUMES, { namespace: '', name: 'volume' });
+  await until(() => missing(user.get(PERSISTENT_VOLUMES, { namespace: '', name: 'volume' })));
+
+  const node = { namespace: '', name: 'n' };
+  await user.patch(
+    PODS,
+    inA('small'),
+    { type: 'merge', body: { status: { conditions: [{ type: 'Ready', status: 'True' }] } } },
+    { subresource: 'status' },
+  );
+  await until(async () => ((await user.get(NODES, node)).spec?.taints ?? []).length === 1);
+  await until(async () => (await user.get(PODS, inA('small'))).status?.conditions?.[0]?.reason === 'NodeNotReady');
+  const taints = [{ key: 'mine', effect: 'NoExecute' }];
+  await user.patch(NODES, node, { type: 'strategic', body: { spec: { taints } } });
+  await until(async () => (await user.get(PODS, inA('small'))).metadata.deletionTimestamp !== undefined);
+  await user.delete(NODES, node);
   await until(() => missing(user.get(PODS, inA('small'))));
 
   const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'nobody', uid: 'no-such' }];

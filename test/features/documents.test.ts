@@ -97,7 +97,8 @@ test('version, paths and metrics', async () => {
   assert.ok(json.paths.includes('/apis/apps/v1'));
   const { text, headers } = await server.request('GET', '/metrics');
   assert.match(headers['content-type']!, /^text\/plain/);
-  assert.match(text, /^apiserver_request_total\{verb="get",group="",resource="",code="200"\} \d+$/m);
+  const labels = 'component="apiserver",dry_run="",group="",resource="",scope="",subresource="",verb="GET",version=""';
+  assert.match(text, new RegExp(`^apiserver_request_total\\{code="200",${labels}\\} \\d+$`, 'm'));
   assert.match(text, /^apiserver_storage_objects\{resource="namespaces"\} 4$/m);
 });
 

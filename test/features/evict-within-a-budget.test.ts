@@ -92,6 +92,61 @@ test('an exhausted budget answers 429 with the reason clients look for', async (
   assert.equal(await exists(name), true);
 });
 
+test('the cause of a 429 says why the budget allows nothing', async (t) => {
+  const none = (name: string): string => `The disruption budget ${name}-0 does not allow evicting pods currently`;
+  const condition = (reason: string, message: string) => [
+    { type: 'DisruptionAllowed', status: 'False', reason, message, lastTransitionTime: '2030-01-01T00:00:00Z' },
+  ];
+  const cases: [string, object, (name: string) => string][] = [
+    [
+      'its pods could not be counted',
+      { currentHealthy: 0, desiredHealthy: 1, conditions: condition('SyncFailed', 'nobody says how many') },
+      (name) => `${none(name)} because it failed sync: nobody says how many`,
+    ],
+    [
+      'too few are healthy',
+      { currentHealthy: 1, desiredHealthy: 2, conditions: condition('InsufficientPods', '') },
+      (name) => `The disruption budget ${name}-0 needs 2 healthy pods and has 1 currently`,
+    ],
+    [
+      'enough are healthy, and somebody says why not',
+      { currentHealthy: 3, desiredHealthy: 1, conditions: condition('Held', 'by hand') },
+      (name) => `${none(name)} (Held): by hand`,
+    ],
+    ['enough are healthy', { currentHealthy: 3, desiredHealthy: 1 }, none],
+  ];
+  for (const [title, status, message] of cases)
+    await t.test(title, async () => {
+      const name = await podUnder([{ disruptionsAllowed: 0, ...status }]);
+      const answer = await evict(name);
+      assert.equal(answer.status, 429);
+      assert.deepEqual(answer.json.details.causes, [{ reason: 'DisruptionBudget', message: message(name) }]);
+    });
+});
+
+test('a pod that disturbs nobody is told why it goes too, and one that began meanwhile is asked about', async () => {
+  const watch = await server.watch(`${PODS}?watch=1&resourceVersion=${server.store.revision()}`);
+  for (const phase of ['Pending', 'Succeeded']) {
+    const name = await podUnder([], { phase });
+    assert.equal((await evict(name)).status, 201);
+    const last = watch.pending().at(-1)!;
+    const target = last.object.status.conditions.find((one: { type: string }) => one.type === 'DisruptionTarget');
+    assert.deepEqual([last.type, target?.reason], ['DELETED', 'EvictionByEvictionAPI'], phase);
+  }
+  watch.close();
+  // As it was asked for: that pod is another by now.
+  const name = await podUnder([], { phase: 'Pending' });
+  const stale = await evict(name, { deleteOptions: { preconditions: { resourceVersion: '1' } } });
+  assert.equal(stale.status, 409);
+  assert.equal(await exists(name), true);
+});
+
+test('an eviction names its pod', async () => {
+  const name = await podUnder([]);
+  const { status, json } = await evict(name, { metadata: { name: 'other' } });
+  assert.deepEqual([status, json.message], [400, 'name in URL does not match name in Eviction object']);
+});
+
 test('a budget that was changed and not counted again answers 429 and says when to come back', async () => {
   const name = await podUnder([{ disruptionsAllowed: 5, observedGeneration: 0 }]);
   const { status, json, headers } = await evict(name);
@@ -147,4 +202,40 @@ test('preconditions of the eviction hold', async () => {
   const right = await evict(name, { deleteOptions: { preconditions: { resourceVersion } } });
   assert.equal(right.status, 201, right.text);
   assert.equal(await exists(name), false);
+});
+
+test('an empty selector is about every pod of the namespace, no selector about none', async () => {
+  await server.create('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'all' } });
+  const [pods, budgets] = [PODS, BUDGETS].map((path) => path.replace('/default/', '/all/')) as [string, string];
+  await server.create(pods, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'p' },
+    spec: { containers: [{ name: 'c', image: 'i' }] },
+  } as never);
+  await server.request('PATCH', `${pods}/p/status`, { body: { status: { phase: 'Running' } } });
+  for (const [name, spec] of [
+    ['none', { minAvailable: 1 }],
+    ['every', { minAvailable: 1, selector: {} }],
+  ] as const) {
+    await server.create(budgets, {
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      metadata: { name },
+      spec,
+    } as never);
+    const status = {
+      observedGeneration: 1,
+      disruptionsAllowed: 0,
+      currentHealthy: 0,
+      desiredHealthy: 1,
+      expectedPods: 1,
+    };
+    await server.request('PATCH', `${budgets}/${name}/status`, { body: { status } });
+  }
+  const { status, json } = await server.request('POST', `${pods}/p/eviction`, {
+    body: { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'p' } },
+  });
+  assert.equal(status, 429);
+  assert.match(json.details.causes[0].message, /The disruption budget every needs 1 healthy pods/);
 });

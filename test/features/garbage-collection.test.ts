@@ -9,32 +9,22 @@ import {
 } from '../../src/api/kinds/builtin/resource-types.ts';
 import type { ResourceType } from '../../src/api/meta/gvk.ts';
 import type { KubeObject, OwnerReference } from '../../src/api/meta/object.ts';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
 import { isNotFound } from '../../src/client/api-failure.ts';
 import type { Client, DeleteCallOptions } from '../../src/client/client.ts';
-import { createClient } from '../../src/client/create-client.ts';
-import { createInformerSet } from '../../src/client/informer/informer-set.ts';
 import { createGarbageCollectorController } from '../../src/control/janitor/garbage-collector-controller.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
+import { type RunningControllers, runControllers, until } from '../testkit/run-controllers.ts';
 
 let server: InProcessServer;
 let client: Client;
-const stop = new AbortController();
-let running: Promise<unknown>;
+let controllers: RunningControllers;
 
 before(async () => {
   server = await startServer();
-  client = createClient(server.handler);
-  const informers = createInformerSet(client);
-  const collector = createGarbageCollectorController({ client, informers, clock: systemClock, log: silentLogger });
-  running = Promise.all([informers.start(stop.signal), collector.start(stop.signal)]);
+  controllers = runControllers(server, (environment) => [createGarbageCollectorController(environment)]);
+  client = controllers.client;
 });
-after(async () => {
-  stop.abort();
-  await running;
-  await server.stop();
-});
+after(() => controllers.stop());
 
 const refTo = ({ apiVersion, kind, metadata }: KubeObject, more: Partial<OwnerReference> = {}): OwnerReference => ({
   apiVersion,
@@ -63,10 +53,6 @@ const read = async (name: string, type: ResourceType<KubeObject> = CONFIG_MAPS, 
 };
 const remove = (name: string, propagationPolicy: NonNullable<DeleteCallOptions['propagationPolicy']>) =>
   client.delete(CONFIG_MAPS, key(name), { propagationPolicy });
-/** Waits until the state is as wanted; the test runner's time limit is the only other way out. */
-const until = async (wanted: () => Promise<boolean>): Promise<void> => {
-  while (!(await wanted())) await new Promise((resolve) => setTimeout(resolve, 10));
-};
 const gone = (name: string) => until(async () => (await read(name)) === undefined);
 
 test('background: dependents go after their owner, level by level', async () => {
@@ -103,12 +89,13 @@ test('foreground: the owner stays until the dependents that block it are gone', 
   await make('fg-free', [refTo(owner)]);
   await remove('fg-owner', 'Foreground');
   await until(async () => (await read('fg-blocking'))?.metadata.deletionTimestamp !== undefined);
+  // A dependent that does not block is not waited for, and does not wait either.
+  await gone('fg-free');
   const waiting = await read('fg-owner');
   assert.deepEqual(waiting?.metadata.finalizers, ['foregroundDeletion']);
   await client.patch(CONFIG_MAPS, key('fg-blocking'), { type: 'merge', body: { metadata: { finalizers: null } } });
   await gone('fg-blocking');
   await gone('fg-owner');
-  await gone('fg-free');
 });
 
 test('foreground goes down the tree: the leaves go first', async () => {
@@ -155,6 +142,52 @@ test('an owner in another namespace does not count, and an event tells', async (
   });
 });
 
+test('finalizers that a dependent carries say how it goes', async () => {
+  const owner = await make('policy-owner');
+  const child = await make('policy-child', [refTo(owner)], { finalizers: ['orphan'] });
+  await make('policy-grandchild', [refTo(child)]);
+  await remove('policy-owner', 'Background');
+  await gone('policy-child');
+  assert.deepEqual((await read('policy-grandchild'))?.metadata.ownerReferences ?? [], []);
+});
+
+test('a cluster-scoped object with a namespaced owner is never collected, and an event tells', async () => {
+  const owner = await make('small-owner');
+  const metadata = { name: 'large-child', ownerReferences: [refTo(owner), refTo(owner, { name: 'x', uid: 'nobody' })] };
+  await client.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata });
+  await until(async () => {
+    const { items } = await client.list(EVENTS, { namespace: 'default' });
+    return items.some((one) => one.reason === 'OwnerRefInvalidNamespace' && one.involvedObject.name === 'large-child');
+  });
+  await remove('small-owner', 'Background');
+  // What is collected later shows that the one above was passed by.
+  await make('after-it', [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'nobody', uid: 'no-such-uid' }]);
+  await gone('after-it');
+  const child = await client.get(NAMESPACES, { namespace: '', name: 'large-child' });
+  assert.equal(child.metadata.deletionTimestamp, undefined);
+  assert.equal(child.metadata.ownerReferences?.length, 2);
+});
+
+test('an owner of a kind that nobody serves is not taken for gone; it is once the kind is served without it', async () => {
+  const owner = { apiVersion: 'late.test.dev/v1', kind: 'Lamp', name: 'lamp', uid: 'lamp-uid' };
+  await make('of-a-lamp', [owner]);
+  await make('marker', [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'nobody', uid: 'no-such-uid' }]);
+  await gone('marker');
+  assert.ok(await read('of-a-lamp'));
+  await client.create(CUSTOM_RESOURCE_DEFINITIONS, {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'lamps.late.test.dev' },
+    spec: {
+      group: 'late.test.dev',
+      scope: 'Namespaced' as const,
+      names: { plural: 'lamps', singular: 'lamp', kind: 'Lamp', listKind: 'LampList' },
+      versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
+    },
+  });
+  await gone('of-a-lamp');
+});
+
 test('custom resources take part as owners as soon as their definition is served', async () => {
   const crd = {
     apiVersion: 'apiextensions.k8s.io/v1',
@@ -167,11 +200,8 @@ test('custom resources take part as owners as soon as their definition is served
       versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
     },
   };
-  // What serves a definition is not part of this server: the catalog is told by hand, the collector by the watch.
-  const like = server.catalog.lookup('', 'v1', 'configmaps')!;
-  const names = { resource: 'boxes', singular: 'box', kind: 'Box', listKind: 'BoxList', shortNames: [] };
-  server.catalog.add({ ...like, ...names, group: 'test.dev', version: 'v1' });
   await client.create(CUSTOM_RESOURCE_DEFINITIONS, crd);
+  await until(async () => server.catalog.serves('test.dev', 'v1'));
   const BOXES: ResourceType<KubeObject> = {
     group: 'test.dev',
     version: 'v1',

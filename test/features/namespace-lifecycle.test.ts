@@ -8,39 +8,40 @@ import {
   SERVICE_ACCOUNTS,
 } from '../../src/api/kinds/builtin/resource-types.ts';
 import type { Namespace } from '../../src/api/kinds/builtin/types.ts';
-import { systemClock } from '../../src/base/clock/clock.ts';
-import { silentLogger } from '../../src/base/log/log.ts';
+import { forbidden } from '../../src/api/meta/status.ts';
 import { isNotFound } from '../../src/client/api-failure.ts';
 import type { Client } from '../../src/client/client.ts';
-import { createClient } from '../../src/client/create-client.ts';
-import { createInformerSet } from '../../src/client/informer/informer-set.ts';
 import { createNamespaceController } from '../../src/control/janitor/namespace-controller.ts';
 import { createRootCaController } from '../../src/control/janitor/root-ca-controller.ts';
 import { createServiceAccountController } from '../../src/control/janitor/service-account-controller.ts';
+import type { AdmissionPlugin } from '../../src/server/admission/plugin.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
+import { type RunningControllers, runControllers, until } from '../testkit/run-controllers.ts';
 
 let server: InProcessServer;
 let client: Client;
-const stop = new AbortController();
-let running: Promise<unknown>;
+let controllers: RunningControllers;
+
+/** Refuses to delete Pods and Secrets of one namespace, as a webhook may. */
+const guard: AdmissionPlugin = {
+  name: 'Guard',
+  matches: (operation, { resource }) => operation === 'DELETE' && (resource === 'pods' || resource === 'secrets'),
+  validate({ namespace, name, oldObject, info }) {
+    if (namespace !== 'guarded' || oldObject?.metadata.labels?.['free'] === 'yes') return;
+    throw forbidden({ group: '', resource: info.resource }, name, 'guarded');
+  },
+};
 
 before(async () => {
-  server = await startServer();
-  client = createClient(server.handler);
-  const informers = createInformerSet(client);
-  const environment = { client, informers, clock: systemClock, log: silentLogger };
-  const controllers = [
+  server = await startServer({ admission: [guard] });
+  controllers = runControllers(server, (environment) => [
     createNamespaceController(environment),
     createServiceAccountController(environment),
     createRootCaController({ ...environment, rootCa: 'PEM' }),
-  ];
-  running = Promise.all([informers.start(stop.signal), ...controllers.map((one) => one.start(stop.signal))]);
+  ]);
+  client = controllers.client;
 });
-after(async () => {
-  stop.abort();
-  await running;
-  await server.stop();
-});
+after(() => controllers.stop());
 
 const key = (name: string) => ({ namespace: '', name });
 const make = (name: string) => client.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
@@ -51,9 +52,6 @@ const read = async (name: string): Promise<Namespace | undefined> => {
     if (isNotFound(error)) return undefined;
     throw error;
   }
-};
-const until = async (wanted: () => Promise<boolean>): Promise<void> => {
-  while (!(await wanted())) await new Promise((resolve) => setTimeout(resolve, 10));
 };
 const exists = async (namespace: string): Promise<boolean> => {
   const accounts = await client.list(SERVICE_ACCOUNTS, { namespace });
@@ -81,6 +79,30 @@ test('a new namespace gets its service account and its CA, a deleted one goes wi
     const { items } = await client.list<never>(type as never, { namespace: 'short-lived' });
     assert.deepEqual(items, []);
   }
+});
+
+const conditionsOf = async (name: string): Promise<string[]> =>
+  ((await read(name))?.status?.conditions ?? []).map(
+    ({ type, status, reason, message }) => `${type}=${status} ${reason}: ${message}`,
+  );
+const ALL_WELL = [
+  'NamespaceDeletionDiscoveryFailure=False ResourcesDiscovered: All resources successfully discovered',
+  'NamespaceDeletionGroupVersionParsingFailure=False ParsedGroupVersions: All legacy kube types successfully parsed',
+  'NamespaceDeletionContentFailure=False ContentDeleted: All content successfully deleted, may be waiting on finalization',
+  'NamespaceContentRemaining=False ContentRemoved: All content successfully removed',
+  'NamespaceFinalizersRemaining=False ContentHasNoFinalizers: All content-preserving finalizers finished',
+];
+
+test('a namespace that another finalizer keeps says that its content is gone', async () => {
+  const metadata = { name: 'kept', finalizers: ['test.dev/hold'] };
+  await client.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata });
+  await fill('kept');
+  await client.delete(NAMESPACES, key('kept'));
+  await until(async () => ((await read('kept'))?.spec?.finalizers ?? []).length === 0);
+  assert.deepEqual(await conditionsOf('kept'), ALL_WELL);
+  assert.deepEqual((await client.list(SECRETS, { namespace: 'kept' })).items, []);
+  await client.patch(NAMESPACES, key('kept'), { type: 'merge', body: { metadata: { finalizers: null } } });
+  await until(async () => (await read('kept')) === undefined);
 });
 
 test('what holds a namespace up is told in its conditions, and it goes when that is gone', async () => {
@@ -117,9 +139,30 @@ test('pods go first: what they use stays as long as they do', async () => {
   await client.delete(NAMESPACES, key('ordered'));
   await until(async () => (await client.get(PODS, pod)).metadata.deletionTimestamp !== undefined);
   await until(async () => ((await read('ordered'))?.status?.conditions ?? []).length > 0);
+  // As upstream: while Pods are waited for, nothing is said of what is left.
+  assert.deepEqual(await conditionsOf('ordered'), ALL_WELL);
   assert.equal((await client.get(SECRETS, { namespace: 'ordered', name: 's' })).metadata.deletionTimestamp, undefined);
   await client.patch(PODS, pod, { type: 'merge', body: { metadata: { finalizers: null } } });
   await until(async () => (await read('ordered')) === undefined);
+});
+
+test('what may not be deleted is told, and everything else goes: refused Pods hold nothing else back', async () => {
+  await make('guarded');
+  await until(() => exists('guarded'));
+  await fill('guarded');
+  await client.delete(NAMESPACES, key('guarded'));
+  await until(async () => (await conditionsOf('guarded')).some((one) => one.includes('ContentDeletionFailed')));
+  await until(async () => (await client.list(CONFIG_MAPS, { namespace: 'guarded' })).items.length === 0);
+  const failure = (await conditionsOf('guarded')).find((one) => one.includes('ContentDeletionFailed'));
+  assert.equal(
+    failure,
+    'NamespaceDeletionContentFailure=True ContentDeletionFailed: Failed to delete all resource types, 2 remaining: ' +
+      'pods is forbidden: guarded, secrets is forbidden: guarded',
+  );
+  const body = { metadata: { labels: { free: 'yes' } } };
+  await client.patch(PODS, { namespace: 'guarded', name: 'p' }, { type: 'merge', body });
+  await client.patch(SECRETS, { namespace: 'guarded', name: 's' }, { type: 'merge', body });
+  await until(async () => (await read('guarded')) === undefined);
 });
 
 test('a hundred namespaces with content go together', async () => {

@@ -96,7 +96,7 @@ test('without a runtime, log and exec answer at once and say why', async (t) => 
     ['exec by GET', 'GET', `${bound}/exec?command=ls`, 500, /error dialing backend/],
     ['attach', 'POST', `${bound}/attach`, 500, /error dialing backend/],
     ['port-forward', 'POST', `${bound}/portforward`, 500, /error dialing backend/],
-    ['proxy', 'GET', `${bound}/proxy/some/path`, 503, /error trying to reach service/],
+    ['proxy', 'GET', `${bound}/proxy/some/path`, 400, /address not allowed/],
   ];
   for (const [name, method, path, status, text] of cases) {
     await t.test(name, async () => {

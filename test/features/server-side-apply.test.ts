@@ -175,3 +175,33 @@ test('refused applies', async (t) => {
     });
   }
 });
+
+test('ownership written down in one version is judged in that version', async () => {
+  const path = (version: string, name = 'two-versions') =>
+    `/apis/autoscaling/${version}/namespaces/default/horizontalpodautoscalers/${name}`;
+  const scaleTargetRef = { kind: 'Deployment', name: 'd', apiVersion: 'apps/v1' };
+  const apply = (version: string, manager: string, spec: object, force = false) =>
+    server.request('PATCH', `${path(version)}?fieldManager=${manager}&force=${force}`, {
+      headers: { 'content-type': 'application/apply-patch+yaml' },
+      body: { apiVersion: `autoscaling/${version}`, kind: 'HorizontalPodAutoscaler', spec },
+    });
+  const old = { scaleTargetRef, minReplicas: 1, maxReplicas: 3, targetCPUUtilizationPercentage: 50 };
+  assert.equal((await apply('v1', 'one', old)).status, 201);
+  const cpu = (averageUtilization: number) => ({
+    scaleTargetRef,
+    maxReplicas: 3,
+    metrics: [{ type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization } } }],
+  });
+  assert.equal((await apply('v2', 'two', cpu(50))).status, 200, 'the same, in other words');
+  const refused = await apply('v2', 'two', cpu(60));
+  assert.equal(refused.status, 409);
+  assert.deepEqual(
+    refused.json.details.causes.map(({ field }: { field: string }) => field),
+    ['.spec.targetCPUUtilizationPercentage'],
+  );
+  const forced = await apply('v2', 'two', cpu(60), true);
+  assert.equal(forced.status, 200);
+  const one = forced.json.metadata.managedFields.find(({ manager }: { manager: string }) => manager === 'one');
+  assert.deepEqual(Object.keys(one.fieldsV1['f:spec']).sort(), ['f:maxReplicas', 'f:minReplicas', 'f:scaleTargetRef']);
+  assert.equal((await server.request('GET', path('v1'))).json.spec.targetCPUUtilizationPercentage, 60);
+});

@@ -15,9 +15,9 @@ import { createLogger, silentLogger } from '../../src/base/log/log.ts';
 import { isNotFound } from '../../src/client/api-failure.ts';
 import type { Client } from '../../src/client/client.ts';
 import { chooseComponents, runComponent } from '../../src/cmd/compose/components.ts';
-import { AGENT_ACCOUNT, type ControlPlane, startControlPlane } from '../../src/cmd/compose/control-plane.ts';
+import { type ControlPlane, startControlPlane } from '../../src/cmd/compose/control-plane.ts';
 import { type Agent, type AgentOptions, createAgent } from '../../src/node/agent/agent.ts';
-import { NODE_AGENT_RULES } from '../../src/node/agent/rbac.ts';
+import { NODE_VM_RULES } from '../../src/node/agent/rbac.ts';
 import type { VmRecord } from '../../src/node/agent/vm-record.ts';
 import { type ImageStore, openImageStore } from '../../src/node/image/image-store.ts';
 import { importImage } from '../../src/node/image/local-images.ts';
@@ -48,7 +48,7 @@ export interface Board {
 
 export const NAMESPACE = 'default';
 export const NODE = 'test-node';
-const WAIT_MS = 40_000;
+const WAIT_MS = 90_000;
 
 /** Polls until `test` holds. */
 export async function eventually(what: string, test: () => boolean | Promise<boolean>, ms = WAIT_MS): Promise<void> {
@@ -78,7 +78,7 @@ export async function startBoard(options: { readonly agent?: AgentOptions } = {}
     version: 'v0.0.0',
     signingKey: await createSigningKey(),
     issuer: 'https://test',
-    agentRules: NODE_AGENT_RULES,
+    agentRules: NODE_VM_RULES,
     connectNode: async () => board.agent.handler,
     signal: stop.signal,
   });
@@ -88,7 +88,7 @@ export async function startBoard(options: { readonly agent?: AgentOptions } = {}
     running.push(runComponent({ component, client, facts: { rootCa: '' }, clock, log, signal: stop.signal }));
   }
   const client = await plane.adminClient();
-  const agentClient = await plane.clientFor(AGENT_ACCOUNT);
+  const agentClient = plane.clientForNode(NODE);
   const newAgent = (): Agent =>
     createAgent({
       client: agentClient,

@@ -12,6 +12,8 @@ import { importTinyGuest, tinyVm, until, whyNoGuests } from '../testkit/tiny-gue
 const root = resolve(import.meta.dirname, '../..');
 const why = whyNoGuests();
 const KEY = { namespace: 'default', name: 'apart' };
+/** Not the default: virt-api can only reach the agent where its Node says. */
+const ADDRESS = '127.0.0.3';
 
 /** Starts a `coracle` command that runs on, and resolves when it has said `ready`. */
 function runOn(argv: readonly string[], ready: RegExp): Promise<ChildProcess> {
@@ -51,13 +53,17 @@ test('API server, controllers and agent in three processes boot a VM over HTTPS,
   children.push(await runOn(['controllers', '--kubeconfig', kubeconfig], /^running .*\bvm\b/m));
   children.push(
     await runOn(
-      ['node', '--kubeconfig', kubeconfig, '--data-dir', nodeDir, '--name', 'edge-1'],
+      ['node', '--kubeconfig', kubeconfig, '--data-dir', nodeDir, '--name', 'edge-1', '--address', ADDRESS],
       /^node edge-1 is ready/m,
     ),
   );
 
   const { client, close } = adminOf(join(dir, 'plane'));
-  assert.equal((await client.get(NODES, { namespace: '', name: 'edge-1' })).metadata.name, 'edge-1');
+  const node = await client.get(NODES, { namespace: '', name: 'edge-1' });
+  assert.deepEqual(
+    node.status?.addresses?.find(({ type }) => type === 'InternalIP'),
+    { type: 'InternalIP', address: ADDRESS },
+  );
   await client.create(VIRTUAL_MACHINES, tinyVm(KEY.name));
   const vmi = await until('the guest to run', async () => {
     const found = await client.get(VIRTUAL_MACHINE_INSTANCES, KEY);

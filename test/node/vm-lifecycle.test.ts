@@ -62,6 +62,16 @@ const podOf = async (vmi: VirtualMachineInstance): Promise<Pod> => {
   assert.ok(pod);
   return pod;
 };
+/** Logs in on the serial console and types a line. */
+async function inConsole(name: string, line: string): Promise<void> {
+  const socket = await board.connect(`${name}/console`);
+  const seen = collect(socket);
+  await seen.has('login:');
+  socket.send(new TextEncoder().encode('root\n'));
+  await seen.has(':~# ');
+  socket.send(new TextEncoder().encode(`${line}\n`));
+  await seen.has(line);
+}
 const isReady = (object: { status?: { conditions?: readonly { type: string; status: string }[] } }): boolean =>
   object.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') ?? false;
 
@@ -152,7 +162,7 @@ test('an image that comes late ends the trouble, and is told of no more', async 
   });
   await shows('late', 'ErrImagePull');
   const guest = await ensureGuest();
-  await importImage(board.images, 'late', guest.disk, { signal: AbortSignal.timeout(20_000) });
+  await importImage(board.images, 'late', guest.disk, { signal: AbortSignal.timeout(90_000) });
   const vmi = await board.until('late', 'ready', isReady);
   assert.equal(
     vmi.status?.conditions?.find((c) => c.type === 'Synchronized'),
@@ -185,20 +195,40 @@ test('Halted and Always twenty times over: never two guests, and the last word h
   await remove('flip');
 });
 
-test('a guest that powers off: Manual leaves it, RerunOnFailure takes it away and stays off', async () => {
-  await Promise.all([createVm('off-manual', 'Manual'), createVm('off-rerun', 'RerunOnFailure')]);
+test('a guest that powers off: Manual and Once leave it, RerunOnFailure takes it away and stays off', async () => {
+  const names = ['off-manual', 'off-rerun', 'off-once'];
+  await Promise.all([
+    createVm('off-manual', 'Manual'),
+    createVm('off-rerun', 'RerunOnFailure'),
+    createVm('off-once', 'Once'),
+  ]);
   await request('off-manual', [{ action: 'Start' }]);
-  for (const name of ['off-manual', 'off-rerun']) {
+  for (const name of names) {
     await runs(name);
-    const socket = await board.connect(`${name}/console`);
-    const seen = collect(socket);
-    await seen.has('login:');
-    socket.send(new TextEncoder().encode('root\n'));
-    await seen.has(':~# ');
-    socket.send(new TextEncoder().encode('poweroff\n'));
+    await inConsole(name, 'poweroff');
   }
-  await Promise.all([shows('off-manual', 'Stopped'), shows('off-rerun', 'Stopped')]);
+  await Promise.all(names.map((name) => shows(name, 'Stopped')));
   await eventually('rerun', async () => (await vmOf('off-rerun')).status?.created === false);
   assert.equal((await board.vmi('off-manual')).status?.phase, 'Succeeded');
-  await Promise.all([remove('off-manual'), remove('off-rerun')]);
+  assert.equal((await board.vmi('off-once')).status?.phase, 'Succeeded');
+  await Promise.all(names.map(remove));
+});
+
+test('a guest that shut down while no agent watched is Succeeded', async () => {
+  await createVm('alone', 'Manual');
+  await request('alone', [{ action: 'Start' }]);
+  const vmi = await runs('alone');
+  const address = vmi.status?.interfaces?.[0]?.ipAddress;
+  await inConsole('alone', '(sleep 2; poweroff) &');
+  await board.restartAgent(() =>
+    eventually('the guest is down', async () => {
+      const answer = await fetch(`http://${address}:8080/`, { signal: AbortSignal.timeout(500) }).catch(
+        () => undefined,
+      );
+      return answer === undefined;
+    }),
+  );
+  const ended = await board.until('alone', 'ended', (v) => ['Succeeded', 'Failed'].includes(v.status?.phase ?? ''));
+  assert.equal(ended.status?.phase, 'Succeeded');
+  await remove('alone');
 });

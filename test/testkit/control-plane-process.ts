@@ -27,6 +27,10 @@ export function startProcess(
     readonly nodes?: number;
     readonly controllers?: string;
     readonly env?: Record<string, string>;
+    /** Arguments of Node itself. */
+    readonly nodeArguments?: readonly string[];
+    /** More flags. */
+    readonly more?: readonly string[];
   } = {},
 ): Promise<ControlPlaneProcess> {
   const argv = [
@@ -41,11 +45,16 @@ export function startProcess(
     options.controllers ?? '*',
     '--no-merge-kubeconfig',
     '--json',
+    ...(options.more ?? []),
   ];
-  const child: ChildProcess = spawn(process.execPath, [join(root, 'src/cmd/main.ts'), ...argv], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, ...options.env },
-  });
+  const child: ChildProcess = spawn(
+    process.execPath,
+    [...(options.nodeArguments ?? []), join(root, 'src/cmd/main.ts'), ...argv],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...options.env },
+    },
+  );
   const ended = new Promise<void>((done) => child.once('exit', () => done()));
   let out = '';
   let err = '';

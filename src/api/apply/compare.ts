@@ -1,10 +1,11 @@
 /** The difference of two objects as sets of fields. */
 import { deepEqual } from '../meta/deep-equal.ts';
 import { getOwn, type JsonObject } from '../meta/own-property.ts';
+import type { Steps } from '../meta/steps.ts';
 import { stableText } from '../schema/list-types.ts';
 import type { Schema } from '../schema/schema.ts';
-import { type FieldSet, insertPath, type MutableFieldSet, newSet } from './field-set.ts';
-import { cannotBeAbsent, listItems, memberSchema, shapeOf } from './topology.ts';
+import { type FieldSet, insertPath, type MutableFieldSet, newSet, nodeAt } from './field-set.ts';
+import { cannotBeAbsent, type ListItem, listItems, memberSchema, shapeOf } from './topology.ts';
 
 export interface Comparison {
   readonly added: FieldSet;
@@ -15,12 +16,27 @@ interface Sets {
   readonly added: MutableFieldSet;
   readonly modified: MutableFieldSet;
   readonly removed: MutableFieldSet;
+  /** Where large maps and lists are put off to, when the comparison is done in steps. */
+  readonly later?: Steps<void>[];
 }
 
 /** Compares `before` with `after`; undefined stands for "not there". */
 export function compareObjects(schema: Schema | undefined, before: unknown, after: unknown): Comparison {
   const sets: Sets = { added: newSet(), modified: newSet(), removed: newSet() };
   compare(schema, before, after, [], sets);
+  return sets;
+}
+
+/** Members or items of one step; maps and lists with more are compared apart. */
+const SLICE = 200;
+
+/** The same in steps, for large objects. */
+export function* compareSteps(schema: Schema | undefined, before: unknown, after: unknown): Steps<Comparison> {
+  const later: Steps<void>[] = [];
+  const sets = { added: newSet(), modified: newSet(), removed: newSet(), later };
+  compare(schema, before, after, [], sets);
+  // Which fields are found does not depend on the order in which they are looked for.
+  for (let work = later.pop(); work !== undefined; work = later.pop()) yield* work;
   return sets;
 }
 
@@ -34,12 +50,14 @@ function compare(schema: Schema | undefined, before: unknown, after: unknown, pa
   const right = after === undefined || after === null ? undefined : shapeOf(schema, after);
   const shape = left ?? right;
   const changesShape = left !== undefined && right !== undefined && left !== right;
+  // Naming the members of a large map is a step of its own: it is counted once.
+  const size = sets.later === undefined ? undefined : lengthOf(before) + lengthOf(after);
   const isLeaf =
     shape === undefined ||
     shape === 'leaf' ||
     right === 'leaf' ||
     changesShape ||
-    (!hasContent(before) && !hasContent(after));
+    (size === undefined ? !hasContent(before) && !hasContent(after) : size === 0);
   if (isLeaf) {
     if (before === undefined) insertPath(sets.added, path);
     else if (after === undefined) insertPath(sets.removed, path);
@@ -51,7 +69,10 @@ function compare(schema: Schema | undefined, before: unknown, after: unknown, pa
     }
     return;
   }
-  if (shape === 'map') compareMaps(schema, asMap(before), asMap(after), path, sets);
+  if (sets.later !== undefined && size! > SLICE) {
+    if (shape === 'map') sets.later.push(mapSteps(schema, asMap(before), asMap(after), [...path], sets));
+    else sets.later.push(listSteps(schema, asList(before), asList(after), [...path], sets));
+  } else if (shape === 'map') compareMaps(schema, asMap(before), asMap(after), path, sets);
   else compareLists(schema, asList(before), asList(after), path, sets);
   if (before === undefined) insertPath(sets.added, path);
   else if (after === undefined) insertPath(sets.removed, path);
@@ -61,6 +82,79 @@ const NO_MEMBERS: JsonObject = Object.freeze(Object.create(null) as JsonObject);
 const asMap = (value: unknown): JsonObject => (value ?? NO_MEMBERS) as JsonObject;
 const asList = (value: unknown): readonly unknown[] => (value ?? []) as unknown[];
 
+const lengthOf = (value: unknown): number =>
+  Array.isArray(value) ? value.length : typeof value === 'object' && value !== null ? Object.keys(value).length : 0;
+
+/** As `compareMaps`. */
+function* mapSteps(
+  schema: Schema | undefined,
+  before: JsonObject,
+  after: JsonObject,
+  path: string[],
+  sets: Sets,
+): Steps<void> {
+  yield;
+  const old = Object.keys(before);
+  yield;
+  const now = Object.keys(after);
+  yield;
+  for (let at = 0; at < old.length; at++) {
+    const key = old[at]!;
+    compareMember(schema, key, { old: before[key], now: getOwn(after, key) }, path, sets);
+    if (at % SLICE === SLICE - 1) yield;
+  }
+  for (let at = 0; at < now.length; at++) {
+    compareNewMember(schema, now[at]!, [before, after], path, sets);
+    if (at % SLICE === SLICE - 1) yield;
+  }
+}
+
+function compareNewMember(
+  schema: Schema | undefined,
+  key: string,
+  [before, after]: readonly [JsonObject, JsonObject],
+  path: string[],
+  sets: Sets,
+): void {
+  if (Object.hasOwn(before, key)) return;
+  const now = after[key];
+  if (now === undefined || typeof now === 'object') {
+    compareMember(schema, key, { old: undefined, now }, path, sets);
+  } else {
+    // A text or number that is new: nothing below it, nothing to compare it with.
+    nodeAt(sets.added, path).members.add(`f:${key}`);
+  }
+}
+
+/** As `compareLists`. */
+function* listSteps(
+  schema: Schema | undefined,
+  before: readonly unknown[],
+  after: readonly unknown[],
+  path: string[],
+  sets: Sets,
+): Steps<void> {
+  const [old, now] = [yield* indexSteps(schema, before), yield* indexSteps(schema, after)];
+  let at = 0;
+  for (const element of old.keys()) {
+    compareItem(schema, element, [old, now], path, sets);
+    if (at++ % SLICE === SLICE - 1) yield;
+  }
+  for (const element of now.keys()) {
+    if (!old.has(element)) compareItem(schema, element, [old, now], path, sets);
+    if (at++ % SLICE === SLICE - 1) yield;
+  }
+}
+
+function* indexSteps(schema: Schema | undefined, list: readonly unknown[]): Steps<Map<string, unknown[]>> {
+  const out = new Map<string, unknown[]>();
+  for (let at = 0; at < list.length; at += SLICE) {
+    index(out, listItems(schema, list.slice(at, at + SLICE), at).items);
+    yield;
+  }
+  return out;
+}
+
 function compareMaps(
   schema: Schema | undefined,
   before: JsonObject,
@@ -68,29 +162,51 @@ function compareMaps(
   path: string[],
   sets: Sets,
 ): void {
-  const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
-  for (const key of keys) {
-    let [old, now] = [getOwn(before, key), getOwn(after, key)];
-    if (old === undefined && now === undefined) continue;
-    if (cannotBeAbsent(schema, key)) {
-      old ??= {};
-      now ??= {};
+  for (const key of Object.keys(before))
+    compareMember(schema, key, { old: before[key], now: getOwn(after, key) }, path, sets);
+  let added: MutableFieldSet | undefined;
+  for (const key of Object.keys(after)) {
+    if (Object.hasOwn(before, key)) continue;
+    const now = after[key];
+    if (now === undefined || typeof now === 'object') {
+      compareMember(schema, key, { old: undefined, now }, path, sets);
+    } else {
+      // A text or number that is new: nothing below it, nothing to compare it with.
+      added ??= nodeAt(sets.added, path);
+      added.members.add(`f:${key}`);
     }
-    path.push(`f:${key}`);
-    compare(memberSchema(schema, key), old, now, path, sets);
-    path.pop();
   }
+}
+
+function compareMember(
+  schema: Schema | undefined,
+  key: string,
+  { old, now }: { readonly old: unknown; readonly now: unknown },
+  path: string[],
+  sets: Sets,
+): void {
+  // Most members are texts that stay as they were.
+  if (old === now) return;
+  path.push(`f:${key}`);
+  const implied = cannotBeAbsent(schema, key) ? NO_MEMBERS : undefined;
+  if (implied === undefined) compare(memberSchema(schema, key), old, now, path, sets);
+  else compare(memberSchema(schema, key), old ?? implied, now ?? implied, path, sets);
+  path.pop();
 }
 
 /** Items by path element; several items may share one in a live list that breaks its own rule. */
 function indexed(schema: Schema | undefined, list: readonly unknown[]): Map<string, unknown[]> {
   const out = new Map<string, unknown[]>();
-  for (const { element, value } of listItems(schema, list).items) {
+  index(out, listItems(schema, list).items);
+  return out;
+}
+
+function index(out: Map<string, unknown[]>, items: readonly ListItem[]): void {
+  for (const { element, value } of items) {
     const known = out.get(element);
     if (known === undefined) out.set(element, [value]);
     else known.push(value);
   }
-  return out;
 }
 
 function compareLists(
@@ -101,13 +217,25 @@ function compareLists(
   sets: Sets,
 ): void {
   const [old, now] = [indexed(schema, before), indexed(schema, after)];
-  for (const element of new Set([...old.keys(), ...now.keys()])) {
-    const [left, right] = [old.get(element) ?? [], now.get(element) ?? []];
-    path.push(element);
-    if (left.length <= 1 && right.length <= 1) compare(schema?.items, left[0], right[0], path, sets);
-    else if (left.length === 0) insertPath(sets.added, path);
-    else if (right.length === 0) insertPath(sets.removed, path);
-    else if (stableText(left) !== stableText(right)) insertPath(sets.modified, path);
-    path.pop();
-  }
+  for (const element of old.keys()) compareItem(schema, element, [old, now], path, sets);
+  for (const element of now.keys()) if (!old.has(element)) compareItem(schema, element, [old, now], path, sets);
+}
+
+type Indexed = ReadonlyMap<string, readonly unknown[]>;
+const NO_ITEMS: readonly unknown[] = [];
+
+function compareItem(
+  schema: Schema | undefined,
+  element: string,
+  [old, now]: readonly [Indexed, Indexed],
+  path: string[],
+  sets: Sets,
+): void {
+  const [left, right] = [old.get(element) ?? NO_ITEMS, now.get(element) ?? NO_ITEMS];
+  path.push(element);
+  if (left.length <= 1 && right.length <= 1) compare(schema?.items, left[0], right[0], path, sets);
+  else if (left.length === 0) insertPath(sets.added, path);
+  else if (right.length === 0) insertPath(sets.removed, path);
+  else if (stableText(left) !== stableText(right)) insertPath(sets.modified, path);
+  path.pop();
 }

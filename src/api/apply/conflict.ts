@@ -23,9 +23,12 @@ function managerText({ manager }: ApplyConflict): string {
   return text;
 }
 
+/** Conflicts told in one answer. Upstream has no bound: an apply of 0.7 MB would be answered with 8 MB. */
+const TOLD_CONFLICTS = 1000;
+
 /** 409 with one cause per field; kubectl reads the causes. */
 export function applyConflictError(conflicts: readonly ApplyConflict[]): ApiError {
-  const causes = conflicts.map((conflict) => ({
+  const causes = conflicts.slice(0, TOLD_CONFLICTS).map((conflict) => ({
     reason: 'FieldManagerConflict',
     message: `conflict with ${managerText(conflict)}`,
     field: pathText(conflict.path),
@@ -39,10 +42,15 @@ function conflictMessage(conflicts: readonly ApplyConflict[]): string {
     return `Apply failed with 1 conflict: conflict with ${managerText(first)}: ${pathText(first.path)}`;
   }
   const byManager = new Map<string, string[]>();
-  for (const conflict of conflicts) {
+  for (const conflict of conflicts.slice(0, TOLD_CONFLICTS)) {
     const text = managerText(conflict);
-    byManager.set(text, [...(byManager.get(text) ?? []), `- ${pathText(conflict.path)}`]);
+    const line = `- ${pathText(conflict.path)}`;
+    const known = byManager.get(text);
+    // A large object has tens of thousands of them: added to one list, not copied each time.
+    if (known === undefined) byManager.set(text, [line]);
+    else known.push(line);
   }
   const lines = [...byManager.keys()].sort().flatMap((text) => [`conflicts with ${text}:`, ...byManager.get(text)!]);
+  if (conflicts.length > TOLD_CONFLICTS) lines.push(`and ${conflicts.length - TOLD_CONFLICTS} more`);
   return `Apply failed with ${conflicts.length} conflicts: ${lines.join('\n')}`;
 }

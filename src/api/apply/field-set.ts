@@ -4,6 +4,7 @@
  * All operations return new sets and share what did not change; nobody changes a set after it was built.
  */
 import { isJsonObject, type JsonObject, setOwn } from '../meta/own-property.ts';
+import type { Steps } from '../meta/steps.ts';
 import { stableText } from '../schema/list-types.ts';
 
 export interface FieldSet {
@@ -23,10 +24,14 @@ export const newSet = (): MutableFieldSet => ({ members: new Set(), children: ne
 
 /** Adds one path; the empty path (the whole object) is never owned. */
 export function insertPath(set: MutableFieldSet, path: readonly string[]): void {
-  let node = set;
   const last = path.length - 1;
-  if (last < 0) return;
-  for (let i = 0; i < last; i++) {
+  if (last >= 0) nodeAt(set, path, last).members.add(path[last]!);
+}
+
+/** The node at the first `depth` elements of a path, made where it is missing: its caller puts something into it. */
+export function nodeAt(set: MutableFieldSet, path: readonly string[], depth = path.length): MutableFieldSet {
+  let node = set;
+  for (let i = 0; i < depth; i++) {
     let child = node.children.get(path[i]!);
     if (child === undefined) {
       child = newSet();
@@ -34,7 +39,7 @@ export function insertPath(set: MutableFieldSet, path: readonly string[]): void 
     }
     node = child;
   }
-  node.members.add(path[last]!);
+  return node;
 }
 
 export function isEmptySet(set: FieldSet): boolean {
@@ -43,9 +48,12 @@ export function isEmptySet(set: FieldSet): boolean {
   return true;
 }
 
+/** True for a set without any node: the operations below then have nothing to do. */
+const isBare = (set: FieldSet): boolean => set.members.size === 0 && set.children.size === 0;
+
 export function union(a: FieldSet, b: FieldSet): FieldSet {
-  if (a === EMPTY_SET) return b;
-  if (b === EMPTY_SET) return a;
+  if (isBare(a)) return b;
+  if (isBare(b)) return a;
   const children = new Map(a.children);
   for (const [element, child] of b.children) {
     const other = children.get(element);
@@ -55,6 +63,7 @@ export function union(a: FieldSet, b: FieldSet): FieldSet {
 }
 
 export function intersection(a: FieldSet, b: FieldSet): FieldSet {
+  if (isBare(a) || isBare(b)) return EMPTY_SET;
   const members = new Set<string>();
   for (const element of a.members) if (b.members.has(element)) members.add(element);
   const children = new Map<string, FieldSet>();
@@ -78,6 +87,7 @@ export function recursiveDifference(a: FieldSet, b: FieldSet): FieldSet {
 }
 
 function subtract(a: FieldSet, b: FieldSet, isRecursive: boolean): FieldSet {
+  if (isBare(b)) return a;
   const members = new Set<string>();
   for (const element of a.members) if (!b.members.has(element)) members.add(element);
   const children = new Map<string, FieldSet>();
@@ -90,8 +100,12 @@ function subtract(a: FieldSet, b: FieldSet, isRecursive: boolean): FieldSet {
   return { members, children };
 }
 
-export function equalSets(a: FieldSet, b: FieldSet): boolean {
-  return isEmptySet(difference(a, b)) && isEmptySet(difference(b, a));
+export const equalSets = (a: FieldSet, b: FieldSet): boolean => isSubset(a, b) && isSubset(b, a);
+
+function isSubset(a: FieldSet, b: FieldSet): boolean {
+  for (const element of a.members) if (!b.members.has(element)) return false;
+  for (const [element, child] of a.children) if (!isSubset(child, b.children.get(element) ?? EMPTY_SET)) return false;
+  return true;
 }
 
 /** Every member path, parents before children, in stored order. */
@@ -112,17 +126,102 @@ function compareElements(a: string, b: string): number {
 }
 const isNumeric = (element: string): boolean => /^v:-?[0-9]/.test(element);
 
-/** The FieldsV1 form. */
+/** What stands for a field that is owned as it is. */
+const OWNED: JsonObject = Object.freeze({});
+
+/** Elements of one step; nodes with more are written apart. */
+const SLICE = 5000;
+
+/** The FieldsV1 form, in steps, for large sets. */
+export function* toFieldsV1Steps(set: FieldSet): Steps<JsonObject> {
+  const later: Steps<void>[] = [];
+  const out = writeNode(set, false, later);
+  for (let work = later.pop(); work !== undefined; work = later.pop()) yield* work;
+  return out;
+}
+
+/** The FieldsV1 form, frozen all the way down. */
 export function toFieldsV1(set: FieldSet): JsonObject {
-  const out: JsonObject = {};
-  const elements = new Set([...set.members, ...set.children.keys()]);
-  for (const element of [...elements].sort(compareElements)) {
-    const child = set.children.get(element);
-    const inner = child === undefined ? {} : toFieldsV1(child);
-    const isOwned = set.members.has(element) && child !== undefined && !isEmptySet(child);
-    setOwn(out, element, isOwned ? { '.': {}, ...inner } : inner);
+  return writeNode(set, false);
+}
+
+function writeNode(set: FieldSet, isOwned: boolean, later?: Steps<void>[]): JsonObject {
+  const out: JsonObject = isOwned ? { '.': OWNED } : {};
+  if (later !== undefined && set.members.size + set.children.size > SLICE / 10) {
+    later.push(writeSteps(set, out, later));
+    return out;
+  }
+  for (const element of sortedElements(set)) writeElement(set, element, out, later);
+  return Object.freeze(out);
+}
+
+function writeElement(set: FieldSet, element: string, out: JsonObject, later?: Steps<void>[]): void {
+  const child = set.children.get(element);
+  const inner = child && writeNode(child, set.members.has(element) && !isEmptySet(child), later);
+  setOwn(out, element, inner ?? OWNED);
+}
+
+function* writeSteps(set: FieldSet, out: JsonObject, later: Steps<void>[]): Steps<void> {
+  const elements = [...set.members];
+  for (const element of set.children.keys()) if (!set.members.has(element)) elements.push(element);
+  yield;
+  const sorted = yield* sortSteps(elements);
+  for (let at = 0; at < sorted.length; at++) {
+    writeElement(set, sorted[at]!, out, later);
+    if (at % (SLICE / 10) === SLICE / 10 - 1) yield;
+  }
+  yield;
+  Object.freeze(out);
+}
+
+/** As `sort(compareElements)`: pieces are sorted, then merged two by two. */
+function* sortSteps(elements: readonly string[]): Steps<string[]> {
+  const isPlain = PLAIN_ELEMENTS.some((start) => elements.every((element) => element.startsWith(start)));
+  yield;
+  let runs: string[][] = [];
+  for (let at = 0; at < elements.length; at += SLICE) {
+    const run = elements.slice(at, at + SLICE);
+    runs.push(isPlain ? run.sort() : run.sort(compareElements));
+    yield;
+  }
+  while (runs.length > 1) {
+    const merged: string[][] = [];
+    for (let at = 0; at < runs.length; at += 2) merged.push(yield* mergeSteps(runs[at]!, runs[at + 1] ?? [], isPlain));
+    runs = merged;
+  }
+  return runs[0] ?? [];
+}
+
+function* mergeSteps(a: readonly string[], b: readonly string[], isPlain: boolean): Steps<string[]> {
+  const out: string[] = [];
+  for (let [i, j] = [0, 0]; i < a.length || j < b.length; ) {
+    const isFirst = j === b.length || (i < a.length && (isPlain ? a[i]! <= b[j]! : compareElements(a[i]!, b[j]!) <= 0));
+    out.push(isFirst ? a[i++]! : b[j++]!);
+    if (out.length % SLICE === 0) yield;
   }
   return out;
+}
+
+const PLAIN_ELEMENTS = ['f:', 'k:', 'v:"'];
+
+function sortedElements({ members, children }: FieldSet): string[] {
+  const elements = [...members];
+  for (const element of children.keys()) if (!members.has(element)) elements.push(element);
+  // Names, keys and texts go by their code units, which the default order knows to do many times faster.
+  const isPlain = PLAIN_ELEMENTS.some((start) => elements.every((element) => element.startsWith(start)));
+  return isPlain ? elements.sort() : elements.sort(compareElements);
+}
+
+/** True when the set has at most that many nodes; no more of a larger one is looked at. */
+export const isWithin = (set: FieldSet, limit: number): boolean => nodesLeft(set, limit) >= 0;
+
+function nodesLeft(set: FieldSet, limit: number): number {
+  let left = limit - set.members.size - set.children.size;
+  for (const child of set.children.values()) {
+    if (left < 0) break;
+    left = nodesLeft(child, left);
+  }
+  return left;
 }
 
 /** Reads FieldsV1; undefined when it is malformed. `maxDepth` bounds the recursion. */

@@ -1,6 +1,8 @@
 /** metadata.managedFields as a table of managers, and back. */
 import type { ManagedFieldsEntry } from '../meta/object.ts';
-import { EMPTY_SET, type FieldSet, fromFieldsV1, isEmptySet, toFieldsV1, union } from './field-set.ts';
+import type { Steps } from '../meta/steps.ts';
+import { EMPTY_SET, type FieldSet, isEmptySet, union } from './field-set.ts';
+import { readFields, writeFields, writeFieldsSteps } from './stored-fields.ts';
 
 export interface Manager {
   readonly manager: string;
@@ -28,7 +30,7 @@ export function readManagers(entries: readonly ManagedFieldsEntry[] | undefined)
     if ((operation !== 'Apply' && operation !== 'Update') || !entry.apiVersion || entry.fieldsType !== 'FieldsV1') {
       return undefined;
     }
-    const set = entry.fieldsV1 === undefined ? EMPTY_SET : readSet(entry.fieldsV1);
+    const set = entry.fieldsV1 === undefined ? EMPTY_SET : readFields(entry.fieldsV1);
     if (set === undefined) return undefined;
     const manager: Manager = {
       manager: entry.manager ?? '',
@@ -43,37 +45,32 @@ export function readManagers(entries: readonly ManagedFieldsEntry[] | undefined)
   return out;
 }
 
-/** Sets of frozen (stored) entries: they are read again with every write of their object. */
-const SETS = new WeakMap<object, FieldSet>();
-/** The way back, so that an entry nobody touched is not spelled out again. */
-const STORED = new WeakMap<FieldSet, Record<string, unknown>>();
-
-function readSet(fields: Record<string, unknown>): FieldSet | undefined {
-  if (!Object.isFrozen(fields)) return fromFieldsV1(fields);
-  let set = SETS.get(fields);
-  if (set === undefined) {
-    set = fromFieldsV1(fields);
-    if (set === undefined) return undefined;
-    SETS.set(fields, set);
-    STORED.set(set, fields);
-  }
-  return set;
-}
-
 /** Writes the table: applies before updates, then by time, manager, apiVersion and subresource; undefined when empty. */
 export function writeManagers(managers: Managers): ManagedFieldsEntry[] | undefined {
-  const list = [...managers.values()].filter((m) => !isEmptySet(m.set)).sort(compareManagers);
-  if (list.length === 0) return undefined;
-  return list.map((m) => ({
+  const list = writtenManagers(managers);
+  return list.length === 0 ? undefined : list.map((m) => entryOf(m, writeFields(m.set)));
+}
+
+/** The same in steps, for large sets. */
+export function* writeManagersSteps(managers: Managers): Steps<ManagedFieldsEntry[] | undefined> {
+  const entries: ManagedFieldsEntry[] = [];
+  for (const m of writtenManagers(managers)) entries.push(entryOf(m, yield* writeFieldsSteps(m.set)));
+  return entries.length === 0 ? undefined : entries;
+}
+
+const writtenManagers = (managers: Managers): Manager[] =>
+  [...managers.values()].filter((m) => !isEmptySet(m.set)).sort(compareManagers);
+
+function entryOf(m: Manager, fieldsV1: Record<string, unknown>): ManagedFieldsEntry {
+  return {
     ...(m.manager !== '' && { manager: m.manager }),
     operation: m.operation,
     apiVersion: m.apiVersion,
     ...(m.time !== undefined && { time: m.time }),
     fieldsType: 'FieldsV1',
-    // Stored fields are frozen all the way down, so they may be shared with the next revision.
-    fieldsV1: STORED.get(m.set) ?? toFieldsV1(m.set),
+    fieldsV1,
     ...(m.subresource !== '' && { subresource: m.subresource }),
-  }));
+  };
 }
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
@@ -94,6 +91,7 @@ const BUCKET = 'ancient-changes';
 
 /** Merges the oldest update entries of each apiVersion into one bucket until at most ten are left. */
 export function capUpdaters(managers: Managers): Managers {
+  if (managers.size <= MAX_UPDATERS) return managers;
   const updaters = [...managers.entries()].filter(([, m]) => m.operation === 'Update');
   if (updaters.length <= MAX_UPDATERS) return managers;
   updaters.sort(([i, a], [j, b]) => compareText(a.time ?? '', b.time ?? '') || compareText(i, j));

@@ -17,9 +17,14 @@ export function mergeObjects(schema: Schema | undefined, live: unknown, config: 
 
 function mergeMaps(schema: Schema | undefined, live: JsonObject, config: JsonObject): JsonObject {
   const out: JsonObject = {};
-  for (const key of new Set([...Object.keys(live), ...Object.keys(config)])) {
-    const merged = mergeObjects(memberSchema(schema, key), getOwn(live, key), getOwn(config, key));
+  for (const key of Object.keys(live)) {
+    const merged = mergeObjects(memberSchema(schema, key), live[key], getOwn(config, key));
     if (merged !== undefined) setOwn(out, key, merged);
+  }
+  for (const key of Object.keys(config)) {
+    if (Object.hasOwn(live, key)) continue;
+    const added = cloneJson(config[key]);
+    if (added !== undefined) setOwn(out, key, added);
   }
   return out;
 }

@@ -1,7 +1,8 @@
 /** What a change of the object does to everybody's ownership. */
 import type { JsonObject } from '../meta/own-property.ts';
+import { finish, type Steps } from '../meta/steps.ts';
 import type { Schema } from '../schema/schema.ts';
-import { type Comparison, compareObjects } from './compare.ts';
+import { type Comparison, compareObjects, compareSteps } from './compare.ts';
 import { type ApplyConflict, conflictsOf } from './conflict.ts';
 import {
   difference,
@@ -15,6 +16,7 @@ import {
 } from './field-set.ts';
 import type { Manager, Managers } from './managers.ts';
 import { liftToAtomic } from './remove.ts';
+import { rootSchema } from './topology.ts';
 
 /** Fields that nobody ever owns: who the object is, and what only the server sets. */
 const STRIPPED: FieldSet = (() => {
@@ -59,16 +61,26 @@ export function withoutManagedFields(object: Readonly<JsonObject> | undefined): 
   return { ...object, metadata: rest };
 }
 
+/** The other versions of a kind: ownership is judged in the version it was written down in. */
+export interface Versions {
+  /** The schema of a version that shows objects in its own way; undefined: they look as in the request's version. */
+  schemaOf(apiVersion: string): Schema | undefined;
+  /** Objects of one version as another shows them, in order. Neither version need be the request's. */
+  convert(objects: readonly JsonObject[], versions: { readonly from: string; readonly to: string }): JsonObject[];
+}
+
 /** The managers whose API version is still served, with sets that fit today's schema. */
 export function currentManagers(
   managers: Managers,
   schema: Schema,
   isServed: ((apiVersion: string) => boolean) | undefined,
+  versions?: Versions,
 ): Map<string, Manager> {
   const out = new Map<string, Manager>();
   for (const [identity, manager] of managers) {
     if (isServed && !isServed(manager.apiVersion)) continue;
-    const set = liftToAtomic(schema, manager.set);
+    const other = versions?.schemaOf(manager.apiVersion);
+    const set = liftToAtomic(other ? rootSchema(other) : schema, manager.set);
     out.set(identity, set === manager.set ? manager : { ...manager, set });
   }
   return out;
@@ -81,15 +93,54 @@ export interface OwnershipChange {
   readonly managers: Map<string, Manager>;
 }
 
+interface States {
+  readonly before: JsonObject;
+  readonly after: JsonObject;
+}
+
+interface LossOptions {
+  readonly self: string | undefined;
+  readonly ignored: FieldSet | undefined;
+  /** The version both states are in. */
+  readonly apiVersion: string;
+  readonly versions?: Versions | undefined;
+}
+
 /** Compares two states of the object and takes changed and removed fields from all managers but `self`. */
-export function loseChangedFields(
+export const loseChangedFields = (
   schema: Schema,
-  states: { readonly before: JsonObject; readonly after: JsonObject },
+  states: States,
   managers: Managers,
-  options: { readonly self: string | undefined; readonly ignored: FieldSet | undefined },
-): OwnershipChange {
-  const comparison = filter(compareObjects(schema, states.before, states.after), options.ignored);
+  options: LossOptions,
+): OwnershipChange => finish(lose(compareObjects(schema, states.before, states.after), states, managers, options));
+
+/** The same in steps, for large objects. */
+export function* loseChangedFieldsSteps(
+  schema: Schema,
+  states: States,
+  managers: Managers,
+  options: LossOptions,
+): Steps<OwnershipChange> {
+  return yield* lose(yield* compareSteps(schema, states.before, states.after), states, managers, options);
+}
+
+function* lose(whole: Comparison, states: States, managers: Managers, options: LossOptions): Steps<OwnershipChange> {
+  const comparison = filter(whole, options.ignored);
   const changed = union(comparison.modified, comparison.added);
+  const elsewhere = new Map<string, Comparison>();
+  /** What changed, in the version in which a manager wrote its fields down. */
+  const inVersionOf = ({ apiVersion }: Manager): Comparison => {
+    const known = elsewhere.get(apiVersion);
+    if (known) return known;
+    const other = options.versions?.schemaOf(apiVersion);
+    // What did not change looks unchanged from everywhere: nobody has to convert it.
+    if (!other || isNoChange(whole)) return comparison;
+    const versions = { from: options.apiVersion, to: apiVersion };
+    const [before, after] = options.versions!.convert([states.before, states.after], versions);
+    const filtered = filter(compareObjects(rootSchema(other), before, after), options.ignored);
+    elsewhere.set(apiVersion, filtered);
+    return filtered;
+  };
   const conflicts: ApplyConflict[] = [];
   const out = new Map<string, Manager>();
   for (const [identity, manager] of managers) {
@@ -97,18 +148,28 @@ export function loseChangedFields(
       out.set(identity, manager);
       continue;
     }
-    const touched = intersection(manager.set, changed);
+    yield;
+    const seen = inVersionOf(manager);
+    const touched = intersection(manager.set, seen === comparison ? changed : union(seen.modified, seen.added));
     const isTouched = !isEmptySet(touched);
-    if (isTouched) conflicts.push(...conflictsOf(manager, touched));
-    if (!isTouched && isEmptySet(intersection(manager.set, comparison.removed))) {
+    // Only an apply, which knows its own entry, can conflict with others. One by one: of a large object there are more
+    // than a call takes arguments.
+    if (isTouched && options.self !== undefined) {
+      for (const conflict of conflictsOf(manager, touched)) conflicts.push(conflict);
+    }
+    yield;
+    if (!isTouched && isEmptySet(intersection(manager.set, seen.removed))) {
       out.set(identity, manager);
       continue;
     }
-    const set = difference(difference(manager.set, touched), comparison.removed);
+    const set = difference(difference(manager.set, touched), seen.removed);
     if (!isEmptySet(set)) out.set(identity, { ...manager, set });
   }
   return { comparison, conflicts, managers: out };
 }
+
+const isNoChange = ({ added, modified, removed }: Comparison): boolean =>
+  isEmptySet(added) && isEmptySet(modified) && isEmptySet(removed);
 
 function filter(comparison: Comparison, ignored: FieldSet | undefined): Comparison {
   if (ignored === undefined) return comparison;

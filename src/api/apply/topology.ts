@@ -57,7 +57,11 @@ const ALWAYS_THERE = new Set([
 
 /** True for a member whose mere appearance is no change, because its Go counterpart cannot be absent. */
 export const cannotBeAbsent = (parent: Schema | undefined, key: string): boolean =>
-  parent !== undefined && isBuiltin(parent) && ALWAYS_THERE.has(key) && isDeclared(parent, key);
+  parent !== undefined &&
+  ALWAYS_THERE.has(key) &&
+  isBuiltin(parent) &&
+  // A condition has a `status` too, and that one is a text.
+  memberSchema(parent, key)?.type === 'object';
 
 /** One item of a keyed list with its path element. */
 export interface ListItem {
@@ -67,16 +71,19 @@ export interface ListItem {
 
 /**
  * The path elements of a keyed list's items, in order. An item without keys is named by its index, so that nothing in a
- * live list gets lost; in a configuration such items are mistakes, which `problems` words.
+ * live list gets lost; in a configuration such items are mistakes, which `problems` words. `first` is the index of the
+ * first item, where `list` is a piece of a longer one.
  */
 export function listItems(
   schema: Schema | undefined,
   list: readonly unknown[],
+  first = 0,
 ): { items: ListItem[]; problems: string[] } {
   const items: ListItem[] = [];
   const problems: string[] = [];
   const keys = schema?.['x-kubernetes-list-type'] === 'map' ? (schema['x-kubernetes-list-map-keys'] ?? []) : undefined;
-  list.forEach((value, index) => {
+  list.forEach((value, at) => {
+    const index = first + at;
     if (keys === undefined) {
       items.push({ element: `v:${stableText(value)}`, value });
       return;

@@ -1,9 +1,28 @@
 import type { DeepReadonly, ManagedFieldsEntry, UnstructuredObject } from '../meta/object.ts';
 import type { JsonObject } from '../meta/own-property.ts';
+import type { Steps } from '../meta/steps.ts';
 import type { Schema } from '../schema/schema.ts';
-import { difference, isEmptySet, union } from './field-set.ts';
-import { capUpdaters, identityOf, type Manager, type Managers, readManagers, writeManagers } from './managers.ts';
-import { currentManagers, ignoredFields, loseChangedFields, stripIdentity, withoutManagedFields } from './ownership.ts';
+import { createdFields, createdFieldsSteps } from './created-fields.ts';
+import { difference, equalSets, type FieldSet, isEmptySet, union } from './field-set.ts';
+import {
+  capUpdaters,
+  identityOf,
+  type Manager,
+  type Managers,
+  readManagers,
+  writeManagers,
+  writeManagersSteps,
+} from './managers.ts';
+import {
+  currentManagers,
+  ignoredFields,
+  loseChangedFields,
+  loseChangedFieldsSteps,
+  type OwnershipChange,
+  stripIdentity,
+  type Versions,
+  withoutManagedFields,
+} from './ownership.ts';
 import { rootSchema } from './topology.ts';
 
 export interface TrackUpdateOptions {
@@ -21,6 +40,8 @@ export interface TrackUpdateOptions {
   readonly ignore?: readonly (readonly string[])[];
   /** Entries of other versions are dropped when this says no. */
   readonly isServed?: (apiVersion: string) => boolean;
+  /** How other versions show the object; absent: as this one. What its `convert` throws is thrown on. */
+  readonly versions?: Versions;
 }
 
 /**
@@ -32,6 +53,15 @@ export function trackUpdate(options: TrackUpdateOptions): ManagedFieldsEntry[] |
   // Once tracking was cleared it stays off for updates; the next apply starts it again.
   if (managers.size === 0 && options.live !== undefined) return undefined;
   return writeManagers(capUpdaters(recordUpdate(options, managers)));
+}
+
+/** The same in steps, for large objects. */
+export function* trackUpdateSteps(options: TrackUpdateOptions): Steps<ManagedFieldsEntry[] | undefined> {
+  const managers = incomingManagers(options);
+  if (managers.size === 0 && options.live !== undefined) return undefined;
+  const recorded = yield* recordUpdateSteps(options, managers);
+  yield;
+  return yield* writeManagersSteps(capUpdaters(recorded));
 }
 
 type Written = readonly ManagedFieldsEntry[] | undefined | null;
@@ -50,24 +80,64 @@ function incomingManagers({ live, updated, subresource }: TrackUpdateOptions): M
 
 /** The same on a table of managers; apply uses it for objects that were never tracked. */
 export function recordUpdate(options: TrackUpdateOptions, managers: Managers): Map<string, Manager> {
-  const { apiVersion, manager } = options;
   const schema = rootSchema(options.schema);
-  const identity = { manager, operation: 'Update', apiVersion, subresource: options.subresource ?? '' } as const;
-  const key = identityOf(identity);
-  const states = {
-    before: withoutManagedFields(options.live as JsonObject | undefined),
-    after: withoutManagedFields(options.updated as JsonObject),
+  if (options.live === undefined && managers.size === 0) {
+    return firstManager(
+      options,
+      createdFields(schema, withoutManagedFields(options.updated as JsonObject), options.ignore),
+    );
+  }
+  const { states, current, loss } = before(options, managers, schema);
+  return takeOver(options, current, loseChangedFields(schema, states, current, loss));
+}
+
+/** The same in steps, for large objects. */
+export function* recordUpdateSteps(options: TrackUpdateOptions, managers: Managers): Steps<Map<string, Manager>> {
+  const schema = rootSchema(options.schema);
+  if (options.live === undefined && managers.size === 0) {
+    const object = withoutManagedFields(options.updated as JsonObject);
+    return firstManager(options, yield* createdFieldsSteps(schema, object, options.ignore));
+  }
+  const { states, current, loss } = before(options, managers, schema);
+  const change = yield* loseChangedFieldsSteps(schema, states, current, loss);
+  yield;
+  return takeOver(options, current, change);
+}
+
+const identityIn = ({ manager, apiVersion, subresource }: TrackUpdateOptions) =>
+  ({ manager, operation: 'Update', apiVersion, subresource: subresource ?? '' }) as const;
+
+function firstManager(options: TrackUpdateOptions, set: FieldSet): Map<string, Manager> {
+  if (isEmptySet(set)) return new Map();
+  const identity = identityIn(options);
+  return new Map([[identityOf(identity), { ...identity, time: options.now, set }]]);
+}
+
+function before(options: TrackUpdateOptions, managers: Managers, schema: Schema) {
+  const { apiVersion, versions } = options;
+  return {
+    states: {
+      before: withoutManagedFields(options.live as JsonObject | undefined),
+      after: withoutManagedFields(options.updated as JsonObject),
+    },
+    current: currentManagers(managers, schema, options.isServed, versions),
+    // The manager's own earlier entry loses changed fields like everybody's and gets them back afterwards: that way its
+    // time moves exactly when this write changed something.
+    loss: { self: undefined, ignored: ignoredFields(options.ignore), apiVersion, versions },
   };
-  const current = currentManagers(managers, schema, options.isServed);
-  const ignored = ignoredFields(options.ignore);
-  // The manager's own earlier entry loses changed fields like everybody's and gets them back below: that way its
-  // time moves exactly when this write changed something.
-  const change = loseChangedFields(schema, states, current, { self: undefined, ignored });
+}
+
+function takeOver(options: TrackUpdateOptions, current: Managers, change: OwnershipChange): Map<string, Manager> {
+  const identity = identityIn(options);
+  const key = identityOf(identity);
   const { added, modified, removed } = change.comparison;
   const won = stripIdentity(difference(union(modified, added), removed));
   const out = change.managers;
   if (isEmptySet(won)) return out;
   const rest = out.get(key);
-  out.set(key, { ...identity, time: options.now, set: rest === undefined ? won : union(rest.set, won) });
+  const set = rest === undefined ? won : union(rest.set, won);
+  // Mostly a manager writes the fields it has: the very same set then needs no spelling out.
+  const own = current.get(key);
+  out.set(key, { ...identity, time: options.now, set: own !== undefined && equalSets(own.set, set) ? own.set : set });
   return out;
 }

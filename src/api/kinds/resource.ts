@@ -57,10 +57,36 @@ export interface ResourceStrategy {
   readonly names: 'subdomain' | 'label' | 'path-segment';
 }
 
+/** How apiextensions-apiserver keeps custom resources, KubeVirt's own among them. */
+export const customStrategy = (statusSubresource: boolean): ResourceStrategy => ({
+  generation: 'except-status',
+  statusSubresource,
+  statusMetadata: 'reset',
+  deleteReturnsObject: false,
+  unconditionalUpdate: false,
+  createOnUpdate: false,
+  custom: true,
+  names: 'subdomain',
+});
+
 /** How a stored object becomes the shape of one version and back. Neither changes what it is given. */
 export interface StoredView {
+  /** May return the object it was given when nothing is to be changed. */
   fromStored(object: Readonly<Record<string, unknown>>): Record<string, unknown>;
   toStored(object: Readonly<Record<string, unknown>>): Record<string, unknown>;
+  /** Objects written at this revision or later are stored in this shape already; absent = none are. */
+  readonly currentFrom?: number;
+}
+
+/**
+ * Conversion that has to ask somebody else (a webhook), for all objects of a request at once and in their order. Rejects
+ * with ApiError 500 when it fails. Objects already in the wanted version are given through.
+ */
+export interface RemoteConversion {
+  fromStored(objects: readonly Readonly<Record<string, unknown>>[]): Promise<Record<string, unknown>[]>;
+  toStored(object: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>>;
+  /** Objects on their way through a write, in whichever version, as this version shows them: nothing is completed. */
+  fromOther(objects: readonly Readonly<Record<string, unknown>>[]): Promise<Record<string, unknown>[]>;
 }
 
 /** One served resource in one version. */
@@ -98,6 +124,17 @@ export interface ResourceInfo {
   readonly storedAs?: { readonly group: string; readonly resource: string };
   /** Absent = versions differ in apiVersion only. */
   readonly view?: StoredView;
+  /** Goes before `view` for objects in other versions. Readers have views prepared (`prepareViews`) before they look. */
+  readonly remote?: RemoteConversion;
+  /** What must decode before the kind's schema is looked at; absent = the schema itself. Custom resources: metadata. */
+  readonly decodeSchema?: Schema;
+  /** In place of plain schema validation, for kinds that judge a change by what was there before. */
+  readonly validateSchema?: (
+    object: Readonly<Record<string, unknown>>,
+    old?: Readonly<Record<string, unknown>>,
+  ) => readonly import('../meta/status.ts').FieldError[];
+  /** What the first DELETE puts on an object that then has to wait; changes it in place. */
+  readonly markDeleted?: (object: Record<string, unknown>, now: number) => void;
   readonly deprecationWarning?: string;
 }
 

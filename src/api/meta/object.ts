@@ -67,7 +67,7 @@ export interface ObjectKey {
 export const keyText = (key: ObjectKey): string => (key.namespace === '' ? key.name : `${key.namespace}/${key.name}`);
 
 /** The key of an object. */
-export const keyOf = (object: KubeObject): ObjectKey => ({
+export const keyOf = (object: DeepReadonly<KubeObject>): ObjectKey => ({
   namespace: object.metadata.namespace ?? '',
   name: object.metadata.name ?? '',
 });

@@ -197,8 +197,10 @@ export function fieldErrorBody(error: FieldError): string {
 
 /** 422 Invalid for a Kind (`details.kind` is the Kind here, not the resource). */
 export function invalid(gk: { group: string; kind: string }, name: string, errors: readonly FieldError[]): ApiError {
-  const lines = errors.map((e) => `${e.field}: ${fieldErrorBody(e)}`);
+  const told = toldErrors(errors);
+  const lines = told.map((e) => `${e.field}: ${e.body}`);
   const unique = [...new Set(lines)];
+  if (told.length < errors.length) unique.push(`and ${errors.length - told.length} more`);
   const list = unique.length === 1 ? unique[0] : `[${unique.join(', ')}]`;
   const kind = gk.group === '' ? gk.kind : `${gk.kind}.${gk.group}`;
   return new ApiError({
@@ -209,7 +211,23 @@ export function invalid(gk: { group: string; kind: string }, name: string, error
       ...(name !== '' && { name }),
       ...(gk.group !== '' && { group: gk.group }),
       kind: gk.kind,
-      causes: errors.map((e) => ({ reason: e.type, message: fieldErrorBody(e), field: e.field })),
+      causes: told.map((e) => ({ reason: e.type, message: e.body, field: e.field })),
     },
   });
+}
+
+/** Mistakes told in one answer. Upstream has no bound: there an object of 1 MiB of bad labels is answered with 50 MiB. */
+const TOLD_ERRORS = 1000;
+const TOLD_LENGTH = 512 * 1024;
+
+function toldErrors(errors: readonly FieldError[]): { type: FieldError['type']; field: string; body: string }[] {
+  const told: { type: FieldError['type']; field: string; body: string }[] = [];
+  let length = 0;
+  for (const error of errors) {
+    if (told.length === TOLD_ERRORS || length > TOLD_LENGTH) break;
+    const body = fieldErrorBody(error);
+    length += body.length + error.field.length;
+    told.push({ type: error.type, field: error.field, body });
+  }
+  return told;
 }

@@ -46,26 +46,32 @@ export function validateObjectMeta(
   if (meta.generation !== undefined && meta.generation < 0) {
     invalid('metadata.generation', meta.generation, 'must be greater than or equal to 0');
   }
-  errors.push(...validateLabels(meta.labels, 'metadata.labels'));
-  errors.push(...validateAnnotations(meta.annotations, 'metadata.annotations'));
-  errors.push(...validateOwnerReferences(meta.ownerReferences ?? []));
-  errors.push(...validateFinalizers(meta.finalizers ?? []));
+  if (meta.labels) labelErrors(meta.labels, 'metadata.labels', errors);
+  if (meta.annotations) annotationErrors(meta.annotations, 'metadata.annotations', errors);
+  if (meta.ownerReferences) ownerErrors(meta.ownerReferences, errors);
+  if (meta.finalizers) finalizerErrors(meta.finalizers, errors);
   // Custom resources are warned instead: `unqualifiedFinalizers`.
   if (options.custom === false) {
     for (const value of unqualifiedFinalizers(meta)) invalid('metadata.finalizers', value, UNQUALIFIED_FINALIZER);
   }
-  errors.push(...validateManagedFields(meta.managedFields ?? []));
+  if (meta.managedFields) managedFieldsErrors(meta.managedFields, errors);
   return errors;
 }
 
 /** Label keys and values; `field` is the path of the map. */
 export function validateLabels(labels: Readonly<Record<string, string>> | undefined, field: string): FieldError[] {
   const errors: FieldError[] = [];
-  for (const [key, value] of Object.entries(labels ?? {})) {
+  if (labels) labelErrors(labels, field, errors);
+  return errors;
+}
+
+// These add to one list: spread as arguments, some hundred thousand of them would not fit on the stack.
+function labelErrors(labels: Readonly<Record<string, string>>, field: string, errors: FieldError[]): void {
+  for (const key of Object.keys(labels)) {
+    const value = labels[key]!;
     for (const detail of checkQualifiedName(key)) errors.push({ type: 'FieldValueInvalid', field, value: key, detail });
     for (const detail of checkLabelValue(value)) errors.push({ type: 'FieldValueInvalid', field, value, detail });
   }
-  return errors;
 }
 
 /** Annotation keys (case does not matter) and the total size. */
@@ -74,8 +80,14 @@ export function validateAnnotations(
   field: string,
 ): FieldError[] {
   const errors: FieldError[] = [];
+  if (annotations) annotationErrors(annotations, field, errors);
+  return errors;
+}
+
+function annotationErrors(annotations: Readonly<Record<string, string>>, field: string, errors: FieldError[]): void {
   let bytes = 0;
-  for (const [key, value] of Object.entries(annotations ?? {})) {
+  for (const key of Object.keys(annotations)) {
+    const value = annotations[key]!;
     bytes += byteLength(key) + byteLength(value);
     for (const detail of checkQualifiedName(key.toLowerCase())) {
       errors.push({ type: 'FieldValueInvalid', field, value: key, detail });
@@ -84,12 +96,10 @@ export function validateAnnotations(
   if (bytes > ANNOTATIONS_LIMIT) {
     errors.push({ type: 'FieldValueTooLong', field, detail: `may not be more than ${ANNOTATIONS_LIMIT} bytes` });
   }
-  return errors;
 }
 
-function validateOwnerReferences(owners: readonly OwnerReference[]): FieldError[] {
+function ownerErrors(owners: readonly OwnerReference[], errors: FieldError[]): void {
   const field = 'metadata.ownerReferences';
-  const errors: FieldError[] = [];
   const invalid = (at: string, value: unknown, detail: string): void => {
     errors.push({ type: 'FieldValueInvalid', field: at, value, detail });
   };
@@ -111,7 +121,6 @@ function validateOwnerReferences(owners: readonly OwnerReference[]): FieldError[
       invalid(field, owners, detail);
     }
   }
-  return errors;
 }
 
 const STANDARD_FINALIZERS = new Set(['kubernetes', 'orphan', 'foregroundDeletion']);
@@ -125,9 +134,8 @@ export const isUnqualifiedFinalizer = (name: string): boolean =>
 export const unqualifiedFinalizers = (meta: Readonly<ObjectMeta>): string[] =>
   (meta.finalizers ?? []).filter(isUnqualifiedFinalizer);
 
-function validateFinalizers(finalizers: readonly string[]): FieldError[] {
+function finalizerErrors(finalizers: readonly string[], errors: FieldError[]): void {
   const field = 'metadata.finalizers';
-  const errors: FieldError[] = [];
   for (const value of finalizers) {
     for (const detail of checkQualifiedName(value)) errors.push({ type: 'FieldValueInvalid', field, value, detail });
   }
@@ -135,11 +143,9 @@ function validateFinalizers(finalizers: readonly string[]): FieldError[] {
     const detail = 'finalizer orphan and foregroundDeletion cannot be both set';
     errors.push({ type: 'FieldValueInvalid', field, value: finalizers, detail });
   }
-  return errors;
 }
 
-function validateManagedFields(entries: readonly ManagedFieldsEntry[]): FieldError[] {
-  const errors: FieldError[] = [];
+function managedFieldsErrors(entries: readonly ManagedFieldsEntry[], errors: FieldError[]): void {
   const invalid = (field: string, value: unknown, detail: string): void => {
     errors.push({ type: 'FieldValueInvalid', field, value, detail });
   };
@@ -160,7 +166,6 @@ function validateManagedFields(entries: readonly ManagedFieldsEntry[]): FieldErr
       });
     }
   }
-  return errors;
 }
 
 /** A manager name: at most 128 bytes, printable. */

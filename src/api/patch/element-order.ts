@@ -39,8 +39,15 @@ export function orderElements(
 }
 
 function identity(item: unknown, mergeKey: string): string {
-  return stableText(mergeKey !== '' && isJsonObject(item) ? getOwn(item, mergeKey) : item);
+  return identityText(mergeKey !== '' && isJsonObject(item) ? getOwn(item, mergeKey) : item);
 }
+
+/** Equal for equal values and only for those; mostly it is a text, which then stands for itself. */
+export function identityText(value: unknown): string {
+  if (typeof value === 'string') return value.startsWith(MARK) ? `${MARK}s${value}` : value;
+  return value === undefined ? MARK : `${MARK}j${stableText(value)}`;
+}
+const MARK = '\u0000';
 
 /** First position of each identity. */
 function positions(list: readonly unknown[], mergeKey: string): Map<string, number> {

@@ -6,6 +6,7 @@ import { cloneJson } from '../meta/deep-clone.ts';
 import { deepEqual } from '../meta/deep-equal.ts';
 import { isJsonObject, setOwn } from '../meta/own-property.ts';
 import { ApiError, badRequest } from '../meta/status.ts';
+import { finish, type Steps } from '../meta/steps.ts';
 
 export const MAX_PATCH_OPERATIONS = 10_000;
 /** Bytes of JSON that all copy operations of one patch may add. */
@@ -16,11 +17,20 @@ export const MAX_COPY_BYTES = 3 * 1024 * 1024;
  * @throws ApiError 400 for a patch that is none, 413 beyond the limits, 422 Invalid for an operation that fails
  */
 export function applyJsonPatch(document: unknown, operations: unknown): unknown {
+  return finish(applyJsonPatchSteps(document, operations));
+}
+
+/** Operations of one step: on a long list each takes some microseconds. */
+const SLICE = 200;
+
+/** The same in steps, for large patches and documents. */
+export function* applyJsonPatchSteps(document: unknown, operations: unknown): Steps<unknown> {
   const list = checkShape(operations);
   const state: State = { document: cloneJson(document), copied: 0 };
-  list.forEach((operation, index) => {
-    apply(state, operation, index);
-  });
+  for (let index = 0; index < list.length; index++) {
+    apply(state, list[index]!, index);
+    if (index % SLICE === SLICE - 1) yield;
+  }
   return state.document;
 }
 
@@ -64,7 +74,7 @@ function apply(state: State, operation: Operation, index: number): void {
     applyOne(state, operation);
   } catch (error) {
     if (!(error instanceof Inapplicable)) throw error;
-    const message = `the server rejected our request due to an error in our request: json patch operation ${index} (${operation.op} ${JSON.stringify(operation.path)}): ${error.message}`;
+    const message = `the server rejected our request due to an error in our request: json patch operation ${index} (${operation.op} ${shownPointer(operation.path)}): ${error.message}`;
     throw new ApiError({ code: 422, reason: 'Invalid', message, details: { causes: [{ message: error.message }] } });
   }
 }
@@ -103,18 +113,28 @@ function operand(operation: Operation): unknown {
 /** RFC 6901; '' is the whole document. */
 function parsePointer(pointer: string): string[] {
   if (pointer === '') return [];
-  if (pointer[0] !== '/') throw new Inapplicable(`the path ${JSON.stringify(pointer)} must start with "/"`);
-  return pointer
-    .slice(1)
-    .split('/')
-    .map((part) => part.replace(/~1/g, '/').replace(/~0/g, '~'));
+  if (pointer[0] !== '/') throw new Inapplicable(`the path ${shownPointer(pointer)} must start with "/"`);
+  const parts = pointer.slice(1).split('/', MAX_POINTER_PARTS + 1);
+  if (parts.length > MAX_POINTER_PARTS) {
+    throw new Inapplicable(`doc is missing path: ${shownPointer(pointer)}: missing value`);
+  }
+  return pointer.includes('~') ? parts.map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~')) : parts;
 }
+
+/** No document is nested this deeply. */
+const MAX_POINTER_PARTS = 10_000;
+/** Characters of a path that a message shows: a path may be as long as the body. */
+const SHOWN_POINTER = 4096;
 
 const pointerText = (path: readonly string[]): string =>
   path.map((part) => `/${part.replace(/~/g, '~0').replace(/\//g, '~1')}`).join('');
 
+/** Quoted, and cut where it is too long. */
+const shownPointer = (pointer: string): string =>
+  pointer.length > SHOWN_POINTER ? `${JSON.stringify(pointer.slice(0, SHOWN_POINTER))}...` : JSON.stringify(pointer);
+
 const missing = (path: readonly string[]): Inapplicable =>
-  new Inapplicable(`doc is missing path: ${JSON.stringify(pointerText(path))}: missing value`);
+  new Inapplicable(`doc is missing path: ${shownPointer(pointerText(path))}: missing value`);
 
 const ABSENT = Symbol('absent');
 

@@ -159,3 +159,58 @@ test('createMergePatch() and applyMergePatch() are inverse', () => {
     { numRuns: 300 },
   );
 });
+
+test('merge patch: twice is once, nothing changes nothing, an object is its own result', () => {
+  fc.assert(
+    fc.property(json(), fc.dictionary(fc.string(), json()), (before, patch) => {
+      const [target, change] = [freeze(before), freeze(patch)];
+      const once = applyMergePatch(target, change);
+      assert.ok(deepEqual(applyMergePatch(freeze(once), change), once));
+      const object = freeze(stripNulls(patch));
+      assert.ok(deepEqual(applyMergePatch(object, {}), object));
+      assert.ok(deepEqual(applyMergePatch(object, object), object));
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('JSON patch: what is added is there, what is undone is as before, a failure changes nothing', () => {
+  const pointer = (key: string): string => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+  const key = fc.string({ minLength: 1 });
+  fc.assert(
+    fc.property(fc.dictionary(key, json()), key, json(), (before, name, value) => {
+      const target = freeze(before);
+      const path = pointer(name);
+      const known = Object.hasOwn(target, name);
+      const added = applyJsonPatch(target, [
+        { op: 'add', path, value },
+        { op: 'test', path, value },
+      ]);
+      const undo = known ? { op: 'replace', path, value: target[name] } : { op: 'remove', path };
+      assert.ok(deepEqual(applyJsonPatch(added, [undo]), target));
+      const kept = JSON.stringify(target);
+      assert.throws(() =>
+        applyJsonPatch(target, [
+          { op: 'add', path, value },
+          { op: 'remove', path: '/no/such/place' },
+        ]),
+      );
+      assert.equal(JSON.stringify(target), kept);
+      // Moving there and back is nothing.
+      if (known && !Object.hasOwn(target, `${name}x`)) {
+        const there = { op: 'move', from: path, path: `${path}x` };
+        const back = { op: 'move', from: `${path}x`, path };
+        assert.ok(deepEqual(applyJsonPatch(target, [there, back]), target));
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('a path as long as a body is missing, and is not echoed whole', () => {
+  const path = '/a'.repeat(500_000);
+  assert.throws(
+    () => applyJsonPatch({}, [{ op: 'add', path, value: 1 }]),
+    (error: Error) => /doc is missing path/.test(error.message) && error.message.length < 20_000,
+  );
+});

@@ -288,3 +288,36 @@ test('a merged list holds every item once, patched ones in the order asked for',
     }),
   );
 });
+
+test('twice is once, nothing changes nothing, and an object is its own result', () => {
+  const word = fc.constantFrom('1', '2');
+  const object = fc.record(
+    {
+      labels: fc.dictionary(fc.constantFrom('a', 'b', 'c'), word),
+      finalizers: fc.uniqueArray(fc.constantFrom('x', 'y', 'z'), { minLength: 1 }),
+      containers: fc.uniqueArray(
+        fc.record(
+          { name: fc.constantFrom('a', 'b', 'c'), image: word, args: fc.array(word, { maxLength: 2 }) },
+          { requiredKeys: ['name'] },
+        ),
+        { selector: ({ name }) => name, minLength: 1 },
+      ),
+      tolerations: fc.array(fc.record({ key: word }), { maxLength: 2 }),
+      strategy: fc.record({ type: word }),
+      selector: fc.record({ matchLabels: fc.dictionary(word, word) }),
+    },
+    { requiredKeys: [] },
+  );
+  // fast-check also makes objects without a prototype, which is none of JSON's business.
+  const plain = object.map((made) => JSON.parse(JSON.stringify(made)) as Record<string, unknown>);
+  fc.assert(
+    fc.property(plain, plain, (a, b) => {
+      const once = applyStrategicMergePatch(schema, a, b);
+      assert.deepEqual(applyStrategicMergePatch(schema, once, b), once);
+      assert.deepEqual(applyStrategicMergePatch(schema, a, {}), a);
+      assert.deepEqual(applyStrategicMergePatch(schema, a, a), a);
+      assert.deepEqual(applyStrategicMergePatch(schema, {}, b), b);
+    }),
+    { numRuns: 300 },
+  );
+});

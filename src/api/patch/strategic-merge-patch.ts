@@ -10,7 +10,7 @@ import { deepEqual } from '../meta/deep-equal.ts';
 import { isJsonObject, type JsonObject, setOwn } from '../meta/own-property.ts';
 import { ApiError, badRequest } from '../meta/status.ts';
 import type { Schema } from '../schema/schema.ts';
-import { orderElements } from './element-order.ts';
+import { identityText, orderElements } from './element-order.ts';
 
 const DIRECTIVE = '$patch';
 const RETAIN_KEYS = '$retainKeys';
@@ -108,10 +108,11 @@ function deleteFromList(original: JsonObject, key: string, values: unknown): voi
   if (!Array.isArray(values)) throw badRequest('invalid patch format of primitive list');
   const current = Object.hasOwn(original, key) ? original[key] : undefined;
   if (!Array.isArray(current)) return;
+  const removed = new Set(values.map(identityText));
   setOwn(
     original,
     key,
-    current.filter((item) => !values.some((value) => deepEqual(value, item))),
+    current.filter((item) => !removed.has(identityText(item))),
   );
 }
 
@@ -174,7 +175,8 @@ function mergeList(schema: Schema, current: unknown[], patched: readonly unknown
   const kinds = new Set([...current, ...patched].map((item) => (isJsonObject(item) ? 'object' : typeof item)));
   if ([...current, ...patched].some(Array.isArray)) throw rejected('lists of lists are not supported');
   if (!kinds.has('object')) {
-    const merged = unique([...current, ...patched]);
+    // Texts, numbers and the like: lists and objects were sorted out above.
+    const merged = [...new Set([...current, ...patched])];
     return orderElements(merged, { wanted: patched, before: current, mergeKey: '' });
   }
   if (kinds.size > 1) throw rejected('list element types are not identical');
@@ -185,14 +187,27 @@ function mergeList(schema: Schema, current: unknown[], patched: readonly unknown
   if (isReplaced) return plain.map(withoutDirectives);
   const before = [...kept];
   const merged = [...kept];
+  const places = new Map<string, number>();
+  merged.forEach((item, at) => {
+    keepFirst(places, identityText(item[mergeKey]), at);
+  });
   for (const item of plain) {
-    const identity = identityOf(item, mergeKey);
-    const at = merged.findIndex((candidate) => deepEqual(candidate[mergeKey], identity));
-    if (at >= 0) merged[at] = mergeObject(schema.items, merged[at]!, item);
-    else merged.push(withoutDirectives(item) as JsonObject);
+    const key = identityText(identityOf(item, mergeKey));
+    const at = places.get(key);
+    if (at === undefined) {
+      const added = withoutDirectives(item) as JsonObject;
+      keepFirst(places, identityText(added[mergeKey]), merged.length);
+      merged.push(added);
+    } else {
+      merged[at] = mergeObject(schema.items, merged[at]!, item);
+    }
   }
   for (const item of merged) identityOf(item, mergeKey);
   return orderElements(merged, { wanted: plain, before, mergeKey });
+}
+
+function keepFirst(places: Map<string, number>, key: string, at: number): void {
+  if (!places.has(key)) places.set(key, at);
 }
 
 /** `{$patch: delete, key: v}` removes items, a lone `{$patch: replace}` makes the patch the whole list. */
@@ -201,15 +216,14 @@ function applyItemDirectives(
   patched: readonly JsonObject[],
   mergeKey: string,
 ): { kept: JsonObject[]; plain: JsonObject[]; isReplaced: boolean } {
-  let kept = current;
+  const removed = new Set<string>();
   let isReplaced = false;
   const plain: JsonObject[] = [];
   for (const item of patched) {
     if (!Object.hasOwn(item, DIRECTIVE)) {
       plain.push(item);
     } else if (item[DIRECTIVE] === 'delete') {
-      const identity = identityOf(item, mergeKey);
-      kept = kept.filter((candidate) => !deepEqual(candidate[mergeKey], identity));
+      removed.add(identityText(identityOf(item, mergeKey)));
     } else if (item[DIRECTIVE] === 'replace') {
       isReplaced = true;
       // With its key the directive replaces that one item's content.
@@ -221,13 +235,8 @@ function applyItemDirectives(
       throw badRequest(`strategic merge patch: unknown patch type ${JSON.stringify(item[DIRECTIVE])}`);
     }
   }
+  const kept = removed.size === 0 ? current : current.filter((item) => !removed.has(identityText(item[mergeKey])));
   return { kept, plain, isReplaced };
-}
-
-function unique(items: readonly unknown[]): unknown[] {
-  const out: unknown[] = [];
-  for (const item of items) if (!out.some((known) => deepEqual(known, item))) out.push(item);
-  return out;
 }
 
 /** The patch as a value: where there is nothing to merge with, directives and nulls have done their work. */

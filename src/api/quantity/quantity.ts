@@ -101,8 +101,10 @@ export function formatQuantity(quantity: Quantity): string {
   if (nano === 0n) return '0';
   const sign = nano < 0n ? '-' : '';
   const amount = abs(nano);
-  // Below 1024 a binary quantity has no suffix of its own and is printed as a decimal one.
-  if (quantity.format === 'BinarySI' && amount >= 1024n * NANO) return sign + formatBinary(divideUp(amount, NANO));
+  // As upstream: below 1024, or with a fraction of a unit, a binary quantity is printed as a decimal one, exactly.
+  if (quantity.format === 'BinarySI' && amount >= 1024n * NANO && amount % NANO === 0n) {
+    return sign + formatBinary(amount / NANO);
+  }
   return sign + formatDecimal(amount, quantity.format === 'DecimalExponent');
 }
 

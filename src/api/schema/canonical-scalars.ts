@@ -5,63 +5,81 @@
  */
 import { formatQuantity, parseQuantity } from '../quantity/quantity.ts';
 import { isRfc3339 } from './formats.ts';
-import { childSchemas } from './resolve-definitions.ts';
 import type { Schema } from './schema.ts';
+import { createReach } from './schema-reach.ts';
 
 type Rewrite = (value: unknown) => unknown;
+type Walk = (value: unknown) => void;
 
 const REWRITES = new Map<string, Rewrite>([
   ['Quantity', rewriteQuantity],
   ['Time', (value) => rewriteTime(value, 0)],
   ['MicroTime', (value) => rewriteTime(value, 6)],
 ]);
-const REACHES = new WeakMap<Schema, boolean>();
+const reachesScalar = createReach((schema) => rewriteOf(schema) !== undefined);
+const WALKS = new WeakMap<Schema, Walk>();
+const LEAVE: Walk = () => {};
 
-/** Rewrites, in place, every Quantity, Time and MicroTime below `value`; values that do not decode are left alone. */
+/**
+ * Rewrites, in place, every Quantity, Time and MicroTime below `value`; values that do not decode are left alone. One
+ * closure per schema node, compiled on first use, that looks only where such a scalar may be: this runs on every write.
+ */
 export function canonicalizeScalars(schema: Schema, value: unknown): void {
-  if (typeof value !== 'object' || value === null || !reachesScalar(schema)) return;
-  if (Array.isArray(value)) {
-    const items = schema.items;
-    if (items === undefined) return;
-    const rewrite = rewriteOf(items);
-    for (let i = 0; i < value.length; i++) {
-      if (rewrite === undefined) canonicalizeScalars(items, value[i]);
-      else value[i] = rewrite(value[i]);
+  walkOf(schema)(value);
+}
+
+function walkOf(schema: Schema): Walk {
+  let walk = WALKS.get(schema);
+  if (walk === undefined) {
+    walk = reachesScalar(schema) ? compile(schema) : LEAVE;
+    WALKS.set(schema, walk);
+  }
+  return walk;
+}
+
+/** Puts the canonical form of one member or item in its place. */
+type Place = (holder: Record<string | number, unknown>, key: string | number) => void;
+
+/** Schemas may be cyclic, so what lies below a node is compiled when a value first reaches it. */
+function placeOf(schema: Schema): Place | undefined {
+  const rewrite = rewriteOf(schema);
+  if (rewrite !== undefined) {
+    return (holder, key) => {
+      const value = holder[key];
+      const canonical = rewrite(value);
+      if (canonical !== value) holder[key] = canonical;
+    };
+  }
+  return reachesScalar(schema) ? (holder, key) => walkOf(schema)(holder[key]) : undefined;
+}
+
+function compile(schema: Schema): Walk {
+  const { properties, items } = schema;
+  const members = Object.keys(properties ?? {}).flatMap((key) => {
+    const place = placeOf(properties![key]!);
+    return place === undefined || key === '__proto__' ? [] : [{ key, place }];
+  });
+  const rest = typeof schema.additionalProperties === 'object' ? placeOf(schema.additionalProperties) : undefined;
+  const item = items && placeOf(items);
+  return (value) => {
+    if (typeof value !== 'object' || value === null) return;
+    if (Array.isArray(value)) {
+      if (item === undefined) return;
+      for (let i = 0; i < value.length; i++) item(value as unknown as Record<number, unknown>, i);
+      return;
     }
-    return;
-  }
-  const object = value as Record<string, unknown>;
-  const rest = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined;
-  for (const key of Object.keys(object)) {
-    const properties = schema.properties;
-    const member = properties && Object.hasOwn(properties, key) ? properties[key] : rest;
-    if (member === undefined) continue;
-    const rewrite = rewriteOf(member);
-    if (rewrite === undefined) canonicalizeScalars(member, object[key]);
-    else if (key !== '__proto__') object[key] = rewrite(object[key]);
-  }
+    const object = value as Record<string, unknown>;
+    for (const { key, place } of members) if (Object.hasOwn(object, key)) place(object, key);
+    if (rest === undefined) return;
+    for (const key of Object.keys(object)) {
+      if (key !== '__proto__' && !(properties && Object.hasOwn(properties, key))) rest(object, key);
+    }
+  };
 }
 
 function rewriteOf(schema: Schema): Rewrite | undefined {
   const name = schema['x-coracle-name'];
   return name === undefined ? undefined : REWRITES.get(name.slice(name.lastIndexOf('.') + 1));
-}
-
-function reachesScalar(schema: Schema): boolean {
-  const known = REACHES.get(schema);
-  if (known !== undefined) return known;
-  const visited = new Set<Schema>();
-  const pending = [schema];
-  let found = false;
-  while (pending.length > 0 && !found) {
-    const node = pending.pop()!;
-    if (visited.has(node)) continue;
-    visited.add(node);
-    found = rewriteOf(node) !== undefined;
-    pending.push(...childSchemas(node));
-  }
-  REACHES.set(schema, found);
-  return found;
 }
 
 function rewriteQuantity(value: unknown): unknown {
@@ -73,9 +91,19 @@ function rewriteQuantity(value: unknown): unknown {
   }
 }
 
+/** Times found canonical lately: every write of a second carries the same ones. At most this many are kept. */
+const MAX_KNOWN_TIMES = 256;
+const knownTimes = new Set<string>();
+
 function rewriteTime(value: unknown, decimals: number): unknown {
-  if (typeof value !== 'string' || !isRfc3339(value)) return value;
+  if (typeof value !== 'string') return value;
+  if (decimals === 0 && knownTimes.has(value)) return value;
+  if (!isRfc3339(value)) return value;
   const fraction = /\.([0-9]+)/.exec(value)?.[1] ?? '';
   const seconds = new Date(Date.parse(value.replace(/\.[0-9]+/, ''))).toISOString().slice(0, 19);
-  return decimals === 0 ? `${seconds}Z` : `${seconds}.${fraction.padEnd(decimals, '0').slice(0, decimals)}Z`;
+  if (decimals > 0) return `${seconds}.${fraction.padEnd(decimals, '0').slice(0, decimals)}Z`;
+  const canonical = `${seconds}Z`;
+  if (knownTimes.size >= MAX_KNOWN_TIMES) knownTimes.clear();
+  knownTimes.add(canonical);
+  return canonical;
 }

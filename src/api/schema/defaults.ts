@@ -5,14 +5,15 @@
 import { cloneJson } from '../meta/deep-clone.ts';
 import { setOwn } from '../meta/own-property.ts';
 import { OBJECT_META_SCHEMA } from './object-meta-schema.ts';
-import { childSchemas } from './resolve-definitions.ts';
 import type { Schema } from './schema.ts';
+import { createReach } from './schema-reach.ts';
 
 type JsonObject = Record<string, unknown>;
 type Apply = (value: unknown) => void;
 
 const DEFAULTERS = new WeakMap<Schema, Apply>();
-const REACHES_DEFAULT = new WeakMap<Schema, boolean>();
+/** Whether a default lies at or below a node; most of a built-in type is skipped by that. */
+const reachesDefault = createReach((schema) => schema.default !== undefined);
 
 /** Fills in, in place and from the top down, what is absent (or null, where null is not allowed) and has a default. */
 export function applyDefaults(schema: Schema, value: unknown): void {
@@ -26,25 +27,6 @@ function defaulterOf(schema: Schema): Apply {
     DEFAULTERS.set(schema, apply);
   }
   return apply;
-}
-
-/** Whether a default lies at or below this node; most of a built-in type is skipped by that. */
-function reachesDefault(schema: Schema): boolean {
-  const known = REACHES_DEFAULT.get(schema);
-  if (known !== undefined) return known;
-  const visited = new Set<Schema>();
-  const pending = [schema];
-  let found = false;
-  while (pending.length > 0 && !found) {
-    const node = pending.pop()!;
-    if (visited.has(node)) continue;
-    visited.add(node);
-    found = node.default !== undefined || REACHES_DEFAULT.get(node) === true;
-    pending.push(...childSchemas(node));
-  }
-  if (found) REACHES_DEFAULT.set(schema, true);
-  else for (const node of visited) REACHES_DEFAULT.set(node, false);
-  return found;
 }
 
 const lacks = (value: unknown, schema: Schema): boolean => value === undefined || (value === null && !schema.nullable);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { ApiError } from '../meta/status.ts';
-import { MAX_DEPTH, parseJson, parseYaml } from './parse-json.ts';
+import { MAX_DEPTH, parseJson, parseJsonInPieces, parseYaml, parseYamlInPieces } from './parse-json.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const is400 =
@@ -130,11 +130,103 @@ test('YAML trouble is 400', () => {
 });
 
 test('YAML duplicates, aliases and odd keys', () => {
-  assert.deepEqual(parseYaml('a: 1\nb:\n  - x: 1\n    x: 2\na: 3\n').duplicates(), ['b[0].x', 'a']);
-  assert.deepEqual(parseYaml('{"a":1,"a":2}').duplicates(), ['a']);
+  assert.deepEqual(parseYaml('a: 1\nb:\n  - x: 1\n    x: 2\na: 3\n').duplicates(), [
+    'line 4: key "x" already set in map',
+    'line 5: key "a" already set in map',
+  ]);
+  assert.deepEqual(parseYaml('{"a":1,"a":2}').duplicates(), ['line 1: key "a" already set in map']);
   const shared = parseYaml('a: &x {b: 1}\nc: *x\n').value as { a: object; c: object };
   assert.notEqual(shared.a, shared.c);
   const odd = parseYaml('__proto__: {x: 1}\n').value as object;
   assert.deepEqual(Object.keys(odd), ['__proto__']);
   assert.equal(Object.getPrototypeOf(odd), Object.prototype);
+});
+
+test('the readers in pieces say what the others say, and pause on the way', async () => {
+  const many = Array.from({ length: 20_000 }, (_, at) => `k${at}: ${at}`).join('\n');
+  let pauses = 0;
+  const pause = async (): Promise<void> => void pauses++;
+  const outcome = async (read: () => unknown): Promise<unknown> => {
+    try {
+      const { value, duplicates } = (await read()) as ReturnType<typeof parseYaml>;
+      return { value, duplicates: duplicates() };
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  const texts = [
+    many,
+    `${many}\nk7: again`,
+    `${many}\n  bad: [`,
+    `${many}\n---\na: 1`,
+    '{"a": 1, "a": 2}',
+    '{"a": 1',
+    '',
+  ];
+  for (const text of texts) {
+    assert.deepEqual(
+      await outcome(() => parseYamlInPieces(text, pause)),
+      await outcome(() => parseYaml(text)),
+      text.slice(-20),
+    );
+    assert.deepEqual(
+      await outcome(() => parseJsonInPieces(bytes(text), pause)),
+      await outcome(() => parseJson(bytes(text))),
+      text.slice(-20),
+    );
+  }
+  assert.ok(pauses > 20, `${pauses} pauses`);
+});
+
+test('any text, JSON or nearly, is read in pieces as in one go', async () => {
+  const outcome = async (read: () => unknown): Promise<unknown> => {
+    try {
+      const { value, duplicates } = (await read()) as ReturnType<typeof parseJson>;
+      return { value: JSON.stringify(value), duplicates: duplicates() };
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  const key = fc.constantFrom('a', 'b', '__proto__', '\\u0061', 'x'.repeat(20), '\\"', '1');
+  const { json } = fc.letrec<{ json: string; list: string; object: string }>((tie) => ({
+    json: fc.oneof(
+      { depthSize: 'small' },
+      fc.constantFrom(
+        '1',
+        '-0',
+        '1e3',
+        '12345678901234567890',
+        '1e999',
+        'true',
+        'null',
+        '"long text of a body"',
+        '"\\n"',
+      ),
+      tie('list'),
+      tie('object'),
+    ),
+    list: fc.array(tie('json') as fc.Arbitrary<string>).map((items) => `[ ${items.join(' , ')}]`),
+    object: fc
+      .array(fc.tuple(key, tie('json') as fc.Arbitrary<string>))
+      .map((members) => `{${members.map(([name, value]) => `"${name}" :${value}`).join(',\n')} }`),
+  }));
+  const damage = fc.record({
+    at: fc.nat({ max: 200 }),
+    put: fc.constantFrom('', '', '', '{', ']', '"', ',', '\\', 'x', '\n'),
+  });
+  await fc.assert(
+    fc.asyncProperty(json as fc.Arbitrary<string>, damage, async (whole, { at, put }) => {
+      const text = put === '' ? whole : `${whole.slice(0, at)}${put}${whole.slice(at + 1)}`;
+      // Over the size of a piece, so that the reader stops on the way.
+      const padded = `[${`"${'y'.repeat(1000)}",`.repeat(70)}${text}]`;
+      for (const one of [text, padded]) {
+        assert.deepEqual(
+          await outcome(() => parseJsonInPieces(bytes(one), async () => {})),
+          await outcome(() => parseJson(bytes(one))),
+          text,
+        );
+      }
+    }),
+    { numRuns: 300 },
+  );
 });

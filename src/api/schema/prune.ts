@@ -10,6 +10,7 @@ interface Walk {
   readonly keys: (string | number)[];
   depth: number;
   readonly unknown: string[];
+  readonly limit: number;
 }
 type Prune = (value: unknown, walk: Walk) => void;
 
@@ -17,11 +18,24 @@ export { OBJECT_META_SCHEMA } from './object-meta-schema.ts';
 
 /**
  * Removes, in place, the fields that the schema does not know, and returns their paths (`spec.containers[0].foo`):
- * sorted for custom kinds, in document order for built-in ones.
+ * sorted for custom kinds, the first hundred in document order for built-in ones.
  */
-export function pruneUnknown(schema: Schema, value: unknown, options: { custom: boolean }): string[] {
-  const walk: Walk = { keys: [], depth: 0, unknown: [] };
-  const plan = options.custom ? cached(CUSTOM_ROOTS, schema, (s) => compileCustom(s, true)) : builtinPlan(schema);
+export function pruneUnknown(
+  schema: Schema,
+  value: unknown,
+  options: {
+    custom: boolean;
+    /** The value is a part of a custom object, not a whole one: metadata has no place of its own in it. */
+    part?: boolean;
+  },
+): string[] {
+  const limit = options.custom ? Number.POSITIVE_INFINITY : MAX_TOLD;
+  const walk: Walk = { keys: [], depth: 0, unknown: [], limit };
+  const plan = !options.custom
+    ? builtinPlan(schema)
+    : options.part
+      ? cached(CUSTOM, schema, (s) => compileCustom(s, false))
+      : cached(CUSTOM_ROOTS, schema, (s) => compileCustom(s, true));
   plan(value, walk);
   return options.custom ? walk.unknown.sort() : walk.unknown;
 }
@@ -43,10 +57,13 @@ function cached(cache: Cache, schema: Schema, compile: (schema: Schema) => Prune
 
 const keep: Prune = () => {};
 
+/** Unknown fields of a built-in kind that are told, as upstream's decoder does. */
+const MAX_TOLD = 100;
+
 /** Reports and removes one member of `object`. */
 function drop(object: Record<string, unknown>, key: string, walk: Walk): void {
   delete object[key];
-  walk.unknown.push(pathText(walk.keys, walk.depth, key));
+  if (walk.unknown.length < walk.limit) walk.unknown.push(pathText(walk.keys, walk.depth, key));
 }
 
 /** `spec.containers[0]` from keys and indices. */
@@ -97,8 +114,8 @@ function compileBuiltin(schema: Schema): Prune {
   const members = schema.properties && membersOf(schema, builtinPlan);
   const additional = schema.additionalProperties;
   const rest = typeof additional === 'object' ? lazily(() => builtinPlan(additional)) : undefined;
-  // RawExtension, JSON and FieldsV1 are objects of any content.
-  if (members === undefined && rest === undefined) return keep;
+  // RawExtension, JSON and FieldsV1 are objects of any content; a map of texts has nothing to lose either.
+  if (members === undefined && (typeof additional !== 'object' || isScalar(additional))) return keep;
   return pruneMembers(members ?? new Map(), additional === true ? lazily(() => keep) : rest, false);
 }
 

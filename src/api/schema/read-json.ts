@@ -4,12 +4,17 @@
  * does the strict scanner look for their paths.
  */
 import { badRequest } from '../meta/status.ts';
-import { locateInJson } from './scan-json.ts';
+import type { Pause } from '../meta/steps.ts';
+import { JsonReader, locateInJson } from './scan-json.ts';
 
 export interface ParsedJson {
   readonly value: unknown;
-  /** Paths of members that were given more than once (`spec.containers[0].x`), in document order, at most 100. */
+  /**
+   * Members that were given more than once, in document order, at most 100: their paths (`spec.containers[0].x`), or for
+   * YAML what its reader says of them (`line 3: key "x" already set in map`).
+   */
   duplicates(): string[];
+  readonly yaml?: boolean;
 }
 
 /** Deepest nesting accepted. Every walk over a parsed value may recurse, so it must stay far below the stack's end. */
@@ -25,12 +30,42 @@ const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 export function parseJson(bytes: Uint8Array): ParsedJson {
   const members = scanBytes(bytes);
   const text = decoder.decode(bytes);
-  let value: unknown;
+  return examined(text, { value: parseText(text), members });
+}
+
+/** Characters read between two pauses: at most some milliseconds. */
+const PIECE = 64 * 1024;
+
+/** The same for large documents, with others let in by `pause` between its steps. */
+export async function parseJsonInPieces(bytes: Uint8Array, pause: Pause): Promise<ParsedJson> {
+  scanBytes(bytes);
+  const reader = new JsonReader(decoder.decode(bytes), { build: true });
+  await pause();
+  while (!reader.read(PIECE)) await pause();
+  const { error, inexact, duplicates } = reader.findings();
+  if (error !== undefined) throw badRequest(`json parse error: ${error}`);
+  // A later member of the same name may have put another value in its place.
+  if (inexact !== undefined && (duplicates.length === 0 || isOdd(reader.value))) {
+    throw inexactNumber(inexact.text, inexact.path);
+  }
+  return { value: reader.value, duplicates: () => [...duplicates] };
+}
+
+function isOdd(value: unknown): boolean {
+  const census = { members: 0, odd: false };
+  takeCensus(value, census);
+  return census.odd;
+}
+
+function parseText(text: string): unknown {
   try {
-    value = JSON.parse(text);
+    return JSON.parse(text);
   } catch (cause) {
     throw badRequest(`json parse error: ${locateInJson(text).error ?? (cause as Error).message}`);
   }
+}
+
+function examined(text: string, { value, members }: { readonly value: unknown; readonly members: number }): ParsedJson {
   const census = { members: 0, odd: false };
   takeCensus(value, census);
   if (census.odd) {

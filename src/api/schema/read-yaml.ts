@@ -2,10 +2,24 @@
  * YAML bodies to JSON values, as Kubernetes does it (sigs.k8s.io/yaml, a YAML 1.1 flavour: `yes`, `on` and `y` are true,
  * `0777` is octal, but dates and `1:30` stay text).
  */
-import { type Document, isMap, isScalar, isSeq, type Node, parseDocument, type ScalarTag, type Tags } from 'yaml';
+import {
+  Composer,
+  type CST,
+  type Document,
+  isMap,
+  isScalar,
+  isSeq,
+  Lexer,
+  LineCounter,
+  type Node,
+  Parser,
+  type ScalarTag,
+  type Tags,
+} from 'yaml';
 import { setOwn } from '../meta/own-property.ts';
 import { badRequest } from '../meta/status.ts';
-import { inexactNumber, MAX_DEPTH, type ParsedJson, parseJson } from './read-json.ts';
+import { finish, inPieces, type Pause, type Steps } from '../meta/steps.ts';
+import { inexactNumber, MAX_DEPTH, type ParsedJson, parseJson, parseJsonInPieces } from './read-json.ts';
 
 /** An anchor may be used this often, counting nested uses: YAML's "billion laughs" stops here. */
 const MAX_ALIASES = 100;
@@ -22,21 +36,87 @@ const encoder = new TextEncoder();
 export function parseYaml(text: string): ParsedJson {
   if (/^\s*\{/.test(text)) {
     try {
-      return parseJson(encoder.encode(text));
+      const parsed = parseJson(encoder.encode(text));
+      const duplicates = (): string[] =>
+        parsed.duplicates().length === 0 ? [] : duplicateKeys(load(text).document, text);
+      return { value: parsed.value, duplicates, yaml: true };
     } catch (error) {
       // Flow-style YAML may start with a brace as well: a mere syntax error leaves the verdict to its own parser.
       if (!(error as Error).message.startsWith('json parse error')) throw error;
     }
   }
   const { document, value } = load(text);
-  const paths: string[] = [];
-  if (document.contents !== null) findDuplicates(document.contents as Node, '', paths);
-  return { value, duplicates: () => [...paths] };
+  return { value, duplicates: () => duplicateKeys(document, text), yaml: true };
 }
 
-function load(text: string): { document: Document; value: unknown } {
+/** The same for a large text: `pause` is awaited every few milliseconds, so that others are served meanwhile. */
+export async function parseYamlInPieces(text: string, pause: Pause): Promise<ParsedJson> {
+  if (/^\s*\{/.test(text)) {
+    try {
+      const json = await parseJsonInPieces(encoder.encode(text), pause);
+      if (json.duplicates().length === 0) return { value: json.value, duplicates: () => [], yaml: true };
+      const { document } = await inPieces(loading(text), pause);
+      return { value: json.value, duplicates: () => duplicateKeys(document, text), yaml: true };
+    } catch (error) {
+      if (!(error as Error).message.startsWith('json parse error')) throw error;
+    }
+  }
+  const { document, value } = await inPieces(loading(text), pause);
+  return { value, duplicates: () => duplicateKeys(document, text), yaml: true };
+}
+
+/** Throws ApiError 400 for what would nest too deeply: the parser itself needs seconds to find out. */
+function* assertShallow(text: string): Steps<void> {
+  let openers = 0;
+  for (let at = 0; at < text.length && openers <= MAX_DEPTH; at++) if (OPENERS.has(text.charCodeAt(at))) openers++;
+  if (openers <= MAX_DEPTH) return;
+  let flow = 0;
+  // Lists and keys within one another on one line: `- - - a`.
+  let inLine = 0;
+  let isText = false;
+  let read = 0;
+  for (const token of new Lexer().lex(text)) {
+    if (++read % PIECE === 0) yield;
+    if (isText) isText = false;
+    else if (token === START_OF_TEXT) isText = true;
+    else if (token === '[' || token === '{') flow++;
+    else if (token === ']' || token === '}') flow--;
+    else if (token === '-' || token === '?') inLine++;
+    else if (token.includes('\n')) inLine = 0;
+    if (flow + inLine > MAX_DEPTH) throw badRequest(`yaml: exceeded the maximum depth of ${MAX_DEPTH}`);
+  }
+}
+const OPENERS = new Set(['[', '{', '-', '?'].map((sign) => sign.charCodeAt(0)));
+/** What the lexer puts before a scalar. */
+const START_OF_TEXT = '\u001f';
+
+interface Loaded {
+  readonly document: Document;
+  readonly value: unknown;
+}
+
+const load = (text: string): Loaded => finish(loading(text));
+
+/** Tokens between two pauses: some milliseconds. */
+const PIECE = 5000;
+
+/** The steps of reading a text. Between them, whoever drives them may do something else. */
+function* loading(given: string): Steps<Loaded> {
+  yield* assertShallow(given);
   try {
-    const document = parseDocument(text.replace(/\n(---|\.\.\.)\s*$/, '\n'), {
+    const text = given.replace(/\n(---|\.\.\.)\s*$/, '\n');
+    const lines = new LineCounter();
+    lines.addNewLine(0);
+    const parser = new Parser(lines.addNewLine);
+    const tokens: CST.Token[] = [];
+    let read = 0;
+    for (const lexeme of new Lexer().lex(text)) {
+      for (const token of parser.next(lexeme)) tokens.push(token);
+      if (++read % PIECE === 0) yield;
+    }
+    tokens.push(...parser.end());
+    if (read >= PIECE) yield;
+    const composer = new Composer({
       version: '1.1',
       customTags: kubernetesTags,
       intAsBigInt: true,
@@ -45,13 +125,18 @@ function load(text: string): { document: Document; value: unknown } {
       strict: true,
       merge: true,
     });
+    const [document, more] = composer.compose(tokens, true, text.length);
+    if (document === undefined) throw new Error('no document was found');
     const problem = document.errors[0];
     if (problem !== undefined) {
       // The parser reports its own stack's end as a mistake at the line it had reached.
       const deep = problem.message.includes('call stack');
-      throw badRequest(`yaml: ${deep ? `exceeded the maximum depth of ${MAX_DEPTH}` : describe(problem)}`);
+      throw badRequest(`yaml: ${deep ? `exceeded the maximum depth of ${MAX_DEPTH}` : describe(problem, lines)}`);
     }
+    if (more !== undefined) throw badRequest('yaml: a single document is expected, found several');
+    if (read >= PIECE) yield;
     const loose: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
+    if (read >= PIECE) yield;
     return { document, value: toJson(loose, '', { left: MAX_EXPANDED, depth: 0 }) };
   } catch (error) {
     if (error instanceof Error && error.name === 'ApiError') throw error;
@@ -59,11 +144,13 @@ function load(text: string): { document: Document; value: unknown } {
   }
 }
 
-const describe = (problem: { code: string; message: string; linePos?: readonly { line: number }[] }): string => {
-  if (problem.code === 'MULTIPLE_DOCS') return 'a single document is expected, found several';
-  const line = problem.linePos?.[0]?.line;
-  const first = problem.message.split('\n')[0]!.replace(/ at line \d+, column \d+:$/, '');
-  return line === undefined ? first : `line ${line}: ${first}`;
+const describe = (
+  problem: { readonly message: string; readonly pos: readonly number[] },
+  lines: LineCounter,
+): string => {
+  const { line } = lines.linePos(problem.pos[0]!);
+  const first = problem.message.split('\n')[0]!;
+  return line === 0 ? first : `line ${line}: ${first}`;
 };
 
 const INT = 'tag:yaml.org,2002:int';
@@ -139,20 +226,39 @@ function toJson(value: unknown, path: string, budget: Budget): unknown {
   return out;
 }
 
-/** Keys given twice in one mapping, by path. */
-function findDuplicates(node: unknown, path: string, found: string[]): void {
+/** Keys given twice in one mapping, as Go's reader names them: by the line of the value that came too late. */
+function duplicateKeys(document: Document, text: string): string[] {
+  const found: string[] = [];
+  if (document.contents !== null) findDuplicates(document.contents as Node, lineCounter(text), found);
+  return found;
+}
+
+function findDuplicates(node: unknown, lineAt: (offset: number) => number, found: string[]): void {
   if (isMap(node)) {
     const seen = new Set<string>();
     for (const pair of node.items) {
       const key = isScalar(pair.key) ? String(pair.key.value) : '?';
-      const child = path === '' ? key : `${path}.${key}`;
-      if (seen.has(key) && key !== '<<' && !found.includes(child) && found.length < MAX_FINDINGS) found.push(child);
+      if (seen.has(key) && key !== '<<' && found.length < MAX_FINDINGS) {
+        const late = ((pair.value ?? pair.key) as Node).range ?? (pair.key as Node).range;
+        found.push(`line ${lineAt(late?.[0] ?? 0)}: key ${JSON.stringify(key)} already set in map`);
+      }
       seen.add(key);
-      findDuplicates(pair.value, child, found);
+      findDuplicates(pair.value, lineAt, found);
     }
   } else if (isSeq(node)) {
-    node.items.forEach((item, i) => {
-      findDuplicates(item, `${path}[${i}]`, found);
-    });
+    for (const item of node.items) findDuplicates(item, lineAt, found);
   }
+}
+
+/** The line of an offset, from 1. Counts on from where it was asked last: offsets mostly come in order. */
+function lineCounter(text: string): (offset: number) => number {
+  let [line, next] = [1, 0];
+  return (offset) => {
+    if (offset < next) [line, next] = [1, 0];
+    for (let at = text.indexOf('\n', next); at >= 0 && at < offset; at = text.indexOf('\n', next)) {
+      line++;
+      next = at + 1;
+    }
+    return line;
+  };
 }

@@ -1,7 +1,9 @@
 /**
- * A strict JSON scanner that builds nothing: it finds duplicate keys, numbers that a double would change, and the first
- * syntax error with Go's wording and a position. Slow path only; parse-json decides when it is needed.
+ * A strict JSON reader that can stop anywhere and go on later. It finds duplicate keys, numbers that a double would
+ * change, and the first syntax error with Go's wording and a position; the value is built when asked for. Slower than
+ * JSON.parse: for texts that JSON.parse refused or changed, and for those too long to be parsed in one go.
  */
+import { setOwn } from '../meta/own-property.ts';
 
 export interface JsonFindings {
   readonly duplicates: string[];
@@ -14,34 +16,96 @@ const MAX_FINDINGS = 100;
 
 class Stop extends Error {}
 
-/** Scans a document no deeper than the caller's recursion allows (parse-json bounds it first). */
+/** Reads a whole document, building nothing. */
 export function locateInJson(text: string): JsonFindings {
-  const scanner = new Scanner(text);
-  try {
-    scanner.document();
-    return { duplicates: scanner.duplicates, ...(scanner.inexact && { inexact: scanner.inexact }) };
-  } catch (stop) {
-    if (!(stop instanceof Stop)) throw stop;
-    return { duplicates: scanner.duplicates, error: stop.message };
-  }
+  const reader = new JsonReader(text, { build: false });
+  reader.read(text.length + 1);
+  return reader.findings();
 }
 
 const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
+/** V8 keeps the whole text alive for a slice of at least this length; texts of a body would hold all of it. */
+const SHORT = 13;
 
-class Scanner {
-  readonly duplicates: string[] = [];
-  inexact: { text: string; path: string } | undefined;
+/** A list or object that is being read. */
+interface Frame {
+  readonly value: unknown[] | Record<string, unknown>;
+  /** The names so far; what is built knows them itself. */
+  readonly seen: Set<string> | undefined;
+  reported: Set<string> | undefined;
+  /** The member or item in hand. */
+  key: string;
+  index: number;
+}
+
+type Expected = 'value' | 'first-item' | 'first-key' | 'key' | 'rest' | 'end';
+
+export class JsonReader {
   readonly #text: string;
+  readonly #build: boolean;
+  readonly #duplicates: string[] = [];
+  readonly #stack: Frame[] = [];
+  #inexact: { text: string; path: string } | undefined;
+  #error: string | undefined;
   #at = 0;
-  constructor(text: string) {
+  #expected: Expected = 'value';
+  #root: unknown;
+
+  constructor(text: string, { build }: { readonly build: boolean }) {
     this.#text = text;
+    this.#build = build;
   }
 
-  document(): void {
+  /** The document, once `read` has said true and there was no error. */
+  get value(): unknown {
+    return this.#root;
+  }
+
+  findings(): JsonFindings {
+    return {
+      duplicates: this.#duplicates,
+      ...(this.#inexact && { inexact: this.#inexact }),
+      ...(this.#error !== undefined && { error: this.#error }),
+    };
+  }
+
+  /** Reads on for about so many characters; true when the document is read, or is none. */
+  read(characters: number): boolean {
+    const until = this.#at + characters;
+    try {
+      while (this.#at < until) if (this.#step()) return true;
+      return false;
+    } catch (stop) {
+      if (!(stop instanceof Stop)) throw stop;
+      this.#error = stop.message;
+      return true;
+    }
+  }
+
+  #step(): boolean {
     this.#blank();
-    this.#value('');
-    this.#blank();
-    if (this.#at < this.#text.length) this.#fail('after top-level value');
+    switch (this.#expected) {
+      case 'value':
+        this.#value();
+        return false;
+      case 'first-item':
+        if (this.#text[this.#at] === ']') this.#close();
+        else this.#value();
+        return false;
+      case 'first-key':
+        if (this.#text[this.#at] === '}') this.#close();
+        else this.#key();
+        return false;
+      case 'key':
+        this.#key();
+        return false;
+      case 'rest':
+        this.#rest();
+        return false;
+      case 'end':
+        if (this.#at < this.#text.length) this.#fail('after top-level value');
+        return true;
+    }
   }
 
   #blank(): void {
@@ -62,81 +126,103 @@ class Scanner {
     throw new Stop(`invalid character ${shown} ${where} (line ${line}, column ${column})`);
   }
 
-  #value(path: string): void {
+  #value(): void {
     const c = this.#text[this.#at];
-    if (c === '{') this.#object(path);
-    else if (c === '[') this.#array(path);
-    else if (c === '"') this.#string();
-    else if (c === '-' || (c !== undefined && c >= '0' && c <= '9')) this.#number(path);
-    else if (c === 't') this.#word('true');
-    else if (c === 'f') this.#word('false');
-    else if (c === 'n') this.#word('null');
+    if (c === '{') this.#open({}, 'first-key');
+    else if (c === '[') this.#open([], 'first-item');
+    else if (c === '"') this.#put(this.#string(false));
+    else if (c === '-' || (c !== undefined && c >= '0' && c <= '9')) this.#put(this.#number());
+    else if (c === 't') this.#put(this.#word('true', true));
+    else if (c === 'f') this.#put(this.#word('false', false));
+    else if (c === 'n') this.#put(this.#word('null', null));
     else this.#fail('looking for beginning of value');
   }
 
-  #object(path: string): void {
-    const seen = new Set<string>();
-    const reported = new Set<string>();
+  #open(value: unknown[] | Record<string, unknown>, expected: Expected): void {
+    this.#put(value);
+    const seen = this.#build || Array.isArray(value) ? undefined : new Set<string>();
+    this.#stack.push({ value, seen, reported: undefined, key: '', index: 0 });
     this.#at++;
-    this.#blank();
-    if (this.#text[this.#at] === '}') {
-      this.#at++;
-      return;
-    }
-    for (;;) {
-      this.#blank();
-      if (this.#text[this.#at] !== '"') this.#fail('looking for beginning of object key string');
-      const key = this.#string();
-      const child = path === '' ? key : `${path}.${key}`;
-      if (seen.has(key) && !reported.has(key) && this.duplicates.length < MAX_FINDINGS) {
-        reported.add(key);
-        this.duplicates.push(child);
-      }
-      seen.add(key);
-      this.#blank();
-      if (this.#text[this.#at] !== ':') this.#fail('after object key');
-      this.#at++;
-      this.#blank();
-      this.#value(child);
-      this.#blank();
-      const c = this.#text[this.#at];
-      if (c === ',') this.#at++;
-      else if (c === '}') break;
-      else this.#fail('after object key:value pair');
-    }
-    this.#at++;
+    this.#expected = expected;
   }
 
-  #array(path: string): void {
+  #close(): void {
+    this.#stack.pop();
     this.#at++;
-    this.#blank();
-    if (this.#text[this.#at] === ']') {
-      this.#at++;
-      return;
-    }
-    for (let i = 0; ; i++) {
-      this.#blank();
-      this.#value(`${path}[${i}]`);
-      this.#blank();
-      const c = this.#text[this.#at];
-      if (c === ',') this.#at++;
-      else if (c === ']') break;
-      else this.#fail('after array element');
-    }
-    this.#at++;
+    this.#expected = this.#stack.length === 0 ? 'end' : 'rest';
   }
 
-  #string(): string {
+  /** Hands a value to the list or object it stands in. */
+  #put(value: unknown): void {
+    const frame = this.#stack.at(-1);
+    this.#expected = frame === undefined ? 'end' : 'rest';
+    if (!this.#build) return;
+    if (frame === undefined) this.#root = value;
+    else if (Array.isArray(frame.value)) frame.value.push(value);
+    else setOwn(frame.value, frame.key, value);
+  }
+
+  #key(): void {
+    if (this.#text[this.#at] !== '"') this.#fail('looking for beginning of object key string');
+    const frame = this.#stack.at(-1)!;
+    const key = this.#string(true);
+    frame.key = key;
+    const isKnown = frame.seen === undefined ? Object.hasOwn(frame.value, key) : frame.seen.has(key);
+    if (isKnown) this.#repeated(frame);
+    frame.seen?.add(key);
+    this.#blank();
+    if (this.#text[this.#at] !== ':') this.#fail('after object key');
+    this.#at++;
+    this.#expected = 'value';
+  }
+
+  #repeated(frame: Frame): void {
+    if (this.#duplicates.length >= MAX_FINDINGS || frame.reported?.has(frame.key)) return;
+    frame.reported ??= new Set();
+    frame.reported.add(frame.key);
+    this.#duplicates.push(this.#path());
+  }
+
+  /** What stands between two members or items, or ends the list. */
+  #rest(): void {
+    const frame = this.#stack.at(-1)!;
+    const isList = Array.isArray(frame.value);
+    const c = this.#text[this.#at];
+    if (c === ',') {
+      this.#at++;
+      frame.index++;
+      this.#expected = isList ? 'value' : 'key';
+    } else if (c === (isList ? ']' : '}')) {
+      this.#close();
+    } else {
+      this.#fail(isList ? 'after array element' : 'after object key:value pair');
+    }
+  }
+
+  /** `spec.containers[0].x`: where we are. */
+  #path(): string {
+    let text = '';
+    for (const { value, key, index } of this.#stack) {
+      if (Array.isArray(value)) text += `[${index}]`;
+      else text += text === '' ? key : `.${key}`;
+    }
+    return text;
+  }
+
+  #string(isKey: boolean): string {
     const start = this.#at++;
+    let isPlain = true;
     for (; this.#at < this.#text.length; this.#at++) {
       const c = this.#text.charCodeAt(this.#at);
       if (c === 0x22) {
         this.#at++;
-        const quoted = this.#text.slice(start, this.#at);
-        return quoted.includes('\\') ? (JSON.parse(quoted) as string) : quoted.slice(1, -1);
+        if (isPlain && (isKey || this.#at - start < SHORT)) return this.#text.slice(start + 1, this.#at - 1);
+        return isKey || this.#build ? (JSON.parse(this.#text.slice(start, this.#at)) as string) : '';
       }
-      if (c === 0x5c) this.#escape();
-      else if (c < 0x20) this.#fail('in string literal');
+      if (c === 0x5c) {
+        isPlain = false;
+        this.#escape();
+      } else if (c < 0x20) this.#fail('in string literal');
     }
     this.#fail('in string literal');
   }
@@ -147,14 +233,14 @@ class Scanner {
     if (c === 'u') {
       for (let i = 0; i < 4; i++) {
         this.#at++;
-        if (!/^[0-9a-fA-F]$/.test(this.#text[this.#at] ?? '')) this.#fail('in \\u hexadecimal character escape');
+        if (!isHex(this.#text.charCodeAt(this.#at))) this.#fail('in \\u hexadecimal character escape');
       }
     } else if (c === undefined || !'"\\/bfnrt'.includes(c)) {
       this.#fail('in string escape code');
     }
   }
 
-  #number(path: string): void {
+  #number(): number {
     NUMBER.lastIndex = this.#at;
     const match = NUMBER.exec(this.#text);
     if (match === null) {
@@ -162,16 +248,21 @@ class Scanner {
       this.#fail('in numeric literal');
     }
     this.#at += match[0].length;
-    if (this.inexact === undefined && !isExact(match[0])) this.inexact = { text: match[0], path };
+    if (this.#inexact === undefined && !isExact(match[0])) this.#inexact = { text: match[0], path: this.#path() };
+    return Number(match[0]);
   }
 
-  #word(word: string): void {
+  #word<T>(word: string, value: T): T {
     for (const c of word) {
       if (this.#text[this.#at] !== c) this.#fail(`in literal ${word} (expecting '${c}')`);
       this.#at++;
     }
+    return value;
   }
 }
+
+/** NaN, beyond the text's end, is none. */
+const isHex = (c: number): boolean => (c >= 0x30 && c <= 0x39) || (c >= 0x41 && c <= 0x46) || (c >= 0x61 && c <= 0x66);
 
 /** An integer must be written out again as it came in; a fraction or exponent asks for a double and has to be finite. */
 export function isExact(token: string): boolean {

@@ -11,6 +11,7 @@ import type { FieldError } from '../meta/status.ts';
 import { checkEmbedded } from './embedded-resource.ts';
 import { duplicateItems } from './list-types.ts';
 import { pathText } from './prune.ts';
+import { unchangedSince } from './ratcheting.ts';
 import { compileNull, enumCheck, numberCheck, stringCheck, typeCheck } from './scalar-checks.ts';
 import type { Schema } from './schema.ts';
 import { anonymous, type Check, here, invalid, tooMany, type Walk } from './validation-walk.ts';
@@ -20,6 +21,11 @@ export interface ValidateOptions {
   readonly custom: boolean;
   /** Path of the value inside its object, when it is not the root: `spec.template`. */
   readonly root?: string;
+  /**
+   * What the value was before: parts that are as they were are let pass whatever the schema says now (CRD ratcheting).
+   * Lists of sets and maps are only asked not to repeat when the old ones did not.
+   */
+  readonly old?: unknown;
 }
 
 const CHECKS = new WeakMap<Schema, Check>();
@@ -32,9 +38,20 @@ export function validateSchema(schema: Schema, value: unknown, options: Validate
     walk.keys.push(options.root);
     walk.depth = 1;
   }
-  checkOf(schema, options.custom)(value, walk);
-  return walk.errors;
+  const check = checkOf(schema, options.custom);
+  check(value, walk);
+  if (walk.errors.length === 0 || options.old === undefined) return walk.errors;
+  // Only what fails is compared with what was: nearly every update is judged by the first pass alone.
+  const again: Walk = { ...walk, errors: [], unchanged: unchangedSince(schema, options.old) };
+  check(value, again);
+  const { errors } = again;
+  if (!errors.some(isRepeated)) return errors;
+  const before: Walk = { ...walk, errors: [] };
+  check(options.old, before);
+  return before.errors.some(isRepeated) ? errors.filter((error) => !isRepeated(error)) : errors;
 }
+
+const isRepeated = (error: FieldError): boolean => error.type === 'FieldValueDuplicate';
 
 function checkOf(schema: Schema, custom: boolean): Check {
   const cache = custom ? CUSTOM_CHECKS : CHECKS;
@@ -69,9 +86,14 @@ function compile(schema: Schema, custom: boolean): Check {
   const nullCheck = compileNull(schema);
   if (checks.length === 1) {
     const only = checks[0]!;
-    return (value, walk) => (value === null ? nullCheck(value, walk) : only(value, walk));
+    return (value, walk) => {
+      if (walk.unchanged?.(walk, value)) return;
+      if (value === null) nullCheck(value, walk);
+      else only(value, walk);
+    };
   }
   return (value, walk) => {
+    if (walk.unchanged?.(walk, value)) return;
     if (value === null) nullCheck(value, walk);
     else for (const check of checks) check(value, walk);
   };

@@ -7,6 +7,8 @@ export interface Walk {
   readonly keys: (string | number)[];
   depth: number;
   errors: FieldError[];
+  /** Says that the value here is what it was before the update, so that nothing at or below it is looked at. */
+  readonly unchanged?: (walk: Walk, value: unknown) => boolean;
 }
 export type Check = (value: unknown, walk: Walk) => void;
 

@@ -145,3 +145,24 @@ test('field selectors', () => {
     }),
   );
 });
+
+test('a requirement and its opposite part the objects; more requirements never match more', () => {
+  const labels = fc.dictionary(word, word, { maxKeys: 4 });
+  const is = (text: string, of: Record<string, string>): boolean => matchesLabels(parseLabelSelector(text), of);
+  fc.assert(
+    fc.property(labels, word, fc.array(word, { minLength: 1, maxLength: 3 }), requirement, (of, key, values, more) => {
+      const list = values.join(',');
+      assert.notEqual(is(`${key} in (${list})`, of), is(`${key} notin (${list})`, of));
+      assert.notEqual(is(key, of), is(`!${key}`, of));
+      assert.notEqual(is(`${key}=${values[0]}`, of), is(`${key}!=${values[0]}`, of));
+      assert.equal(
+        is(`${key} in (${list})`, of),
+        values.some((value) => is(`${key}=${value}`, of)),
+      );
+      const both = `${key} in (${list}),${more}`;
+      assert.equal(is(both, of), is(`${key} in (${list})`, of) && is(more, of));
+      assert.ok(is('', of));
+    }),
+    { numRuns: 300 },
+  );
+});

@@ -189,6 +189,12 @@ test('an upgrade joins two message sockets and passes the sub-protocol on', asyn
   assert.deepEqual(received, ['text:hello', 'text:LOUD', 'binary:raw']);
 });
 
+test('a server without TLS is refused unless that was said', () => {
+  const server = 'http://127.0.0.1:1';
+  assert.throws(() => createHttpsTransport({ server }), /must begin with https/);
+  createHttpsTransport({ server, plain: true }).close();
+});
+
 test('a refused upgrade is an ordinary response', async () => {
   const response = await transport(request('/nothing', { upgradable: true }));
   assert.equal(response.status, 403);

@@ -1,5 +1,5 @@
 /**
- * An ApiHandler over HTTPS: HTTP/2 for requests, HTTP/1.1 for what is upgraded to a WebSocket. One session while the far
+ * An ApiHandler over HTTPS: HTTP/2 for requests (HTTP/1.1 when told so), HTTP/1.1 for what is upgraded to a WebSocket. One session while the far
  * end's limit of streams allows (100 by default, and each watch holds one), more when it does not; a session that broke
  * or no longer answers pings is replaced by the next request. Responses stream; nothing is retried here.
  */
@@ -12,9 +12,12 @@ import {
   type OutgoingHttpHeaders,
 } from 'node:http2';
 import { type SecureContextOptions, checkServerIdentity as verifyName } from 'node:tls';
-import type { RawData, WebSocket } from 'ws';
+import type { WebSocket } from 'ws';
 import { type Clock, systemClock } from '../clock/clock.ts';
-import type { ApiHandler, ApiRequest, ApiResponse, ByteSink, ByteStream, MessageSocket } from './seam.ts';
+import { createHttp1Exchange, type Http1Exchange } from './http1-exchange.ts';
+import { joinSockets } from './join-sockets.ts';
+import type { ApiHandler, ApiRequest, ApiResponse, ByteSink, ByteStream } from './seam.ts';
+import { messageSocketOf } from './web-socket.ts';
 
 export interface HttpsTransportOptions {
   /** `https://host:port`, and a path prefix if the server lies behind one. */
@@ -31,6 +34,12 @@ export interface HttpsTransportOptions {
   readonly serverName?: string;
   /** Accepts any certificate. For kubeconfig files that say so; never a default. */
   readonly insecureSkipTlsVerify?: boolean;
+  /** Requests over HTTP/1.1 instead: for far ends that may speak nothing newer. */
+  readonly http1?: boolean;
+  /** Lets `server` begin with `http://`, which then means HTTP/1.1 without TLS. For what is on this host alone. */
+  readonly plain?: boolean;
+  /** False ends an HTTP/1.1 connection with its answer. */
+  readonly keepAlive?: boolean;
   readonly clock?: Clock;
 }
 
@@ -52,14 +61,11 @@ const PING_TIMEOUT_MS = 15_000;
 const CONNECT_TIMEOUT_MS = 30_000;
 /** A refused upgrade is answered with a Status; more than this is cut. */
 const MAX_REFUSAL_BYTES = 1024 * 1024;
-/** One WebSocket message. */
+/** One WebSocket message. What may wait unsent behind it is MAX_UNSENT_BYTES of `join-sockets.ts`. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 
-/** A caller this far behind stops the reading of its WebSocket; looked at again after a while. */
-const NEAR_BEHIND_BYTES = 1024 * 1024;
-const BEHIND_CHECK_MS = 10;
-/** A far end that leaves this much unread loses its WebSocket. */
-const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
+/** Of the connection a request came over, not of the one it leaves by. */
+const HOP_BY_HOP = ['connection', 'transfer-encoding', 'upgrade', 'keep-alive', 'content-length'];
 
 interface Session {
   readonly http2: ClientHttp2Session;
@@ -72,7 +78,8 @@ interface Session {
 export function createHttpsTransport(options: HttpsTransportOptions): HttpsTransport {
   const { ca, certificate, key, token, serverName, insecureSkipTlsVerify, clock = systemClock } = options;
   const base = new URL(options.server);
-  if (base.protocol !== 'https:')
+  const plain = options.plain === true && base.protocol === 'http:';
+  if (base.protocol !== 'https:' && !plain)
     throw new TypeError(`Cannot use server "${options.server}": the URL must begin with https://`);
   const prefix = base.pathname.replace(/\/+$/, '');
   const tls: SecureContextOptions & { servername?: string; rejectUnauthorized?: boolean } = {
@@ -138,8 +145,8 @@ export function createHttpsTransport(options: HttpsTransportOptions): HttpsTrans
     return !least || sessions.size < MAX_SESSIONS ? open() : least;
   };
 
-  const headersOf = async (request: ApiRequest): Promise<Record<string, string>> => {
-    const headers: Record<string, string> = { ...request.headers };
+  const headersOf = async (request: ApiRequest): Promise<Record<string, string | string[]>> => {
+    const headers = withRepeated(request);
     if (token !== undefined && headers['authorization'] === undefined) {
       headers['authorization'] = `Bearer ${typeof token === 'string' ? token : await token()}`;
     }
@@ -149,10 +156,27 @@ export function createHttpsTransport(options: HttpsTransportOptions): HttpsTrans
   const target = (request: ApiRequest): string =>
     `${prefix}${request.path}${request.query === '' ? '' : `?${request.query}`}`;
 
+  let http1: Http1Exchange | undefined;
+  const overHttp1 = async (request: ApiRequest): Promise<ApiResponse> => {
+    const headers = await headersOf(request);
+    for (const name of HOP_BY_HOP) delete headers[name];
+    // Known to HTTP/2 under another name; of a request that came by it there may be none.
+    if (!options.http1) delete headers['host'];
+    if (serverName !== undefined) headers['host'] ??= serverName;
+    if (closed) throw new Error(`Cannot send ${request.method} ${request.path}: the transport is closed`);
+    const { keepAlive = true } = options;
+    http1 ??= createHttp1Exchange(base, { tls: { ...tls, ...nameCheck }, flatten, clock, keepAlive });
+    const how = { target: target(request), headers };
+    const answer = request.upgradeTo === undefined ? http1.send(request, how) : http1.upgrade(request, how);
+    return answer.catch((error) => {
+      throw explain(error, request, base.origin);
+    });
+  };
+
   const exchange = async (request: ApiRequest): Promise<ApiResponse> => {
     const headers: OutgoingHttpHeaders = { ...(await headersOf(request)) };
     // Illegal in HTTP/2, or said by the pseudo-headers.
-    for (const name of ['connection', 'host', 'transfer-encoding', 'upgrade', 'keep-alive']) delete headers[name];
+    for (const name of ['host', ...HOP_BY_HOP]) delete headers[name];
     headers[constants.HTTP2_HEADER_METHOD] = request.method;
     headers[constants.HTTP2_HEADER_PATH] = target(request);
     if (request.body.length > 0) headers['content-length'] = request.body.length;
@@ -183,7 +207,7 @@ export function createHttpsTransport(options: HttpsTransportOptions): HttpsTrans
 
   const upgrade = async (request: ApiRequest): Promise<ApiResponse> => {
     const headers = await headersOf(request);
-    const protocols = (headers['sec-websocket-protocol'] ?? '')
+    const protocols = (request.headers['sec-websocket-protocol'] ?? '')
       .split(',')
       .map((one) => one.trim())
       .filter((one) => one !== '');
@@ -194,7 +218,7 @@ export function createHttpsTransport(options: HttpsTransportOptions): HttpsTrans
     request.signal.throwIfAborted();
     if (closed) throw new Error(`Cannot send ${request.method} ${request.path}: the transport is closed`);
 
-    const url = `wss://${base.host}${target(request)}`;
+    const url = `${plain ? 'ws' : 'wss'}://${base.host}${target(request)}`;
     const socket = new library.WebSocket(url, protocols, {
       ...tls,
       ...nameCheck,
@@ -220,7 +244,13 @@ export function createHttpsTransport(options: HttpsTransportOptions): HttpsTrans
         resolve({
           status: 101,
           headers: {},
-          upgrade: { protocol: socket.protocol, accept: (near) => relay(socket, near, clock) },
+          upgrade: {
+            protocol: socket.protocol,
+            accept(near) {
+              joinSockets(messageSocketOf(socket, socket.protocol), near, { clock });
+              if (socket.readyState === socket.OPEN) socket.resume();
+            },
+          },
         });
       });
       socket.once('unexpected-response', (_request, response) => {
@@ -246,11 +276,13 @@ export function createHttpsTransport(options: HttpsTransportOptions): HttpsTrans
   const handler = (request: ApiRequest): Promise<ApiResponse> => {
     if (closed)
       return Promise.reject(new Error(`Cannot send ${request.method} ${request.path}: the transport is closed`));
-    return request.upgradable ? upgrade(request) : exchange(request);
+    if (request.upgradable) return upgrade(request);
+    return options.http1 || plain || request.upgradeTo !== undefined ? overHttp1(request) : exchange(request);
   };
   return Object.assign(handler, {
     close() {
       closed = true;
+      http1?.close();
       for (const { http2 } of sessions) http2.destroy();
       for (const socket of sockets) socket.terminate();
       sessions.clear();
@@ -284,6 +316,7 @@ function toResponse(stream: ClientHttp2Stream, received: IncomingHttpHeaders): A
   return {
     status: Number(received[constants.HTTP2_HEADER_STATUS]),
     headers: flatten(received),
+    ...(received['set-cookie'] && { cookies: received['set-cookie'] }),
     body: streamBody(stream),
   };
 }
@@ -300,59 +333,38 @@ function streamBody(stream: ClientHttp2Stream): ByteStream {
       stream.pause();
       void sink.drained().then(() => stream.resume());
     });
-    const end = (): void => {
+    stream.once('end', () => sink.end());
+    stream.once('close', () => {
       sink.signal.removeEventListener('abort', stop);
-      sink.end();
-    };
-    stream.once('end', end);
-    stream.once('close', end);
+      if (stream.rstCode === constants.NGHTTP2_NO_ERROR || !sink.fail) sink.end();
+      else sink.fail();
+    });
     if (sink.signal.aborted) stop();
   };
 }
 
 /**
- * Joins a WebSocket to its caller's end. What the caller cannot take yet is left in the network; what the network cannot
- * take yet is bounded, since a MessageSocket has no way to say "wait".
+ * The headers, those that came more than once apart again: what a reader splits at commas (X-Remote-Group) may hold
+ * some. Only as far as `headers` still says the same: whoever passes a request on may have taken some out.
  */
-function relay(socket: WebSocket, near: MessageSocket, clock: Clock): void {
-  socket.on('message', (data: RawData, binary: boolean) => {
-    const bytes = toBytes(data);
-    near.send(binary ? bytes : decoder.decode(bytes));
-    if (near.buffered > NEAR_BEHIND_BYTES && !socket.isPaused) {
-      socket.pause();
-      resumeWhenTaken();
-    }
-  });
-  const resumeWhenTaken = (): void => {
-    clock.schedule(BEHIND_CHECK_MS, () => {
-      if (near.buffered > NEAR_BEHIND_BYTES && socket.readyState === socket.OPEN) resumeWhenTaken();
-      else socket.resume();
-    });
-  };
-  near.onMessage((data, binary) => {
-    if (socket.readyState !== socket.OPEN) return;
-    socket.send(data, { binary });
-    if (socket.bufferedAmount > MAX_UNSENT_BYTES) socket.close(1013, 'receiver too slow');
-  });
-  near.onClose((code, reason) => socket.close(sendableCode(code), reason.slice(0, 120)));
-  socket.once('close', (code, reason) => near.close(sendableCode(code), reason.toString()));
-  if (socket.readyState === socket.OPEN) socket.resume();
-  else near.close(1011, 'connection lost');
+function withRepeated({ headers, rawHeaders }: ApiRequest): Record<string, string | string[]> {
+  const out: Record<string, string | string[]> = { ...headers };
+  if (!rawHeaders) return out;
+  const values = new Map<string, string[]>();
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!.toLowerCase();
+    const known = values.get(name);
+    if (known) known.push(rawHeaders[i + 1]!);
+    else values.set(name, [rawHeaders[i + 1]!]);
+  }
+  for (const [name, list] of values) if (list.length > 1 && headers[name] === list.join(', ')) out[name] = list;
+  return out;
 }
-
-const decoder = new TextDecoder();
-
-const toBytes = (data: RawData): Uint8Array =>
-  Array.isArray(data) ? Buffer.concat(data) : data instanceof ArrayBuffer ? new Uint8Array(data) : data;
-
-/** Codes such as 1006 (broken) describe a close but may not be sent (RFC 6455, 7.4.1). */
-const sendableCode = (code: number): number =>
-  (code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code)) || (code >= 3000 && code <= 4999) ? code : 1000;
 
 function flatten(received: IncomingHttpHeaders): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(received)) {
-    if (value === undefined || name.startsWith(':')) continue;
+    if (value === undefined || name.startsWith(':') || name === 'set-cookie') continue;
     headers[name] = Array.isArray(value) ? value.join(', ') : String(value);
   }
   return headers;

@@ -20,6 +20,10 @@ export interface PeerCertificate {
   readonly organizations: readonly string[];
   /** SHA-256 of the DER, lower-case hex. */
   readonly fingerprint: string;
+  /** When it ends, milliseconds since the epoch: a connection may outlive it. */
+  readonly notAfter?: number;
+  /** Which of the server's authorities the chain leads to; `client` when not said. */
+  readonly authority?: 'client' | 'front-proxy';
 }
 
 /** One request. Header names are lower-case; a repeated header is joined by ', '. */
@@ -39,6 +43,8 @@ export interface ApiRequest {
   readonly signal: AbortSignal;
   /** True when the connection can be turned into a message socket (a WebSocket upgrade was asked for). */
   readonly upgradable?: boolean;
+  /** What an upgrade that is no WebSocket asked for (`SPDY/3.1`): its socket carries bytes, whose cuts mean nothing. */
+  readonly upgradeTo?: string | undefined;
 }
 
 /**
@@ -57,19 +63,30 @@ export const redirected = (request: ApiRequest, parts: Partial<ApiRequest>): Api
     return request.signal;
   },
   ...(request.upgradable !== undefined && { upgradable: request.upgradable }),
+  ...(request.upgradeTo !== undefined && { upgradeTo: request.upgradeTo }),
   ...parts,
 });
+
+/** One JSON document of a stream of them (an event of a watch) as a value. Frozen all the way down. */
+export type StreamDocument = Readonly<Record<string, unknown>>;
 
 /** Where a streamed body is written. */
 export interface ByteSink {
   /** Hands over a chunk; false means the far end is behind (`buffered` tells by how much). Ignored after close. */
   write(chunk: Uint8Array): boolean;
+  /**
+   * Hands over one document instead of the bytes of its line, `size` of them; otherwise as `write`. There only where the
+   * far end is in this process and only reads: a document that stays a value is neither spelled out nor parsed.
+   */
+  readonly document?: (document: StreamDocument, size: number) => boolean;
   /** Bytes accepted but not yet taken by the far end. A source must give up rather than let this grow without bound. */
   readonly buffered: number;
   /** Resolves when the far end has caught up, or has gone. */
   drained(): Promise<void>;
   /** Ends the body normally. */
   end(): void;
+  /** Breaks the body off: the far end must not take it for whole. Where it is absent, `end` has to do. */
+  readonly fail?: () => void;
   /** Aborted when the far end has gone or the server stops: the source must release what it holds. */
   readonly signal: AbortSignal;
 }
@@ -77,7 +94,7 @@ export interface ByteSink {
 /** A body produced over time (watch, log). Called once; the callee owns the sink until `end()` or the sink's signal. */
 export type ByteStream = (sink: ByteSink) => void;
 
-/** A bidirectional message connection: a WebSocket, or a pair of queues in process. */
+/** A bidirectional message connection: a WebSocket, a pair of queues in process, or bytes in whatever pieces come. */
 export interface MessageSocket {
   /** The negotiated sub-protocol, '' if none. */
   readonly protocol: string;
@@ -85,6 +102,9 @@ export interface MessageSocket {
   /** Bytes accepted by `send` and not yet on the wire. */
   readonly buffered: number;
   close(code?: number, reason?: string): void;
+  /** Leaves what comes next in the network until `resume`. Absent where nothing can be left there. */
+  pause?(): void;
+  resume?(): void;
   onMessage(listener: (data: Uint8Array, binary: boolean) => void): void;
   /** Called once, also when the connection breaks. */
   onClose(listener: (code: number, reason: string) => void): void;
@@ -96,8 +116,13 @@ export interface ApiResponse {
   readonly headers: Readonly<Record<string, string>>;
   /** Whole bytes, a list of chunks sent one after the other, or a stream. Absent = empty. */
   readonly body?: Uint8Array | readonly Uint8Array[] | ByteStream;
-  /** Present only with status 101: takes the connection over. `protocol` is the chosen sub-protocol. */
-  readonly upgrade?: { readonly protocol: string; accept(socket: MessageSocket): void };
+  /** `Set-Cookie` of each cookie: the one header whose values cannot be joined by commas. */
+  readonly cookies?: readonly string[];
+  /**
+   * Present only with status 101: takes the connection over. `protocol` is the chosen sub-protocol; with `raw` it is what
+   * the connection becomes, in answer to `upgradeTo`.
+   */
+  readonly upgrade?: { readonly protocol: string; readonly raw?: boolean; accept(socket: MessageSocket): void };
 }
 
 /** Anything that answers API requests: the embedded server, an HTTPS transport, a node agent. Never rejects on bad input. */

@@ -57,6 +57,30 @@ const handler: ApiHandler = async (request): Promise<ApiResponse> => {
       },
     };
   }
+  if (path === '/bytes') {
+    return {
+      status: 101,
+      headers: { 'x-own': 'yes', connection: 'close' },
+      upgrade: {
+        protocol: 'SPDY/3.1',
+        raw: true,
+        accept: (socket) => {
+          socket.onMessage((data) => {
+            socket.send(Buffer.from(data).toString().toUpperCase());
+            if (Buffer.from(data).includes('!')) socket.close();
+          });
+        },
+      },
+    };
+  }
+  if (path === '/cookies') {
+    return {
+      status: 200,
+      headers: {},
+      cookies: ['a=1; Expires=Wed, 21 Oct 2026 07:28:00 GMT', 'b=2'],
+      body: Buffer.from('x'),
+    };
+  }
   if (path === '/crash') throw new Error('a bug');
   if (path === '/hang') return new Promise(() => {});
   return { status: 403, headers: { 'content-type': 'text/plain', 'x-why': 'no' }, body: Buffer.from('you may not\n') };
@@ -433,6 +457,49 @@ test('bytes sent right behind the request for an upgrade are not lost', async (t
   assert.match(await wire.until(/text hi/), /^HTTP\/1\.1 101 /);
 });
 
+test('an upgrade to something else carries bytes, those right behind the request among them, until either side ends', async (t) => {
+  const wire = await dial(t);
+  wire.send(`${GET('/bytes', 'Connection: Upgrade', 'Upgrade: spdy/3.1')}early `);
+  const text = await wire.until(/EARLY /);
+  assert.match(
+    text,
+    /^HTTP\/1\.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY\/3\.1\r\nx-own: yes\r\n\r\nEARLY $/,
+  );
+  assert.deepEqual([last().upgradable, last().upgradeTo], [false, 'spdy/3.1']);
+  wire.send('late!');
+  assert.match(await wire.all(), /EARLY LATE!$/);
+
+  const other = await dial(t);
+  other.send(GET('/bytes', 'Connection: Upgrade', 'Upgrade: spdy/3.1'));
+  await other.until(/\r\n\r\n/);
+  const { signal } = last();
+  other.socket.end();
+  await new Promise<void>((gone) => (signal.aborted ? gone() : signal.addEventListener('abort', () => gone())));
+});
+
+test('bytes are not given to a request that asked for a WebSocket or for a list', async (t) => {
+  for (const fields of [
+    [
+      'Connection: Upgrade',
+      'Upgrade: websocket',
+      'Sec-WebSocket-Version: 13',
+      'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==',
+    ],
+    ['Connection: Upgrade', 'Upgrade: SPDY/3.1, h2c'],
+  ]) {
+    const wire = await dial(t);
+    wire.send(GET('/bytes', ...fields));
+    assert.doesNotMatch(await wire.all(), /HTTP\/1\.1 101 Switching/, fields.join());
+  }
+});
+
+test('cookies are told one by one', async (t) => {
+  const wire = await dial(t);
+  wire.send(GET('/cookies', 'Connection: close'));
+  const lines = (await wire.all()).split('\r\n').filter((line) => /^set-cookie:/i.test(line));
+  assert.equal(lines.length, 2);
+});
+
 test('a message larger than the bound ends the WebSocket', async (t) => {
   const socket = new WebSocket(`wss://${HOST}:${server.port}/socket`, ['plain.kubevirt.io'], { ca });
   t.after(() => socket.terminate());
@@ -505,8 +572,9 @@ test('who the client is comes from its verified certificate and nothing else', a
   for (const [name, identity, wanted] of cases) {
     await t.test(name, async (st) => {
       const check = (): void => {
-        const { fingerprint, ...rest } = last().peer.certificate ?? {};
+        const { fingerprint, notAfter, ...rest } = last().peer.certificate ?? {};
         assert.deepEqual(last().peer.certificate && rest, wanted);
+        if (wanted) assert.equal(notAfter! < Date.now(), name === 'expired');
         if (wanted) assert.match(fingerprint!, /^[0-9a-f]{64}$/);
         assert.match(last().peer.address, /^(::ffff:)?127\.0\.0\.1$/);
       };

@@ -3,7 +3,7 @@
  * through the stream event, not the compatibility layer, which costs a fifth of the throughput. A connection is routed
  * by its ALPN protocol to one of two bare protocol servers, so neither sees the other's traffic.
  */
-import { createHash, type X509Certificate } from 'node:crypto';
+import { createHash, X509Certificate } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   constants,
@@ -14,11 +14,15 @@ import {
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
-import type { WebSocket, WebSocketServer } from 'ws';
+import type { WebSocketServer } from 'ws';
 import type { Logger } from '../log/log.ts';
-import type { ApiHandler, ApiResponse, ByteSink, MessageSocket, Peer } from './seam.ts';
+import { byteSocket } from './byte-socket.ts';
+import { HOP_BY_HOP } from './hop-by-hop.ts';
+import type { ApiHandler, ApiResponse, ByteSink, Peer } from './seam.ts';
 import { NO_BYTES } from './seam.ts';
+import { messageSocketOf } from './web-socket.ts';
 import { WireRequest } from './wire-request.ts';
+import { BLOCK_BYTES, sizeOf, writeParts } from './write-body.ts';
 
 export interface TlsServerOptions {
   readonly handler: ApiHandler;
@@ -32,6 +36,8 @@ export interface TlsServerOptions {
     readonly key: string;
     /** PEM of the CA that client certificates must chain to; none are asked for when absent. */
     readonly clientCa?: string;
+    /** PEM of the CA of proxies that say who the user is: told apart from the other by `PeerCertificate.authority`. */
+    readonly frontProxyCa?: string;
   };
   /** Bodies are cut at this many bytes plus one, so that the handler sees "too large". */
   readonly bodyLimit?: number;
@@ -58,13 +64,15 @@ const REQUEST_MS = 60_000;
 const MAX_CONNECTIONS = 10_000;
 /** One WebSocket message; consoles and port forwards send far less. */
 const MAX_MESSAGE = 4 * MIB;
-/** Body parts up to this size are joined into one write. */
-const JOIN_BELOW = 256 * 1024;
+/** One protocol with its version (RFC 9110, 7.8), of a sensible length. */
+const UPGRADE_TOKEN = /^[\w!#$%&'*+.^`|~-]{1,64}(?:\/[\w!#$%&'*+.^`|~-]{1,64})?$/;
 
 /** Starts the server; resolves when it listens. Rejects when the port cannot be bound. */
 export async function startTlsServer(options: TlsServerOptions): Promise<TlsServer> {
   const { handler, log, tls } = options;
   const limit = options.bodyLimit ?? 3 * MIB;
+  const frontProxyCa = tls.frontProxyCa === undefined ? undefined : new X509Certificate(tls.frontProxyCa);
+  const peerOf = (socket: TLSSocket): Peer => describePeer(socket, frontProxyCa);
   const sockets = new Set<TLSSocket>();
   let closing = false;
   const sessions = new Set<ServerHttp2Session>();
@@ -88,13 +96,17 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
   let websockets: Promise<WebSocketServer> | undefined;
   const webSocketServer = async (): Promise<WebSocketServer> => {
     const library = await import('ws');
-    return new library.WebSocketServer({
+    const server = new library.WebSocketServer({
       noServer: true,
       perMessageDeflate: false,
       maxPayload: MAX_MESSAGE,
       clientTracking: false,
-      handleProtocols: (_offered, request) => chosenProtocol.get(request) ?? false,
     });
+    server.on('headers', (lines: string[], request: IncomingMessage) => {
+      const protocol = chosenProtocol.get(request);
+      if (protocol !== undefined) lines.push(`Sec-WebSocket-Protocol: ${protocol}`);
+    });
+    return server;
   };
 
   http1.on('request', (request: IncomingMessage, response: ServerResponse) => {
@@ -121,6 +133,8 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
   });
 
   http1.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    const asked = request.headers.upgrade ?? '';
+    const upgradable = /websocket/i.test(asked);
     const wire = new WireRequest({
       method: request.method ?? 'GET',
       target: request.url ?? '/',
@@ -128,19 +142,29 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
       rawHeaders: request.rawHeaders,
       body: NO_BYTES,
       peer: peerOf(socket as TLSSocket),
-      upgradable: /websocket/i.test(request.headers.upgrade ?? ''),
+      upgradable,
+      upgradeTo: !upgradable && UPGRADE_TOKEN.test(asked) ? asked : undefined,
     });
     socket.on('error', () => wire.abort());
     socket.on('close', () => wire.abort());
     answer(handler(wire), log, (reply) => {
-      if (reply.upgrade && wire.upgradable) {
+      if (reply.upgrade?.raw && wire.upgradeTo !== undefined) {
+        if (socket.destroyed) return;
+        const { protocol, accept } = reply.upgrade;
+        socket.write(switchingHead(protocol, reply.headers));
+        accept(byteSocket(socket, { protocol, head }));
+        return;
+      }
+      if (reply.upgrade && !reply.upgrade.raw && wire.upgradable) {
         const { protocol, accept } = reply.upgrade;
         if (protocol !== '') chosenProtocol.set(request, protocol);
         websockets ??= webSocketServer();
         // What the far end sends meanwhile stays in the network: nobody reads the socket yet.
         return websockets.then((server) => {
           if (socket.destroyed) return;
-          server.handleUpgrade(request, socket, head, (connection) => accept(messageSocket(connection)));
+          // The library takes RFC 6455's tokens only; Kubernetes names a protocol with a slash in it. Our handler has chosen.
+          delete request.headers['sec-websocket-protocol'];
+          server.handleUpgrade(request, socket, head, (connection) => accept(messageSocketOf(connection, protocol)));
         });
       }
       writeRefusal(socket, reply);
@@ -186,7 +210,11 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
   const server = createTlsServer({
     cert: tls.certificate,
     key: tls.key,
-    ...(tls.clientCa !== undefined && { ca: tls.clientCa, requestCert: true, rejectUnauthorized: false }),
+    ...(tls.clientCa !== undefined && {
+      ca: tls.frontProxyCa === undefined ? tls.clientCa : [tls.clientCa, tls.frontProxyCa],
+      requestCert: true,
+      rejectUnauthorized: false,
+    }),
     ALPNProtocols: ['h2', 'http/1.1'],
     minVersion: 'TLSv1.2',
     noDelay: true,
@@ -231,18 +259,22 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
 const NO_PEER: Peer = { address: '' };
 const knownPeers = new WeakMap<object, Peer>();
 
-function peerOf(socket: TLSSocket): Peer {
+function describePeer(socket: TLSSocket, frontProxyCa: X509Certificate | undefined): Peer {
   const known = knownPeers.get(socket);
   if (known) return known;
   const address = socket.remoteAddress ?? '';
   let peer: Peer = { address };
   const certificate = socket.getPeerX509Certificate?.();
-  if (certificate) peer = { address, certificate: describeCertificate(certificate, socket.authorized) };
+  if (certificate)
+    peer = { address, certificate: describeCertificate(certificate, { verified: socket.authorized, frontProxyCa }) };
   knownPeers.set(socket, peer);
   return peer;
 }
 
-function describeCertificate(certificate: X509Certificate, verified: boolean): NonNullable<Peer['certificate']> {
+function describeCertificate(
+  certificate: X509Certificate,
+  { verified, frontProxyCa }: { readonly verified: boolean; readonly frontProxyCa: X509Certificate | undefined },
+): NonNullable<Peer['certificate']> {
   // Node prints one RDN attribute a line; a subject may hold several O.
   const lines = (certificate.subject ?? '').split('\n');
   const values = (key: string): string[] =>
@@ -252,7 +284,23 @@ function describeCertificate(certificate: X509Certificate, verified: boolean): N
     commonName: values('CN')[0] ?? '',
     organizations: values('O'),
     fingerprint: createHash('sha256').update(certificate.raw).digest('hex'),
+    notAfter: Date.parse(certificate.validTo),
+    ...(frontProxyCa && leadsTo(certificate, frontProxyCa) && { authority: 'front-proxy' as const }),
   };
+}
+
+/** Longest chain looked at. */
+const MAX_CHAIN = 8;
+
+/** Whether a certificate was issued by that authority, itself or through others it sent along. */
+function leadsTo(certificate: X509Certificate, authority: X509Certificate): boolean {
+  let at: X509Certificate | undefined = certificate;
+  for (let depth = 0; at && depth < MAX_CHAIN; depth++) {
+    if (at.checkIssued(authority) && at.verify(authority.publicKey)) return true;
+    const { issuerCertificate }: X509Certificate = at;
+    at = issuerCertificate?.fingerprint256 === at.fingerprint256 ? undefined : issuerCertificate;
+  }
+  return false;
 }
 
 function readBody(source: IncomingMessage | ServerHttp2Stream, limit: number, done: (body: Uint8Array) => void): void {
@@ -292,88 +340,50 @@ function answer(reply: Promise<ApiResponse>, log: Logger, write: (reply: ApiResp
   });
 }
 
-const sizeOf = (parts: readonly Uint8Array[]): number => parts.reduce((sum, part) => sum + part.length, 0);
-
 function writeHttp1(request: IncomingMessage, response: ServerResponse, reply: ApiResponse, wire: WireRequest): void {
   if (response.destroyed || response.headersSent) return;
   // A body cut short must not be read on as the next request.
   if (!request.complete) response.shouldKeepAlive = false;
   const { body } = reply;
-  if (body === undefined || body instanceof Uint8Array) {
-    response.writeHead(reply.status, { ...reply.headers, 'content-length': body?.length ?? 0 });
-    writeWhole(response, body ?? NO_BYTES);
-  } else if (typeof body === 'function') {
-    response.writeHead(reply.status, reply.headers);
+  if (typeof body === 'function') {
+    response.writeHead(reply.status, withCookies(reply));
     response.flushHeaders();
     body(sinkOf(response, wire));
-  } else {
-    const size = sizeOf(body);
-    response.writeHead(reply.status, { ...reply.headers, 'content-length': size });
-    writeParts(response, body, size);
+    return;
   }
+  const parts = partsOf(body);
+  const size = sizeOf(parts);
+  response.writeHead(reply.status, { ...withCookies(reply), 'content-length': size });
+  // In one write with the head, TLS would copy the first block once more.
+  if (size > BLOCK_BYTES) response.flushHeaders();
+  writeParts(response, parts, size);
 }
 
 function writeHttp2(stream: ServerHttp2Stream, reply: ApiResponse, wire: WireRequest): void {
   if (stream.destroyed || stream.headersSent) return;
   const { body } = reply;
-  const headers: Record<string, string | number> = { ':status': reply.status, ...reply.headers };
-  // Connection headers are illegal in HTTP/2 (RFC 9113, 8.2.2).
-  delete headers['connection'];
-  delete headers['transfer-encoding'];
+  const headers: Record<string, string | number | string[]> = { ':status': reply.status, ...withCookies(reply) };
+  // Connection headers are illegal in HTTP/2 (RFC 9113, 8.2.2). Looked for first: deleting makes an object slow.
+  if (headers['connection'] !== undefined) delete headers['connection'];
+  if (headers['transfer-encoding'] !== undefined) delete headers['transfer-encoding'];
   if (body === undefined) stream.respond(headers, { endStream: true });
-  else if (body instanceof Uint8Array) {
-    headers['content-length'] = body.length;
-    stream.respond(headers);
-    writeWhole(stream, body);
-  } else if (typeof body === 'function') {
+  else if (typeof body === 'function') {
     stream.respond(headers);
     body(sinkOf(stream, wire));
   } else {
-    const size = sizeOf(body);
+    const parts = partsOf(body);
+    const size = sizeOf(parts);
     headers['content-length'] = size;
     stream.respond(headers);
-    writeParts(stream, body, size);
+    writeParts(stream, parts, size);
   }
 }
 
-/** Writes one buffer, a large one in slices: encrypted all at once it would be in memory twice more. */
-function writeWhole(out: ServerResponse | ServerHttp2Stream, body: Uint8Array): void {
-  if (body.length <= JOIN_BELOW) {
-    out.end(body);
-    return;
-  }
-  const slices: Uint8Array[] = [];
-  for (let at = 0; at < body.length; at += JOIN_BELOW) slices.push(body.subarray(at, at + JOIN_BELOW));
-  writeParts(out, slices, body.length);
-}
+const withCookies = ({ headers, cookies }: ApiResponse): Readonly<Record<string, string | string[]>> =>
+  cookies ? { ...headers, 'set-cookie': [...cookies] } : headers;
 
-/**
- * Writes many parts in joined blocks, so that a list of thousands does not become thousands of writes. A block is joined
- * when the far end has taken the one before: however long the list, one block of it is held besides the parts themselves.
- */
-function writeParts(out: ServerResponse | ServerHttp2Stream, parts: readonly Uint8Array[], size: number): void {
-  if (size <= JOIN_BELOW) {
-    out.end(Buffer.concat(parts, size));
-    return;
-  }
-  let next = 0;
-  const writeOn = (): void => {
-    for (;;) {
-      const first = next;
-      let blockSize = 0;
-      while (next < parts.length && blockSize < JOIN_BELOW) blockSize += parts[next++]!.length;
-      const block = next - first === 1 ? parts[first]! : Buffer.concat(parts.slice(first, next), blockSize);
-      if (next === parts.length) {
-        out.off('drain', writeOn);
-        out.end(block);
-        return;
-      }
-      if (out.destroyed || !out.write(block)) return;
-    }
-  };
-  out.on('drain', writeOn);
-  writeOn();
-}
+const partsOf = (body: Uint8Array | readonly Uint8Array[] | undefined): readonly Uint8Array[] =>
+  body === undefined ? [] : body instanceof Uint8Array ? [body] : body;
 
 function sinkOf(out: ServerResponse | ServerHttp2Stream, wire: WireRequest): ByteSink {
   return {
@@ -395,25 +405,11 @@ function sinkOf(out: ServerResponse | ServerHttp2Stream, wire: WireRequest): Byt
     end: () => {
       if (!out.destroyed) out.end();
     },
+    fail: () => {
+      // Not `close` on HTTP/2: that ends the body properly before it says that something is wrong.
+      if (!out.destroyed) out.destroy('rstCode' in out ? new Error('the body broke off') : undefined);
+    },
     signal: wire.signal,
-  };
-}
-
-function messageSocket(connection: WebSocket): MessageSocket {
-  connection.on('error', () => connection.terminate());
-  return {
-    protocol: connection.protocol,
-    send: (data) => connection.send(data),
-    get buffered() {
-      return connection.bufferedAmount;
-    },
-    close: (code = 1000, reason = '') => connection.close(code, reason),
-    onMessage: (listener) => {
-      connection.on('message', (data, binary) => listener(data as Buffer, binary));
-    },
-    onClose: (listener) => {
-      connection.once('close', (code, reason) => listener(code, reason.toString()));
-    },
   };
 }
 
@@ -430,6 +426,19 @@ const REASONS: Record<number, string> = {
   503: 'Service Unavailable',
 };
 
+/** An answer may have come from another server, with a length and a connection of its own. */
+const headerLines = (headers: ApiResponse['headers']): string[] =>
+  Object.entries(headers)
+    .filter(([name]) => !HOP_BY_HOP.has(name) && name !== 'content-length')
+    .map(([name, value]) => `${name}: ${value}`);
+
+/** The answer behind which the connection speaks `protocol`. */
+function switchingHead(protocol: string, headers: ApiResponse['headers']): string {
+  const lines = ['HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade', `Upgrade: ${protocol}`];
+  lines.push(...headerLines(headers));
+  return `${lines.join('\r\n')}\r\n\r\n`;
+}
+
 /** An upgrade that is not granted gets an ordinary response and the connection ends: no byte goes on behind it. */
 function writeRefusal(socket: Duplex, reply: ApiResponse): void {
   const status = reply.status === 101 ? 400 : reply.status;
@@ -440,7 +449,7 @@ function writeRefusal(socket: Duplex, reply: ApiResponse): void {
     `Content-Length: ${body.length}`,
     'Connection: close',
   ];
-  for (const [name, value] of Object.entries(reply.headers)) lines.push(`${name}: ${value}`);
+  lines.push(...headerLines(reply.headers));
   socket.end(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), body]));
   (socket as Socket).destroySoon?.();
 }

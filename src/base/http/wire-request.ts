@@ -10,7 +10,11 @@ export interface WireRequestFields {
   readonly body: Uint8Array;
   readonly peer: Peer;
   readonly upgradable: boolean;
+  readonly upgradeTo?: string | undefined;
 }
+
+/** One for all: a reason of its own for every request that ends would be an error with a stack each. */
+const GONE = new DOMException('the far end went away', 'AbortError');
 
 /** An ApiRequest whose abort signal is made only when somebody asks for it: most requests never do. */
 export class WireRequest implements ApiRequest {
@@ -22,6 +26,7 @@ export class WireRequest implements ApiRequest {
   readonly body: Uint8Array;
   readonly peer: Peer;
   readonly upgradable: boolean;
+  readonly upgradeTo: string | undefined;
   #controller: AbortController | undefined;
   #gone = false;
 
@@ -35,17 +40,18 @@ export class WireRequest implements ApiRequest {
     this.body = fields.body;
     this.peer = fields.peer;
     this.upgradable = fields.upgradable;
+    this.upgradeTo = fields.upgradeTo;
   }
 
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
-    if (this.#gone) this.#controller.abort();
+    if (this.#gone) this.#controller.abort(GONE);
     return this.#controller.signal;
   }
 
   /** The far end went away. */
   abort(): void {
     this.#gone = true;
-    this.#controller?.abort();
+    this.#controller?.abort(GONE);
   }
 }

@@ -38,9 +38,17 @@ export function createLogger(
   };
 }
 
-/** Renders a record as one JSON line: JSON escaping keeps control characters of user text from forging records. */
+/** Renders a record as one JSON line: escaping keeps control characters of user text from forging records. */
 export function formatRecord(record: LogRecord, now: number): string {
-  return `${JSON.stringify({ time: new Date(now).toISOString(), level: record.level, msg: record.message, ...record.fields })}\n`;
+  return `${lineJson({ time: new Date(now).toISOString(), level: record.level, msg: record.message, ...record.fields })}\n`;
+}
+
+/** Delete, C1 controls (U+009B begins a terminal command), line separators, and what turns the reading direction round. */
+const OBEYED = /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
+
+/** JSON for a line that people read in a terminal: escapes what JSON.stringify leaves and a terminal would obey. */
+export function lineJson(value: unknown): string {
+  return JSON.stringify(value).replace(OBEYED, (it) => `\\u${it.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /** Discards everything. */

@@ -43,7 +43,7 @@ export async function commit<T extends KubeObject>(
   if (!plan) return undefined;
   return client.patch<T>(
     type,
-    keyOf(before as KubeObject),
+    keyOf(before),
     { type: 'merge', body: plan.body },
     { ...(plan.subresource !== '' && { subresource: plan.subresource }), ...(signal && { signal }) },
   );

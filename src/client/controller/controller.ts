@@ -71,7 +71,7 @@ export const source = <T extends KubeObject>(
 
 /** A source whose objects are the controller's own: a change concerns the object itself. */
 export const ownKeys = <T extends KubeObject>(informer: Informer<T>): Source =>
-  source(informer, (object) => [keyOf(object as KubeObject)]);
+  source(informer, (object) => [keyOf(object)]);
 
 /** A source of dependents: a change concerns the controlling owner of that group and kind, before and after. */
 export const controllerOwner = <T extends KubeObject>(

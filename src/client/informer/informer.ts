@@ -72,8 +72,9 @@ export function createInformer<T extends KubeObject>(
     ...(metadataOnly && { metadataOnly }),
   };
   const trim = (object: T): T => {
-    if (metadataOnly && object.metadata) delete object.metadata.managedFields;
-    return object;
+    if (!metadataOnly || object.metadata?.managedFields === undefined) return object;
+    const { managedFields: _, ...metadata } = object.metadata;
+    return { ...object, metadata };
   };
   const store = new StoreWriter<T>(options.indexes);
   const listeners = new Set<ChangeListener<T>>();
@@ -102,6 +103,7 @@ export function createInformer<T extends KubeObject>(
     const linked = createLinkedController(signal);
     const events = client.watch<T>(type, {
       ...scope,
+      readOnly: true,
       allowWatchBookmarks: true,
       timeoutSeconds: Math.floor(WATCH_SECONDS * (1 + random())),
       ...(resourceVersion === undefined
@@ -134,8 +136,8 @@ export function createInformer<T extends KubeObject>(
       if (silent) return { type: 'silent' };
       if (!result.done) {
         if (!initial) backoff.reset();
-        trim(result.value.object);
-        return { type: 'event', event: result.value };
+        const { type: change, object } = result.value;
+        return { type: 'event', event: { type: change, object: trim(object) } };
       }
       const lived = clock.monotonic() - current.since;
       closeStream();
@@ -166,8 +168,7 @@ export function createInformer<T extends KubeObject>(
         try {
           const page = { limit: PAGE_SIZE, ...(command.continue !== undefined && { continue: command.continue }) };
           const list = await client.list<T>(type, { ...scope, ...page, signal });
-          list.items.forEach(trim);
-          return { type: 'page', list };
+          return { type: 'page', list: { ...list, items: list.items.map(trim) } };
         } catch (error) {
           return { type: 'failed', error };
         }

@@ -2,7 +2,7 @@
  * A ByteSink with a reader: what the client hands to a streaming response. The writer learns when the reader is behind
  * (`write` returns false, `buffered` grows); a writer that ignores it is cut off at the hard bound.
  */
-import type { ByteSink } from '../../base/http/seam.ts';
+import type { ByteSink, StreamDocument } from '../../base/http/seam.ts';
 import { createDeferred, type Deferred } from '../../base/signal/deferred.ts';
 
 /** Above this many unread bytes `write` answers false. */
@@ -10,17 +10,25 @@ const HIGH_WATER = 1024 * 1024;
 /** Above this many the stream is given up: the reader gets an error, the writer's signal fires. */
 const HARD_LIMIT = 64 * 1024 * 1024;
 
+/** What a writer hands over at a time: bytes, or with `documents` a value in place of a line of them. */
+export type Part = Uint8Array | StreamDocument;
+
 export interface ByteQueue {
   readonly sink: ByteSink;
-  /** The next chunk, undefined at the end. Chunks are the writer's own: read only. Throws when the queue was given up. */
-  next(): Promise<Uint8Array | undefined>;
+  /** The next part, undefined at the end. Parts are the writer's own: read only. Throws when the queue was given up. */
+  next(): Promise<Part | undefined>;
   /** Ends the queue from the reader's side. */
   close(): void;
 }
 
-/** Makes a queue whose writer is told to stop by `signal`, which the caller aborts when it reads no further. */
-export function createByteQueue(signal: AbortSignal): ByteQueue {
-  const chunks: Uint8Array[] = [];
+/**
+ * Makes a queue whose writer is told to stop by `signal`, which the caller aborts when it reads no further. With
+ * `documents` a writer in this process may hand over values.
+ */
+export function createByteQueue(signal: AbortSignal, options: { readonly documents?: boolean } = {}): ByteQueue {
+  const parts: Part[] = [];
+  /** Bytes that each part stands for. */
+  const sizes: number[] = [];
   let head = 0;
   let buffered = 0;
   let ended = false;
@@ -46,20 +54,24 @@ export function createByteQueue(signal: AbortSignal): ByteQueue {
   if (signal.aborted) stop();
   else signal.addEventListener('abort', stop, { once: true });
 
+  const put = (part: Part, size: number): boolean => {
+    if (ended || size === 0) return !ended;
+    parts.push(part);
+    sizes.push(size);
+    buffered += size;
+    if (buffered > HARD_LIMIT) {
+      failure = new Error(`Cannot read stream: ${buffered} bytes unread, the bound is ${HARD_LIMIT}`);
+      finish();
+      given.abort(failure);
+      return false;
+    }
+    wake();
+    return buffered <= HIGH_WATER;
+  };
+
   const sink: ByteSink = {
-    write(chunk) {
-      if (ended || chunk.length === 0) return !ended;
-      chunks.push(chunk);
-      buffered += chunk.length;
-      if (buffered > HARD_LIMIT) {
-        failure = new Error(`Cannot read stream: ${buffered} bytes unread, the bound is ${HARD_LIMIT}`);
-        finish();
-        given.abort(failure);
-        return false;
-      }
-      wake();
-      return buffered <= HIGH_WATER;
-    },
+    write: (chunk) => put(chunk, chunk.length),
+    ...(options.documents && { document: put }),
     get buffered() {
       return buffered;
     },
@@ -77,19 +89,20 @@ export function createByteQueue(signal: AbortSignal): ByteQueue {
     async next() {
       for (;;) {
         if (failure) throw failure;
-        if (head < chunks.length) {
-          const chunk = chunks[head]!;
+        if (head < parts.length) {
+          const part = parts[head]!;
+          buffered -= sizes[head]!;
           head++;
-          if (head === chunks.length) {
-            chunks.length = 0;
+          if (head === parts.length) {
+            parts.length = 0;
+            sizes.length = 0;
             head = 0;
           }
-          buffered -= chunk.length;
           if (buffered <= HIGH_WATER) {
             drain?.resolve();
             drain = undefined;
           }
-          return chunk;
+          return part;
         }
         if (ended) return undefined;
         reader ??= createDeferred();

@@ -1,7 +1,7 @@
 /** Reads the three forms a response body may have: bytes, a list of chunks, a stream. */
 import type { ApiResponse } from '../../base/http/seam.ts';
 import { NO_BYTES } from '../../base/http/seam.ts';
-import { createByteQueue } from './byte-queue.ts';
+import { createByteQueue, type Part } from './byte-queue.ts';
 
 /** Largest whole body read into memory: a full list of a large cluster is far below it. */
 const MAX_BODY_BYTES = 512 * 1024 * 1024;
@@ -10,7 +10,16 @@ const MAX_BODY_BYTES = 512 * 1024 * 1024;
  * The chunks of a body as they come. Leaving the loop early releases the stream.
  * @throws the signal's reason when it aborts
  */
-export async function* bodyChunks(response: ApiResponse, signal: AbortSignal): AsyncGenerator<Uint8Array, void, void> {
+export const bodyChunks = (response: ApiResponse, signal: AbortSignal): AsyncGenerator<Uint8Array, void, void> =>
+  // Documents come only to who asks for them.
+  bodyParts(response, signal) as AsyncGenerator<Uint8Array, void, void>;
+
+/** The same, where with `documents` lines may come as frozen values. */
+export async function* bodyParts(
+  response: ApiResponse,
+  signal: AbortSignal,
+  options: { readonly documents?: boolean } = {},
+): AsyncGenerator<Part, void, void> {
   const { body } = response;
   if (body === undefined) return;
   if (body instanceof Uint8Array) {
@@ -21,14 +30,14 @@ export async function* bodyChunks(response: ApiResponse, signal: AbortSignal): A
     yield* body;
     return;
   }
-  const queue = createByteQueue(signal);
+  const queue = createByteQueue(signal, options);
   try {
     body(queue.sink);
     for (;;) {
-      const chunk = await queue.next();
+      const part = await queue.next();
       signal.throwIfAborted();
-      if (chunk === undefined) return;
-      yield chunk;
+      if (part === undefined) return;
+      yield part;
     }
   } finally {
     queue.close();

@@ -7,6 +7,8 @@ export interface FlagSpec {
   readonly value?: string;
   readonly summary: string;
   readonly multiple?: boolean;
+  /** One letter: `f` for `-f`. */
+  readonly short?: string;
   /** An empty value has a meaning of its own; elsewhere it is refused. */
   readonly mayBeEmpty?: boolean;
 }
@@ -47,7 +49,7 @@ export class CommandError extends Error {}
 export function readArguments(command: Command, argv: readonly string[]): { flags: FlagValues; words: string[] } {
   const options: NonNullable<ParseArgsConfig['options']> = { help: { type: 'boolean', short: 'h' } };
   for (const [name, flag] of Object.entries(command.flags))
-    options[name] = { type: flag.type, multiple: flag.multiple ?? false };
+    options[name] = { type: flag.type, multiple: flag.multiple ?? false, ...(flag.short && { short: flag.short }) };
   try {
     const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
     if (positionals.length > 0 && command.words === undefined && values['help'] !== true)
@@ -66,7 +68,10 @@ export function readArguments(command: Command, argv: readonly string[]): { flag
 /** Help of one command. */
 export function commandHelp(command: Command): string {
   const flags = Object.entries({ ...command.flags, help: { type: 'boolean', summary: 'show this' } as FlagSpec });
-  const left = flags.map(([name, flag]) => `  --${name}${flag.type === 'string' ? ` ${flag.value ?? 'VALUE'}` : ''}`);
+  const left = flags.map(
+    ([name, flag]) =>
+      `  --${name}${flag.short ? `, -${flag.short}` : ''}${flag.type === 'string' ? ` ${flag.value ?? 'VALUE'}` : ''}`,
+  );
   const width = Math.max(...left.map((text) => text.length)) + 2;
   const usage = `coracle ${command.name} [flags]${command.words ? ` ${command.words}` : ''}`;
   return `${command.summary}\n\nUsage: ${usage}\n\nFlags:\n${flags.map(([, flag], i) => `${left[i]!.padEnd(width)}${flag.summary}`).join('\n')}\n`;

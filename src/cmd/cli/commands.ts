@@ -1,5 +1,8 @@
 /** The commands of the `coracle` program. Each one's code is loaded only when it runs. */
+import { AUDIT_FLAGS } from './audit-flags.ts';
 import type { Command, FlagSpec } from './command.ts';
+import { OIDC_FLAGS } from './oidc-flags.ts';
+import { TOKEN_WEBHOOK_FLAGS } from './token-webhook-flags.ts';
 
 const DATA_DIR: FlagSpec = {
   type: 'string',
@@ -19,11 +22,24 @@ const HOST_DISK: FlagSpec = {
   multiple: true,
   summary: 'directory below which hostDisk volumes may lie; may be given again (needs the HostDisk feature gate)',
 };
+const CORS_ORIGINS: FlagSpec = {
+  type: 'string',
+  value: 'REGEXP',
+  multiple: true,
+  summary: 'origins whose web pages may call the API; may be given again (default: none)',
+};
 const CONTROLLERS: FlagSpec = {
   type: 'string',
   value: 'LIST',
   summary: "controllers to run: '*' = all, 'name' = this one, '-name' = not this one, '' = none (default: *)",
   mayBeEmpty: true,
+};
+
+const MANIFEST: FlagSpec = {
+  type: 'string',
+  value: 'FILE',
+  short: 'f',
+  summary: 'YAML or JSON documents; - is standard input',
 };
 
 export const COMMANDS: readonly Command[] = [
@@ -33,9 +49,24 @@ export const COMMANDS: readonly Command[] = [
     flags: {
       'data-dir': DATA_DIR,
       port: { type: 'string', value: 'N', summary: 'API port; 0 picks a free one (default: 16443)' },
+      'bind-address': {
+        type: 'string',
+        value: 'IP',
+        summary:
+          'address of this host to serve on, for nodes and users on other machines; 0.0.0.0 or :: = all (default: 127.0.0.1)',
+      },
       nodes: { type: 'string', value: 'N', summary: 'node agents to run in this process (default: 1)' },
       controllers: CONTROLLERS,
       'host-disk': HOST_DISK,
+      'cors-allowed-origins': CORS_ORIGINS,
+      ...AUDIT_FLAGS,
+      ...OIDC_FLAGS,
+      ...TOKEN_WEBHOOK_FLAGS,
+      'token-auth-file': {
+        type: 'string',
+        value: 'FILE',
+        summary: 'users by token, lines of token,user,uid[,"group1,group2"]',
+      },
       detach: { type: 'boolean', summary: 'return as soon as the API is ready' },
       'no-merge-kubeconfig': { type: 'boolean', summary: "leave the user's kubeconfig alone" },
       json: JSON_OUT,
@@ -48,6 +79,7 @@ export const COMMANDS: readonly Command[] = [
     flags: {
       'data-dir': DATA_DIR,
       'keep-vms': { type: 'boolean', summary: 'leave guests running; the next up adopts them' },
+      timeout: { type: 'string', value: 'SECONDS', summary: 'how long to wait for it to stop (default: 120)' },
       json: JSON_OUT,
     },
     load: async () => (await import('./down.ts')).down,
@@ -91,6 +123,30 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import('./image.ts')).image,
   },
   {
+    name: 'expand',
+    summary: 'Show what a VM becomes with its instance type and preference, and who set each field',
+    flags: {
+      file: MANIFEST,
+      'from-cluster': {
+        type: 'boolean',
+        summary: "look instance types and settings up in the cluster (default: the common ones and the file's own)",
+      },
+      namespace: { type: 'string', value: 'NAME', summary: "namespace (default: the VM's own, else default)" },
+      kubeconfig: KUBECONFIG,
+      'data-dir': DATA_DIR,
+      json: JSON_OUT,
+    },
+    load: async () => (await import('./expand.ts')).expand,
+  },
+  {
+    name: 'convert',
+    summary: 'Turn deprecated kinds into their successors: preset -f FILE',
+    words: 'preset',
+    choices: ['preset'],
+    flags: { file: MANIFEST, json: JSON_OUT },
+    load: async () => (await import('./convert.ts')).convert,
+  },
+  {
     name: 'controllers',
     summary: 'Run the controllers alone, against any cluster',
     flags: { kubeconfig: KUBECONFIG, 'data-dir': DATA_DIR, controllers: CONTROLLERS },
@@ -98,9 +154,20 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'node',
-    summary: 'Run a node agent alone, against any cluster',
+    summary: 'Run a node agent alone, against any cluster; join: with a token of coracle token create',
+    words: '[join]',
+    choices: ['join'],
     flags: {
       kubeconfig: KUBECONFIG,
+      server: {
+        type: 'string',
+        value: 'URL',
+        summary: 'join: address of the API server (for other machines: coracle up --bind-address IP)',
+      },
+      token: { type: 'string', value: 'T', summary: 'join: bootstrap token (others on this host can see it in ps)' },
+      'token-file': { type: 'string', value: 'FILE', summary: 'join: file that holds the token' },
+      ca: { type: 'string', value: 'FILE', summary: "join: the cluster's CA in PEM" },
+      'ca-hash': { type: 'string', value: 'HASH', summary: "join: sha256:... of the CA's public key, instead of --ca" },
       'data-dir': DATA_DIR,
       name: { type: 'string', value: 'NAME', summary: 'node name (default: the host name)' },
       port: { type: 'string', value: 'N', summary: 'port of the node API; 0 picks a free one (default: 0)' },
@@ -110,8 +177,80 @@ export const COMMANDS: readonly Command[] = [
         summary: 'address of this host that the node API is served on and the Node names (default: 127.0.0.1)',
       },
       'host-disk': HOST_DISK,
+      'stop-vms': {
+        type: 'boolean',
+        summary: 'shut guests down at the end; without it they run on and are adopted later',
+      },
     },
     load: async () => (await import('./node.ts')).node,
+  },
+  {
+    name: 'rbac',
+    summary: 'Print the accounts and rights of agents and controllers for a cluster of another make, as YAML',
+    words: '[node | controllers]',
+    choices: ['node', 'controllers'],
+    flags: {
+      controllers: { ...CONTROLLERS, summary: 'controllers that are to run there, as coracle controllers takes them' },
+    },
+    load: async () => (await import('./rbac.ts')).rbac,
+  },
+  {
+    name: 'drain',
+    summary: 'Empty a node: migrate, shut down or hand over each VM, and tell how far it is',
+    words: 'NODE',
+    flags: {
+      'what-if': {
+        type: 'boolean',
+        summary: 'change nothing; show for each VM what would happen and what would hold it',
+      },
+      timeout: {
+        type: 'string',
+        value: 'SECONDS',
+        summary: 'give up after this long; the node stays cordoned (default: 3600)',
+      },
+      kubeconfig: KUBECONFIG,
+      'data-dir': DATA_DIR,
+      json: JSON_OUT,
+    },
+    load: async () => (await import('./drain.ts')).drain,
+  },
+  {
+    name: 'systemd',
+    summary: 'Print a systemd unit that gives guests their time when the host goes down: up or node',
+    words: '[up | node]',
+    choices: ['up', 'node'],
+    flags: {
+      'data-dir': DATA_DIR,
+      budget: {
+        type: 'string',
+        value: 'SECONDS',
+        summary: 'time the host gives its guests to leave or end (default: 240)',
+      },
+      drain: { type: 'boolean', summary: 'node: drain first, in the first half of the budget' },
+      'bind-address': { type: 'string', value: 'IP', summary: 'up: as coracle up takes it' },
+      address: { type: 'string', value: 'IP', summary: 'node: as coracle node takes it' },
+      name: { type: 'string', value: 'NAME', summary: 'node to drain (default: the host name)' },
+      kubeconfig: { type: 'string', value: 'FILE', summary: 'who drains' },
+    },
+    load: async () => (await import('./systemd.ts')).systemd,
+  },
+  {
+    name: 'token',
+    summary: 'Tokens by which agents on other machines join: create, list, delete ID',
+    words: 'create | list | delete ID',
+    choices: ['create', 'list', 'delete'],
+    flags: {
+      kubeconfig: KUBECONFIG,
+      'data-dir': DATA_DIR,
+      ttl: {
+        type: 'string',
+        value: 'TIME',
+        summary: 'how long a new token is good: 30m, 24h, 7d; 0 = no end (default: 24h)',
+      },
+      description: { type: 'string', value: 'TEXT', summary: 'what a new token is for' },
+      json: JSON_OUT,
+    },
+    load: async () => (await import('./token.ts')).token,
   },
   {
     name: 'version',

@@ -8,14 +8,15 @@ import { editUserKubeconfig, unmergeKubeconfig, userKubeconfigPath } from '../co
 import { findRunning } from '../config/running.ts';
 import { stopRequestPath } from '../config/stop-request.ts';
 import { writePrivateFile } from '../config/write-file.ts';
-import { type CommandContext, CommandError, textFlag } from './command.ts';
+import { type CommandContext, CommandError, numberFlag, textFlag } from './command.ts';
 
 /** Guests get their grace period; past this the command gives up waiting (the process goes on stopping). */
-const STOP_MS = 120_000;
+const STOP_S = 120;
 
 /** `coracle down`. */
 export async function down({ flags, environment, print, signal }: CommandContext): Promise<number> {
   const dir = dataDirAt(textFlag(flags, 'data-dir') ?? defaultDataDir(environment));
+  const seconds = numberFlag(flags, 'timeout', { min: 1, max: 86_400, or: STOP_S });
   const running = await findRunning(dir);
   const asJson = flags['json'] === true;
   if (!running) {
@@ -27,10 +28,8 @@ export async function down({ flags, environment, print, signal }: CommandContext
   const keepVms = flags['keep-vms'] === true;
   writePrivateFile(stopRequestPath(dir), JSON.stringify({ keepVms }));
   await signalProcess(running.process, 'SIGTERM');
-  if (!(await waitGone(running.process, STOP_MS, { clock: systemClock, signal })))
-    throw new CommandError(
-      `process ${running.process.pid} is still stopping after ${STOP_MS / 1000} s; see ${dir.log}`,
-    );
+  if (!(await waitGone(running.process, seconds * 1000, { clock: systemClock, signal })))
+    throw new CommandError(`process ${running.process.pid} is still stopping after ${seconds} s; see ${dir.log}`);
   rmSync(stopRequestPath(dir), { force: true });
   print(
     asJson

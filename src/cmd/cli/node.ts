@@ -1,25 +1,31 @@
-/** `coracle node`: one node agent alone, against any cluster, under the agents' service account. */
+/** `coracle node`: one node agent alone, against any cluster; `coracle node join` makes it a node of a server of ours. */
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 import { systemClock } from '../../base/clock/clock.ts';
 import { aborted } from '../../base/signal/abortable.ts';
 import { nodeNames, startAgents } from '../compose/agents.ts';
-import { AGENT_ACCOUNT } from '../compose/control-plane.ts';
-import { connectAs } from '../compose/remote-components.ts';
+import { connectNode } from '../compose/node-identity.ts';
+import type { RemoteCluster } from '../compose/remote-components.ts';
 import { clusterFrom } from '../config/cluster.ts';
 import { dataDirAt, defaultDataDir, ensurePrivateDir } from '../config/data-dir.ts';
 import { openPki } from '../config/pki.ts';
+import { hostAddresses, isLoopback, LOOPBACK } from '../config/serving-address.ts';
 import { type CommandContext, CommandError, listFlag, numberFlag, textFlag, UsageError } from './command.ts';
+import { type JoinedCluster, joinCluster } from './join-cluster.ts';
 import { processLog } from './process-log.ts';
 import { untilStopped } from './until-stopped.ts';
 
 const NODE_NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 
-/** Runs until Ctrl-C or SIGTERM; guests run on and are adopted by the next agent on the same directory. */
+/** Runs until Ctrl-C or SIGTERM; guests run on and are adopted by the next agent, unless --stop-vms ends them. */
 export async function node(context: CommandContext): Promise<number> {
   const { flags, environment } = context;
-  const name = textFlag(flags, 'name') ?? nodeNames(1)[0]!;
-  if (!NODE_NAME.test(name)) throw new UsageError(`--name takes a DNS name in lower case, not "${name}"`);
+  const [act, ...more] = context.words;
+  if ((act !== undefined && act !== 'join') || more.length > 0)
+    throw new UsageError(`node takes the word join or none, not "${context.words.join(' ')}"`);
+  const given = textFlag(flags, 'name');
+  if (given !== undefined && !NODE_NAME.test(given))
+    throw new UsageError(`--name takes a DNS name in lower case, not "${given}"`);
   const address = textFlag(flags, 'address');
   if (address !== undefined && isIP(address) === 0)
     throw new UsageError(`--address takes an IP address, not "${address}"`);
@@ -28,19 +34,41 @@ export async function node(context: CommandContext): Promise<number> {
   const { 'data-dir': directory, ...rest } = flags;
   const dir = dataDirAt(typeof directory === 'string' ? directory : join(defaultDataDir(environment), 'node'));
   const log = processLog(environment, systemClock);
-  const cluster = await clusterFrom({ flags: rest, environment });
   const stop = untilStopped(context.signal);
+  let cluster: (RemoteCluster & { close(): Promise<void> }) | undefined;
   try {
+    let name = given ?? nodeNames(1)[0]!;
+    let joined: JoinedCluster | undefined;
+    if (act === 'join') {
+      ensurePrivateDir(dir.root);
+      const { pairs } = await openPki(dir.pki, systemClock);
+      joined = await joinCluster(context, { dir, pairs });
+      name = joined.name ?? name;
+      cluster = joined;
+    } else cluster = await clusterFrom({ flags: rest, environment });
+    if (address === undefined && !isLoopback(new URL(cluster.server).hostname.replace(/^\[|\]$/g, '')))
+      context.note(
+        `warning: this node is served on ${LOOPBACK}, where consoles, logs and guests that move find it only if the server and the other nodes are on this host; else give --address IP${addressHint()}`,
+      );
     if (!cluster.ca)
       throw new CommandError('the kubeconfig names no certificate authority; the agent needs one to know virt-api by');
     ensurePrivateDir(dir.root);
-    const identity = await connectAs(cluster, AGENT_ACCOUNT, { clock: systemClock, log });
+    const pki = await openPki(dir.pki, systemClock);
+    const identity = await connectNode(cluster, {
+      nodeName: name,
+      pairs: pki.pairs,
+      clock: systemClock,
+      log,
+      signal: stop.signal,
+    });
+    joined?.remember(name);
     const agents = startAgents({
       names: [name],
-      client: identity.client,
+      clientFor: () => identity.client,
       dir,
-      pki: await openPki(dir.pki, systemClock),
+      pki,
       clientCa: cluster.ca,
+      ...(identity.pair && { peerPair: identity.pair }),
       port,
       ...(address && { address }),
       hostDiskRoots: listFlag(flags, 'host-disk').map((path) => resolve(path)),
@@ -51,11 +79,17 @@ export async function node(context: CommandContext): Promise<number> {
     await agents.ready;
     context.print(`node ${name} is ready at ${cluster.server}`);
     await aborted(stop.signal);
-    await agents.close({ keepVms: true });
+    await agents.close({ keepVms: flags['stop-vms'] !== true });
     await identity.close();
     return 0;
   } finally {
     stop.release();
-    await cluster.close();
+    await cluster?.close();
   }
+}
+
+/** At most three of the addresses that others may reach this host by. */
+function addressHint(): string {
+  const found = hostAddresses().slice(0, 3);
+  return found.length === 0 ? '' : ` (this host has ${found.join(', ')})`;
 }

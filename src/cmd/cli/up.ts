@@ -1,18 +1,30 @@
 /** `coracle up`: the control plane and its nodes in one process, in the foreground or detached. */
-import { closeSync, fstatSync, openSync, readSync, realpathSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readFileSync, readSync, realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '../../base/clock/clock.ts';
 import { isRunning } from '../../base/process/identity.ts';
 import { type Exit, spawnDetached } from '../../base/process/spawn-detached.ts';
 import { aborted } from '../../base/signal/abortable.ts';
+import { parseStaticTokens } from '../../server/auth/static-tokens.ts';
+import type { FindTokenUser } from '../../server/auth/token-authenticator.ts';
+import type { AuditSettings } from '../compose/audit-log.ts';
 import { type DataDir, dataDirAt, defaultDataDir, ensurePrivateDir } from '../config/data-dir.ts';
 import { editUserKubeconfig, mergeKubeconfig, unmergeKubeconfig, userKubeconfigPath } from '../config/kubeconfig.ts';
 import { findRunning, publishRunning, type Running, withdrawRunning } from '../config/running.ts';
+import { LOOPBACK, type ServingAddress, servingAddress } from '../config/serving-address.ts';
 import { takeStopRequest } from '../config/stop-request.ts';
 import { VERSION } from '../config/version.ts';
+import { auditArguments, auditSettings } from './audit-flags.ts';
 import { type CommandContext, CommandError, listFlag, numberFlag, textFlag, UsageError } from './command.ts';
+import { type OidcChoice, oidcArguments, oidcChoice, oidcSettings } from './oidc-choice.ts';
 import { processLog } from './process-log.ts';
+import {
+  type TokenWebhookChoice,
+  tokenWebhook,
+  tokenWebhookArguments,
+  tokenWebhookChoice,
+} from './token-webhook-choice.ts';
 import { untilStopped } from './until-stopped.ts';
 
 const DEFAULT_PORT = 16443;
@@ -29,6 +41,8 @@ export async function up(context: CommandContext): Promise<number> {
   const dir = dataDirAt(textFlag(flags, 'data-dir') ?? defaultDataDir(environment));
   const port = numberFlag(flags, 'port', { min: 0, max: 65_535, or: DEFAULT_PORT });
   const nodes = numberFlag(flags, 'nodes', { min: 0, max: 64, or: 1 });
+  const bindAddress = textFlag(flags, 'bind-address') ?? LOOPBACK;
+  const address = readAddress(bindAddress);
   const started = systemClock.monotonic();
   const other = await findRunning(dir);
   if (other)
@@ -38,30 +52,93 @@ export async function up(context: CommandContext): Promise<number> {
   const controllers = textFlag(flags, 'controllers') ?? '*';
   const merge = flags['no-merge-kubeconfig'] !== true;
   const hostDiskRoots = listFlag(flags, 'host-disk').map((path) => resolve(path));
+  const corsAllowedOrigins = originPatterns(listFlag(flags, 'cors-allowed-origins'));
+  const audit = auditSettings(flags);
+  const oidc = oidcChoice(flags);
+  const webhook = tokenWebhookChoice(flags);
+  const tokens = textFlag(flags, 'token-auth-file');
+  const tokenFile = tokens === undefined ? undefined : resolve(tokens);
   if (flags['detach'] === true)
     return detach(context, {
       dir,
       argv: [
         '--port',
         String(port),
+        '--bind-address',
+        bindAddress,
         '--nodes',
         String(nodes),
         '--controllers',
         controllers,
         ...hostDiskRoots.flatMap((path) => ['--host-disk', path]),
+        ...corsAllowedOrigins.flatMap((pattern) => ['--cors-allowed-origins', pattern]),
+        ...auditArguments(audit),
+        ...oidcArguments(oidc),
+        ...tokenWebhookArguments(webhook),
+        ...(tokenFile === undefined ? [] : ['--token-auth-file', tokenFile]),
         ...(merge ? [] : ['--no-merge-kubeconfig']),
       ],
       started,
     });
-  return foreground(context, { dir, port, nodes, controllers, hostDiskRoots, merge, started });
+  return foreground(context, {
+    dir,
+    port,
+    address,
+    nodes,
+    controllers,
+    hostDiskRoots,
+    corsAllowedOrigins,
+    audit,
+    oidc,
+    webhook,
+    tokenFile,
+    merge,
+    started,
+  });
+}
+
+/** Throws UsageError. */
+function readAddress(text: string): ServingAddress {
+  try {
+    return servingAddress(text);
+  } catch {
+    throw new UsageError(`--bind-address takes an IP address of this host, not ${JSON.stringify(text)}`);
+  }
+}
+
+/** Throws UsageError when one is no regular expression. */
+function originPatterns(patterns: readonly string[]): readonly string[] {
+  for (const pattern of patterns) {
+    try {
+      new RegExp(pattern);
+    } catch {
+      throw new UsageError(`--cors-allowed-origins takes regular expressions, not ${JSON.stringify(pattern)}`);
+    }
+  }
+  return patterns;
+}
+
+/** Throws CommandError of one line. */
+function readTokenFile(path: string): FindTokenUser {
+  try {
+    return parseStaticTokens(readFileSync(path, 'utf8'));
+  } catch (error) {
+    throw new CommandError(`--token-auth-file: ${path}: ${(error as Error).message}`);
+  }
 }
 
 interface ForegroundOptions {
+  readonly audit: AuditSettings | undefined;
+  readonly oidc: OidcChoice | undefined;
+  readonly webhook: TokenWebhookChoice | undefined;
+  readonly tokenFile: string | undefined;
   readonly dir: DataDir;
   readonly port: number;
+  readonly address: ServingAddress;
   readonly nodes: number;
   readonly controllers: string;
   readonly hostDiskRoots: readonly string[];
+  readonly corsAllowedOrigins: readonly string[];
   readonly merge: boolean;
   readonly started: number;
 }
@@ -69,7 +146,7 @@ interface ForegroundOptions {
 async function foreground(context: CommandContext, options: ForegroundOptions): Promise<number> {
   const { environment, print, note, signal, flags } = context;
   const { dir } = options;
-  const log = processLog(environment, systemClock);
+  const log = processLog(environment, systemClock, { boundedFile: dir.log });
   const { chooseComponents } = await import('../compose/components.ts');
   try {
     chooseComponents(options.controllers);
@@ -81,12 +158,19 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
   const host = await startHost({
     dir,
     port: options.port,
+    address: options.address,
     nodes: options.nodes,
     controllers: options.controllers,
     hostDiskRoots: options.hostDiskRoots,
+    corsAllowedOrigins: options.corsAllowedOrigins,
+    ...(options.audit && { audit: options.audit }),
+    ...(options.oidc && { oidc: oidcSettings(options.oidc) }),
+    ...(options.webhook && { tokenWebhook: await tokenWebhook(options.webhook) }),
+    ...(options.tokenFile && { staticTokens: readTokenFile(options.tokenFile) }),
     clock: systemClock,
     log,
   });
+  if (options.address.isOpen) note(`${WARNING}${openWarning(options.address, host.url)}`);
   const kubeconfig = userKubeconfigPath(environment);
   // $KUBECONFIG may be the admin's own file, which is written whole and must not be emptied at the end.
   const merge = options.merge && !isSameFile(kubeconfig, dir.kubeconfig);
@@ -110,6 +194,10 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
   stop.release();
   return 0;
 }
+
+/** What it means that others reach the port: nobody gets further than a name and a right of their own takes them. */
+const openWarning = ({ listen }: ServingAddress, url: string): string =>
+  `the API and its nodes are open to the network on ${listen} (${url}): whoever reaches it may try to log in`;
 
 /** The user's own kubeconfig is a convenience: trouble with it is told, and stops nothing. */
 function changeUserKubeconfig(note: (text: string) => void, change: () => void): void {

@@ -5,24 +5,32 @@ import { join } from 'node:path';
 import type { Clock } from '../../base/clock/clock.ts';
 import { startTlsServer, type TlsServer } from '../../base/http/tls-server.ts';
 import type { Logger } from '../../base/log/log.ts';
+import type { MetricFamily } from '../../base/metrics/metric-family.ts';
 import type { Client } from '../../client/client.ts';
 import { type Agent, createAgent } from '../../node/agent/agent.ts';
+import { streamMetrics } from '../../node/agent/migration/stream-figures.ts';
 import { openImageStore } from '../../node/image/image-store.ts';
 import { readNodeFacts } from '../../node/qemu/node-facts.ts';
 import type { DataDir } from '../config/data-dir.ts';
-import type { Pki } from '../config/pki.ts';
+import type { KeyPairPem, Pki } from '../config/pki.ts';
 import { VERSION } from '../config/version.ts';
 import { VIRT_API_COMMON_NAME } from './node-connection.ts';
 
 export interface AgentsOptions {
   /** Names of the nodes to run. */
   readonly names: readonly string[];
-  readonly client: Client;
+  /** A client that acts as the agent of that node. */
+  readonly clientFor: (nodeName: string) => Client;
   readonly dir: DataDir;
   /** Issues the serving certificates. */
   readonly pki: Pki;
   /** PEM of the CA that virt-api's client certificate chains to. */
   readonly clientCa: string;
+  /**
+   * The certificate a node proves its name to other nodes with, read anew for each migration. Not given: one is issued
+   * where `pki` is the cluster's own, else guests of these nodes do not move.
+   */
+  readonly peerPair?: () => KeyPairPem;
   /** Port of the first node's API; 0 picks free ones. */
   readonly port?: number;
   /** Address on which the nodes' APIs are served, and that their Node objects name; loopback when not given. */
@@ -37,6 +45,8 @@ export interface AgentsOptions {
 export interface RunningAgents {
   /** Resolves when every node has registered; rejects with what keeps one from it (no QEMU, a lost lock). */
   readonly ready: Promise<void>;
+  /** What `/metrics` says of the guests of these nodes. */
+  metrics(): readonly MetricFamily[];
   close(options: { readonly keepVms: boolean }): Promise<void>;
 }
 
@@ -59,6 +69,7 @@ export function startAgents(options: AgentsOptions): RunningAgents {
   const ready = options.names.length === 0 ? Promise.resolve() : startAll(options, started);
   return {
     ready,
+    metrics: () => streamMetrics(started.flatMap(({ agent }) => agent.sending())),
     async close({ keepVms }) {
       await ready.catch(() => {});
       await Promise.all(
@@ -86,6 +97,7 @@ async function startAll(options: AgentsOptions, started: { agent: Agent; server:
         usage: 'server',
         days: CERTIFICATE_DAYS,
       });
+      const peerPair = options.peerPair ?? (await issuePeerPair(options, nodeName));
       let handler: Agent['handler'] = async () => ({ status: 503, headers: { 'retry-after': '1' } });
       const server = await startTlsServer({
         handler: (request) => handler(request),
@@ -95,7 +107,7 @@ async function startAll(options: AgentsOptions, started: { agent: Agent; server:
         log,
       });
       const agent = createAgent({
-        client: options.client,
+        client: options.clientFor(nodeName),
         nodeName,
         dataDir: join(dir.nodes, nodeName),
         clock,
@@ -106,11 +118,13 @@ async function startAll(options: AgentsOptions, started: { agent: Agent; server:
           addressesDir: join(dir.root, 'addresses'),
           claimsDir: join(dir.root, 'claims'),
           address,
+          ...(peerPair && { peer: { pair: peerPair, ca: options.clientCa } }),
           servingCa: options.pki.ca,
           ...(options.hostDiskRoots && { hostDiskRoots: options.hostDiskRoots }),
           servingPort: server.port,
           allowedClients: [VIRT_API_COMMON_NAME],
           version: `v${VERSION}`,
+          share: options.names.length,
         },
       });
       handler = agent.handler;
@@ -118,4 +132,18 @@ async function startAll(options: AgentsOptions, started: { agent: Agent; server:
       await agent.start(signal);
     }),
   );
+}
+
+async function issuePeerPair(
+  { pki, clientCa }: AgentsOptions,
+  nodeName: string,
+): Promise<(() => KeyPairPem) | undefined> {
+  if (pki.ca !== clientCa) return undefined;
+  const pair = await pki.pair(`node-${nodeName}-client`, {
+    commonName: `system:node:${nodeName}`,
+    organizations: ['system:nodes'],
+    usage: 'client',
+    days: CERTIFICATE_DAYS,
+  });
+  return () => pair;
 }

@@ -1,15 +1,17 @@
 /** The KubeVirt CR as the controllers read it: defaults where it, or one of its fields, is absent. */
 import { KUBEVIRTS } from '../../api/kinds/kubevirt/kubevirt.ts';
 import type { InformerSet } from '../../client/informer/informer-set.ts';
+import { cpuAllocationRatioOf } from '../../domain/machine-defaults/cluster-config.ts';
+import { isGateEnabled } from '../../domain/machine-defaults/feature-gates.ts';
 
 export interface ClusterSettings {
   readonly cpuAllocationRatio: number;
   readonly useEmulation: boolean;
   readonly launcherImage: string;
+  readonly serialConsoleLog: boolean;
+  readonly nodeSelectors: Readonly<Record<string, string>>;
+  readonly hypervStrictCheck: boolean;
 }
-
-/** Upstream's default: ten vCPUs share a core. */
-const CPU_ALLOCATION_RATIO = 10;
 
 /** Reads the settings anew at each call; the CR may change at any time. */
 export function clusterSettings(informers: InformerSet): () => ClusterSettings {
@@ -18,10 +20,17 @@ export function clusterSettings(informers: InformerSet): () => ClusterSettings {
     const spec = kubevirts.list()[0]?.spec;
     const developer = spec?.configuration?.developerConfiguration;
     return {
-      cpuAllocationRatio: developer?.cpuAllocationRatio || CPU_ALLOCATION_RATIO,
+      cpuAllocationRatio: cpuAllocationRatioOf(kubevirts.list()[0]),
       // Guests run emulated where the node cannot accelerate them, so a Pod asks for /dev/kvm only where told to insist.
       useEmulation: developer?.useEmulation ?? true,
       launcherImage: `${spec?.imageRegistry || 'coracle'}/virt-launcher:${spec?.imageTag || 'builtin'}`,
+      // An empty object there is what turns the log off.
+      serialConsoleLog: spec?.configuration?.virtualMachineOptions?.disableSerialConsoleLog === undefined,
+      nodeSelectors: developer?.nodeSelectors ?? {},
+      hypervStrictCheck: isGateEnabled('HypervStrictCheck', {
+        enabled: developer?.featureGates ?? [],
+        disabled: developer?.disabledFeatureGates ?? [],
+      }),
     };
   };
 }

@@ -7,10 +7,24 @@ import type { Logger } from '../../base/log/log.ts';
 import type { Client } from '../../client/client.ts';
 import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
 import { createInformerSet } from '../../client/informer/informer-set.ts';
+import { certificateControllers, type KeyHolder } from '../../control/certificates/certificate-controllers.ts';
+import {
+  commonInstancetypesRules,
+  createCommonInstancetypesController,
+} from '../../control/common-instancetypes/common-instancetypes-controller.ts';
+import {
+  createEvacuationController,
+  evacuationControllerRules,
+} from '../../control/evacuation/evacuation-controller.ts';
 import { janitorControllers } from '../../control/janitor/janitor-controllers.ts';
+import { createMigrationController, migrationControllerRules } from '../../control/migration/migration-controller.ts';
 import { createScheduler, schedulerRules } from '../../control/scheduler/scheduler.ts';
 import { createVmController, vmControllerRules } from '../../control/vm/vm-controller.ts';
 import { createVmiController, vmiControllerRules } from '../../control/vmi/vmi-controller.ts';
+import {
+  createWorkloadUpdateController,
+  workloadUpdateControllerRules,
+} from '../../control/workload-update/workload-update-controller.ts';
 import { clusterSettings } from './cluster-settings.ts';
 
 export interface PolicyRuleData {
@@ -27,6 +41,8 @@ export interface Component {
   /** Service account in `COMPONENT_NAMESPACE`. */
   readonly account: string;
   readonly rules: readonly PolicyRuleData[];
+  /** It runs in the process that holds the cluster's keys and nowhere else. */
+  readonly needsKeys?: boolean;
   readonly create: (environment: ControllerEnvironment, facts: ComponentFacts) => Runnable;
 }
 
@@ -34,6 +50,8 @@ export interface Component {
 export interface ComponentFacts {
   /** PEM of the cluster's CA. */
   readonly rootCa: string;
+  /** Only where the keys are. */
+  readonly keys?: KeyHolder;
 }
 
 /** Where the components' service accounts live: upstream trusts the accounts of this namespace with VMI specs. */
@@ -54,6 +72,31 @@ export const COMPONENTS: readonly Component[] = [
     create: (environment) => createVmiController({ ...environment, settings: clusterSettings(environment.informers) }),
   },
   {
+    name: 'common-instancetypes',
+    account: 'coracle-common-instancetypes',
+    rules: commonInstancetypesRules,
+    create: (environment) => createCommonInstancetypesController(environment),
+  },
+  {
+    name: 'evacuation',
+    account: 'coracle-evacuation',
+    rules: evacuationControllerRules,
+    create: (environment) => createEvacuationController(environment),
+  },
+  {
+    name: 'migration',
+    account: 'coracle-migration',
+    rules: migrationControllerRules,
+    create: (environment) =>
+      createMigrationController({ ...environment, settings: clusterSettings(environment.informers) }),
+  },
+  {
+    name: 'workload-update',
+    account: 'coracle-workload-update',
+    rules: workloadUpdateControllerRules,
+    create: (environment) => createWorkloadUpdateController(environment),
+  },
+  {
     name: 'scheduler',
     account: 'coracle-scheduler',
     rules: schedulerRules,
@@ -67,13 +110,26 @@ export const COMPONENTS: readonly Component[] = [
       create: (environment, { rootCa }) => create({ ...environment, rootCa }),
     }),
   ),
+  ...certificateControllers.map(
+    ({ name, rules, needsKeys, create }): Component => ({
+      name,
+      account: `coracle-${name.replace(/-controller$/, '')}`,
+      rules,
+      needsKeys,
+      create: (environment, facts) => create({ ...environment, ...facts }),
+    }),
+  ),
 ];
 
 /**
- * Picks components as kube-controller-manager's --controllers does: `*` all, `name` this one, `-name` not this one.
+ * Picks components as kube-controller-manager's --controllers does: `*` all, `name` this one, `-name` not this one. Those
+ * that need the cluster's keys are in only `withKeys`, and then unless they are taken out by name.
  * Throws an Error that names an unknown one and the ones there are.
  */
-export function chooseComponents(list: string): readonly Component[] {
+export function chooseComponents(
+  list: string,
+  { withKeys = false }: { readonly withKeys?: boolean } = {},
+): readonly Component[] {
   const words = list
     .split(',')
     .map((word) => word.trim())
@@ -84,7 +140,10 @@ export function chooseComponents(list: string): readonly Component[] {
     if (word !== '*' && !known.has(name))
       throw new Error(`--controllers: "${name}" is no controller; there are ${[...known].join(', ')}`);
   }
-  return COMPONENTS.filter(({ name }) => !words.includes(`-${name}`) && (words.includes('*') || words.includes(name)));
+  // What needs the keys can run nowhere but beside them, so that it runs there whatever else runs elsewhere.
+  const isChosen = ({ name, needsKeys = false }: Component): boolean =>
+    needsKeys ? withKeys : words.includes('*') || words.includes(name);
+  return COMPONENTS.filter((component) => isChosen(component) && !words.includes(`-${component.name}`));
 }
 
 export interface ComponentRunOptions {

@@ -4,41 +4,58 @@
  */
 
 import { builtinResources } from '../../api/kinds/builtin/builtin-resources.ts';
-import { kubevirtCrd, kubevirtResources } from '../../api/kinds/kubevirt/kubevirt.ts';
+import { kubevirtCrds, kubevirtResources } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { PROTOBUF } from '../../api/kinds/protobuf/documents.ts';
 import { protobufBody } from '../../api/kinds/protobuf/request-body.ts';
 import { formatTime, type UnstructuredObject } from '../../api/meta/object.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import { type ApiHandler, type Peer, redirected } from '../../base/http/seam.ts';
 import type { Logger } from '../../base/log/log.ts';
+import type { MetricFamily } from '../../base/metrics/metric-family.ts';
 import type { Client } from '../../client/client.ts';
 import { createClient } from '../../client/create-client.ts';
 import { VIRT_API_ACCOUNT } from '../../control/virt-api/virt-api.ts';
+import { createAdmissionMetrics } from '../../server/admission/admission-metrics.ts';
+import { certificatePlugins } from '../../server/admission/certificates.ts';
 import { defaultPlugins } from '../../server/admission/default-plugins.ts';
+import { dynamicPlugins } from '../../server/admission/dynamic-plugins.ts';
+import { type AuditSink, createAuditor } from '../../server/audit/auditor.ts';
+import type { AuditPolicy } from '../../server/audit/policy.ts';
 import { createAuthenticator } from '../../server/auth/authenticator.ts';
-import {
-  DEFAULT_BINDINGS,
-  DEFAULT_ROLES,
-  type PolicyBinding,
-  type PolicyRole,
-} from '../../server/auth/bootstrap-policy.ts';
+import { DEFAULT_BINDINGS, DEFAULT_ROLES, type PolicyBinding } from '../../server/auth/bootstrap-policy.ts';
+import { bootstrapTokens } from '../../server/auth/bootstrap-tokens.ts';
+import { CONTROLLER_BINDINGS, CONTROLLER_ROLES } from '../../server/auth/controller-roles.ts';
 import { rbacEscalation } from '../../server/auth/escalation.ts';
+import type { FrontProxyOptions } from '../../server/auth/front-proxy.ts';
+import { createNodeAuthorizer } from '../../server/auth/node-authorizer.ts';
+import { createNodeGraph } from '../../server/auth/node-graph.ts';
+import { createOidcUsers, type OidcSettings } from '../../server/auth/oidc.ts';
 import { createRbac, type PolicyRule } from '../../server/auth/rbac.ts';
 import { reconcilePolicy } from '../../server/auth/reconcile-policy.ts';
 import { createReviewHandlers } from '../../server/auth/reviews.ts';
-import { createTokenIssuer, serviceAccountUser } from '../../server/auth/service-account-tokens.ts';
-import { findUidIn, requestToken } from '../../server/auth/token-request.ts';
+import { createTokenIssuer, type TokenIssuer } from '../../server/auth/service-account-tokens.ts';
+import { NODE_RULES, SYSTEM_BINDINGS, SYSTEM_ROLES } from '../../server/auth/system-roles.ts';
+import { createTokenAuthenticator, type FindTokenUser } from '../../server/auth/token-authenticator.ts';
+import { findUidIn, requestToken, secretTokenIn } from '../../server/auth/token-request.ts';
+import { unionAuthorizer } from '../../server/auth/union.ts';
+import { createWebhookUsers, type TokenWebhook } from '../../server/auth/webhook-tokens.ts';
 import { createObjectStore } from '../../server/cache/create-object-store.ts';
 import type { ObjectStore } from '../../server/cache/object-store.ts';
 import { createApiServer } from '../../server/endpoints/api-server.ts';
+import type { ComponentHealth } from '../../server/endpoints/component-health.ts';
 import type { CreateOnlyHandler, SubresourceHandler } from '../../server/endpoints/exchange.ts';
+import { createExtensions } from '../../server/extensions/definition-controller.ts';
+import { type ConnectOutbound, noOutbound } from '../../server/outbound/outbound.ts';
 import { ensureBootstrapObjects } from '../../server/registry/bootstrap-objects.ts';
 import { createFieldManagement } from '../../server/registry/field-management.ts';
+import { keepBootstrapObjects } from '../../server/registry/keep-bootstrap-objects.ts';
 import { createResourceCatalog } from '../../server/registry/resource-catalog.ts';
 import type { Backend } from '../../server/storage/backend.ts';
+import { AGENT_ACCOUNT, policyOf } from './component-policy.ts';
 import { COMPONENT_TOKEN_SECONDS, createTokenSource, type TokenSource } from './component-token.ts';
 import { COMPONENT_NAMESPACE, COMPONENTS, type PolicyRuleData } from './components.ts';
 import { createVirtApi, virtPolicy } from './virt-api.ts';
+import { virtMetrics } from './virt-metrics.ts';
 
 export interface ControlPlaneOptions {
   readonly backend: Backend;
@@ -56,37 +73,60 @@ export interface ControlPlaneOptions {
   readonly advertise?: { readonly address: string; readonly port: number };
   /** Reaches a node's own API, for consoles and guest commands. Throws when the node cannot be reached. */
   readonly connectNode?: (nodeName: string, client: Client) => Promise<ApiHandler>;
-  /** Rights of node agents, which run elsewhere. */
+  /** What the nodes of this process have to say in `/metrics`. */
+  readonly nodeMetrics?: () => readonly MetricFamily[];
+  /** How the controllers of this process are, for ComponentStatus. */
+  readonly components?: () => readonly ComponentHealth[];
+  /** What nodes may do beside what the Node authorizer gives them. */
   readonly agentRules?: readonly PolicyRuleData[];
   readonly compress?: (bytes: Uint8Array) => Promise<Uint8Array>;
+  /** How the host calls webhooks and aggregated APIs; without it every such call fails with a sentence. */
+  readonly connectOutbound?: (store: Pick<ObjectStore, 'get' | 'list'>) => ConnectOutbound;
+  /** Regular expressions of the origins whose web pages may call; none when absent. */
+  readonly corsAllowedOrigins?: readonly string[];
+  /** Users by tokens from a file. */
+  readonly staticTokens?: FindTokenUser;
+  /** The OpenID Connect issuer whose ID tokens are believed; none without. */
+  readonly oidc?: OidcSettings;
+  /** Asked about tokens that nobody else knows. */
+  readonly tokenWebhook?: TokenWebhook;
+  /** Proxies that may say who the user is. */
+  readonly frontProxy?: FrontProxyOptions & { readonly ca: string };
+  /** PEM of the CA of client certificates, for extension API servers. */
+  readonly clientCa?: string;
+  /** What is audited, and where it is written; nothing without. */
+  readonly audit?: { readonly policy: AuditPolicy; readonly sink: AuditSink };
   readonly signal: AbortSignal;
 }
 
 export interface ControlPlane {
   readonly handler: ApiHandler;
   readonly store: ObjectStore;
+  /** A client that acts as the agent of a node (`system:node:NAME`). */
+  clientForNode(name: string): Client;
   /** A client that acts as one of the components' service accounts. */
   clientFor(account: string): Promise<Client>;
   /** A client with every right (group system:masters), for the process that holds the state anyway. */
   adminClient(): Promise<Client>;
+  /** Signs the token of a Secret of type `kubernetes.io/service-account-token`. */
+  readonly signLegacyToken: TokenIssuer['signLegacy'];
   /** A token of one of the components' service accounts, kept fresh. */
   tokenFor(account: string): Promise<TokenSource>;
   /** Answers what is in flight, makes everything durable, closes the store. */
   close(signal: AbortSignal): Promise<void>;
 }
 
-/** Calls that never left the process come from whoever holds its keys: as if they had shown the admin's certificate. */
-const ADMIN_PEER: Peer = {
+/** Calls that never left the process come from whoever holds its keys: as if they had shown a certificate of its CA. */
+const inProcessPeer = (commonName: string, organization: string): Peer => ({
   address: '',
   certificate: {
     verified: true,
-    commonName: 'kubernetes-admin',
-    organizations: ['system:masters'],
-    fingerprint: 'in-process',
+    commonName,
+    organizations: [organization],
+    fingerprint: `in-process ${commonName}`,
   },
-};
-
-export const AGENT_ACCOUNT = 'coracle-agent';
+});
+const ADMIN_PEER = inProcessPeer('kubernetes-admin', 'system:masters');
 
 /** Starts the control plane on a backend; resolves when it is ready to serve. Rejects with StorageError when the state cannot be opened. */
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
@@ -103,12 +143,29 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
 
 async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promise<ControlPlane> {
   const { clock, log, issuer } = options;
-  const tokens = await createTokenIssuer({ key: options.signingKey, issuer, clock, findUid: findUidIn(store) });
+  const findUid = findUidIn(store, clock);
+  const tokens = await createTokenIssuer({
+    key: options.signingKey,
+    issuer,
+    clock,
+    findUid,
+    secretToken: secretTokenIn(store),
+  });
   const rbac = createRbac(store);
+  const connectOutbound = options.connectOutbound?.(store) ?? noOutbound;
   const virtInfos = kubevirtResources();
   const resources = createResourceCatalog([...builtinResources(), ...virtInfos]);
+  const extensions = createExtensions({ resources, connect: connectOutbound, log });
 
-  const reviews = createReviewHandlers({ authorize: rbac.authorize, rulesFor: rbac.rulesFor, tokens });
+  const tokenAuthenticator = createTokenAuthenticator(tokens, [
+    ...(options.staticTokens ? [options.staticTokens] : []),
+    bootstrapTokens(store, clock),
+    ...(options.oidc ? [createOidcUsers(options.oidc, { connect: connectOutbound, clock, log })] : []),
+    ...(options.tokenWebhook ? [createWebhookUsers(options.tokenWebhook, { audiences: [issuer], clock, log })] : []),
+  ]);
+  const graph = createNodeGraph(store);
+  const authorize = unionAuthorizer([createNodeAuthorizer({ graph, store, rules: NODE_RULES }), rbac.authorize]);
+  const reviews = createReviewHandlers({ authorize, rulesFor: rbac.rulesFor, tokens: tokenAuthenticator });
   const createOnlyHandlers = new Map<string, CreateOnlyHandler>(
     [...reviews].map(([resource, review]) => [
       resource,
@@ -118,16 +175,12 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
   const subresourceHandlers = new Map<string, SubresourceHandler>([
     [
       '/serviceaccounts/token',
-      async ({ body, info, user }) => ({
-        status: 201,
-        object: await requestToken(
-          body ??
-            ({ kind: 'TokenRequest', apiVersion: 'authentication.k8s.io/v1', metadata: {} } as UnstructuredObject),
-          info,
-          // A node's agent is given tokens of launcher Pods only: what it may not be, it cannot become.
-          { store, tokens, podsOnly: user.username === componentUser(AGENT_ACCOUNT) },
-        ),
-      }),
+      async ({ body, info, annotate }) => {
+        const empty = { kind: 'TokenRequest', apiVersion: 'authentication.k8s.io/v1', metadata: {} };
+        const { object, id } = await requestToken(body ?? (empty as UnstructuredObject), info, { store, tokens });
+        annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${id}`);
+        return { status: 201, object };
+      },
     ],
   ]);
 
@@ -138,7 +191,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
   const tokenFor = async (account: string): Promise<TokenSource> => {
     const source = await createTokenSource(
       async () => {
-        const uid = findUidIn(store)('ServiceAccount', COMPONENT_NAMESPACE, account);
+        const uid = findUid('ServiceAccount', COMPONENT_NAMESPACE, account);
         if (uid === undefined) throw new Error(`service account ${COMPONENT_NAMESPACE}/${account} does not exist`);
         return tokens.sign({
           namespace: COMPONENT_NAMESPACE,
@@ -162,25 +215,59 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
     architecture: options.architecture ?? 'amd64',
     clock,
     log,
-    authorize: rbac.authorize,
+    authorize,
     store,
+    revisions: resources.lookup('apps', 'v1', 'controllerrevisions')!,
     client: () => clientFor(VIRT_API_ACCOUNT),
     ...(options.connectNode && { connectNode: options.connectNode }),
   });
+  const { connectNode } = options;
+  const admissionMetrics = createAdmissionMetrics(clock);
+  let nodeClient: Promise<Client> | undefined;
   const server = createApiServer({
     store,
     resources,
-    authenticate: createAuthenticator({ tokens }),
-    authorize: rbac.authorize,
-    admission: [...defaultPlugins(store, clock), rbacEscalation(rbac), ...virtApi.admission],
+    ...(connectNode && {
+      connectNode: async (name: string) => {
+        nodeClient ??= clientFor(VIRT_API_ACCOUNT);
+        return connectNode(name, await nodeClient);
+      },
+    }),
+    authenticate: createAuthenticator({
+      tokens: tokenAuthenticator,
+      clock,
+      ...(options.frontProxy && { frontProxy: options.frontProxy }),
+    }),
+    authorize,
+    admission: defaultPlugins(store, clock, [
+      ...certificatePlugins({ clock, authorize }),
+      rbacEscalation(rbac),
+      ...extensions.admission,
+      ...dynamicPlugins({
+        store,
+        clock,
+        log,
+        resources,
+        authorize,
+        connectOutbound,
+        webhookLike: virtApi.admission,
+        metrics: admissionMetrics,
+      }),
+    ]),
     clock,
     log,
     aggregated: [virtApi.subresources],
+    connectOutbound,
     fields: createFieldManagement(resources),
     subresourceHandlers,
     createOnlyHandlers,
     bodyDecoders: new Map([[PROTOBUF, protobufBody]]),
+    admissionMetrics,
+    ...(options.components && { components: options.components }),
+    metrics: () => [...admissionMetrics.families(), ...virtMetrics(store, clock), ...(options.nodeMetrics?.() ?? [])],
     ...(options.compress && { compress: options.compress }),
+    ...(options.audit && { auditor: createAuditor({ ...options.audit, now: () => clock.now() }) }),
+    ...(options.corsAllowedOrigins && { corsAllowedOrigins: options.corsAllowedOrigins }),
     ...(options.advertise && { serverAddress: `${options.advertise.address}:${options.advertise.port}` }),
     paths: new Map([
       ['/openid/v1/jwks', () => jsonResponse(tokens.keySet, 'application/jwk-set+json')],
@@ -199,10 +286,15 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
   });
   serve = server.handler;
 
-  const accounts = [...COMPONENTS.map((component) => component.account), AGENT_ACCOUNT, VIRT_API_ACCOUNT];
-  await ensureBootstrapObjects(server.registry, {
+  const accounts = [...COMPONENTS.map((component) => component.account), VIRT_API_ACCOUNT];
+  const lasting = {
     resources,
     ...(options.advertise && { advertise: options.advertise }),
+    ...(options.clientCa && { clientCa: options.clientCa }),
+    ...(options.frontProxy && { frontProxy: options.frontProxy }),
+  };
+  await ensureBootstrapObjects(server.registry, {
+    ...lasting,
     more: [
       { apiVersion: 'v1', kind: 'Namespace', metadata: { name: COMPONENT_NAMESPACE } },
       ...accounts.map((name) => ({
@@ -210,12 +302,11 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
         kind: 'ServiceAccount',
         metadata: { name, namespace: COMPONENT_NAMESPACE },
       })),
-      ...virtInfos
-        .filter((info) => info.version === 'v1')
-        .map((info) => kubevirtCrd(info, clock.now()) as unknown as UnstructuredObject),
+      ...kubevirtCrds(clock.now()).map((crd) => crd as unknown as UnstructuredObject),
       ...virtApi.objects,
     ],
   });
+  extensions.start(server.registry);
   const virt = virtPolicy();
   const stamp = (object: UnstructuredObject): void => {
     object.metadata.uid = crypto.randomUUID();
@@ -223,17 +314,36 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
   };
   const componentPolicy = policyOf([
     ...COMPONENTS.map(({ account, rules }) => ({ account, rules })),
-    { account: AGENT_ACCOUNT, rules: options.agentRules ?? [] },
     { account: VIRT_API_ACCOUNT, rules: virt.rules },
   ]);
   await reconcilePolicy(
     store,
     {
-      roles: [...DEFAULT_ROLES, ...virt.roles, ...componentPolicy.roles],
-      bindings: [...DEFAULT_BINDINGS, ...virt.bindings, ...componentPolicy.bindings],
+      roles: [
+        ...DEFAULT_ROLES,
+        ...SYSTEM_ROLES,
+        ...CONTROLLER_ROLES,
+        ...virt.roles,
+        ...componentPolicy.roles,
+        {
+          kind: 'ClusterRole',
+          name: NODE_ROLE,
+          exact: true,
+          rules: (options.agentRules ?? []) as readonly PolicyRule[],
+        },
+      ],
+      bindings: [
+        ...DEFAULT_BINDINGS,
+        ...SYSTEM_BINDINGS,
+        ...CONTROLLER_BINDINGS,
+        ...virt.bindings,
+        ...componentPolicy.bindings,
+        NODE_BINDING,
+      ],
     },
     stamp,
   );
+  const stopKeeping = keepBootstrapObjects(server.registry, { ...lasting, log });
   await virtApi.start();
   server.setReady();
 
@@ -243,12 +353,20 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
     clientFor,
     adminClient: async () =>
       createClient((request) => handler(redirected(request, { peer: ADMIN_PEER })), { userAgent: 'coracle-admin' }),
+    clientForNode: (name) => {
+      const peer = inProcessPeer(`system:node:${name}`, 'system:nodes');
+      return createClient((request) => handler(redirected(request, { peer })), { userAgent: AGENT_ACCOUNT });
+    },
+    signLegacyToken: tokens.signLegacy,
     tokenFor,
     async close(closing) {
       for (const source of sources) source.stop();
       virtApi.stop();
+      stopKeeping();
+      extensions.stop();
       await server.drain(closing).catch(() => log.warn('requests were cut off at shutdown'));
       rbac.stop();
+      graph.stop();
       await store.close();
     },
   };
@@ -260,28 +378,11 @@ const jsonResponse = (value: unknown, type = 'application/json') => ({
   body: new TextEncoder().encode(JSON.stringify(value)),
 });
 
-/** One ClusterRole and binding for each component, holding exactly the rules it names. */
-function policyOf(components: readonly { readonly account: string; readonly rules: readonly PolicyRuleData[] }[]): {
-  roles: PolicyRole[];
-  bindings: PolicyBinding[];
-} {
-  const name = (account: string): string => `coracle:${account.replace(/^coracle-/, '')}`;
-  return {
-    roles: components.map(({ account, rules }) => ({
-      kind: 'ClusterRole',
-      name: name(account),
-      exact: true,
-      rules: rules as readonly PolicyRule[],
-    })),
-    bindings: components.map(({ account }) => ({
-      kind: 'ClusterRoleBinding',
-      name: name(account),
-      roleKind: 'ClusterRole',
-      role: name(account),
-      subjects: [{ kind: 'ServiceAccount', name: account, namespace: COMPONENT_NAMESPACE }],
-    })),
-  };
-}
-
-/** The user name of a component, as admission sees it. */
-export const componentUser = (account: string): string => serviceAccountUser(COMPONENT_NAMESPACE, account).username;
+const NODE_ROLE = 'coracle:agent';
+const NODE_BINDING: PolicyBinding = {
+  kind: 'ClusterRoleBinding',
+  name: NODE_ROLE,
+  roleKind: 'ClusterRole',
+  role: NODE_ROLE,
+  subjects: [{ kind: 'Group', name: 'system:nodes' }],
+};

@@ -5,25 +5,45 @@ import { constants, gzip } from 'node:zlib';
 import type { Clock } from '../../base/clock/clock.ts';
 import { startTlsServer, type TlsServer } from '../../base/http/tls-server.ts';
 import type { Logger } from '../../base/log/log.ts';
-import { NODE_AGENT_RULES } from '../../node/agent/rbac.ts';
+import type { MetricFamily } from '../../base/metrics/metric-family.ts';
+import { NODE_VM_RULES } from '../../node/agent/rbac.ts';
+import type { OidcSettings } from '../../server/auth/oidc.ts';
+import type { FindTokenUser } from '../../server/auth/token-authenticator.ts';
+import type { TokenWebhook } from '../../server/auth/webhook-tokens.ts';
 import { StorageError } from '../../server/storage/backend.ts';
 import { createSqliteBackend } from '../../server/storage/sqlite-backend.ts';
 import { type DataDir, ensurePrivateDir } from '../config/data-dir.ts';
 import { type ClusterAccess, renderKubeconfig } from '../config/kubeconfig.ts';
-import { openPki } from '../config/pki.ts';
+import { FRONT_PROXY_NAME, openPki } from '../config/pki.ts';
+import { inUrl, LOOPBACK, type ServingAddress, servingAddress } from '../config/serving-address.ts';
 import { VERSION } from '../config/version.ts';
 import { readFileIfAny, writePrivateFile } from '../config/write-file.ts';
 import { nodeNames, startAgents } from './agents.ts';
+import { type AuditSettings, openAuditLog } from './audit-log.ts';
+import { createComponentRuns } from './component-health.ts';
 import { chooseComponents, runComponent } from './components.ts';
-import { AGENT_ACCOUNT, startControlPlane } from './control-plane.ts';
+import { startControlPlane } from './control-plane.ts';
 import { createNodeConnector, VIRT_API_COMMON_NAME } from './node-connection.ts';
+import { createOutbound, type Outbound } from './outbound.ts';
 
 export interface HostOptions {
   readonly dir: DataDir;
   readonly port: number;
+  /** Where the API is served, and the nodes of this process too; loopback when not given. */
+  readonly address?: ServingAddress;
   readonly nodes: number;
   /** Directories below which hostDisk volumes may lie. */
   readonly hostDiskRoots?: readonly string[];
+  /** Regular expressions of the origins whose web pages may call the API; none when absent. */
+  readonly corsAllowedOrigins?: readonly string[];
+  /** Users by tokens from a file. */
+  readonly staticTokens?: FindTokenUser;
+  /** The OpenID Connect issuer whose ID tokens are believed. */
+  readonly oidc?: OidcSettings;
+  /** Asked about tokens that nobody else knows. */
+  readonly tokenWebhook?: TokenWebhook;
+  /** Where audit events go; none are written without. */
+  readonly audit?: AuditSettings;
   /** As --controllers. */
   readonly controllers: string;
   readonly clock: Clock;
@@ -39,7 +59,6 @@ export interface Host {
   close(options: { readonly keepVms: boolean }): Promise<void>;
 }
 
-const LOOPBACK = '127.0.0.1';
 const ISSUER = 'https://kubernetes.default.svc.cluster.local';
 const SERVER_NAMES = [
   'localhost',
@@ -56,18 +75,18 @@ const gzipBytes = promisify(gzip);
 
 /** Starts everything; resolves when /readyz is ok. Rejects with one-line errors a user can act on. */
 export async function startHost(options: HostOptions): Promise<Host> {
-  const { dir, clock, log } = options;
-  const chosen = chooseComponents(options.controllers);
+  const { dir, clock, log, address = servingAddress(LOOPBACK) } = options;
+  const chosen = chooseComponents(options.controllers, { withKeys: true });
   ensurePrivateDir(dir.root);
   const stop = new AbortController();
   // Controllers stop before the nodes: a VM that is shut down must not be started anew meanwhile.
   const controllersStop = new AbortController();
   const pki = await openPki(dir.pki, clock);
-  const [serving, admin, virtApi] = await Promise.all([
+  const [serving, admin, virtApi, frontProxy] = await Promise.all([
     pki.pair('server', {
       commonName: 'kube-apiserver',
-      dnsNames: SERVER_NAMES,
-      ipAddresses: [LOOPBACK, SERVICE_IP],
+      dnsNames: [...SERVER_NAMES, ...address.dnsNames],
+      ipAddresses: [...new Set([LOOPBACK, ...address.ipAddresses, SERVICE_IP])],
       usage: 'server',
       days: YEAR_DAYS,
     }),
@@ -78,16 +97,27 @@ export async function startHost(options: HostOptions): Promise<Host> {
       days: YEAR_DAYS,
     }),
     pki.pair('virt-api', { commonName: VIRT_API_COMMON_NAME, usage: 'client', days: YEAR_DAYS }),
+    pki.frontProxy(),
   ]);
 
   const nodes = createNodeConnector(virtApi);
+  let outbound: Outbound | undefined;
+  const components = createComponentRuns();
+  let nodeMetrics: () => readonly MetricFamily[] = () => [];
 
+  const audit = options.audit && openAuditLog(options.audit, { clock, log });
   // The port is taken before the state is opened, so that a taken port changes nothing.
   let serve: Parameters<typeof startTlsServer>[0]['handler'] = async () => ({
     status: 503,
     headers: { 'retry-after': '1' },
   });
-  const tls = await listen(options, { handler: (request) => serve(request), serving, ca: pki.ca });
+  const tls = await listen(options, {
+    host: address.listen,
+    handler: (request) => serve(request),
+    serving,
+    ca: pki.ca,
+    frontProxyCa: frontProxy.ca,
+  });
   try {
     const plane = await startControlPlane({
       backend: createSqliteBackend({ directory: dir.state, clock, log }),
@@ -96,10 +126,23 @@ export async function startHost(options: HostOptions): Promise<Host> {
       version: VERSION,
       signingKey: pki.signingKey,
       issuer: ISSUER,
-      advertise: { address: LOOPBACK, port: tls.port },
+      advertise: { address: address.advertise, port: tls.port },
       connectNode: nodes.connect,
-      agentRules: NODE_AGENT_RULES,
+      nodeMetrics: () => nodeMetrics(),
+      components: () => components.health(),
+      agentRules: NODE_VM_RULES,
       compress: async (bytes) => gzipBytes(bytes, { level: constants.Z_BEST_SPEED }),
+      connectOutbound: (store) => {
+        outbound = createOutbound({ store, frontProxy: frontProxy.client });
+        return outbound.connect;
+      },
+      ...(options.corsAllowedOrigins && { corsAllowedOrigins: options.corsAllowedOrigins }),
+      ...(audit && { audit }),
+      clientCa: pki.ca,
+      frontProxy: { ca: frontProxy.ca, allowedNames: [FRONT_PROXY_NAME] },
+      ...(options.staticTokens && { staticTokens: options.staticTokens }),
+      ...(options.oidc && { oidc: options.oidc }),
+      ...(options.tokenWebhook && { tokenWebhook: options.tokenWebhook }),
       signal: stop.signal,
     });
     serve = plane.handler;
@@ -107,29 +150,38 @@ export async function startHost(options: HostOptions): Promise<Host> {
     const running: Promise<void>[] = [];
     for (const component of chosen) {
       const client = await plane.clientFor(component.account);
-      running.push(
-        runComponent({ component, client, facts: { rootCa: pki.ca }, clock, log, signal: controllersStop.signal }),
-      );
+      const run = runComponent({
+        component,
+        client,
+        facts: { rootCa: pki.ca, keys: { sign: pki.sign, signToken: plane.signLegacyToken } },
+        clock,
+        log,
+        signal: controllersStop.signal,
+      });
+      running.push(components.follow(component.name, run));
     }
     const names = nodeNames(options.nodes);
     const agents = startAgents({
       names,
-      client: await plane.clientFor(AGENT_ACCOUNT),
+      clientFor: plane.clientForNode,
       pki,
       clientCa: pki.ca,
       dir,
+      // What guests move through has to be reached by the nodes of other hosts that join.
+      ...(address.isOpen && { address: address.advertise }),
       clock,
       log,
       signal: stop.signal,
       ...(options.hostDiskRoots && { hostDiskRoots: options.hostDiskRoots }),
     });
+    nodeMetrics = agents.metrics;
     // A host without QEMU still has a whole API: its VMs wait for a node.
     agents.ready.catch((error: unknown) => {
       if (!stop.signal.aborted)
         log.error('no node of this host works', { error: error instanceof Error ? error.message : String(error) });
     });
 
-    const url = `https://${LOOPBACK}:${tls.port}`;
+    const url = `https://${inUrl(address.advertise)}:${tls.port}`;
     const access: ClusterAccess = { name: 'coracle', server: url, ca: pki.ca, user: admin };
     const text = renderKubeconfig(access);
     if (readFileIfAny(dir.kubeconfig) !== text) writePrivateFile(dir.kubeconfig, text);
@@ -145,13 +197,16 @@ export async function startHost(options: HostOptions): Promise<Host> {
         stop.abort(new Error('the control plane stops'));
         await plane.close(AbortSignal.timeout(DRAIN_MS));
         await nodes.close();
+        outbound?.close();
         await tls.close();
+        audit?.close();
       },
     };
   } catch (error) {
     controllersStop.abort(error);
     stop.abort(error);
     await tls.close();
+    audit?.close();
     throw explain(error, dir);
   }
 }
@@ -159,27 +214,34 @@ export async function startHost(options: HostOptions): Promise<Host> {
 async function listen(
   options: HostOptions,
   {
+    host,
     handler,
     serving,
     ca,
+    frontProxyCa,
   }: {
+    readonly host: string;
     readonly handler: Parameters<typeof startTlsServer>[0]['handler'];
     readonly serving: { certificate: string; key: string };
     readonly ca: string;
+    readonly frontProxyCa: string;
   },
 ): Promise<TlsServer> {
   try {
     return await startTlsServer({
       handler,
-      host: LOOPBACK,
+      host,
       port: options.port,
-      tls: { certificate: serving.certificate, key: serving.key, clientCa: ca },
+      // With the CA behind it, so that a node that joins can know it by its hash.
+      tls: { certificate: `${serving.certificate.trimEnd()}\n${ca}`, key: serving.key, clientCa: ca, frontProxyCa },
       log: options.log,
     });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE')
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EADDRNOTAVAIL') throw new Error(`--bind-address: this host has no address ${host}`);
+    if (code === 'EADDRINUSE')
       throw new Error(
-        `port ${options.port} on ${LOOPBACK} is taken by another program; choose one with --port N, or --port 0 for any free one`,
+        `port ${options.port} on ${host} is taken by another program; choose one with --port N, or --port 0 for any free one`,
       );
     throw error;
   }

@@ -8,6 +8,7 @@ import { createHttpsTransport } from '../../base/http/https-transport.ts';
 import type { ApiHandler } from '../../base/http/seam.ts';
 import type { Client } from '../../client/client.ts';
 import { SERVING_CA_ANNOTATION } from '../../node/agent/node-object.ts';
+import { inUrl } from '../config/serving-address.ts';
 
 /** Common name of the certificate virt-api shows to agents. */
 export const VIRT_API_COMMON_NAME = 'coracle:virt-api';
@@ -37,7 +38,7 @@ export function createNodeConnector(identity: { readonly certificate: string; re
       const known = held.get(nodeName);
       if (known?.endpoint === endpoint) return known.transport;
       void known?.transport.close();
-      const transport = createHttpsTransport({ server: `https://${address}:${port}`, ca, ...identity });
+      const transport = createHttpsTransport({ server: `https://${inUrl(address)}:${port}`, ca, ...identity });
       held.delete(nodeName);
       held.set(nodeName, { endpoint, transport });
       const [oldest] = held.keys();

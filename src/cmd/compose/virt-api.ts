@@ -4,7 +4,8 @@
  */
 
 import type { ClusterRole, ClusterRoleBinding } from '../../api/kinds/builtin/access-types.ts';
-import type { KubeVirt } from '../../api/kinds/kubevirt/kubevirt.ts';
+import type { KubeVirt, VirtualMachineInstancePreset } from '../../api/kinds/kubevirt/kubevirt.ts';
+import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import type { DeepReadonly, KubeObject, UnstructuredObject } from '../../api/meta/object.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { ApiHandler } from '../../base/http/seam.ts';
@@ -16,19 +17,22 @@ import {
   isKubeVirtComponent,
   kubevirtClusterRoleBindings,
   kubevirtClusterRoles,
+  type Mutated,
   type SubresourceApi,
+  VIRT_API_ACCOUNT,
   type VirtAdmission,
   type VirtAdmissionRequest,
   virtAdmission,
   virtApiRules,
 } from '../../control/virt-api/virt-api.ts';
-import { clusterConfigOf } from '../../domain/machine-defaults/cluster-config.ts';
+import { type ClusterConfig, clusterConfigOf } from '../../domain/machine-defaults/cluster-config.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../../server/admission/plugin.ts';
 import type { PolicyBinding, PolicyRole } from '../../server/auth/bootstrap-policy.ts';
 import type { Authorizer } from '../../server/auth/identity.ts';
 import type { ObjectStore } from '../../server/cache/object-store.ts';
 import type { AggregatedApi } from '../../server/endpoints/aggregated-api.ts';
 import { COMPONENT_NAMESPACE, type PolicyRuleData } from './components.ts';
+import { nodeVmis } from './node-vmis.ts';
 
 export interface VirtApiOptions {
   readonly clock: Clock;
@@ -39,6 +43,8 @@ export interface VirtApiOptions {
   readonly client: () => Promise<Client>;
   readonly connectNode?: (nodeName: string, client: Client) => Promise<ApiHandler>;
   readonly version: string;
+  /** ControllerRevisions: what is captured at admission is stored together with the virtual machine. */
+  readonly revisions: ResourceInfo;
   /** Architecture of the host, as Go names it: what guests get when they name none. */
   readonly architecture: string;
 }
@@ -54,6 +60,11 @@ export interface VirtApi {
 }
 
 const KUBEVIRTS_PREFIX = 'kubevirt.io/kubevirts';
+const PRESETS_PREFIX = 'kubevirt.io/virtualmachineinstancepresets';
+const presetsIn = (store: ObjectStore, namespace: string): readonly DeepReadonly<VirtualMachineInstancePreset>[] =>
+  store
+    .list(PRESETS_PREFIX, { namespace })
+    .items.map(({ object }) => object as unknown as DeepReadonly<VirtualMachineInstancePreset>);
 const NO_NODES = (name: string): Promise<never> =>
   Promise.reject(new Error(`node ${name} cannot be reached from here`));
 
@@ -62,16 +73,18 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
   const { store, clock, log, connectNode } = options;
   let held: Client | undefined;
   const client = lateClient(() => held);
-  let config: ReturnType<typeof clusterConfigOf> | undefined;
+  let config: ClusterConfig | undefined;
   const watch = store.watch(KUBEVIRTS_PREFIX, store.revision(), () => {
     config = undefined;
   });
+  const configNow = (): ClusterConfig => {
+    config ??= clusterConfigOf(store.list(KUBEVIRTS_PREFIX).items[0]?.object as DeepReadonly<KubeVirt> | undefined);
+    return config;
+  };
   const admission = virtAdmission({
     client,
-    config: () => {
-      config ??= clusterConfigOf(store.list(KUBEVIRTS_PREFIX).items[0]?.object as DeepReadonly<KubeVirt> | undefined);
-      return config;
-    },
+    config: configNow,
+    presets: (namespace) => (store.count(PRESETS_PREFIX) === 0 ? [] : presetsIn(store, namespace)),
     randomUuid: () => crypto.randomUUID(),
     now: () => clock.now(),
     isTrusted: (user) =>
@@ -79,6 +92,7 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
   });
   const api: SubresourceApi = createSubresourceApi({
     client,
+    config: configNow,
     nodeHandler: (name) => (connectNode ? connectNode(name, client) : NO_NODES(name)),
     authorize: options.authorize,
     clock,
@@ -86,7 +100,7 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
     version: options.version,
   });
   return {
-    admission: [pluginOf(admission)],
+    admission: [pluginOf(admission, options.revisions), nodeVmis],
     subresources: api,
     objects: [
       defaultKubeVirt({
@@ -123,7 +137,7 @@ function lateClient(get: () => Client | undefined): Client {
 }
 
 /** The admission as a plug-in of the embedded server. */
-function pluginOf(admission: VirtAdmission): AdmissionPlugin {
+function pluginOf(admission: VirtAdmission, revisions: ResourceInfo): AdmissionPlugin {
   return {
     name: 'KubeVirt',
     matches: (operation, info, subresource) =>
@@ -132,15 +146,26 @@ function pluginOf(admission: VirtAdmission): AdmissionPlugin {
     mutate(attributes) {
       const { object } = attributes;
       if (!object) return;
-      const mutated = admission.mutate(requestOf(attributes, object)) as UnstructuredObject;
-      if (mutated === object) return;
-      for (const key of Object.keys(object)) if (!Object.hasOwn(mutated, key)) delete object[key];
-      Object.assign(object, mutated);
+      const take = ({ object: mutated, warnings }: Mutated): void => {
+        for (const warning of warnings) attributes.warn(warning);
+        if (mutated === object) return;
+        for (const key of Object.keys(object)) if (!Object.hasOwn(mutated, key)) delete object[key];
+        Object.assign(object, mutated);
+      };
+      const pending = admission.mutate(requestOf(attributes, object));
+      return pending instanceof Promise ? pending.then(take) : take(pending);
     },
     async validate(attributes) {
       const object = attributes.object ?? attributes.oldObject;
       if (!object) return;
-      for (const warning of await admission.validate(requestOf(attributes, object))) attributes.warn(warning);
+      const { warnings, captures } = await admission.validate(requestOf(attributes, object));
+      for (const warning of warnings) attributes.warn(warning);
+      for (const copy of captures)
+        attributes.companions?.push({
+          info: revisions,
+          object: copy as unknown as UnstructuredObject,
+          manager: VIRT_API_ACCOUNT,
+        });
     },
   };
 }
@@ -154,6 +179,7 @@ const requestOf = (attributes: AdmissionAttributes, object: DeepReadonly<KubeObj
   object,
   old: attributes.oldObject as DeepReadonly<KubeObject> | undefined,
   user: attributes.user,
+  dryRun: attributes.dryRun,
 });
 
 /** KubeVirt's roles for users, and what virt-api itself may do. */

@@ -31,6 +31,8 @@ interface Named {
 type Entry = Readonly<Record<string, unknown>>;
 
 export interface ClusterChoice {
+  /** Single calls over HTTP/1.1: for far ends that are no clusters, and may speak nothing newer. */
+  readonly single?: boolean;
   readonly flags: Readonly<Record<string, unknown>>;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
@@ -93,7 +95,12 @@ export async function clusterFrom(choice: ClusterChoice): Promise<Cluster> {
   const key = read(user, 'client-key');
   const token = typeof user['token'] === 'string' ? user['token'] : read(user, 'tokenFile')?.trim();
   const server = String(cluster['server']);
-  const handler = createHttpsTransport({ server, ...(ca && { ca }), ...(certificate && key && { certificate, key }) });
+  const handler = createHttpsTransport({
+    server,
+    ...(ca && { ca }),
+    ...(certificate && key && { certificate, key }),
+    ...(choice.single && { http1: true, keepAlive: false }),
+  });
   return {
     server,
     handler,

@@ -62,3 +62,14 @@ test('a certificate is renewed when it nears its end, lacks an address, or its k
   writeFileSync(join(directory, 'server.crt'), 'not a certificate');
   assert.ok(fits(await pki.pair('server', options), pki.ca));
 });
+
+test('the front proxy has an authority of its own, kept from one opening to the next', async (t) => {
+  const directory = place(t);
+  const first = await openPki(directory, systemClock);
+  const proxy = await first.frontProxy();
+  assert.notEqual(proxy.ca, first.ca);
+  assert.ok(fits(proxy.client, proxy.ca));
+  assert.ok(!fits(proxy.client, first.ca), 'the cluster CA must not vouch for the proxy');
+  assert.match(new X509Certificate(proxy.client.certificate).subject, /CN=front-proxy-client/);
+  assert.deepEqual(await (await openPki(directory, systemClock)).frontProxy(), proxy);
+});

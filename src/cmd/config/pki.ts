@@ -4,18 +4,48 @@ import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { CertificateAuthority, IssueOptions, KeyPairPem } from '../../server/auth/certificate-authority.ts';
+
+export type { KeyPairPem } from '../../server/auth/certificate-authority.ts';
+
 import { createSigningKey } from '../../server/auth/service-account-tokens.ts';
 import { ensurePrivateDir } from './data-dir.ts';
 import { readFileIfAny, writePrivateFile } from './write-file.ts';
 
+/** Pairs on disk, by name. */
+export interface PairStore {
+  read(name: string): KeyPairPem | undefined;
+  write(name: string, pair: KeyPairPem): void;
+}
+
 export interface Pki {
+  /** Pairs that somebody else signed. */
+  readonly pairs: PairStore;
   /** PEM of the CA certificate. */
   readonly ca: string;
   /** PKCS #8 PEM that tokens are signed with. */
   readonly signingKey: string;
   /** A pair of that name: the one on disk while it fits and is fresh, else a new one. */
   pair(name: string, options: IssueOptions): Promise<KeyPairPem>;
+  /** Signs somebody's request (PEM) with the CA, as it stands. */
+  sign: CertificateAuthority['sign'];
+  /** What this server shows to the API servers behind it, made when first asked for. */
+  frontProxy(): Promise<FrontProxyPki>;
 }
+
+/**
+ * The identity of the front proxy. Its CA is its own: whoever trusts it believes any user name a certificate of it
+ * brings, so it signs nothing but the proxy's certificate.
+ */
+export interface FrontProxyPki {
+  /** PEM of the CA that extension API servers check the proxy against (`--requestheader-client-ca-file`). */
+  readonly ca: string;
+  /** Common name `FRONT_PROXY_NAME`. */
+  readonly client: KeyPairPem;
+}
+
+/** The only name that `--requestheader-allowed-names` has to list. */
+export const FRONT_PROXY_NAME = 'front-proxy-client';
+const FRONT_PROXY_DAYS = 365;
 
 const RENEW_BEFORE_MS = 30 * 86_400_000;
 
@@ -48,16 +78,35 @@ export async function openPki(directory: string, clock: Clock): Promise<Pki> {
     signingKey = await createSigningKey();
     writePrivateFile(path('sa.key'), signingKey);
   }
+  const open = async (): Promise<CertificateAuthority> => {
+    authority ??= await (await issuing()).openAuthority(ca, clock);
+    return authority;
+  };
   return {
+    pairs: { read, write },
     ca: ca.certificate,
     signingKey,
     async pair(name, options) {
       const held = read(name);
       if (held && isFresh(held, { options, ca: ca.certificate, now: clock.now() })) return held;
-      authority ??= await (await issuing()).openAuthority(ca, clock);
-      const made = await authority.issue(options);
+      const made = await (await open()).issue(options);
       write(name, made);
       return made;
+    },
+    sign: async (request, options) => (await open()).sign(request, options),
+    async frontProxy() {
+      let own = read('front-proxy-ca');
+      if (!own) {
+        own = await (await issuing()).createAuthority(clock, 'coracle-front-proxy-ca');
+        write('front-proxy-ca', own);
+      }
+      const options = { commonName: FRONT_PROXY_NAME, usage: 'client', days: FRONT_PROXY_DAYS } as const;
+      const held = read('front-proxy-client');
+      if (held && isFresh(held, { options, ca: own.certificate, now: clock.now() }))
+        return { ca: own.certificate, client: held };
+      const client = await (await (await issuing()).openAuthority(own, clock)).issue(options);
+      write('front-proxy-client', client);
+      return { ca: own.certificate, client };
     },
   };
 }

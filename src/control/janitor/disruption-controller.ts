@@ -4,26 +4,34 @@
  */
 import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
 import { POD_DISRUPTION_BUDGETS, PODS, REPLICA_SETS } from '../../api/kinds/builtin/resource-types.ts';
-import type { IntOrString, Pod, PodDisruptionBudget, ReplicaSet } from '../../api/kinds/builtin/types.ts';
+import type { IntOrString, Pod, PodDisruptionBudget } from '../../api/kinds/builtin/types.ts';
+import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
 import { type DeepReadonly, formatTime } from '../../api/meta/object.ts';
 import { fromLabelSelectorObject, type LabelSelectorObject, matchesLabels } from '../../api/selector/label-selector.ts';
 import { isNotFound } from '../../client/api-failure.ts';
-import {
-  type Controller,
-  createController,
-  DONE,
-  ownKeys,
-  requeueAfter,
-  source,
-} from '../../client/controller/controller.ts';
-import type { ControllerEnvironment } from '../../client/controller/environment.ts';
+import { createController, DONE, ownKeys, requeueAfter, source } from '../../client/controller/controller.ts';
+import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
+import { createEventRecorder } from '../../client/events/recorder.ts';
+import { createDiscoveryCache } from './discovery-cache.ts';
+import { expectedPods, UnknownScale } from './owner-scale.ts';
+import { createStaleDisruptionController } from './stale-disruption-controller.ts';
 
 export const disruptionRules: PolicyRule[] = [
   { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: ['list', 'watch'] },
   { apiGroups: ['policy'], resources: ['poddisruptionbudgets/status'], verbs: ['patch'] },
   { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
-  { apiGroups: ['apps'], resources: ['replicasets'], verbs: ['list', 'watch'] },
+  { apiGroups: [''], resources: ['pods/status'], verbs: ['patch'] },
+  { apiGroups: ['apps'], resources: ['replicasets'], verbs: ['get', 'list', 'watch'] },
+  // Whatever kind keeps the Pods: what it wants is in its scale.
+  { apiGroups: ['*'], resources: ['*/scale'], verbs: ['get'] },
+  { apiGroups: ['apps'], resources: ['deployments', 'statefulsets'], verbs: ['get'] },
+  { apiGroups: [''], resources: ['replicationcontrollers'], verbs: ['get'] },
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances'], verbs: ['get'] },
+  { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: ['list', 'watch'] },
+  { apiGroups: ['apiregistration.k8s.io'], resources: ['apiservices'], verbs: ['list', 'watch'] },
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+  { nonResourceURLs: ['/api', '/api/*', '/apis', '/apis/*'], verbs: ['get'] },
 ];
 
 /** An eviction that was granted and did not end in a deletion by then is forgotten. */
@@ -34,18 +42,17 @@ type Budget = DeepReadonly<PodDisruptionBudget>;
 export interface BudgetFacts {
   /** The Pods the budget selects. */
   readonly pods: readonly DeepReadonly<Pod>[];
-  /** How many Pods there should be; undefined when their owners do not say. */
-  readonly expected: number | undefined;
+  /** How many Pods there should be; a text says why that is not known. */
+  readonly expected: number | string;
   readonly now: number;
 }
 
-/** True when the budget selects the Pod; one with an empty or broken selector selects none. */
+/** True when the budget selects the Pod: an empty selector selects every Pod, none or a broken one selects no Pod. */
 export function selectsPod(budget: Budget, pod: DeepReadonly<Pod>): boolean {
-  const { matchLabels = {}, matchExpressions = [] } = budget.spec?.selector ?? {};
-  if (Object.keys(matchLabels).length === 0 && matchExpressions.length === 0) return false;
+  const selector = budget.spec?.selector;
+  if (!selector) return false;
   try {
-    const selector = fromLabelSelectorObject(budget.spec!.selector as LabelSelectorObject);
-    return matchesLabels(selector, pod.metadata.labels ?? {});
+    return matchesLabels(fromLabelSelectorObject(selector as LabelSelectorObject), pod.metadata.labels ?? {});
   } catch {
     return false;
   }
@@ -75,22 +82,54 @@ export function budgetStatus(budget: Budget, facts: BudgetFacts): NonNullable<Po
   // A plain number of Pods needs no owner to be counted against.
   const counted = maxUnavailable === undefined && typeof minAvailable === 'number';
   const expected = counted ? pods.length : facts.expected;
-  const known = expected ?? 0;
+  if (typeof expected === 'string') return unknownStatus(budget, expected, now);
   const desired =
     maxUnavailable !== undefined
-      ? Math.max(0, known - scaled(maxUnavailable, known))
-      : scaled(minAvailable ?? 1, known);
-  const allowed = expected === undefined || expected === 0 ? 0 : Math.max(0, healthy - desired);
-  const reason = expected === undefined ? 'SyncFailed' : allowed > 0 ? 'SufficientPods' : 'InsufficientPods';
-  const message = expected === undefined ? 'the owners of the selected pods do not say how many there should be' : '';
+      ? Math.max(0, expected - scaled(maxUnavailable, expected))
+      : scaled(minAvailable ?? 1, expected);
+  const allowed = expected === 0 ? 0 : Math.max(0, healthy - desired);
+  const reason = allowed > 0 ? 'SufficientPods' : 'InsufficientPods';
   return {
     observedGeneration: budget.metadata.generation ?? 0,
     disruptionsAllowed: allowed,
     currentHealthy: healthy,
     desiredHealthy: desired,
-    expectedPods: known,
+    expectedPods: expected,
     ...(Object.keys(disruptedPods).length > 0 && { disruptedPods }),
-    conditions: withCondition(budget, { status: allowed > 0 ? 'True' : 'False', reason, message, now }),
+    conditions: withCondition(budget, {
+      status: allowed > 0 ? 'True' : 'False',
+      reason,
+      message: '',
+      now,
+      observedGeneration: budget.metadata.generation ?? 0,
+    }),
+  };
+}
+
+/** Fails safe: nothing may go, everything else stays as it was last known. */
+function unknownStatus(budget: Budget, message: string, now: number): NonNullable<PodDisruptionBudget['status']> {
+  const {
+    currentHealthy = 0,
+    desiredHealthy = 0,
+    expectedPods = 0,
+    ...rest
+  } = cloneJson<NonNullable<PodDisruptionBudget['status']>>(
+    (budget.status ?? {}) as NonNullable<PodDisruptionBudget['status']>,
+  );
+  return {
+    ...rest,
+    currentHealthy,
+    desiredHealthy,
+    expectedPods,
+    disruptionsAllowed: 0,
+    // The generation last counted: this one was not.
+    conditions: withCondition(budget, {
+      status: 'False',
+      reason: 'SyncFailed',
+      message,
+      now,
+      observedGeneration: budget.status?.observedGeneration ?? 0,
+    }),
   };
 }
 
@@ -106,21 +145,23 @@ function stillDisrupted(budget: Budget, { pods, now }: BudgetFacts): Record<stri
 
 function withCondition(
   budget: Budget,
-  { now, ...wanted }: { status: 'True' | 'False'; reason: string; message: string; now: number },
+  {
+    now,
+    ...wanted
+  }: { status: 'True' | 'False'; reason: string; message: string; now: number; observedGeneration: number },
 ) {
   const all = budget.status?.conditions ?? [];
   const known = all.find(({ type }) => type === 'DisruptionAllowed');
   const lastTransitionTime =
     known?.status === wanted.status ? (known.lastTransitionTime ?? formatTime(now)) : formatTime(now);
   const others = all.filter(({ type }) => type !== 'DisruptionAllowed');
-  const observedGeneration = budget.metadata.generation ?? 0;
-  return [...others, { type: 'DisruptionAllowed', ...wanted, lastTransitionTime, observedGeneration }] as NonNullable<
+  return [...others, { type: 'DisruptionAllowed', ...wanted, lastTransitionTime }] as NonNullable<
     NonNullable<PodDisruptionBudget['status']>['conditions']
   >;
 }
 
-/** Makes the controller; its keys are budgets. */
-export function createDisruptionController(environment: ControllerEnvironment): Controller {
+/** Makes the controller; its keys are budgets. Beside it runs the one that takes stale marks off Pods. */
+export function createDisruptionController(environment: ControllerEnvironment): Runnable {
   const { client, informers, clock, log } = environment;
   const budgets = informers.of(POD_DISRUPTION_BUDGETS);
   const pods = informers.of(PODS);
@@ -128,25 +169,43 @@ export function createDisruptionController(environment: ControllerEnvironment): 
   const within = (namespace: string | undefined) => budgets.list(namespace ?? '');
   const keyOf = ({ metadata }: Budget) => ({ namespace: metadata.namespace ?? '', name: metadata.name ?? '' });
 
-  /** How many Pods their owners want. Undefined when one owner is of a kind that does not say. */
-  const expectedPods = (selected: readonly DeepReadonly<Pod>[]): number | undefined => {
-    let sum = 0;
-    const seen = new Set<string>();
-    for (const { metadata } of selected) {
-      const owner = metadata.ownerReferences?.find(({ controller }) => controller);
-      if (owner?.kind !== 'ReplicaSet') return undefined;
-      if (seen.has(owner.uid)) continue;
-      seen.add(owner.uid);
-      const found: DeepReadonly<ReplicaSet> | undefined = replicaSets.get({
-        namespace: metadata.namespace ?? '',
-        name: owner.name,
-      });
-      sum += found?.spec?.replicas ?? 0;
+  const discovery = createDiscoveryCache(client, informers, clock);
+  const recorder = createEventRecorder(client, { component: 'controllermanager', clock, log });
+
+  /** How many Pods their owners want, or why that is not known. */
+  const expectedOf = async (
+    budget: Budget,
+    selected: readonly DeepReadonly<Pod>[],
+    signal: AbortSignal,
+  ): Promise<number | string> => {
+    const { minAvailable, maxUnavailable } = budget.spec ?? {};
+    if (maxUnavailable === undefined && typeof minAvailable === 'number') return selected.length;
+    try {
+      const { count, unmanaged } = await expectedPods(selected, { client, discovery, signal });
+      if (unmanaged.length > 0) {
+        const message = `Pods selected by this PodDisruptionBudget (selector: ${selectorText(budget)}) were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.`;
+        recorder.event(budget, 'Warning', 'UnmanagedPods', message);
+      }
+      return count;
+    } catch (error) {
+      if (!(error instanceof UnknownScale)) throw error;
+      const message = `Failed to calculate the number of expected pods: ${error.message}`;
+      recorder.event(budget, 'Warning', 'CalculateExpectedPodCountFailed', message);
+      return error.message;
     }
-    return sum;
   };
 
-  return createController({
+  /** Granted evictions that came to nothing are told once, as they are forgotten. */
+  const tellUndone = (budget: Budget, selected: readonly DeepReadonly<Pod>[], kept: object): void => {
+    for (const name of Object.keys(budget.status?.disruptedPods ?? {})) {
+      const pod = selected.find(({ metadata }) => metadata.name === name);
+      if (!pod || pod.metadata.deletionTimestamp !== undefined || Object.hasOwn(kept, name)) continue;
+      const message = `Pod was expected by PDB ${budget.metadata.namespace}/${budget.metadata.name} to be deleted but it wasn't`;
+      recorder.event(pod, 'Warning', 'NotDeleted', message);
+    }
+  };
+
+  const controller = createController({
     name: 'disruption-controller',
     client,
     clock,
@@ -154,10 +213,9 @@ export function createDisruptionController(environment: ControllerEnvironment): 
     concurrency: 4,
     sources: [
       ownKeys(budgets),
-      // A Pod that lost the label it was selected by leaves its budget unasked until the next change of either.
-      source(pods, (pod) =>
+      source(pods, (pod, previous) =>
         within(pod.metadata.namespace)
-          .filter((budget) => selectsPod(budget, pod))
+          .filter((budget) => selectsPod(budget, pod) || (previous !== undefined && selectsPod(budget, previous)))
           .map(keyOf),
       ),
       source(replicaSets, (set) => within(set.metadata.namespace).map(keyOf)),
@@ -166,8 +224,9 @@ export function createDisruptionController(environment: ControllerEnvironment): 
       const budget = budgets.get(key);
       if (!budget || budget.metadata.deletionTimestamp !== undefined) return DONE;
       const selected = pods.list(key.namespace).filter((pod) => selectsPod(budget, pod));
-      const now = clock.now();
-      const status = budgetStatus(budget, { pods: selected, expected: expectedPods(selected), now });
+      if (selected.length === 0) recorder.event(budget, 'Normal', 'NoPods', 'No matching pods found');
+      const expected = await expectedOf(budget, selected, signal);
+      const status = budgetStatus(budget, { pods: selected, expected, now: clock.now() });
       if (!deepEqual(status, budget.status)) {
         const { resourceVersion } = budget.metadata;
         const body = { metadata: { resourceVersion }, status: { disruptedPods: null, ...status } };
@@ -185,10 +244,33 @@ export function createDisruptionController(environment: ControllerEnvironment): 
           if (!isNotFound(error)) throw error;
         }
       }
-      return status.disruptedPods ? requeueAfter(DELETION_TIMEOUT_MS) : DONE;
+      tellUndone(budget, selected, status.disruptedPods ?? {});
+      const since = Object.values(status.disruptedPods ?? {}).map((time) => Date.parse(time));
+      if (since.length === 0) return DONE;
+      return requeueAfter(Math.max(1, Math.min(...since) + DELETION_TIMEOUT_MS - clock.now()));
     },
   });
+  const stale = createStaleDisruptionController(environment);
+  return {
+    name: controller.name,
+    start: async (signal) => {
+      await Promise.all([controller.start(signal), stale.start(signal)]);
+    },
+  };
 }
+
+/** As Go prints a pointer to a selector in an event. */
+const selectorText = ({ spec }: Budget): string => {
+  const { matchLabels = {}, matchExpressions = [] } = spec?.selector ?? {};
+  const labels = Object.entries(matchLabels)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, value]) => `${key}: ${value},`);
+  const expressions = matchExpressions.map(
+    ({ key, operator, values = [] }) =>
+      `LabelSelectorRequirement{Key:${key},Operator:${operator},Values:[${values.join(' ')}],}`,
+  );
+  return `&LabelSelector{MatchLabels:map[string]string{${labels.join('')}},MatchExpressions:[]LabelSelectorRequirement{${expressions.map((one) => `${one},`).join('')}},}`;
+};
 
 /** A merge patch keeps members it does not name: Pods that are no longer disrupted are named as null. */
 function dropGone(

@@ -8,7 +8,7 @@
  * not be waited for; it is collected after.
  */
 import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
-import { parseApiVersion, type ResourceType } from '../../api/meta/gvk.ts';
+import { apiVersionOf, type ResourceType } from '../../api/meta/gvk.ts';
 import type { DeepReadonly, KubeObject, ObjectKey, OwnerReference } from '../../api/meta/object.ts';
 import { isNotFound } from '../../client/api-failure.ts';
 import {
@@ -49,6 +49,8 @@ const CONCURRENCY = 20;
 const NOT_READY_MS = 100;
 /** Changes of CRDs are gathered this long before discovery is read again. */
 const REFRESH_DELAY_MS = 250;
+/** How soon an object is judged again whose owner exists but was never seen by an informer: its end may go unseen too. */
+const UNSEEN_OWNER_MS = 10_000;
 /** Owners known to be gone, so that their dependents need not ask again; the oldest are forgotten. */
 const MAX_ABSENT = 5_000;
 
@@ -88,7 +90,8 @@ export function createGarbageCollectorController(environment: ControllerEnvironm
       else observe(toGraphNode(type, change.object));
     },
     onGone: (type) => {
-      for (const { uid } of graph.ofResource(type.group, type.resource)) forget(uid);
+      // Not served is not deleted: dependents ask again, and wait until the kind is back.
+      for (const { uid } of graph.ofResource(type.group, type.resource)) drop(uid);
     },
   });
 
@@ -98,26 +101,42 @@ export function createGarbageCollectorController(environment: ControllerEnvironm
     // Owners it no longer names, or no longer blocks, may be waiting for just that.
     for (const { uid } of previous?.owners ?? []) enqueueIfWaiting(uid);
     if (node.owners.some((ref) => needsLook(ref, node))) enqueue(node.uid);
+    reportFarOwners(node, previous);
   }
-
+  /** Tells once of each reference into another namespace, whichever of the two objects was seen first. */
+  function reportFarOwners(node: GraphNode, previous: GraphNode | undefined): void {
+    const isNew = ({ uid }: Reference): boolean => !previous?.owners.some((before) => before.uid === uid);
+    const far = node.owners.find((ref) => isNew(ref) && isFar(graph.get(ref.uid), node));
+    if (far) warnNamespace(far, node);
+    if (previous === undefined && node.namespace !== '') {
+      for (const dependent of graph.dependentsOf(node.uid)) {
+        if (!isFar(node, dependent)) continue;
+        warnNamespace(dependent.owners.find(({ uid }) => uid === node.uid)!, dependent);
+      }
+    }
+  }
   function needsLook(ref: Reference, node: GraphNode): boolean {
     const owner = graph.get(ref.uid);
     return !owner || !refersTo(ref, owner, node.namespace) || isDeletingDependents(owner);
   }
-
   function enqueueIfWaiting(uid: string): void {
     const owner = graph.get(uid);
     if (owner && isDeletingDependents(owner)) enqueue(uid);
   }
 
+  /** The server said that the object is deleted. */
   function forget(uid: string): void {
+    const node = graph.get(uid);
+    if (!node) return;
+    if (graph.dependentsOf(uid).length > 0) remember(absentKey(identityOf(node), node.namespace));
+    drop(uid);
+  }
+  function drop(uid: string): void {
     const node = graph.remove(uid);
     if (!node) return;
-    remember(absentKey({ uid, kind: node.type.kind, group: node.type.group, name: node.name }, node.namespace));
     for (const dependent of graph.dependentsOf(uid)) enqueue(dependent.uid);
     for (const owner of node.owners) enqueueIfWaiting(owner.uid);
   }
-
   function remember(key: string): void {
     absent.add(key);
     if (absent.size > MAX_ABSENT) absent.delete(absent.values().next().value!);
@@ -147,7 +166,9 @@ export function createGarbageCollectorController(environment: ControllerEnvironm
   /** Deletes or mends an object whose owners may be gone. */
   async function judge(node: GraphNode, { signal, log: passLog }: ReconcileContext): Promise<ReconcileResult> {
     const first = await verdictOf(node, signal);
-    if (first.type === 'keep') return DONE;
+    if (first.type === 'keep') {
+      return node.owners.every(({ uid }) => graph.get(uid)) ? DONE : requeueAfter(UNSEEN_OWNER_MS);
+    }
     // The graph lags behind: what is stored decides.
     const stored = await read(node, signal);
     if (!stored || stored.metadata.deletionTimestamp !== undefined) return DONE;
@@ -195,22 +216,16 @@ export function createGarbageCollectorController(environment: ControllerEnvironm
 
   /** Where the graph does not know an owner, the server is asked: nothing is judged absent on a cache's word. */
   async function ownerState(ref: Reference, dependent: GraphNode, signal: AbortSignal): Promise<OwnerState> {
-    const known = graph.get(ref.uid);
-    if (known && refersTo(ref, known, dependent.namespace)) return isDeletingDependents(known) ? 'waiting' : 'solid';
-    const { group } = parseApiVersion(ref.apiVersion);
-    const coordinates = { uid: ref.uid, kind: ref.kind, group, name: ref.name };
-    if (absent.has(absentKey(coordinates, dependent.namespace)) || absent.has(absentKey(coordinates, '')))
-      return 'dangling';
-
+    if (absent.has(absentKey(ref, dependent.namespace)) || absent.has(absentKey(ref, ''))) return 'dangling';
     const type = findKind(served, ref.apiVersion, ref.kind);
     if (!type) throw new UnknownKind(`no resource for ${ref.kind} of ${ref.apiVersion}`);
-    if (known && known.namespace !== '' && known.namespace !== dependent.namespace) warnNamespace(ref, dependent);
     if (type.namespaced && dependent.namespace === '') {
-      warnNamespace(ref, dependent);
       throw new InvalidOwner(
         `${dependent.type.kind} "${dependent.name}" is cluster-scoped, its owner ${ref.kind} is not`,
       );
     }
+    const known = graph.get(ref.uid);
+    if (known && refersTo(ref, known, dependent.namespace)) return isDeletingDependents(known) ? 'waiting' : 'solid';
     const namespace = type.namespaced ? dependent.namespace : '';
     try {
       const owner = await client.get(type, { namespace, name: ref.name }, { metadataOnly: true, signal });
@@ -218,14 +233,14 @@ export function createGarbageCollectorController(environment: ControllerEnvironm
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
-    remember(absentKey(coordinates, namespace));
+    remember(absentKey(ref, namespace));
     return 'dangling';
   }
 
   function warnNamespace(ref: Reference, dependent: GraphNode): void {
     const { type, namespace, name, uid } = dependent;
     const object = {
-      apiVersion: type.group === '' ? type.version : `${type.group}/${type.version}`,
+      apiVersion: apiVersionOf(type),
       kind: type.kind,
       metadata: { name, uid, ...(namespace !== '' && { namespace }) },
     };
@@ -234,16 +249,13 @@ export function createGarbageCollectorController(environment: ControllerEnvironm
     recorder.event(object, 'Warning', 'OwnerRefInvalidNamespace', message);
   }
 
-  /** Foreground: the owner goes when nothing blocks it any more; until then its dependents are on their way. */
+  /** Foreground: all dependents are on their way; the owner goes when none that blocks it is left. */
   async function deleteDependents(owner: GraphNode, { signal }: ReconcileContext): Promise<void> {
-    const blocking = graph
-      .dependentsOf(owner.uid)
-      .filter(({ owners }) => owners.some((ref) => ref.uid === owner.uid && ref.blockOwnerDeletion === true));
-    if (blocking.length === 0) {
-      await dropFinalizer(owner, FOREGROUND_FINALIZER, signal);
-      return;
-    }
-    for (const dependent of blocking) if (!isDeletingDependents(dependent)) enqueue(dependent.uid);
+    const dependents = graph.dependentsOf(owner.uid);
+    for (const dependent of dependents) if (!isDeletingDependents(dependent)) enqueue(dependent.uid);
+    const isBlocking = ({ owners }: GraphNode): boolean =>
+      owners.some((ref) => ref.uid === owner.uid && ref.blockOwnerDeletion === true);
+    if (!dependents.some(isBlocking)) await dropFinalizer(owner, FOREGROUND_FINALIZER, signal);
   }
 
   /** Orphan: dependents forget the owner, then the owner goes. */
@@ -283,7 +295,7 @@ export function createGarbageCollectorController(environment: ControllerEnvironm
     }
   }
 
-  /** Replaces whole lists of metadata, provided nobody wrote since `stored` was read. */
+  /** Replaces whole lists of metadata (empty ones go), provided nobody wrote since `stored` was read. */
   function patchMetadata(
     node: GraphNode,
     stored: KubeObject,
@@ -291,10 +303,11 @@ export function createGarbageCollectorController(environment: ControllerEnvironm
     signal: AbortSignal,
   ): Promise<KubeObject> {
     const { uid, resourceVersion } = stored.metadata;
+    const lists = Object.entries(change).map(([field, list]) => [field, list.length > 0 ? list : null]);
     return client.patch(
       node.type as ResourceType<KubeObject>,
       keyOfNode(node),
-      { type: 'merge', body: { metadata: { uid, resourceVersion, ...change } } },
+      { type: 'merge', body: { metadata: { uid, resourceVersion, ...Object.fromEntries(lists) } } },
       { metadataOnly: true, signal },
     );
   }
@@ -335,7 +348,15 @@ export function createGarbageCollectorController(environment: ControllerEnvironm
 
 const keyOfNode = ({ namespace, name }: GraphNode): ObjectKey => ({ namespace, name });
 
-const absentKey = (
-  owner: { readonly uid: string; readonly group: string; readonly kind: string; readonly name: string },
-  namespace: string,
-): string => JSON.stringify([owner.uid, owner.group, owner.kind, namespace, owner.name]);
+type Identity = Pick<Reference, 'apiVersion' | 'kind' | 'name' | 'uid'>;
+const identityOf = ({ type, name, uid }: GraphNode): Identity => ({
+  apiVersion: apiVersionOf(type),
+  kind: type.kind,
+  name,
+  uid,
+});
+const absentKey = ({ apiVersion, kind, name, uid }: Identity, namespace: string): string =>
+  JSON.stringify([uid, apiVersion, kind, namespace, name]);
+/** True when the owner lives in a namespace that is not the dependent's: the reference cannot be meant. */
+const isFar = (owner: GraphNode | undefined, dependent: GraphNode): boolean =>
+  owner !== undefined && owner.namespace !== '' && owner.namespace !== dependent.namespace;

@@ -23,7 +23,7 @@ export interface GarbageMonitorOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly onChange: (type: ResourceType<KubeObject>, change: Change<KubeObject>) => void;
-  /** The resource is served no more. */
+  /** The resource is not watched any more in this version: what was told of it counts no longer. */
   readonly onGone: (type: ResourceType<KubeObject>) => void;
 }
 
@@ -72,7 +72,8 @@ export function createGarbageMonitors(options: GarbageMonitorOptions): GarbageMo
         // What could not be read is not gone.
         if (!type && discovery.failures.length > 0) continue;
         end(id, monitor);
-        if (!type) onGone(monitor.type);
+        // Also when another version takes over: what was deleted between the two informers, neither would tell.
+        onGone(monitor.type);
       }
       for (const [id, type] of wanted) if (!monitors.has(id)) begin(id, type, signal);
     },

@@ -6,13 +6,27 @@ import {
   createClusterRoleAggregationController,
 } from './cluster-role-aggregation-controller.ts';
 import { createDisruptionController, disruptionRules } from './disruption-controller.ts';
+import { createEndpointSliceController, endpointSliceRules } from './endpoint-slice-controller.ts';
+import {
+  createEndpointSliceMirroringController,
+  endpointSliceMirroringRules,
+} from './endpoint-slice-mirroring-controller.ts';
 import { createEventTtlController, eventTtlRules } from './event-ttl-controller.ts';
 import { createGarbageCollectorController, garbageCollectorRules } from './garbage-collector-controller.ts';
 import { createNamespaceController, namespaceRules } from './namespace-controller.ts';
 import { createNodeLifecycleController, nodeLifecycleRules } from './node-lifecycle-controller.ts';
 import { createPodGcController, podGcRules } from './pod-gc-controller.ts';
+import { createPolicyStatusController, policyStatusRules } from './policy-status-controller.ts';
+import { createResourceQuotaController, resourceQuotaRules } from './resource-quota-controller.ts';
 import { createRootCaController, rootCaRules } from './root-ca-controller.ts';
 import { createServiceAccountController, serviceAccountRules } from './service-account-controller.ts';
+import {
+  claimProtectionRules,
+  createClaimProtectionController,
+  createVolumeProtectionController,
+  volumeProtectionRules,
+} from './storage-protection-controllers.ts';
+import { createTaintEvictionController, taintEvictionRules } from './taint-eviction-controller.ts';
 
 export interface JanitorOptions extends ControllerEnvironment {
   /** PEM of the CA certificate that signed the API server's certificate. */
@@ -34,6 +48,7 @@ export const janitorControllers: readonly JanitorController[] = [
   { name: 'root-ca-certificate-publisher-controller', rules: rootCaRules, create: createRootCaController },
   { name: 'event-ttl-controller', rules: eventTtlRules, create: createEventTtlController },
   { name: 'node-lifecycle-controller', rules: nodeLifecycleRules, create: createNodeLifecycleController },
+  { name: 'taint-eviction-controller', rules: taintEvictionRules, create: createTaintEvictionController },
   {
     name: 'clusterrole-aggregation-controller',
     rules: clusterRoleAggregationRules,
@@ -41,4 +56,26 @@ export const janitorControllers: readonly JanitorController[] = [
   },
   { name: 'disruption-controller', rules: disruptionRules, create: createDisruptionController },
   { name: 'pod-garbage-collector-controller', rules: podGcRules, create: createPodGcController },
+  {
+    name: 'validatingadmissionpolicy-status-controller',
+    rules: policyStatusRules,
+    create: createPolicyStatusController,
+  },
+  { name: 'resourcequota-controller', rules: resourceQuotaRules, create: createResourceQuotaController },
+  { name: 'endpointslice-controller', rules: endpointSliceRules, create: createEndpointSliceController },
+  {
+    name: 'endpointslicemirroring-controller',
+    rules: endpointSliceMirroringRules,
+    create: createEndpointSliceMirroringController,
+  },
+  {
+    name: 'persistentvolumeclaim-protection-controller',
+    rules: claimProtectionRules,
+    create: createClaimProtectionController,
+  },
+  {
+    name: 'persistentvolume-protection-controller',
+    rules: volumeProtectionRules,
+    create: createVolumeProtectionController,
+  },
 ];

@@ -29,6 +29,8 @@ import { createNodeLifecycleController, wantedTaints } from './node-lifecycle-co
 import { createPodGcController } from './pod-gc-controller.ts';
 import { createRootCaController } from './root-ca-controller.ts';
 import { createServiceAccountController } from './service-account-controller.ts';
+import { staleAt } from './stale-disruption-controller.ts';
+import { createTaintEvictionController, toleratedFor } from './taint-eviction-controller.ts';
 
 const TYPES = [
   CLUSTER_ROLES,
@@ -156,26 +158,49 @@ test('wantedTaints(): by condition, with those of others left in place', () => {
   ]);
 });
 
+const pod = (name: string, spec: object, metadata: object = {}) => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, namespace: 'a', ...metadata },
+  spec: { containers: [], ...spec },
+  status: { phase: 'Running' },
+});
+
 test('node-lifecycle-controller: a node whose Lease stands still for 50 s becomes Unknown and unreachable, and recovers', async () => {
   const h = harness(createNodeLifecycleController);
-  const lease = () => ({
+  const lease = (name = 'n') => ({
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
-    metadata: { name: 'n', namespace: 'kube-node-lease' },
+    metadata: { name, namespace: 'kube-node-lease' },
     spec: { renewTime: formatMicroTime(h.clock.now()) },
   });
   const node = () => h.api.get(NODES, '', 'n') as unknown as Node;
   const ready = () => node().status?.conditions?.find((one) => one.type === 'Ready');
+  /** Time passes in which the other node renews its Lease. */
+  const pass = async (ms: number): Promise<void> => {
+    for (let left = ms; left > 0; left -= 1000) {
+      h.api.put(lease('other'));
+      await h.clock.advance(1000);
+    }
+  };
+  h.api.put(readyNode('other'));
   h.api.put(readyNode('n'));
   h.api.put(lease());
+  h.api.put({
+    ...pod('p', { nodeName: 'n' }),
+    status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
+  });
+  const podReady = () =>
+    (h.api.get(PODS, 'a', 'p') as unknown as Pod).status?.conditions?.find((one) => one.type === 'Ready');
   for (let i = 0; i < 9; i++) {
-    await h.clock.advance(10_000);
+    await pass(10_000);
     h.api.put(lease());
   }
   assert.equal(ready()?.status, 'True', 'a Lease that moves keeps the node');
-  await h.clock.advance(49_000);
+  assert.equal(podReady()?.status, 'True');
+  await pass(49_000);
   assert.equal(ready()?.status, 'True');
-  await h.clock.advance(12_000);
+  await pass(12_000);
   assert.equal(ready()?.status, 'Unknown');
   assert.equal(ready()?.reason, 'NodeStatusUnknown');
   assert.deepEqual(
@@ -183,6 +208,7 @@ test('node-lifecycle-controller: a node whose Lease stands still for 50 s become
     ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure'],
   );
   const unreachable = (node().spec?.taints ?? []).map(({ key, effect }) => `${key}:${effect}`);
+  assert.deepEqual([podReady()?.status, podReady()?.reason], ['False', 'NodeNotReady']);
   assert.deepEqual(unreachable, [
     'node.kubernetes.io/unreachable:NoSchedule',
     'node.kubernetes.io/unreachable:NoExecute',
@@ -196,12 +222,20 @@ test('node-lifecycle-controller: a node whose Lease stands still for 50 s become
   await h.end();
 });
 
-const pod = (name: string, spec: object, metadata: object = {}) => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: { name, namespace: 'a', ...metadata },
-  spec: { containers: [], ...spec },
-  status: { phase: 'Running' },
+test('node-lifecycle-controller: when no node is ready, none is told to empty itself', async () => {
+  const h = harness(createNodeLifecycleController);
+  h.api.put(readyNode('n'));
+  h.api.put(readyNode('m'));
+  for (let i = 0; i < 14; i++) await h.clock.advance(5_000);
+  for (const name of ['n', 'm']) {
+    const { spec, status } = h.api.get(NODES, '', name) as unknown as Node;
+    assert.equal(status?.conditions?.find((one) => one.type === 'Ready')?.status, 'Unknown');
+    assert.deepEqual(
+      spec?.taints?.map(({ key, effect }) => `${key}:${effect}`),
+      ['node.kubernetes.io/unreachable:NoSchedule'],
+    );
+  }
+  await h.end();
 });
 
 test('pod-garbage-collector-controller: pods of a node that is gone go after 40 s, marked as failed', async () => {
@@ -236,14 +270,115 @@ test('pod-garbage-collector-controller: a node that comes back in time keeps its
   await h.end();
 });
 
+test('taint-eviction-controller: pods go when their patience ends, and stay when the taint goes first', async () => {
+  const h = harness(createTaintEvictionController);
+  const taint = { key: 'node.kubernetes.io/unreachable', effect: 'NoExecute' };
+  /** Those nobody has asked to leave. */
+  const names = () =>
+    (h.api.all(PODS) as unknown as Pod[])
+      .filter((one) => one.metadata.deletionTimestamp === undefined)
+      .map((one) => one.metadata.name)
+      .sort();
+  const patient = (tolerationSeconds: number | undefined) => ({
+    nodeName: 'n',
+    tolerations: [{ ...taint, operator: 'Exists', ...(tolerationSeconds !== undefined && { tolerationSeconds }) }],
+  });
+  h.api.put(readyNode('n'));
+  h.api.put(pod('none', { nodeName: 'n' }));
+  h.api.put(pod('minute', patient(60)));
+  h.api.put(pod('ever', patient(undefined)));
+  h.api.put(pod('elsewhere', { nodeName: 'm' }));
+  await h.clock.advance(1000);
+  assert.equal(names().length, 4);
+  h.api.put({ ...readyNode('n'), spec: { taints: [taint] } });
+  for (let i = 0; i < 5; i++) await h.clock.advance(200);
+  assert.deepEqual(names(), ['elsewhere', 'ever', 'minute']);
+  assert.ok(h.api.requests.includes('PATCH /api/v1/namespaces/a/pods/none/status'));
+  await h.clock.advance(50_000);
+  h.api.put(readyNode('n'));
+  await h.clock.advance(60_000);
+  assert.deepEqual(names(), ['elsewhere', 'ever', 'minute'], 'the node came back');
+  h.api.put({ ...readyNode('n'), spec: { taints: [taint] } });
+  await h.clock.advance(59_000);
+  assert.deepEqual(names(), ['elsewhere', 'ever', 'minute'], 'and its time began anew');
+  await h.clock.advance(2000);
+  assert.deepEqual(names(), ['elsewhere', 'ever']);
+  await h.end();
+});
+
+test('toleratedFor(): of several tolerations that answer, the first counts', () => {
+  const taints = [{ key: 'node.kubernetes.io/not-ready', effect: 'NoExecute' }] as const;
+  const own = { key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: 'NoExecute' };
+  const cases: [string, object[], number][] = [
+    ['none', [], 0],
+    ['none that answers', [{ ...own, key: 'other' }], 0],
+    ['for ever', [own], Number.POSITIVE_INFINITY],
+    ['for a while', [{ ...own, tolerationSeconds: 300 }], 300_000],
+    ['not at all', [{ ...own, tolerationSeconds: -1 }], 0],
+    [
+      'everything, then a while',
+      [{ operator: 'Exists' }, { ...own, tolerationSeconds: 300 }],
+      Number.POSITIVE_INFINITY,
+    ],
+    ['a while, then everything', [{ ...own, tolerationSeconds: 300 }, { operator: 'Exists' }], 300_000],
+  ];
+  for (const [name, tolerations, expected] of cases)
+    assert.equal(toleratedFor(pod('p', { nodeName: 'n', tolerations }) as unknown as Pod, taints), expected, name);
+  // Beside two taints the shorter patience counts.
+  const two = [...taints, { key: 'x', effect: 'NoExecute' }] as const;
+  const tolerations = [
+    { ...own, tolerationSeconds: 300 },
+    { key: 'x', operator: 'Exists', tolerationSeconds: 30 },
+  ];
+  assert.equal(toleratedFor(pod('p', { nodeName: 'n', tolerations }) as unknown as Pod, two), 30_000);
+});
+
+test('node-lifecycle-controller: a node that comes and goes is told', async () => {
+  const h = harness(createNodeLifecycleController);
+  h.api.put(readyNode('n'));
+  await h.clock.advance(1000);
+  h.api.remove(NODES, '', 'n');
+  await h.clock.advance(6000);
+  const told = (h.api.all(EVENTS) as unknown as { reason: string; message: string }[]).map(
+    ({ reason, message }) => `${reason}: ${message}`,
+  );
+  assert.deepEqual(told, [
+    'RegisteredNode: Node n event: Registered Node n in Controller',
+    'RemovingNode: Node n event: Removing Node n from Controller',
+  ]);
+  await h.end();
+});
+
+test('pod-garbage-collector-controller: out-of-service lets terminating pods of a silent node go', async () => {
+  const h = harness(createPodGcController);
+  const off = (status: string) => ({
+    ...readyNode('n'),
+    spec: { taints: [{ key: 'node.kubernetes.io/out-of-service', effect: 'NoExecute' }] },
+    status: { conditions: [{ type: 'Ready', status }] },
+  });
+  const leaving = { deletionTimestamp: '2030-01-01T00:00:00Z', deletionGracePeriodSeconds: 30 };
+  h.api.put(off('True'));
+  h.api.put(pod('leaving', { nodeName: 'n' }, leaving));
+  h.api.put(pod('staying', { nodeName: 'n' }));
+  await h.clock.advance(1000);
+  assert.equal(h.api.all(PODS).length, 2, 'a node that answers is left to do it itself');
+  h.api.put(off('Unknown'));
+  await h.clock.advance(1000);
+  assert.deepEqual(
+    (h.api.all(PODS) as unknown as Pod[]).map((one) => one.metadata.name),
+    ['staying'],
+  );
+  await h.end();
+});
+
 test('every janitor has its own name and rules that name no more than they must', () => {
   const names = janitorControllers.map((one) => one.name);
   assert.equal(new Set(names).size, names.length);
-  // Only the two that act on every kind there is may ask for every kind there is.
+  // Only those that act on every kind there is may ask for every kind there is.
   const wide = janitorControllers
     .filter(({ rules }) => rules.some((rule) => rule.resources?.includes('*')))
     .map((one) => one.name);
-  assert.deepEqual(wide.sort(), ['garbage-collector-controller', 'namespace-controller']);
+  assert.deepEqual(wide.sort(), ['garbage-collector-controller', 'namespace-controller', 'resourcequota-controller']);
   for (const { name, rules } of janitorControllers) {
     // The one that collects rules grants what others hold.
     const mayEscalate = name === 'clusterrole-aggregation-controller';
@@ -307,25 +442,37 @@ const podOf = (name: string, ready = true, metadata: object = {}): Pod =>
 test('budgetStatus(): how many pods may go', () => {
   const three = ['x', 'y', 'z'].map((name) => podOf(name));
   const gone = { deletionTimestamp: '2030-01-01T00:00:00Z' };
-  const cases: [string, object, Pod[], number | undefined, [allowed: number, healthy: number, desired: number]][] = [
-    ['a number', { minAvailable: 2 }, three, undefined, [1, 3, 2]],
-    ['not enough', { minAvailable: 3 }, three, undefined, [0, 3, 3]],
-    ['none at all', { minAvailable: 0 }, [], undefined, [0, 0, 0]],
-    ['one is not ready', { minAvailable: 2 }, [...three.slice(1), podOf('w', false)], undefined, [0, 2, 2]],
-    ['one is leaving', { minAvailable: 2 }, [...three.slice(1), podOf('w', true, gone)], undefined, [0, 2, 2]],
+  const cases: [string, object, Pod[], number | string, [allowed: number, healthy: number, desired: number]][] = [
+    ['a number', { minAvailable: 2 }, three, 0, [1, 3, 2]],
+    ['not enough', { minAvailable: 3 }, three, 0, [0, 3, 3]],
+    ['none at all', { minAvailable: 0 }, [], 0, [0, 0, 0]],
+    ['one is not ready', { minAvailable: 2 }, [...three.slice(1), podOf('w', false)], 0, [0, 2, 2]],
+    ['one is leaving', { minAvailable: 2 }, [...three.slice(1), podOf('w', true, gone)], 0, [0, 2, 2]],
     ['a share, rounded up', { minAvailable: '50%' }, three, 3, [1, 3, 2]],
     ['a number that may miss', { maxUnavailable: 1 }, three, 3, [1, 3, 2]],
     ['a share that may miss', { maxUnavailable: '34%' }, three, 3, [2, 3, 1]],
-    ['nobody says how many', { maxUnavailable: 1 }, three, undefined, [0, 3, 0]],
   ];
   for (const [name, spec, pods, expected, wanted] of cases) {
     const status = budgetStatus(budgetOf(spec), { pods, expected, now: NOW });
     assert.deepEqual([status.disruptionsAllowed, status.currentHealthy, status.desiredHealthy], wanted, name);
     assert.equal(status.observedGeneration, 2);
   }
+  const failed = budgetStatus(
+    budgetOf(
+      { maxUnavailable: 1 },
+      { disruptionsAllowed: 2, currentHealthy: 3, desiredHealthy: 2, expectedPods: 3, observedGeneration: 1 },
+    ),
+    { pods: three, expected: 'nobody says how many', now: NOW },
+  );
+  assert.deepEqual(
+    [failed.disruptionsAllowed, failed.currentHealthy, failed.observedGeneration, failed.conditions?.[0]?.reason],
+    [0, 3, 1, 'SyncFailed'],
+  );
+  assert.equal(failed.conditions?.[0]?.message, 'nobody says how many');
+  assert.equal(failed.conditions?.[0]?.observedGeneration, 1, 'the generation last counted');
   const since = (seconds: number): string => formatTime(NOW - seconds * 1000);
   const budget = budgetOf({ minAvailable: 1 }, { disruptedPods: { x: since(10), y: since(130), nobody: since(1) } });
-  const { disruptedPods, disruptionsAllowed } = budgetStatus(budget, { pods: three, expected: undefined, now: NOW });
+  const { disruptedPods, disruptionsAllowed } = budgetStatus(budget, { pods: three, expected: 0, now: NOW });
   assert.deepEqual(disruptedPods, { x: since(10) });
   assert.equal(disruptionsAllowed, 1);
 });
@@ -343,5 +490,61 @@ test('disruption-controller: the status follows the pods', async () => {
   await h.clock.advance(1);
   assert.equal(status()?.disruptionsAllowed, 0);
   assert.equal(status()?.conditions?.[0]?.reason, 'InsufficientPods');
+  await h.end();
+});
+
+test('staleAt(): which marks of an end that did not come are taken back, and when', () => {
+  const marked = (condition: object, metadata: object = {}, phase = 'Running'): Pod => {
+    const one = podOf('x', true, metadata);
+    const since = formatTime(NOW);
+    return {
+      ...one,
+      status: {
+        phase,
+        conditions: [{ type: 'DisruptionTarget', status: 'True', lastTransitionTime: since, ...condition }],
+      },
+    } as unknown as Pod;
+  };
+  const cases: [string, Pod, number | undefined][] = [
+    ['no mark', podOf('x'), undefined],
+    ['a mark', marked({ reason: 'EvictionByEvictionAPI' }), NOW + 120_000],
+    ['taken back', marked({ status: 'False' }), undefined],
+    ["the kubelet's", marked({ reason: 'TerminationByKubelet' }), undefined],
+    ['deleted meanwhile', marked({}, { deletionTimestamp: formatTime(NOW) }), undefined],
+    ['ended', marked({}, {}, 'Failed'), undefined],
+    ['of no time', marked({ lastTransitionTime: undefined }), 120_000],
+  ];
+  for (const [name, one, expected] of cases) assert.equal(staleAt(one), expected, name);
+});
+
+test('disruption-controller: what did not come to an end is told and taken back', async () => {
+  const h = harness(createDisruptionController);
+  const since = formatTime(h.clock.now());
+  h.api.put(budgetOf({ minAvailable: 1 }, { disruptedPods: { x: since } }));
+  const target = { type: 'DisruptionTarget', status: 'True', reason: 'EvictionByEvictionAPI', message: 'evicting' };
+  const one = podOf('x');
+  one.status!.conditions!.push({ ...target, lastTransitionTime: since } as never);
+  h.api.put(one);
+  h.api.put(podOf('y'));
+  await h.clock.advance(119_000);
+  const status = () => (h.api.get(POD_DISRUPTION_BUDGETS, 'n', 'b') as PodDisruptionBudget).status;
+  const mark = () =>
+    (h.api.get(PODS, 'n', 'x') as unknown as Pod).status?.conditions?.find(({ type }) => type === 'DisruptionTarget');
+  assert.deepEqual([status()?.disruptionsAllowed, mark()?.status], [0, 'True']);
+  // The rest of the two minutes, not two minutes more.
+  await h.clock.advance(2000);
+  assert.equal(status()?.disruptionsAllowed, 1);
+  assert.equal(mark()?.status, 'False');
+  assert.equal(Object.hasOwn(mark() ?? {}, 'reason'), false);
+  h.api.remove(PODS, 'n', 'x');
+  h.api.remove(PODS, 'n', 'y');
+  await h.clock.advance(1000);
+  const told = (h.api.all(EVENTS) as unknown as { reason: string; message: string }[]).map(
+    ({ reason, message }) => `${reason}: ${message}`,
+  );
+  assert.deepEqual(told, [
+    "NotDeleted: Pod was expected by PDB n/b to be deleted but it wasn't",
+    'NoPods: No matching pods found',
+  ]);
   await h.end();
 });

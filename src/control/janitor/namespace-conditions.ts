@@ -20,15 +20,20 @@ const joined = (counts: ReadonlyMap<string, number>, word: (name: string, count:
     .join(', ');
 
 function verdicts(content: NamespaceContent, failures: Discovery['failures']): Verdict[] {
-  const { remaining, finalizers } = content;
-  const unknown = failures.map((one) => `${one.groupVersion}: ${one.error}`).sort();
+  // As long as Pods are waited for, upstream says nothing of what is left.
+  const nothing: ReadonlyMap<string, number> = new Map();
+  const { remaining, finalizers } = content.waitsForPods ? { remaining: nothing, finalizers: nothing } : content;
+  // Upstream reads one document in which such a group is marked stale: these are the words it has for that.
+  const unknown = failures
+    .map(({ groupVersion }) => `${groupVersion}: stale GroupVersion discovery: ${groupVersion}`)
+    .sort();
   const failed = [...content.failures].sort();
   return [
     {
       type: 'NamespaceDeletionDiscoveryFailure',
       trouble:
         unknown.length > 0
-          ? `Discovery failed for some groups, ${unknown.length} failing: ${unknown.join(', ')}`
+          ? `Discovery failed for some groups, ${unknown.length} failing: unable to retrieve the complete list of server APIs: ${unknown.join(', ')}`
           : undefined,
       bad: 'DiscoveryFailed',
       good: ['ResourcesDiscovered', 'All resources successfully discovered'],
@@ -69,21 +74,21 @@ function verdicts(content: NamespaceContent, failures: Discovery['failures']): V
   ];
 }
 
-/** The conditions after one round; those of others are kept, and times move only where a status does. */
+/** The conditions after one round; each keeps its place, those of others are kept, and times move only where a status does. */
 export function namespaceConditions(
   held: readonly DeepReadonly<Condition>[],
   content: NamespaceContent,
   options: { readonly failures: Discovery['failures']; readonly now: number },
 ): Condition[] {
-  const ours = verdicts(content, options.failures).map(({ type, trouble, bad, good }): Condition => {
+  const conditions = held.map((one): Condition => ({ ...one }));
+  for (const { type, trouble, bad, good } of verdicts(content, options.failures)) {
     const status = trouble === undefined ? 'False' : 'True';
-    const before = held.find((one) => one.type === type);
+    const place = conditions.findIndex((one) => one.type === type);
+    const before = conditions[place];
     const lastTransitionTime =
       before?.status === status && before.lastTransitionTime ? before.lastTransitionTime : formatTime(options.now);
-    return trouble === undefined
-      ? { type, status, lastTransitionTime, reason: good[0], message: good[1] }
-      : { type, status, lastTransitionTime, reason: bad, message: trouble };
-  });
-  const types = new Set(ours.map((one) => one.type));
-  return [...held.filter((one) => !types.has(one.type)).map((one) => ({ ...one })), ...ours];
+    const [reason, message] = trouble === undefined ? good : ([bad, trouble] as const);
+    conditions[before ? place : conditions.length] = { type, status, lastTransitionTime, reason, message };
+  }
+  return conditions;
 }

@@ -1,4 +1,5 @@
 /** Deletes everything in one namespace, Pods first, and reports what is left. */
+import { PODS } from '../../api/kinds/builtin/resource-types.ts';
 import type { ResourceType } from '../../api/meta/gvk.ts';
 import type { KubeObject } from '../../api/meta/object.ts';
 import { isApiError, isNotFound } from '../../client/api-failure.ts';
@@ -13,38 +14,52 @@ export interface NamespaceContent {
   readonly finalizers: ReadonlyMap<string, number>;
   /** Resources whose deletion failed, with the message. */
   readonly failures: readonly string[];
+  /** True when Pods are left, so that nothing else was looked at. */
+  readonly waitsForPods: boolean;
 }
 
 const PAGE = 500;
 /** Resources looked at in one go, for one namespace. */
 const PARALLEL = 8;
 
+export interface NamespaceContentOptions {
+  readonly discovery: Discovery;
+  /** Milliseconds since the namespace was deleted: Pods may take their grace period from then on. */
+  readonly deletedForMs: number;
+  readonly signal: AbortSignal;
+}
+
 /**
  * Deletes the content of a namespace. While Pods are left, only Pods are touched: what they use goes after them.
- * Failures of single resources are gathered; the signal's reason is thrown.
+ * What stays without a finalizer, or a grace period that still runs, is a failure as well. Failures of single resources
+ * are gathered; the signal's reason is thrown. Rules: upstream's namespaced_resources_deleter.
  */
 export async function deleteNamespaceContent(
   client: Client,
   namespace: string,
-  options: { readonly discovery: Discovery; readonly signal: AbortSignal },
+  options: NamespaceContentOptions,
 ): Promise<NamespaceContent> {
   const { discovery, signal } = options;
   const remaining = new Map<string, number>();
   const finalizers = new Map<string, number>();
   const failures: string[] = [];
   const resources = discovery.resources.filter(
-    ({ type, verbs, preferred }) => preferred && type.namespaced && verbs.includes('delete') && verbs.includes('list'),
+    ({ type, verbs, preferred }) => preferred && type.namespaced && verbs.includes('delete'),
   );
 
   const clear = async (resource: DiscoveredResource): Promise<void> => {
+    const { type } = resource;
     try {
+      const graceMs = isPods(resource) ? await longestGraceMs(client, namespace, signal) : 0;
       const left = await deleteAll(client, resource, { namespace, signal });
-      if (left.length > 0) remaining.set(`${resource.type.resource}.${resource.type.group}`, left.length);
-      for (const object of left) {
-        for (const finalizer of object.metadata.finalizers ?? []) {
-          finalizers.set(finalizer, (finalizers.get(finalizer) ?? 0) + 1);
-        }
-      }
+      if (left.length === 0) return;
+      remaining.set(`${type.resource}.${type.group}`, left.length);
+      const held = left.flatMap((object) => object.metadata.finalizers ?? []);
+      for (const finalizer of held) finalizers.set(finalizer, (finalizers.get(finalizer) ?? 0) + 1);
+      if (held.length > 0 || options.deletedForMs < graceMs) return;
+      failures.push(
+        `unexpected items still remain in namespace: ${namespace} for gvr: ${type.group}/${type.version}, Resource=${type.resource}`,
+      );
     } catch (error) {
       signal.throwIfAborted();
       // 404 and 405: the resource went away between discovery and now.
@@ -53,9 +68,9 @@ export async function deleteNamespaceContent(
     }
   };
 
-  const isPods = ({ type }: DiscoveredResource): boolean => type.group === '' && type.resource === 'pods';
   for (const resource of resources.filter(isPods)) await clear(resource);
-  if (remaining.size > 0 || failures.length > 0) return { remaining, finalizers, failures };
+  const waitsForPods = remaining.size > 0;
+  if (waitsForPods) return { remaining, finalizers, failures, waitsForPods };
 
   const rest = resources.filter((one) => !isPods(one));
   let next = 0;
@@ -63,7 +78,18 @@ export async function deleteNamespaceContent(
     while (next < rest.length) await clear(rest[next++]!);
   };
   await Promise.all(Array.from({ length: PARALLEL }, worker));
-  return { remaining, finalizers, failures };
+  return { remaining, finalizers, failures, waitsForPods };
+}
+
+const isPods = ({ type }: DiscoveredResource): boolean => type.group === '' && type.resource === 'pods';
+
+/** The longest grace period of the Pods that have not ended. */
+async function longestGraceMs(client: Client, namespace: string, signal: AbortSignal): Promise<number> {
+  const { items } = await client.list(PODS, { namespace, signal });
+  const seconds = items
+    .filter(({ status }) => status?.phase !== 'Succeeded' && status?.phase !== 'Failed')
+    .map(({ spec }) => spec?.terminationGracePeriodSeconds ?? 0);
+  return 1000 * Math.max(0, ...seconds);
 }
 
 /** Deletes every object of a resource in the namespace and returns those that stay (grace periods, finalizers). */
@@ -73,9 +99,9 @@ async function deleteAll(
   options: { readonly namespace: string; readonly signal: AbortSignal },
 ): Promise<readonly KubeObject[]> {
   const { namespace, signal } = options;
-  const before = await listAll(client, type, options);
-  if (before.length === 0) return before;
-  if (before.every((object) => object.metadata.deletionTimestamp !== undefined)) return before;
+  const listable = verbs.includes('list');
+  const before = listable ? await listAll(client, type, options) : [];
+  if (listable && before.every((object) => object.metadata.deletionTimestamp !== undefined)) return before;
   if (verbs.includes('deletecollection')) {
     await client.raw('DELETE', resourcePath(type, { namespace }), {
       body: { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Background' },
@@ -95,7 +121,7 @@ async function deleteAll(
       }
     }
   }
-  return listAll(client, type, options);
+  return listable ? listAll(client, type, options) : [];
 }
 
 async function listAll(

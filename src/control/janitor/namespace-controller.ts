@@ -85,21 +85,23 @@ export function createNamespaceController(environment: ControllerEnvironment): C
         if (namespace.metadata.deletionTimestamp === undefined) return requeueAfter(FIRST_RECHECK_MS);
         if (!(namespace.spec?.finalizers ?? []).includes(FINALIZER)) return DONE;
         const found = await discovery.read(signal);
-        const content = await deleteNamespaceContent(client, key.name, { discovery: found, signal });
-        const empty = content.remaining.size === 0 && content.failures.length === 0;
-        if (empty && found.failures.length === 0) {
-          await finalize(namespace, signal);
-          rounds.delete(key.name);
-          passLog.info('namespace emptied');
-          return DONE;
-        }
+        const deletedForMs = clock.now() - Date.parse(namespace.metadata.deletionTimestamp);
+        const content = await deleteNamespaceContent(client, key.name, { discovery: found, deletedForMs, signal });
         const conditions = namespaceConditions(namespace.status?.conditions ?? [], content, {
           failures: found.failures,
           now: clock.now(),
         });
+        // Also when all is well by now: a finalizer of somebody else may keep the namespace, and what it says, around.
+        let current: DeepReadonly<Namespace> = namespace;
         if (!deepEqual(conditions, namespace.status?.conditions ?? [])) {
-          const after = { ...namespace, status: { ...namespace.status, conditions } };
-          await commit(client, NAMESPACES, { before: namespace, after, signal });
+          const after = { ...namespace, status: { ...namespace.status, phase: 'Terminating' as const, conditions } };
+          current = (await commit(client, NAMESPACES, { before: namespace, after, signal })) ?? namespace;
+        }
+        if (content.remaining.size === 0 && content.failures.length === 0 && found.failures.length === 0) {
+          await finalize(current, signal);
+          rounds.delete(key.name);
+          passLog.info('namespace emptied');
+          return DONE;
         }
         const round = (rounds.get(key.name) ?? 0) + 1;
         rounds.set(key.name, round);

@@ -1,16 +1,18 @@
 /**
  * Notices nodes that have gone silent and marks nodes by their conditions. The agent owns its node's conditions as long
  * as it renews its Lease; a Lease that has not moved for 50 s (by this process's clock: clocks of nodes are not trusted)
- * hands them over, and they become Unknown. Taints follow the conditions and `spec.unschedulable`.
+ * hands them over, and they become Unknown. Taints follow the conditions and `spec.unschedulable`; Pods of a node that
+ * is not ready are not ready either. When no node at all is ready, the trouble is ours rather than theirs: then nothing
+ * is told to leave (kube-controller-manager's master disruption mode).
  */
 import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
-import { LEASES, NODES } from '../../api/kinds/builtin/resource-types.ts';
-import type { Node, NodeCondition, Taint } from '../../api/kinds/builtin/types.ts';
+import { LEASES, NODES, PODS } from '../../api/kinds/builtin/resource-types.ts';
+import type { Node, NodeCondition, PodCondition, Taint } from '../../api/kinds/builtin/types.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
-import { formatTime } from '../../api/meta/object.ts';
-import { isNotFound } from '../../client/api-failure.ts';
+import { formatTime, keyOf } from '../../api/meta/object.ts';
+import { isConflict, isNotFound } from '../../client/api-failure.ts';
 import { commit } from '../../client/commit/commit.ts';
 import {
   type Controller,
@@ -27,9 +29,12 @@ export const nodeLifecycleRules: PolicyRule[] = [
   { apiGroups: [''], resources: ['nodes'], verbs: ['list', 'watch', 'patch'] },
   { apiGroups: [''], resources: ['nodes/status'], verbs: ['patch'] },
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['list', 'watch'] },
+  { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
+  { apiGroups: [''], resources: ['pods/status'], verbs: ['patch'] },
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
 ];
 
+const BY_NODE = 'node-lifecycle.nodeName';
 const LEASE_NAMESPACE = 'kube-node-lease';
 /** kube-controller-manager's node-monitor-period and node-monitor-grace-period. */
 const PERIOD_MS = 5_000;
@@ -38,6 +43,8 @@ const GRACE_MS = 50_000;
 /** Conditions that become Unknown when the node is silent. */
 const WATCHED = ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure'] as const;
 
+/** Reason of events, and of the Ready condition of Pods whose node is silent. */
+const NODE_NOT_READY = 'NodeNotReady';
 const NOT_READY = 'node.kubernetes.io/not-ready';
 const UNREACHABLE = 'node.kubernetes.io/unreachable';
 
@@ -54,8 +61,15 @@ const MANAGED = new Set([NOT_READY, UNREACHABLE, UNSCHEDULABLE, ...Object.values
 const statusOf = (node: DeepReadonly<Node>, type: string): string | undefined =>
   node.status?.conditions?.find((one) => one.type === type)?.status;
 
-/** The taints a node should have: those of others as they are, ours by its conditions. `now` stamps new NoExecute taints. */
-export function wantedTaints(node: DeepReadonly<Node>, now: number): Taint[] {
+/**
+ * The taints a node should have: those of others as they are, ours by its conditions. `now` stamps new NoExecute taints;
+ * there are none while `isDisrupted`.
+ */
+export function wantedTaints(
+  node: DeepReadonly<Node>,
+  now: number,
+  { isDisrupted = false }: { readonly isDisrupted?: boolean } = {},
+): Taint[] {
   const held = node.spec?.taints ?? [];
   const wanted: Taint[] = [];
   const want = (key: string, effect: Taint['effect']): void => {
@@ -70,11 +84,11 @@ export function wantedTaints(node: DeepReadonly<Node>, now: number): Taint[] {
   }
   if (ready === 'Unknown') {
     want(UNREACHABLE, 'NoSchedule');
-    want(UNREACHABLE, 'NoExecute');
+    if (!isDisrupted) want(UNREACHABLE, 'NoExecute');
   } else if (ready !== 'True') {
     want(NOT_READY, 'NoSchedule');
     // A node that has not reported yet is not ready, but nothing on it needs to leave.
-    if (ready === 'False') want(NOT_READY, 'NoExecute');
+    if (ready === 'False' && !isDisrupted) want(NOT_READY, 'NoExecute');
   }
   return [...held.filter((one) => !MANAGED.has(one.key)).map((one) => cloneJson<Taint>(one)), ...wanted];
 }
@@ -102,6 +116,8 @@ export function createNodeLifecycleController(environment: ControllerEnvironment
   const { client, informers, clock, log } = environment;
   const nodes = informers.of(NODES);
   const leases = informers.of(LEASES);
+  const pods = informers.of(PODS);
+  pods.addIndex(BY_NODE, (pod) => [pod.spec.nodeName ?? '']);
   const recorder = createEventRecorder(client, { component: 'node-controller', clock, log });
   /** Node -> the last sign of life, and when this process saw it. */
   const seen = new Map<string, { sign: string; at: number }>();
@@ -113,6 +129,29 @@ export function createNodeLifecycleController(environment: ControllerEnvironment
     return `${node.metadata.uid}|${renewed}|${ready?.status === 'Unknown' ? '' : (ready?.lastHeartbeatTime ?? '')}`;
   };
 
+  /** Nobody can say any more whether these Pods are ready. Their agent will, when it is back. */
+  const markPodsNotReady = async (nodeName: string, signal: AbortSignal): Promise<void> => {
+    for (const pod of pods.byIndex(BY_NODE, nodeName)) {
+      if (!pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True')) continue;
+      const condition: PodCondition = {
+        type: 'Ready',
+        status: 'False',
+        reason: NODE_NOT_READY,
+        message: 'Node is not ready',
+        lastTransitionTime: formatTime(clock.now()),
+      };
+      const body = { metadata: { uid: pod.metadata.uid }, status: { conditions: [condition] } };
+      try {
+        await client.patch(PODS, keyOf(pod), { type: 'strategic', body }, { subresource: 'status', signal });
+        recorder.event(pod, 'Warning', NODE_NOT_READY, 'Node is not ready');
+      } catch (error) {
+        if (!isNotFound(error) && !isConflict(error)) throw error;
+      }
+    }
+  };
+
+  const isDisrupted = (): boolean => nodes.list().every((node) => statusOf(node, 'Ready') !== 'True');
+
   return createController({
     name: 'node-lifecycle-controller',
     client,
@@ -120,6 +159,8 @@ export function createNodeLifecycleController(environment: ControllerEnvironment
     log,
     sources: [
       ownKeys(nodes),
+      // Pods are read when their node is; a change of one is no reason for a pass.
+      source(pods, () => []),
       source(leases, ({ metadata }) =>
         metadata.namespace === LEASE_NAMESPACE ? [{ namespace: '', name: metadata.name ?? '' }] : [],
       ),
@@ -127,12 +168,14 @@ export function createNodeLifecycleController(environment: ControllerEnvironment
     async reconcile(key, { signal, log: passLog }) {
       const node = nodes.get(key);
       if (!node) {
-        seen.delete(key.name);
+        if (seen.delete(key.name))
+          recorder.event(goneNode(key.name), 'Normal', 'RemovingNode', nodeEvent(key.name, 'Removing', 'from'));
         return DONE;
       }
       const now = clock.monotonic();
       const sign = signOfLife(node);
       let last = seen.get(key.name);
+      if (!last) recorder.event(node, 'Normal', 'RegisteredNode', nodeEvent(key.name, 'Registered', 'in'));
       // Our own write of Unknown changes the sign too, from a heartbeat to none: that is no life.
       if (!last || (last.sign !== sign && !isOnlySilence(last.sign, sign))) last = { sign, at: now };
       seen.set(key.name, { sign, at: last.at });
@@ -143,10 +186,12 @@ export function createNodeLifecycleController(environment: ControllerEnvironment
           after.status = { ...after.status, conditions: silentConditions(node, clock.now()) };
           await commit(client, NODES, { before: node, after, signal });
           passLog.warn('node is silent', { silentMs: Math.round(now - last.at) });
-          recorder.event(node, 'Normal', 'NodeNotReady', `Node ${key.name} status is now: NodeNotReady`);
+          recorder.event(node, 'Normal', NODE_NOT_READY, `Node ${key.name} status is now: NodeNotReady`);
           return requeueAfter(PERIOD_MS);
         }
-        const taints = wantedTaints(node, clock.now());
+        const ready = statusOf(node, 'Ready');
+        if (ready === 'Unknown' || ready === 'False') await markPodsNotReady(key.name, signal);
+        const taints = wantedTaints(node, clock.now(), { isDisrupted: isDisrupted() });
         if (!deepEqual(taints, node.spec?.taints ?? [])) {
           const after = cloneJson<Node>(node);
           const { taints: _old, ...spec } = after.spec ?? {};
@@ -161,6 +206,11 @@ export function createNodeLifecycleController(environment: ControllerEnvironment
     },
   });
 }
+
+const nodeEvent = (name: string, what: string, where: string): string =>
+  `Node ${name} event: ${what} Node ${name} ${where} Controller`;
+/** What an event about a node that is no more can still name. */
+const goneNode = (name: string) => ({ apiVersion: 'v1', kind: 'Node', metadata: { name } });
 
 const isOnlySilence = (before: string, after: string): boolean =>
   after === `${before.slice(0, before.lastIndexOf('|') + 1)}`;

@@ -1,10 +1,12 @@
 /**
  * Pods nobody can end any more: those on a node that is gone, and unscheduled ones that are terminating. A node counts
  * as gone after it was missing for 40 s and the server confirms it, so that a node that is being replaced keeps its Pods.
+ * An administrator says that a silent node's machine is off by the taint node.kubernetes.io/out-of-service: Pods that are
+ * terminating there go at once.
  */
 import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
 import { NODES, PODS } from '../../api/kinds/builtin/resource-types.ts';
-import type { Pod, PodCondition } from '../../api/kinds/builtin/types.ts';
+import type { Node, Pod, PodCondition } from '../../api/kinds/builtin/types.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { formatTime, keyOf } from '../../api/meta/object.ts';
 import { isNotFound } from '../../client/api-failure.ts';
@@ -26,6 +28,7 @@ export const podGcRules: PolicyRule[] = [
 
 const BY_NODE = 'pod-gc.nodeName';
 const QUARANTINE_MS = 40_000;
+const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
 
 /** Makes the controller; its keys are Pods. */
 export function createPodGcController(environment: ControllerEnvironment): Controller {
@@ -36,22 +39,27 @@ export function createPodGcController(environment: ControllerEnvironment): Contr
   /** Node name -> when it was first missed, monotonic. Entries go when the node is back or its last Pod is gone. */
   const missing = new Map<string, number>();
 
-  const markFailed = async (pod: DeepReadonly<Pod>, signal: AbortSignal): Promise<void> => {
+  const markFailed = async (
+    pod: DeepReadonly<Pod>,
+    message: string | undefined,
+    signal: AbortSignal,
+  ): Promise<void> => {
     const phase = pod.status?.phase;
     if (phase === 'Succeeded' || phase === 'Failed') return;
     const condition: PodCondition = {
       type: 'DisruptionTarget',
       status: 'True',
       reason: 'DeletionByPodGC',
-      message: `node "${pod.spec.nodeName}" no longer exists`,
+      message: message ?? '',
       lastTransitionTime: formatTime(clock.now()),
     };
-    const body = { metadata: { uid: pod.metadata.uid }, status: { phase: 'Failed', conditions: [condition] } };
-    await client.patch(PODS, keyOf(pod as Pod), { type: 'strategic', body }, { subresource: 'status', signal });
+    const conditions = message === undefined ? {} : { conditions: [condition] };
+    const body = { metadata: { uid: pod.metadata.uid }, status: { phase: 'Failed', ...conditions } };
+    await client.patch(PODS, keyOf(pod), { type: 'strategic', body }, { subresource: 'status', signal });
   };
 
   const forceDelete = (pod: DeepReadonly<Pod>, signal: AbortSignal): Promise<void> =>
-    client.delete(PODS, keyOf(pod as Pod), {
+    client.delete(PODS, keyOf(pod), {
       gracePeriodSeconds: 0,
       preconditions: { uid: pod.metadata.uid ?? '' },
       signal,
@@ -69,8 +77,8 @@ export function createPodGcController(environment: ControllerEnvironment): Contr
         // Heartbeats say nothing new; only a node that came or went does.
         const name = node.metadata.name ?? '';
         const present = nodes.get({ namespace: '', name }) !== undefined;
-        if (present && previous) return [];
-        return pods.byIndex(BY_NODE, name).map((pod) => keyOf(pod as Pod));
+        if (present && previous && isOutOfService(node) === isOutOfService(previous)) return [];
+        return pods.byIndex(BY_NODE, name).map((pod) => keyOf(pod));
       }),
     ],
     async reconcile(key, { signal, log: passLog }) {
@@ -82,8 +90,13 @@ export function createPodGcController(environment: ControllerEnvironment): Contr
         await ignoreGone(forceDelete(pod, signal));
         return DONE;
       }
-      if (nodes.get({ namespace: '', name: nodeName })) {
+      const node = nodes.get({ namespace: '', name: nodeName });
+      if (node) {
         missing.delete(nodeName);
+        if (pod.metadata.deletionTimestamp === undefined || !isOutOfService(node)) return DONE;
+        passLog.info('deleting pod of a node that is out of service', { node: nodeName });
+        await ignoreGone(markFailed(pod, undefined, signal));
+        await ignoreGone(forceDelete(pod, signal));
         return DONE;
       }
       const now = clock.monotonic();
@@ -93,7 +106,7 @@ export function createPodGcController(environment: ControllerEnvironment): Contr
       if (left > 0) return requeueAfter(left);
       if (await exists(nodeName, signal)) return requeueAfter(QUARANTINE_MS);
       passLog.info('deleting pod of a node that is gone', { node: nodeName });
-      await ignoreGone(markFailed(pod, signal));
+      await ignoreGone(markFailed(pod, 'PodGC: node no longer exists', signal));
       await ignoreGone(forceDelete(pod, signal));
       if (pods.byIndex(BY_NODE, nodeName).length <= 1) missing.delete(nodeName);
       return DONE;
@@ -110,6 +123,11 @@ export function createPodGcController(environment: ControllerEnvironment): Contr
     }
   }
 }
+
+/** Not ready, and said to be off. */
+const isOutOfService = (node: DeepReadonly<Node>): boolean =>
+  (node.spec?.taints ?? []).some(({ key }) => key === OUT_OF_SERVICE) &&
+  !node.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True');
 
 async function ignoreGone(call: Promise<void>): Promise<void> {
   try {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EVENTS, NAMESPACES, NODES, PODS } from '../../api/kinds/builtin/resource-types.ts';
+import { EVENTS, NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS } from '../../api/kinds/builtin/resource-types.ts';
 import type { Event, Pod } from '../../api/kinds/builtin/types.ts';
 import type { ResourceType } from '../../api/meta/gvk.ts';
 import { ApiError, conflict } from '../../api/meta/status.ts';
@@ -11,9 +11,12 @@ import { createFakeApi } from '../../client/fake-api.fixture.ts';
 import { createInformerSet } from '../../client/informer/informer-set.ts';
 import { createScheduler } from './scheduler.ts';
 
+const TOO_SMALL =
+  '0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.';
+
 function harness() {
   const clock = createFakeClock();
-  const api = createFakeApi([PODS, NODES, NAMESPACES, EVENTS] as ResourceType<never>[]);
+  const api = createFakeApi([PODS, NODES, NAMESPACES, EVENTS, POD_DISRUPTION_BUDGETS] as ResourceType<never>[]);
   const client = createClient(api.handler);
   const informers = createInformerSet(client, { clock });
   const logged: LogRecord[] = [];
@@ -38,7 +41,10 @@ function harness() {
         kind: 'Node',
         metadata: { name },
         spec,
-        status: { allocatable: { cpu, memory: '8Gi', pods: '110' } },
+        status: {
+          allocatable: { cpu, memory: '8Gi', pods: '110' },
+          conditions: [{ type: 'Ready', status: 'True', reason: 'KubeletReady' }],
+        },
       }),
     pod: (name: string, cpu: string, spec: object = {}) =>
       api.put({
@@ -81,10 +87,10 @@ test('a pod without a place says why, once, and is bound when a node makes room'
   const [condition] = h.get('p')?.status?.conditions ?? [];
   assert.deepEqual(
     [condition?.type, condition?.status, condition?.reason, condition?.message],
-    ['PodScheduled', 'False', 'Unschedulable', '0/1 nodes are available: 1 Insufficient cpu.'],
+    ['PodScheduled', 'False', 'Unschedulable', TOO_SMALL],
   );
   await h.clock.advance(200_000);
-  assert.deepEqual(h.events(), ['Warning FailedScheduling: 0/1 nodes are available: 1 Insufficient cpu.']);
+  assert.deepEqual(h.events(), [`Warning FailedScheduling: ${TOO_SMALL}`]);
   assert.equal(h.api.requests.filter((one) => one.startsWith('PATCH /api/v1/namespaces/ns/pods')).length, 1);
   h.node('n1', '4');
   await h.clock.advance(100);
@@ -165,5 +171,60 @@ test('heartbeats of nodes do not try waiting pods again', async () => {
     await h.clock.advance(100);
   }
   assert.equal(h.api.requests.length, before);
+  await h.end();
+});
+
+test('preemption: the less important pod is asked to leave, and its room is kept for the one that asked', async () => {
+  const h = harness();
+  h.node('n1', '1');
+  h.pod('low', '1', { priority: 1 });
+  await h.clock.advance(10);
+  h.pod('high', '1', { priority: 10 });
+  let asked = 0;
+  h.api.intercept = ({ method, path }) => {
+    if (method !== 'DELETE') return;
+    assert.equal(path, '/api/v1/namespaces/ns/pods/low');
+    asked++;
+    // The node lets it go later: its guest shuts down first.
+    throw new ApiError({ code: 404, reason: 'NotFound', message: '' });
+  };
+  await h.clock.advance(10);
+  assert.equal(h.get('high')?.status?.nominatedNodeName, 'n1');
+  assert.equal(h.get('high')?.status?.conditions?.[0]?.message, '0/1 nodes are available: 1 Insufficient cpu.');
+  const target = h.get('low')?.status?.conditions?.find(({ type }) => type === 'DisruptionTarget');
+  assert.equal(target?.reason, 'PreemptionByScheduler');
+  assert.equal(target?.message, 'default-scheduler: preempting to accommodate a higher priority pod');
+  assert.equal(asked, 1);
+  const uid = h.get('high')?.metadata.uid;
+  assert.ok(h.events().includes(`Normal Preempted: Preempted by pod ${uid} on node n1`));
+  h.pod('middle', '1', { priority: 5 });
+  h.api.intercept = () => {};
+  h.api.remove(PODS, 'ns', 'low');
+  await h.pass(200);
+  assert.equal(h.get('high')?.spec.nodeName, 'n1');
+  assert.equal(h.get('middle')?.spec.nodeName, undefined);
+  await h.end();
+});
+
+test('a pod is not told that it fits nowhere while a fresh node is about to report', async () => {
+  const h = harness();
+  h.pod('early', '1');
+  await h.clock.advance(500);
+  assert.equal(h.get('early')?.status?.conditions, undefined);
+  h.api.put({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' }, status: {} });
+  await h.clock.advance(500);
+  assert.equal(h.get('early')?.status?.conditions, undefined);
+  h.node('n1', '4');
+  await h.clock.advance(100);
+  assert.equal(h.get('early')?.spec.nodeName, 'n1');
+  assert.deepEqual(h.events(), ['Normal Scheduled: Successfully assigned ns/early to n1']);
+  await h.end();
+});
+
+test('a pod is told that there are no nodes when none came in time', async () => {
+  const h = harness();
+  h.pod('early', '1');
+  await h.clock.advance(10_100);
+  assert.deepEqual(h.events(), ['Warning FailedScheduling: no nodes available to schedule pods']);
   await h.end();
 });

@@ -4,6 +4,7 @@ import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
 import { createFakeClock } from '../../base/clock/fake-clock.ts';
 import { silentLogger } from '../../base/log/log.ts';
 import type { Client } from '../../client/client.ts';
+import { clusterConfigOf } from '../../domain/machine-defaults/cluster-config.ts';
 import { kubevirtClusterRoleBindings, kubevirtClusterRoles } from './cluster-roles.ts';
 import { createSubresourceApi } from './subresources/subresource-api.ts';
 
@@ -19,6 +20,7 @@ describe('kubevirtClusterRoles', () => {
   it('let an editor use every served subresource but migrate', () => {
     const api = createSubresourceApi({
       client: {} as Client,
+      config: () => clusterConfigOf(undefined),
       nodeHandler: () => Promise.reject(new Error('unused')),
       authorize: () => false,
       clock: createFakeClock(),

@@ -26,21 +26,20 @@ const GUEST_INFORMATION = [
   'objectgraph',
 ];
 
+const INSTANCETYPES = [
+  'virtualmachineinstancetypes',
+  'virtualmachineclusterinstancetypes',
+  'virtualmachinepreferences',
+  'virtualmachineclusterpreferences',
+];
+
 /** Everything but migrations, whose write access is a role of its own. */
 const OBJECTS: readonly (readonly [group: string, resources: readonly string[]])[] = [
   ['kubevirt.io', [VM, VMI, 'virtualmachineinstancepresets', 'virtualmachineinstancereplicasets']],
   ['snapshot.kubevirt.io', ['virtualmachinesnapshots', 'virtualmachinesnapshotcontents', 'virtualmachinerestores']],
   ['export.kubevirt.io', ['virtualmachineexports']],
   ['clone.kubevirt.io', ['virtualmachineclones']],
-  [
-    'instancetype.kubevirt.io',
-    [
-      'virtualmachineinstancetypes',
-      'virtualmachineclusterinstancetypes',
-      'virtualmachinepreferences',
-      'virtualmachineclusterpreferences',
-    ],
-  ],
+  ['instancetype.kubevirt.io', INSTANCETYPES],
   ['pool.kubevirt.io', ['virtualmachinepools']],
 ];
 
@@ -120,7 +119,13 @@ export const virtApiRules: readonly PolicyRule[] = [
   rule('kubevirt.io', ['virtualmachineinstancemigrations'], ['get', 'list', 'create']),
   rule('kubevirt.io', ['virtualmachineinstancereplicasets'], ['list']),
   rule('kubevirt.io', ['kubevirts'], ['get', 'list', 'watch']),
-  rule('', ['pods'], ['list', 'delete']),
+  rule('kubevirt.io', ['virtualmachineinstancepresets'], ['list']),
+  rule('instancetype.kubevirt.io', INSTANCETYPES, ['get']),
+  rule('apps', ['controllerrevisions'], ['get', 'list', 'create']),
+  rule('', ['persistentvolumeclaims'], ['get']),
+  rule('cdi.kubevirt.io', ['datavolumes', 'datasources'], ['get']),
+  rule('snapshot.storage.k8s.io', ['volumesnapshots'], ['get']),
+  rule('', ['pods'], ['get', 'list', 'delete']),
   rule('', ['nodes'], ['get']),
   rule('authorization.k8s.io', ['subjectaccessreviews'], ['create']),
 ];

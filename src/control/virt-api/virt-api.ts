@@ -1,6 +1,8 @@
 /** virt-api: admission and subresources of KubeVirt's kinds, the roles that go with them, and the KubeVirt object. */
 export { type AdmissionUser, isKubeVirtComponent } from './admission/admission-context.ts';
 export {
+  type Mutated,
+  type Validated,
   type VirtAdmission,
   type VirtAdmissionOptions,
   type VirtAdmissionRequest,
@@ -15,6 +17,7 @@ export {
   virtApiRules,
 } from './cluster-roles.ts';
 export { type DefaultKubeVirtOptions, defaultKubeVirt, KUBEVIRT_NAMESPACE } from './default-kubevirt.ts';
+export { sourceReader } from './source-reader.ts';
 export {
   type CreateSubresourceApiOptions,
   createSubresourceApi,

@@ -1,22 +1,39 @@
 /** The VirtualMachineInstance a VirtualMachine starts: pure. */
 import type { VirtualMachine, VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.ts';
+import { controllerReference } from '../../api/meta/controller-reference.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
-import { ownerReferenceTo } from './owner-reference.ts';
+import { startConflictsMessage } from '../../domain/instancetype/conflicts.ts';
+import { applyAtStart, type Layers } from '../../domain/instancetype/expand.ts';
+import type { ClusterConfig } from '../../domain/machine-defaults/cluster-config.ts';
 import { OBSERVED_API_VERSIONS, VM_FINALIZER, VM_GENERATION } from './vm-view.ts';
 
-/** Builds the instance; `paused` starts the guest paused, `legacyUuid` is used where the template has none. */
-export function buildInstance(
-  vm: DeepReadonly<VirtualMachine>,
-  options: { readonly paused: boolean; readonly legacyUuid: string },
-): VirtualMachineInstance {
+export interface BuildInstanceOptions {
+  /** Starts the guest paused. */
+  readonly paused: boolean;
+  /** Used where the template has no uuid. */
+  readonly legacyUuid: string;
+  /** What instance type and preference stand for. */
+  readonly layers: Layers;
+  readonly config: ClusterConfig;
+}
+
+/** The machine and its instance type say the same thing differently: upstream's text. */
+export class StartConflict extends Error {}
+
+/**
+ * Builds the instance.
+ * @throws StartConflict
+ * @throws DefaultsError when the cluster's settings contradict each other
+ */
+export function buildInstance(vm: DeepReadonly<VirtualMachine>, options: BuildInstanceOptions): VirtualMachineInstance {
   const template = cloneJson(vm.spec.template) as VirtualMachine['spec']['template'];
   const spec = (template.spec ?? {}) as VirtualMachineInstance['spec'];
   spec.domain ??= {} as NonNullable<typeof spec.domain>;
   spec.domain.firmware = { ...spec.domain.firmware, uuid: spec.domain.firmware?.uuid || options.legacyUuid };
   if (options.paused) spec.startStrategy = 'Paused';
   const labels = template.metadata?.labels;
-  return {
+  const instance = {
     apiVersion: 'kubevirt.io/v1',
     kind: 'VirtualMachineInstance',
     metadata: {
@@ -28,9 +45,13 @@ export function buildInstance(
         ...OBSERVED_API_VERSIONS,
         [VM_GENERATION]: String(vm.metadata.generation ?? 0),
       },
-      ownerReferences: [ownerReferenceTo(vm)],
+      ownerReferences: [controllerReference(vm)],
       finalizers: [VM_FINALIZER],
     },
     spec,
   } as VirtualMachineInstance;
+  const { layers, config } = options;
+  const conflicts = applyAtStart({ ...layers, vm, spec, metadata: instance.metadata, config });
+  if (conflicts.length > 0) throw new StartConflict(startConflictsMessage(conflicts));
+  return instance;
 }

@@ -3,13 +3,19 @@
  * change can be told from what runs.
  */
 import type { ControllerRevision } from '../../api/kinds/builtin/types.ts';
-import type { VirtualMachine } from '../../api/kinds/kubevirt/kubevirt.ts';
+import type { VirtualMachine, VirtualMachineInstanceSpec } from '../../api/kinds/kubevirt/kubevirt.ts';
+import { controllerReference } from '../../api/meta/controller-reference.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
-import { ownerReferenceTo } from './owner-reference.ts';
+import type { AnnotatedMeta } from '../../domain/instancetype/apply-instancetype.ts';
+import { applyAtStart, type Layers } from '../../domain/instancetype/expand.ts';
+import { neutraliseLiveFields } from '../../domain/live-update/live-fields.ts';
+import type { ClusterConfig } from '../../domain/machine-defaults/cluster-config.ts';
+import { setInstanceSpecDefaults } from '../../domain/machine-defaults/instance-defaults.ts';
 
 type Spec = VirtualMachine['spec'];
+type Template = Spec['template'];
 
 /** `revision-start-vm-<uid>-<generation>`. */
 export const startRevisionName = (vm: DeepReadonly<VirtualMachine>): string =>
@@ -19,7 +25,10 @@ export const startRevisionName = (vm: DeepReadonly<VirtualMachine>): string =>
 export const startRevisionPrefix = (vm: DeepReadonly<VirtualMachine>): string =>
   `revision-start-vm-${vm.metadata.uid}-`;
 
-/** The revision to create before an instance of this VM is made. */
+/**
+ * The revision to create before an instance of this VM is made. Its matchers name the copies that are in force, so that
+ * it says what runs without the VM's status.
+ */
 export function startRevision(vm: DeepReadonly<VirtualMachine>): ControllerRevision {
   return {
     apiVersion: 'apps/v1',
@@ -27,28 +36,94 @@ export function startRevision(vm: DeepReadonly<VirtualMachine>): ControllerRevis
     metadata: {
       name: startRevisionName(vm),
       namespace: vm.metadata.namespace ?? '',
-      ownerReferences: [ownerReferenceTo(vm)],
+      ownerReferences: [controllerReference(vm)],
     },
-    data: { spec: cloneJson(vm.spec) as unknown as Record<string, unknown> },
+    data: { spec: withRevisionNames(vm) as unknown as Record<string, unknown> },
     revision: vm.metadata.generation ?? 0,
   };
 }
 
-/** The template with the parts that admission or the controller fills in later set aside. */
-function comparable(spec: DeepReadonly<Spec>): unknown {
-  const template = cloneJson(spec.template) as Spec['template'];
-  const firmware = template?.spec?.domain?.firmware;
+/** A copy of the spec whose matchers name their copies. */
+export function withRevisionNames(vm: DeepReadonly<VirtualMachine>): Spec {
+  const spec = cloneJson<Spec>(vm.spec);
+  for (const field of ['instancetype', 'preference'] as const) {
+    const name = vm.status?.[`${field}Ref`]?.controllerRevisionRef?.name;
+    const matcher = spec[field];
+    if (matcher != null && name) spec[field] = { ...matcher, revisionName: matcher.revisionName || name };
+  }
+  return spec;
+}
+
+/** A spec and what its matchers stand for; `layers` is undefined when that can no longer be told. */
+export interface LayeredSpec {
+  readonly spec: DeepReadonly<Spec>;
+  readonly layers: Layers | undefined;
+}
+
+/**
+ * True when the VM's template differs from the one its instance was started from. An instance type that stands for the
+ * same amounts as the one before is no difference.
+ */
+export const differsFromStart = (started: LayeredSpec, current: LayeredSpec, config: ClusterConfig): boolean =>
+  differs(started, current, { config, ignoreLive: false });
+
+/** True when a difference is one that only a restart can apply: not what the cluster updates while a guest runs. */
+export const restartRequired = (started: LayeredSpec, current: LayeredSpec, config: ClusterConfig): boolean =>
+  differs(started, current, { config, ignoreLive: config.liveUpdate });
+
+interface Comparison {
+  readonly config: ClusterConfig;
+  readonly ignoreLive: boolean;
+}
+
+function differs(started: LayeredSpec, current: LayeredSpec, { config, ignoreLive }: Comparison): boolean {
+  const same = (before: Template, after: Template): boolean => {
+    if (ignoreLive) neutraliseLiveFields(before, after);
+    return deepEqual(before, after);
+  };
+  const hasMatchers = [started, current].some(({ spec }) => spec.instancetype != null || spec.preference != null);
+  const sameTemplate = same(comparable(started.spec.template), comparable(current.spec.template));
+  if (!hasMatchers) return !sameTemplate;
+  if (sameTemplate && deepEqual(matchersOf(started.spec), matchersOf(current.spec))) return false;
+  const [before, after] = [expandedSpec(started, config), expandedSpec(current, config)];
+  return (
+    before === undefined || after === undefined || !same(comparable({ spec: before }), comparable({ spec: after }))
+  );
+}
+
+const matchersOf = ({ instancetype, preference }: DeepReadonly<Spec>): unknown => [
+  instancetype ?? null,
+  preference ?? null,
+];
+
+/**
+ * The template's spec as it starts; undefined when it cannot.
+ * @throws DefaultsError when the cluster's settings contradict each other
+ */
+export function expandedSpec(
+  { spec, layers }: LayeredSpec,
+  config: ClusterConfig,
+): VirtualMachineInstanceSpec | undefined {
+  if (layers === undefined) return undefined;
+  const result = cloneJson<VirtualMachineInstanceSpec>(
+    (spec.template?.spec ?? {}) as DeepReadonly<VirtualMachineInstanceSpec>,
+  );
+  const metadata = cloneJson<AnnotatedMeta>(spec.template?.metadata ?? {});
+  const vm = { metadata: {}, spec } as DeepReadonly<VirtualMachine>;
+  if (applyAtStart({ ...layers, vm, spec: result, metadata, config }).length > 0) return undefined;
+  setInstanceSpecDefaults(result, config);
+  return result;
+}
+
+/** A template with the parts that admission or the controller fills in later set aside. */
+function comparable(of: DeepReadonly<Template> | undefined): Template {
+  const template = cloneJson<Spec['template']>(of ?? {});
+  const firmware = template.spec?.domain?.firmware;
   if (firmware) {
     delete firmware.uuid;
     delete firmware.serial;
     if (Object.keys(firmware).length === 0) delete template.spec?.domain?.firmware;
   }
-  delete template?.metadata;
+  delete template.metadata;
   return template;
-}
-
-/** True when the VM's template differs from the one its instance was started from: only a restart can apply that. */
-export function restartRequired(vm: DeepReadonly<VirtualMachine>, revision: DeepReadonly<ControllerRevision>): boolean {
-  const started = revision.data?.['spec'] as DeepReadonly<Spec> | undefined;
-  return started !== undefined && !deepEqual(comparable(started), comparable(vm.spec));
 }

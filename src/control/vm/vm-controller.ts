@@ -4,15 +4,15 @@
  * spec first (status then waits for the next pass), else status.
  */
 
-import { CONTROLLER_REVISIONS } from '../../api/kinds/builtin/resource-types.ts';
 import {
+  KUBEVIRTS,
+  type KubeVirt,
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
   type VirtualMachine,
-  type VirtualMachineInstance,
 } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
-import { keyOf, keyText, type ObjectKey } from '../../api/meta/object.ts';
+import { type DeepReadonly, keyOf, keyText, type ObjectKey } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';
 import { commit } from '../../client/commit/commit.ts';
 import {
@@ -27,6 +27,12 @@ import type { ControllerEnvironment } from '../../client/controller/environment.
 import { createEventRecorder } from '../../client/events/recorder.ts';
 import { createExpectations } from '../../client/expectations/expectations.ts';
 import { legacyFirmwareUuid } from '../../domain/identity/firmware-identity.ts';
+import type { Layers } from '../../domain/instancetype/expand.ts';
+import {
+  type ClusterConfig,
+  clusterConfigOf,
+  cpuAllocationRatioOf,
+} from '../../domain/machine-defaults/cluster-config.ts';
 import {
   effectiveRunStrategy,
   type RunStrategy,
@@ -34,13 +40,18 @@ import {
   startStopVerdict,
 } from '../../domain/run-strategy/run-strategy.ts';
 import { backoffLeft, type StartFailure } from '../../domain/run-strategy/start-failure.ts';
-import { buildInstance } from './build-instance.ts';
-import { restartRequired, startRevision, startRevisionName, startRevisionPrefix } from './start-revision.ts';
-import { applyVmStatus, type SyncFailure } from './vm-status.ts';
+import { buildInstance, StartConflict } from './build-instance.ts';
+import { keepPciTopology } from './keep-pci-topology.ts';
+import { createSourceLookup } from './source-lookup.ts';
+import { createStartRecord } from './start-record.ts';
+import { syncInstancetype } from './sync-instancetype.ts';
+import { updateInstance } from './update-instance.ts';
+import { applyVmStatus, NOT_LIVE_UPDATABLE, type SyncFailure } from './vm-status.ts';
 import {
   isControlledBy,
   isVmiFinal,
   OBSERVED_API_VERSIONS,
+  type ReadonlyVm,
   type ReadonlyVmi,
   VM_FINALIZER,
   VM_GENERATION,
@@ -62,9 +73,26 @@ export const vmControllerRules = [
     resources: ['virtualmachineinstances'],
     verbs: ['get', 'list', 'watch', 'create', 'delete', 'patch', 'update'],
   },
+  { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['get', 'list', 'watch'] },
+  {
+    apiGroups: ['instancetype.kubevirt.io'],
+    resources: [
+      'virtualmachineinstancetypes',
+      'virtualmachineclusterinstancetypes',
+      'virtualmachinepreferences',
+      'virtualmachineclusterpreferences',
+    ],
+    verbs: ['get', 'list', 'watch'],
+  },
   { apiGroups: ['apps'], resources: ['controllerrevisions'], verbs: ['get', 'list', 'watch', 'create', 'delete'] },
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
 ];
+
+/** When a machine whose instance type or preference is missing is looked at again, whatever the watches say. */
+const MISSING_SOURCE_RETRY_MS = 30_000;
+
+/** When a change of an instance that was refused as stale is tried again, should its news not come before. */
+const STALE_INSTANCE_RETRY_MS = 1000;
 
 /** What one pass carries from step to step. */
 interface Pass {
@@ -74,6 +102,10 @@ interface Pass {
   instance: ReadonlyVmi | undefined;
   expects: 'create' | 'delete' | undefined;
   failure: SyncFailure | undefined;
+  /** Why only a restart brings what the machine says now; what was known of it until that is judged anew. */
+  restartRequired: string | undefined;
+  /** What instance type and preference stand for; undefined while that cannot be told: nothing is started then. */
+  layers: Layers | undefined;
   requeueMs: number | undefined;
   readonly signal: AbortSignal;
 }
@@ -86,7 +118,15 @@ export function createVmController(options: VmControllerOptions): Controller {
   const { client, clock, log, informers, random = Math.random } = options;
   const vms = informers.of(VIRTUAL_MACHINES);
   const vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
-  const revisions = informers.of(CONTROLLER_REVISIONS);
+  const kubevirts = informers.of(KUBEVIRTS);
+  const lookup = createSourceLookup({ client, informers }, vms);
+  let read: { readonly kubevirt: DeepReadonly<KubeVirt> | undefined; readonly config: ClusterConfig } | undefined;
+  const config = (): ClusterConfig => {
+    const kubevirt = kubevirts.list()[0];
+    if (read === undefined || read.kubevirt !== kubevirt) read = { kubevirt, config: clusterConfigOf(kubevirt) };
+    return read.config;
+  };
+  const start = createStartRecord({ client, lookup, config });
   const events = createEventRecorder(client, { component: 'virtualmachine-controller', clock, log });
   const expectations = createExpectations(clock);
 
@@ -113,6 +153,34 @@ export function createVmController(options: VmControllerOptions): Controller {
     if (domain && !domain.firmware?.uuid)
       domain.firmware = { ...domain.firmware, uuid: legacyFirmwareUuid(vm.metadata.name ?? '') };
     return 'continue';
+  };
+
+  const instancetype: Step = async (pass) => {
+    const { vm } = pass;
+    const outcome = await syncInstancetype(vm, {
+      client,
+      lookup,
+      config: config(),
+      keepStart: (next, layers) => start.keep({ vm: next, instance: pass.instance, layers }),
+    });
+    switch (outcome.type) {
+      case 'layers':
+        pass.layers = outcome.layers;
+        return 'continue';
+      case 'expanded':
+        return 'stop';
+      case 'failed': {
+        const { failure } = outcome;
+        const known = vm.status?.conditions?.find(({ type }) => type === 'Failure');
+        if (known?.message !== failure.message) events.event(vm, 'Warning', failure.reason, failure.message);
+        pass.failure = failure;
+        // A change of what is missing has the machine looked at again; this is for what no watch tells.
+        pass.requeueMs = MISSING_SOURCE_RETRY_MS;
+        return 'continue';
+      }
+      default:
+        return outcome satisfies never;
+    }
   };
 
   const releaseFinal: Step = async (pass) => {
@@ -156,7 +224,7 @@ export function createVmController(options: VmControllerOptions): Controller {
     const { vm, instance } = pass;
     const generation = String(vm.metadata.generation ?? 0);
     if (!instance || instance.metadata.deletionTimestamp !== undefined || isVmiFinal(instance)) return 'continue';
-    if (instance.metadata.annotations?.[VM_GENERATION] === generation || needsRestart(pass)) return 'continue';
+    if (instance.metadata.annotations?.[VM_GENERATION] === generation || start.differs(pass)) return 'continue';
     pass.instance = await client.patch(VIRTUAL_MACHINE_INSTANCES, pass.key, {
       type: 'merge',
       body: { metadata: { uid: instance.metadata.uid, annotations: { [VM_GENERATION]: generation } } },
@@ -164,16 +232,38 @@ export function createVmController(options: VmControllerOptions): Controller {
     return 'continue';
   };
 
-  const STEPS: readonly Step[] = [deletion, finalizer, firmwareUuid, releaseFinal, runStrategy, observedGeneration];
-
-  const needsRestart = ({ vm, instance }: Pass): boolean => {
-    if (!instance || isVmiFinal(instance)) return false;
-    const started = revisions
-      .list(vm.metadata.namespace)
-      .filter((r) => r.metadata.name?.startsWith(startRevisionPrefix(vm)));
-    const newest = started.sort((a, b) => a.revision - b.revision).at(-1);
-    return newest !== undefined && restartRequired(vm, newest);
+  const pciTopology: Step = async ({ vm, instance }) => {
+    if (instance) keepPciTopology(vm, instance);
+    return 'continue';
   };
+
+  // What the cluster updates while a guest runs goes into the spec of the instance; what it cannot says why.
+  const liveUpdate: Step = async (pass) => {
+    const { vm, instance, layers } = pass;
+    // What the machine stands for now cannot be told: what was known of it still holds.
+    if (!layers) return 'continue';
+    pass.restartRequired = start.isRestartRequired(pass) ? NOT_LIVE_UPDATABLE : undefined;
+    if (!instance || pass.restartRequired !== undefined) return 'continue';
+    const cpuAllocationRatio = cpuAllocationRatioOf(kubevirts.list()[0]);
+    const update = await updateInstance({ vm, instance, layers }, { client, config: config(), cpuAllocationRatio });
+    pass.instance = update.instance;
+    pass.restartRequired = update.restart;
+    pass.failure ??= update.failure;
+    if (update.isStale) pass.requeueMs = STALE_INSTANCE_RETRY_MS;
+    return 'continue';
+  };
+
+  const STEPS: readonly Step[] = [
+    deletion,
+    finalizer,
+    firmwareUuid,
+    instancetype,
+    releaseFinal,
+    runStrategy,
+    observedGeneration,
+    pciTopology,
+    liveUpdate,
+  ];
 
   async function createInstance(pass: Pass, paused: boolean): Promise<void> {
     const { vm, key } = pass;
@@ -186,14 +276,19 @@ export function createVmController(options: VmControllerOptions): Controller {
       };
       return;
     }
+    // The failure says what is missing.
+    if (pass.layers === undefined) return;
     pass.expects = 'create';
     try {
-      await ensureStartRevision(vm);
+      const wanted = buildInstance(vm, {
+        paused,
+        legacyUuid: legacyFirmwareUuid(name),
+        layers: pass.layers,
+        config: config(),
+      });
+      await start.take(vm);
       expectations.expectCreations(keyText(key), 1);
-      pass.instance = await client.create(
-        VIRTUAL_MACHINE_INSTANCES,
-        buildInstance(vm, { paused, legacyUuid: legacyFirmwareUuid(name) }),
-      );
+      pass.instance = await client.create(VIRTUAL_MACHINE_INSTANCES, wanted);
       events.event(
         vm,
         'Normal',
@@ -209,29 +304,9 @@ export function createVmController(options: VmControllerOptions): Controller {
         'FailedCreate',
         `Error creating virtual machine instance ${name}: ${pass.failure.message}`,
       );
-      throw error;
+      // Only a change of the machine helps, and that is noticed.
+      if (!(error instanceof StartConflict)) throw error;
     }
-  }
-
-  async function ensureStartRevision(vm: VirtualMachine): Promise<void> {
-    const name = startRevisionName(vm);
-    const mine = revisions
-      .list(vm.metadata.namespace)
-      .filter((r) => r.metadata.name?.startsWith(startRevisionPrefix(vm)));
-    if (!mine.some((r) => r.metadata.name === name)) {
-      try {
-        await client.create(CONTROLLER_REVISIONS, startRevision(vm));
-      } catch (error) {
-        if (!(error instanceof ApiError) || error.reason !== 'AlreadyExists') throw error;
-      }
-    }
-    for (const old of mine)
-      if (old.metadata.name !== name)
-        await client
-          .delete(CONTROLLER_REVISIONS, { namespace: vm.metadata.namespace ?? '', name: old.metadata.name ?? '' })
-          .catch((error: unknown) => {
-            if (!(error instanceof ApiError) || error.code !== 404) throw error;
-          });
   }
 
   async function deleteInstance(pass: Pass): Promise<void> {
@@ -287,10 +362,11 @@ export function createVmController(options: VmControllerOptions): Controller {
     sources: [
       ownKeys(vms),
       source(vmis, (vmi, previous) => {
-        const key = keyOf(vmi as VirtualMachineInstance);
+        const key = keyOf(vmi);
         if (!previous) expectations.observeCreation(keyText(key));
         return [key];
       }),
+      ...lookup.sources,
     ],
     concurrency: 8,
     reconcile: async (key, { signal }) => {
@@ -308,6 +384,8 @@ export function createVmController(options: VmControllerOptions): Controller {
         instance: found && isControlledBy(found, cached) ? found : undefined,
         expects: undefined,
         failure: undefined,
+        restartRequired: knownRestart(cached, found),
+        layers: undefined,
         requeueMs: undefined,
         signal,
       };
@@ -322,7 +400,7 @@ export function createVmController(options: VmControllerOptions): Controller {
         instance: pass.instance,
         expects: pass.expects,
         failure: pass.failure,
-        restartRequired: needsRestart(pass),
+        restartRequired: pass.restartRequired,
         now: clock.now(),
         random: random(),
       });
@@ -342,6 +420,12 @@ function endIsCounted(vm: VirtualMachine, instance: ReadonlyVmi): boolean {
   const counted = strategy === 'Always' || strategy === 'RerunOnFailure' || strategy === 'Once';
   return !counted || vm.metadata.deletionTimestamp !== undefined || failure?.lastFailedVMIUID === instance.metadata.uid;
 }
+
+/** What the status says of a restart, for a pass that does not get to judge it. */
+const knownRestart = ({ status }: ReadonlyVm, instance: ReadonlyVmi | undefined): string | undefined =>
+  instance && !isVmiFinal(instance)
+    ? status?.conditions?.find(({ type }) => type === 'RestartRequired')?.message
+    : undefined;
 
 const failureOf = (reason: string, error: unknown): SyncFailure => ({
   reason,

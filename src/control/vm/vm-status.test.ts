@@ -2,10 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ControllerRevision } from '../../api/kinds/builtin/types.ts';
 import type { VirtualMachine } from '../../api/kinds/kubevirt/kubevirt.ts';
+import { clusterConfigOf } from '../../domain/machine-defaults/cluster-config.ts';
 import { buildInstance } from './build-instance.ts';
-import { restartRequired, startRevision } from './start-revision.ts';
+import { differsFromStart, restartRequired, startRevision } from './start-revision.ts';
 import { applyVmStatus } from './vm-status.ts';
 import type { ReadonlyVmi } from './vm-view.ts';
+
+const config = clusterConfigOf(undefined);
 
 const vm = (over: object = {}): VirtualMachine =>
   ({
@@ -32,7 +35,7 @@ const apply = (machine: VirtualMachine, instance: ReadonlyVmi | undefined, now =
     instance,
     expects: undefined,
     failure: undefined,
-    restartRequired: false,
+    restartRequired: undefined,
     now,
     random: 0,
   });
@@ -40,7 +43,7 @@ const apply = (machine: VirtualMachine, instance: ReadonlyVmi | undefined, now =
 };
 
 test('buildInstance() is the template under the VM, owned, with its generation', () => {
-  const made = buildInstance(vm(), { paused: true, legacyUuid: 'legacy' });
+  const made = buildInstance(vm(), { paused: true, legacyUuid: 'legacy', layers: {}, config });
   assert.equal(made.metadata.name, 'a');
   assert.deepEqual(made.metadata.labels, { app: 'x' });
   assert.equal(made.metadata.annotations?.['kubevirt.io/vm-generation'], '3');
@@ -54,7 +57,10 @@ test('buildInstance() is the template under the VM, owned, with its generation',
 test('buildInstance() keeps the uuid of the template', () => {
   const machine = vm();
   machine.spec.template.spec!.domain!.firmware = { uuid: 'mine' };
-  assert.equal(buildInstance(machine, { paused: false, legacyUuid: 'legacy' }).spec.domain?.firmware?.uuid, 'mine');
+  assert.equal(
+    buildInstance(machine, { paused: false, legacyUuid: 'legacy', layers: {}, config }).spec.domain?.firmware?.uuid,
+    'mine',
+  );
 });
 
 test('applyVmStatus() without an instance', () => {
@@ -106,10 +112,37 @@ test('restartRequired() sees a change of the template and not the identity fille
   const machine = vm();
   const revision = startRevision(machine) as ControllerRevision;
   assert.equal(revision.metadata.name, 'revision-start-vm-vu-3');
-  assert.equal(restartRequired(machine, revision), false);
+  const started = { spec: structuredClone(revision.data?.['spec']) as VirtualMachine['spec'], layers: {} };
+  const isRequired = () => restartRequired(started, { spec: machine.spec, layers: {} }, config);
+  assert.equal(isRequired(), false);
   machine.spec.template.spec!.domain!.firmware = { uuid: 'x', serial: 'y' };
   machine.spec.runStrategy = 'Halted';
-  assert.equal(restartRequired(machine, revision), false);
+  assert.equal(isRequired(), false);
   machine.spec.template.spec!.domain!.memory = { guest: '2Gi' };
-  assert.equal(restartRequired(machine, revision), true);
+  assert.equal(isRequired(), false, 'what is updated live');
+  assert.equal(differsFromStart(started, { spec: machine.spec, layers: {} }, config), true);
+  const staged = { ...config, liveUpdate: false };
+  assert.equal(restartRequired(started, { spec: machine.spec, layers: {} }, staged), true);
+  machine.spec.template.spec!.domain!.ioThreadsPolicy = 'auto';
+  assert.equal(isRequired(), true);
+});
+
+test('restartRequired() compares what instance types stand for', () => {
+  const spec = (name: string): VirtualMachine['spec'] => ({
+    instancetype: { name, revisionName: `copy-of-${name}` },
+    template: { spec: { domain: { devices: {} } } },
+  });
+  const amounts = (guest: number) => ({ instancetype: { cpu: { guest }, memory: { guest: '1Gi' } } });
+  const before = { spec: spec('a'), layers: amounts(2) };
+  assert.equal(restartRequired(before, { spec: spec('b'), layers: amounts(2) }, config), false, 'equivalent');
+  const other = { spec: spec('b'), layers: amounts(4) };
+  assert.equal(restartRequired(before, other, config), false, 'sockets only');
+  assert.equal(restartRequired(before, other, { ...config, liveUpdate: false }), true);
+  const realtime = { instancetype: { cpu: { guest: 2, isolateEmulatorThread: true }, memory: { guest: '1Gi' } } };
+  assert.equal(restartRequired(before, { spec: spec('b'), layers: realtime }, config), true);
+  assert.equal(restartRequired({ ...before, layers: undefined }, before, config), false, 'the same copy');
+  assert.equal(
+    restartRequired({ ...before, layers: undefined }, { spec: spec('b'), layers: amounts(2) }, config),
+    true,
+  );
 });

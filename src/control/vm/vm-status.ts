@@ -15,13 +15,17 @@ export interface SyncFailure {
   readonly message: string;
 }
 
+/** Upstream's text for a change that nothing but a restart applies. */
+export const NOT_LIVE_UPDATABLE = 'a non-live-updatable field was changed in the template spec';
+
 export interface StatusInput {
   /** The VM being edited: its status is replaced field by field. */
   readonly vm: VirtualMachine;
   readonly instance: ReadonlyVmi | undefined;
   readonly expects: 'create' | 'delete' | undefined;
   readonly failure: SyncFailure | undefined;
-  readonly restartRequired: boolean;
+  /** Why only a restart brings what the machine says now. */
+  readonly restartRequired: string | undefined;
   readonly now: number;
   readonly random: number;
 }
@@ -93,12 +97,12 @@ function wantedConditions({
     });
   else wanted.push(withoutTime(ready));
   if (failure) wanted.push({ type: 'Failure', status: 'True', reason: failure.reason, message: failure.message });
-  if (restartRequired)
+  if (restartRequired !== undefined)
     wanted.push({
       type: 'RestartRequired',
       status: 'True',
       reason: 'RestartRequired',
-      message: 'a non-live-updatable field was changed in the template spec',
+      message: restartRequired,
     });
   const kept = vm.status?.conditions?.find((c) => c.type === 'ManualRecoveryRequired');
   if (kept) wanted.push(withoutTime(kept));

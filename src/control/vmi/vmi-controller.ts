@@ -4,30 +4,39 @@
  * committed at its end.
  */
 
-import { PERSISTENT_VOLUME_CLAIMS, PODS } from '../../api/kinds/builtin/resource-types.ts';
-import type { PersistentVolumeClaim, Pod } from '../../api/kinds/builtin/types.ts';
-import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.ts';
+import { NODES, PERSISTENT_VOLUME_CLAIMS, PODS } from '../../api/kinds/builtin/resource-types.ts';
+import type { Node, PersistentVolumeClaim, Pod } from '../../api/kinds/builtin/types.ts';
+import {
+  KUBEVIRTS,
+  VIRTUAL_MACHINE_INSTANCES,
+  type VirtualMachineInstance,
+} from '../../api/kinds/kubevirt/kubevirt.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
 import { type DeepReadonly, keyOf, keyText, type ObjectKey } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';
+import { isNotFound } from '../../client/api-failure.ts';
 import { commit } from '../../client/commit/commit.ts';
-import { createController, DONE, ownKeys, source } from '../../client/controller/controller.ts';
+import { createController, DONE, ownKeys, requeueAfter, source } from '../../client/controller/controller.ts';
 import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
 import { createEventRecorder } from '../../client/events/recorder.ts';
 import { createExpectations } from '../../client/expectations/expectations.ts';
 import { createInformer, type Informer } from '../../client/informer/informer.ts';
-import { isFinal } from '../../domain/run-strategy/run-strategy.ts';
 import {
   CREATED_BY_LABEL,
+  EVICTION_SOURCE_ANNOTATION,
   FOREGROUND_FINALIZER,
   LAUNCHER_LABEL,
   LAUNCHER_VALUE,
-  MIGRATION_JOB_LABEL,
+  MIGRATION_TARGET_NODE_LABEL,
   NODE_NAME_LABEL,
   vmiIdLabel,
-} from './launcher-labels.ts';
-import { type LauncherPodOptions, launcherPod } from './launcher-pod.ts';
+} from '../../domain/launcher/launcher-labels.ts';
+import { type LauncherPodOptions, launcherPod } from '../../domain/launcher/launcher-pod.ts';
+import { byAge, currentPod, isPodFinal } from '../../domain/launcher/launcher-pods.ts';
+import { isFinal } from '../../domain/run-strategy/run-strategy.ts';
+import { applyClaimInfo } from './claim-info.ts';
+import { type ResizeFacts, resizePod } from './resize-pod.ts';
 import { applyVmiStatus, type SyncProblem, unpausedCondition } from './vmi-status.ts';
 
 type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
@@ -48,17 +57,24 @@ export const vmiControllerRules = [
   { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/status'], verbs: ['patch', 'update'] },
   { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/finalizers'], verbs: ['update'] },
   { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch', 'create', 'delete'] },
-  { apiGroups: [''], resources: ['pods/status'], verbs: ['patch'] },
+  { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'] },
+  { apiGroups: [''], resources: ['pods/status', 'pods/resize'], verbs: ['patch'] },
+  { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
 ];
+
+/** Until it is looked again who should carry a change: nodes come and go. */
+const PENDING_CHANGE_MS = 10_000;
+const EVICTION_IN_PROGRESS_ANNOTATION = 'descheduler.alpha.kubernetes.io/eviction-in-progress';
 
 interface Pass {
   readonly key: ObjectKey;
   readonly vmi: VirtualMachineInstance;
   /** Launcher Pods of this instance, oldest first. */
   pods: readonly ReadonlyPod[];
+  /** The one the guest runs in; a migration brings up another one beside it. */
+  current: ReadonlyPod | undefined;
   podExpected: boolean;
   problem: SyncProblem | undefined;
   missingClaim: string | undefined;
@@ -69,6 +85,13 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
   const { client, clock, log, informers } = options;
   const vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
   const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
+  const nodes = informers.of<Node>(NODES);
+  const kubevirts = informers.of(KUBEVIRTS);
+  const facts = (): ResizeFacts => ({
+    kubevirt: kubevirts.list()[0],
+    nodes: nodes.list(),
+    cpuAllocationRatio: options.settings().cpuAllocationRatio,
+  });
   const pods = createInformer(client, PODS, {
     clock,
     log,
@@ -91,6 +114,7 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
     try {
       const created = await client.create(PODS, pod);
       pass.pods = [created];
+      pass.current = created;
       pass.podExpected = true;
       events.event(vmi, 'Normal', 'SuccessfulCreate', `Created virtual machine pod ${created.metadata.name}`);
     } catch (error) {
@@ -109,7 +133,7 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
     for (const pod of pass.pods) {
       if (pod.metadata.deletionTimestamp !== undefined) continue;
       try {
-        await client.delete(PODS, keyOf(pod as Pod), { preconditions: { uid: pod.metadata.uid ?? '' } });
+        await client.delete(PODS, keyOf(pod), { preconditions: { uid: pod.metadata.uid ?? '' } });
         events.event(vmi, 'Normal', 'SuccessfulDelete', `Deleted virtual machine pod ${pod.metadata.name}`);
       } catch (error) {
         if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error;
@@ -124,19 +148,50 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
     }
   };
 
+  /**
+   * The Pod of an instance that has just moved, when the cache of Pods lags behind that of instances: without it the
+   * guest would look lost.
+   */
+  const unseenTarget = async ({ metadata, status }: ReadonlyVmi): Promise<ReadonlyPod | undefined> => {
+    const { targetNode, targetPod } = status?.migrationState ?? {};
+    if (!targetPod || !targetNode || targetNode !== status?.nodeName || isFinal(status.phase)) return undefined;
+    try {
+      const pod = await client.get(PODS, { namespace: metadata.namespace ?? '', name: targetPod });
+      return pod.metadata.labels?.[CREATED_BY_LABEL] === metadata.uid ? pod : undefined;
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  };
+
   /** Shows on the Pod whether the guest is paused. A Pod made in this pass is told when the watch has shown it. */
-  const syncUnpaused = async ({ vmi, pods: own, podExpected }: Pass): Promise<void> => {
-    const pod = own.at(-1);
+  const syncUnpaused = async ({ vmi, current: pod, podExpected }: Pass): Promise<void> => {
     if (!pod || podExpected || pod.metadata.deletionTimestamp !== undefined || isFinal(vmi.status?.phase)) return;
     const condition = unpausedCondition(vmi, pod, clock.now());
     if (!condition) return;
     try {
       await client.patch(
         PODS,
-        keyOf(pod as Pod),
+        keyOf(pod),
         { type: 'strategic', body: { metadata: { uid: pod.metadata.uid }, status: { conditions: [condition] } } },
         { subresource: 'status' },
       );
+    } catch (error) {
+      if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error;
+    }
+  };
+
+  /** Tells the descheduler, on the Pod it evicted, that the eviction is being seen to. */
+  const syncEvictionNote = async ({ vmi, current: pod, podExpected }: Pass): Promise<void> => {
+    if (!pod || podExpected || pod.metadata.deletionTimestamp !== undefined || isPodFinal(pod)) return;
+    const isMarked = !!vmi.status?.evacuationNodeName;
+    if (isMarked === (pod.metadata.annotations?.[EVICTION_IN_PROGRESS_ANNOTATION] !== undefined)) return;
+    const annotations = { [EVICTION_IN_PROGRESS_ANNOTATION]: isMarked ? 'true' : null };
+    try {
+      await client.patch(PODS, keyOf(pod), {
+        type: 'merge',
+        body: { metadata: { uid: pod.metadata.uid, annotations } },
+      });
     } catch (error) {
       if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error;
     }
@@ -161,7 +216,7 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
         vmis
           .list(claim.metadata.namespace)
           .filter((vmi) => claimNames(vmi).includes(claim.metadata.name ?? ''))
-          .map((vmi) => keyOf(vmi as VirtualMachineInstance)),
+          .map((vmi) => keyOf(vmi)),
       ),
     ],
     reconcile: async (key) => {
@@ -172,17 +227,13 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
       }
       if (!expectations.satisfied(keyText(key))) return DONE;
       const after = cloneJson(cached) as VirtualMachineInstance;
-      const own = pods
-        .byIndex('instance', cached.metadata.uid ?? '')
-        .filter(
-          (pod) =>
-            pod.metadata.labels?.[MIGRATION_JOB_LABEL] === undefined ||
-            pod.metadata.name === cached.status?.migrationState?.targetState?.pod,
-        );
+      const own = pods.byIndex('instance', cached.metadata.uid ?? '');
+      const current = currentPod(cached, own) ?? (await unseenTarget(cached));
       const pass: Pass = {
         key,
         vmi: after,
         pods: [...own].sort(byAge),
+        current,
         podExpected: false,
         problem: undefined,
         missingClaim: undefined,
@@ -193,17 +244,26 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
       } catch (thrown) {
         error = thrown;
       }
+      const resize = await resizePod(client, { vmi: cached, pod: pass.current }, facts()).catch((thrown: unknown) => {
+        error ??= thrown;
+        return { pending: false, waiting: undefined };
+      });
       const { nodeLabel } = applyVmiStatus({
         vmi: after,
-        pod: pass.pods.at(-1),
+        pod: pass.current,
+        otherPods: pass.pods.filter((pod) => pod.metadata.uid !== pass.current?.metadata.uid),
         podExpected: pass.podExpected,
         problem: pass.problem,
         missingClaim: pass.missingClaim,
+        waiting: resize.waiting,
         now: clock.now(),
       });
+      if (!isFinal(after.status?.phase))
+        applyClaimInfo(after, (name) => claims.get({ namespace: key.namespace, name }));
       await clearUp(pass);
       if (nodeLabel && after.metadata.labels?.[NODE_NAME_LABEL] !== nodeLabel)
         after.metadata.labels = { ...after.metadata.labels, [NODE_NAME_LABEL]: nodeLabel };
+      clearMigrationMarks(after);
       const before = cached as VirtualMachineInstance;
       if (!deepEqual(before.status ?? {}, after.status ?? {}))
         await commit(client, VIRTUAL_MACHINE_INSTANCES, {
@@ -216,7 +276,8 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
         await commit(client, VIRTUAL_MACHINE_INSTANCES, { before, after });
       if (error) throw error;
       await syncUnpaused(pass);
-      return DONE;
+      await syncEvictionNote(pass);
+      return resize.pending ? requeueAfter(PENDING_CHANGE_MS) : DONE;
     },
   });
   return {
@@ -227,9 +288,26 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
   };
 }
 
-const byAge = (a: ReadonlyPod, b: ReadonlyPod): number =>
-  (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '') ||
-  (a.metadata.name ?? '').localeCompare(b.metadata.name ?? '');
+/**
+ * Takes off what named a migration or an eviction that is over: the target's label, by which its agent was told, and who
+ * asked for the eviction. The agents write status only.
+ */
+function clearMigrationMarks(vmi: VirtualMachineInstance): void {
+  const { labels = {}, annotations = {} } = vmi.metadata;
+  const state = vmi.status?.migrationState;
+  const isOver = state === undefined || state.completed === true || state.failed === true;
+  // The node's own label first: an agent that looks for either must find one of them.
+  const isSettled = labels[NODE_NAME_LABEL] === (vmi.status?.nodeName ?? '');
+  if (isOver && isSettled && labels[MIGRATION_TARGET_NODE_LABEL] !== undefined) {
+    const { [MIGRATION_TARGET_NODE_LABEL]: _, ...rest } = labels;
+    vmi.metadata.labels = rest;
+  }
+  const wasMarked = vmi.status?.conditions?.some(({ type }) => type === 'EvictionRequested') ?? false;
+  if (!vmi.status?.evacuationNodeName && wasMarked && annotations[EVICTION_SOURCE_ANNOTATION] !== undefined) {
+    const { [EVICTION_SOURCE_ANNOTATION]: _, ...rest } = annotations;
+    vmi.metadata.annotations = rest;
+  }
+}
 
 const claimNames = (vmi: ReadonlyVmi): string[] =>
   (vmi.spec.volumes ?? [])

@@ -2,24 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Pod } from '../../api/kinds/builtin/types.ts';
 import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.ts';
-import { vmiIdLabel } from './launcher-labels.ts';
-import { launcherPod } from './launcher-pod.ts';
-import { launcherResources } from './launcher-resources.ts';
 import { applyVmiStatus, unpausedCondition, type VmiStatusInput } from './vmi-status.ts';
 
-const instance = (over: { phase?: string; deleting?: boolean; spec?: object } = {}): VirtualMachineInstance =>
+const instance = (over: { phase?: string; deleting?: boolean } = {}): VirtualMachineInstance =>
   ({
     apiVersion: 'kubevirt.io/v1',
     kind: 'VirtualMachineInstance',
-    metadata: {
-      name: 'a',
-      namespace: 'ns',
-      uid: 'u',
-      labels: { app: 'x' },
-      annotations: { 'kubectl.kubernetes.io/last-applied-configuration': '{}', keep: 'me' },
-      ...(over.deleting && { deletionTimestamp: 't' }),
-    },
-    spec: { domain: { memory: { guest: '128Mi' }, cpu: { sockets: 2, cores: 1, threads: 1 } }, ...over.spec },
+    metadata: { name: 'a', namespace: 'ns', uid: 'u', ...(over.deleting && { deletionTimestamp: 't' }) },
+    spec: { domain: { memory: { guest: '128Mi' }, cpu: { sockets: 2, cores: 1, threads: 1 } } },
     ...(over.phase !== undefined && { status: { phase: over.phase } }),
   }) as unknown as VirtualMachineInstance;
 
@@ -207,64 +197,59 @@ test('applyVmiStatus() twice changes nothing', () => {
   assert.deepEqual(vmi, once);
 });
 
-test('launcherPod() carries upstream labels, owner and grace padding', () => {
-  const made = launcherPod(
-    instance({
-      spec: {
-        terminationGracePeriodSeconds: 5,
-        volumes: [{ name: 'root', containerDisk: { image: 'i' } }],
-        architecture: 'amd64',
-      },
-    }),
-    {
-      idLabel: 'a',
-      cpuAllocationRatio: 10,
-      useEmulation: true,
-      launcherImage: 'l',
-    },
-  );
-  assert.deepEqual(made.metadata.labels, {
-    app: 'x',
-    'kubevirt.io': 'virt-launcher',
-    'kubevirt.io/created-by': 'u',
-    'vmi.kubevirt.io/id': 'a',
-    'vm.kubevirt.io/name': 'a',
-  });
-  assert.equal(made.metadata.annotations?.['kubectl.kubernetes.io/last-applied-configuration'], undefined);
-  assert.equal(made.metadata.annotations?.['keep'], 'me');
-  assert.equal(made.metadata.generateName, 'virt-launcher-a-');
-  assert.equal(made.metadata.ownerReferences?.[0]?.kind, 'VirtualMachineInstance');
-  assert.equal(made.spec.terminationGracePeriodSeconds, 35);
-  assert.deepEqual(made.spec.readinessGates, [{ conditionType: 'kubevirt.io/virtual-machine-unpaused' }]);
-  assert.deepEqual(
-    made.spec.containers.map((c) => c.name),
-    ['compute', 'volumeroot'],
-  );
-  assert.deepEqual(made.spec.nodeSelector, { 'kubevirt.io/schedulable': 'true', 'kubernetes.io/arch': 'amd64' });
+test('applyVmiStatus() counts the Pods of a migration among the active ones, and not what has ended', () => {
+  const vmi = instance({ phase: 'Running' });
+  const beside = (uid: string, phase: string, nodeName?: string): Pod => {
+    const made = pod(phase);
+    return { ...made, metadata: { ...made.metadata, uid }, spec: { ...made.spec, nodeName } } as Pod;
+  };
+  const own = pod('Running', { ready: true });
+  const otherPods = [
+    beside('target', 'Running', 'n2'),
+    beside('source', 'Succeeded', 'n3'),
+    beside('unbound', 'Pending'),
+  ];
+  applyVmiStatus({ ...NO_MORE, vmi, pod: own, otherPods });
+  assert.deepEqual(vmi.status?.activePods, { pu: 'n1', target: 'n2' });
+  applyVmiStatus({ ...NO_MORE, vmi, pod: own, otherPods: [] });
+  assert.deepEqual(vmi.status?.activePods, { pu: 'n1' });
 });
 
-test('launcherResources() shares cores, adds overhead, asks for kvm only where it is used', () => {
-  const spec = instance().spec;
-  const emulated = launcherResources(spec, { cpuAllocationRatio: 10, useEmulation: true });
-  assert.equal(emulated.requests['cpu'], '200m');
-  assert.equal(emulated.requests['devices.kubevirt.io/kvm'], undefined);
-  assert.equal(
-    launcherResources(spec, { cpuAllocationRatio: 10, useEmulation: false }).limits['devices.kubevirt.io/kvm'],
-    '1',
-  );
-  const overcommitted = {
-    ...spec,
-    domain: { ...spec.domain, resources: { overcommitGuestOverhead: true } },
-  } as typeof spec;
-  assert.equal(
-    launcherResources(overcommitted, { cpuAllocationRatio: 10, useEmulation: true }).requests['memory'],
-    '128Mi',
-  );
+test('applyVmiStatus() shows an eviction, who it waits for, and that it is over', () => {
+  const requested = (vmi: VirtualMachineInstance) => {
+    applyVmiStatus({ ...NO_MORE, vmi, pod: pod('Running', { ready: true }) });
+    return vmi.status?.conditions?.find(({ type }) => type === 'EvictionRequested')?.message;
+  };
+  const vmi = instance({ phase: 'Running' });
+  assert.equal(requested(vmi), undefined);
+  vmi.status!.evacuationNodeName = 'n1';
+  assert.equal(requested(vmi), 'Eviction from node n1 was requested');
+  vmi.spec.evictionStrategy = 'External';
+  assert.match(requested(vmi) ?? '', /^Eviction from node n1 .* outside controller/);
+  // The note of who asked goes first: the next pass, without it, drops the condition.
+  delete vmi.status!.evacuationNodeName;
+  vmi.metadata.annotations = { 'kubevirt.io/eviction-source': 'descheduler' };
+  assert.ok(requested(vmi));
+  vmi.metadata.annotations = {};
+  assert.equal(requested(vmi), undefined);
 });
 
-test('vmiIdLabel() keeps short names and shortens long ones by a stable digest', async () => {
-  assert.equal(await vmiIdLabel('a'.repeat(63)), 'a'.repeat(63));
-  const long = await vmiIdLabel('a'.repeat(64));
-  assert.match(long, /^a{54}-[0-9a-f]{8}$/);
-  assert.notEqual(long, await vmiIdLabel('a'.repeat(65)));
+test('applyVmiStatus() marks a change that waits, with what it waits for, and keeps one that failed', () => {
+  const vmi = instance({ phase: 'Running' });
+  vmi.spec.domain.cpu = { ...vmi.spec.domain.cpu, maxSockets: 4 };
+  vmi.spec.domain.memory = { guest: '2Gi', maxGuest: '4Gi' };
+  const topology = (sockets: number) => ({ sockets, cores: 1, threads: 1 });
+  const memory = (guest: string) => ({ guestAtBoot: '1Gi', guestCurrent: guest, guestRequested: guest });
+  const apply = (status: object, waiting?: string): (string | undefined)[] => {
+    Object.assign(vmi.status!, status);
+    const rest = { podExpected: false, problem: undefined, missingClaim: undefined, now: 0 };
+    applyVmiStatus({ vmi, pod: pod('Running', { ready: true }), waiting, ...rest });
+    return ['HotVCPUChange', 'HotMemoryChange'].map((type) => conditionOf(vmi, type));
+  };
+  assert.deepEqual(apply({ currentCPUTopology: topology(1), memory: memory('1Gi') }, 'room'), ['True/', 'True/']);
+  assert.equal(vmi.status?.conditions?.find(({ type }) => type === 'HotVCPUChange')?.message, 'room');
+  assert.deepEqual(apply({ currentCPUTopology: topology(2) }), [undefined, 'True/']);
+  const failed = { type: 'HotMemoryChange', status: 'False' as const, reason: 'Memory Hotplug Failed' };
+  assert.deepEqual(apply({ conditions: [failed] }), [undefined, 'False/Memory Hotplug Failed']);
+  assert.deepEqual(apply({ conditions: [], memory: memory('2Gi') }), [undefined, undefined]);
 });

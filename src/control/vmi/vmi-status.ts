@@ -4,9 +4,12 @@
  */
 import type { Pod, PodCondition } from '../../api/kinds/builtin/types.ts';
 import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.ts';
+import { deepEqual } from '../../api/meta/deep-equal.ts';
 import { type DeepReadonly, formatTime } from '../../api/meta/object.ts';
+import { EVICTION_SOURCE_ANNOTATION, UNPAUSED_GATE } from '../../domain/launcher/launcher-labels.ts';
+import { isPodFinal } from '../../domain/launcher/launcher-pods.ts';
+import { CHANGE_CONDITIONS, pendingChanges } from '../../domain/live-update/pending-changes.ts';
 import { isFinal } from '../../domain/run-strategy/run-strategy.ts';
-import { UNPAUSED_GATE } from './launcher-labels.ts';
 
 type Status = NonNullable<VirtualMachineInstance['status']>;
 type Condition = NonNullable<Status['conditions']>[number];
@@ -20,15 +23,22 @@ export interface SyncProblem {
 export interface VmiStatusInput {
   /** Edited in place. */
   readonly vmi: VirtualMachineInstance;
+  /** The one the guest runs in, or will. */
   readonly pod: ReadonlyPod | undefined;
+  /** Launcher Pods of the instance beside it: of a migration, or ended. */
+  readonly otherPods?: readonly ReadonlyPod[];
   /** The pod was made in this pass or is expected: not seen yet, not missing either. */
   readonly podExpected: boolean;
   readonly problem: SyncProblem | undefined;
   /** A claim the instance needs is not there. */
   readonly missingClaim: string | undefined;
+  /** What a change of the running guest waits for. */
+  readonly waiting?: string | undefined;
   readonly now: number;
 }
 
+/** As node-lifecycle writes it on Pods of a node that is silent. */
+const NODE_NOT_READY = 'NodeNotReady';
 const IMAGE_PROBLEMS = new Set(['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ErrImageNeverPull']);
 
 /** True when the Pod's compute container is ready: the node holds everything the guest needs. */
@@ -36,7 +46,13 @@ export const isComputeReady = (pod: ReadonlyPod): boolean =>
   pod.status?.phase === 'Running' &&
   (pod.status.containerStatuses?.some((c) => c.name === 'compute' && c.ready) ?? false);
 
-const isPodFinal = (pod: ReadonlyPod): boolean => pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
+/** Pods by UID with their nodes: those that have one and have not ended. */
+const activeBeside = (pods: readonly ReadonlyPod[]): Record<string, string> =>
+  Object.fromEntries(
+    pods
+      .filter((pod) => pod.spec.nodeName && !isPodFinal(pod))
+      .map((pod) => [pod.metadata.uid ?? '', pod.spec.nodeName ?? '']),
+  );
 
 /** Phases in which the agent writes the phase. */
 const isClaimed = (phase: string): boolean => phase === 'Scheduled' || phase === 'Running';
@@ -84,8 +100,9 @@ export function applyVmiStatus(input: VmiStatusInput): { readonly nodeLabel: str
     const uid = pod.metadata.uid ?? '';
     const node = pod.spec.nodeName ?? '';
     // Where a Pod that is still being prepared lies is not worth a write of its own.
-    if (status.activePods?.[uid] !== node && (phase !== 'Scheduling' || before !== phase))
-      status.activePods = { [uid]: node };
+    const active = { ...activeBeside(input.otherPods ?? []), [uid]: node };
+    if (!deepEqual(status.activePods, active) && (phase !== 'Scheduling' || before !== phase))
+      status.activePods = active;
     const image = pod.spec.containers[0]?.image;
     if (image && status.launcherContainerImageVersion !== image) status.launcherContainerImageVersion = image;
   }
@@ -161,10 +178,26 @@ function applyConditions(
     if (scheduled?.status === 'False') set('PodScheduled', 'False', scheduled.reason, scheduled.message);
     else conditions.delete('PodScheduled');
   }
-  if (vmi.status!.evacuationNodeName)
-    set('EvictionRequested', 'True', 'EvictionRequested', 'Eviction of the instance was requested');
-  else conditions.delete('EvictionRequested');
+  if (vmi.status!.evacuationNodeName) set('EvictionRequested', 'True', 'EvictionRequested', evictionMessage(vmi));
+  // It stays until the note of who asked is gone too: the note is written before the mark, and only what had a mark loses it.
+  else if (vmi.metadata.annotations?.[EVICTION_SOURCE_ANNOTATION] === undefined) conditions.delete('EvictionRequested');
+  const pending = phase === 'Running' ? pendingChanges(vmi) : { vcpus: false, memory: false };
+  for (const change of ['vcpus', 'memory'] as const) {
+    const type = CHANGE_CONDITIONS[change];
+    // One that failed stays: only a restart helps.
+    if (conditions.get(type)?.status === 'False') continue;
+    if (pending[change]) set(type, 'True', undefined, input.waiting);
+    else conditions.delete(type);
+  }
   vmi.status!.conditions = [...conditions.values()];
+}
+
+/** Who waits for whom: an eviction that nobody acts on must not be a riddle. */
+function evictionMessage({ spec, status }: VirtualMachineInstance): string {
+  const node = status?.evacuationNodeName ?? '';
+  return spec.evictionStrategy === 'External'
+    ? `Eviction from node ${node} was requested and waits for an outside controller to move or delete the instance (eviction strategy External)`
+    : `Eviction from node ${node} was requested`;
 }
 
 function readyCondition(
@@ -172,11 +205,13 @@ function readyCondition(
   phase: string,
 ): { status: 'True' | 'False'; reason?: string; message?: string } {
   if (!pod) return { status: 'False', reason: 'PodNotExists', message: 'virt-launcher pod has not yet been scheduled' };
-  if (pod.metadata.deletionTimestamp !== undefined)
+  const ready = pod.status?.conditions?.find((c) => c.type === 'Ready');
+  // Of a Pod whose node is silent nothing else is known, also when it is to be deleted.
+  const isLost = ready?.reason === NODE_NOT_READY && phase === 'Running';
+  if (pod.metadata.deletionTimestamp !== undefined && !isLost)
     return { status: 'False', reason: 'PodTerminating', message: 'virt-launcher pod is terminating' };
   if (phase !== 'Running')
     return { status: 'False', reason: 'GuestNotRunning', message: 'Guest VM is not reported as running' };
-  const ready = pod.status?.conditions?.find((c) => c.type === 'Ready');
   if (!ready)
     return {
       status: 'False',

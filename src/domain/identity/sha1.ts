@@ -1,21 +1,14 @@
 /** SHA-1 (FIPS 180-4), synchronous: WebCrypto's digest is not, and the rules that need one are pure functions. */
+import { paddedMessage } from './padded-message.ts';
 
 const rotate = (word: number, by: number): number => (word << by) | (word >>> (32 - by));
 
 /** The 20-byte digest. For names and identifiers only: SHA-1 protects nothing. */
 export function sha1(message: Uint8Array): Uint8Array {
-  const bits = message.length * 8;
-  // The message, one bit, zeros, and the length in the last 8 bytes of a 64-byte block.
-  const padded = new Uint8Array((((message.length + 8) >> 6) + 1) * 64);
-  padded.set(message);
-  padded[message.length] = 0x80;
-  const view = new DataView(padded.buffer);
-  view.setUint32(padded.length - 8, Math.floor(bits / 2 ** 32));
-  view.setUint32(padded.length - 4, bits >>> 0);
-
+  const view = paddedMessage(message);
   const state = [0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0];
   const words = new Int32Array(80);
-  for (let offset = 0; offset < padded.length; offset += 64) {
+  for (let offset = 0; offset < view.byteLength; offset += 64) {
     for (let i = 0; i < 16; i++) words[i] = view.getInt32(offset + i * 4);
     for (let i = 16; i < 80; i++) {
       words[i] = rotate(words[i - 3]! ^ words[i - 8]! ^ words[i - 14]! ^ words[i - 16]!, 1);

@@ -6,6 +6,13 @@ import { type FeatureGate, isGateEnabled } from './feature-gates.ts';
 export const ARCHITECTURES = ['amd64', 'arm64', 's390x'] as const;
 export type Architecture = (typeof ARCHITECTURES)[number];
 
+/** Upstream's default: ten vCPUs share a core. */
+const CPU_ALLOCATION_RATIO = 10;
+
+/** How many vCPUs share a core. */
+export const cpuAllocationRatioOf = (kubevirt: DeepReadonly<KubeVirt> | undefined): number =>
+  kubevirt?.spec?.configuration?.developerConfiguration?.cpuAllocationRatio || CPU_ALLOCATION_RATIO;
+
 export interface ClusterConfig {
   readonly defaultArchitecture: string;
   machineType(architecture: string): string;
@@ -25,6 +32,12 @@ export interface ClusterConfig {
   readonly maxCpuSockets: number;
   readonly maxGuest: QuantityValue | undefined;
   readonly persistentReservation: boolean;
+  /** The taint that means that a node is drained. */
+  readonly nodeDrainTaintKey: string;
+  /** How a virtual machine keeps its instance type and preference. */
+  readonly instancetypeReferencePolicy: 'reference' | 'expand' | 'expandAll';
+  /** Whether the common instance types and preferences are put into the cluster. */
+  readonly commonInstancetypes: boolean;
   isEnabled(gate: FeatureGate): boolean;
 }
 
@@ -73,6 +86,9 @@ export function clusterConfigOf(kubeVirt: DeepReadonly<KubeVirt> | undefined): C
     maxCpuSockets: liveUpdateConfiguration?.maxCpuSockets ?? 0,
     maxGuest: liveUpdateConfiguration?.maxGuest,
     persistentReservation: configuration.persistentReservationConfiguration?.enabled ?? false,
+    nodeDrainTaintKey: configuration.migrations?.nodeDrainTaintKey || 'kubevirt.io/drain',
+    instancetypeReferencePolicy: configuration.instancetype?.referencePolicy ?? 'reference',
+    commonInstancetypes: configuration.commonInstancetypesDeployment?.enabled ?? true,
     isEnabled: (gate) => isGateEnabled(gate, gates),
   };
 }

@@ -12,6 +12,8 @@ const turnOn = (feature: Switch | undefined): void => {
 /** Fills `enabled` of every feature and `present` of every timer that is written down. Changes `spec`. */
 export function fillSwitches(spec: VirtualMachineInstanceSpec): void {
   spec.domain.features ??= {};
+  // There is no ACPI on that architecture.
+  if (spec.architecture === 's390x') spec.domain.features.acpi = { enabled: false, ...spec.domain.features.acpi };
   fillFeatures(spec.domain.features);
   fillTimers(spec.domain.clock);
   for (const disk of spec.domain.devices.disks ?? []) turnOn(disk.blockSize?.matchVolume);
@@ -41,14 +43,13 @@ function fillTimers(clock: Clock | undefined): void {
 
 type HypervFeature = Exclude<keyof FeatureHyperv, 'spinlocks' | 'vendorid'>;
 
-/** Feature -> what it needs. Ordered so that a need is reached before what it needs in turn. */
+/** Feature -> what it needs, in upstream's order; a need comes before what it needs in turn. */
 const NEEDS: readonly (readonly [HypervFeature, HypervFeature])[] = [
+  ['evmcs', 'vapic'],
+  ['ipi', 'vpindex'],
+  ['tlbflush', 'vpindex'],
   ['synictimer', 'synic'],
   ['synic', 'vpindex'],
-  ['tlbflush', 'vpindex'],
-  ['ipi', 'vpindex'],
-  ['reset', 'synic'],
-  ['evmcs', 'vapic'],
 ];
 
 /**
@@ -64,9 +65,10 @@ export function addHypervDependencies(spec: VirtualMachineInstanceSpec): void {
   if (hyperv.evmcs?.enabled === true) {
     spec.domain.cpu ??= {};
     const cpu = spec.domain.cpu;
-    if (!cpu.features?.some(({ name }) => name === 'vmx')) {
-      cpu.features = [...(cpu.features ?? []), { name: 'vmx', policy: 'require' }];
-    }
+    const vmx = cpu.features?.find(({ name }) => name === 'vmx');
+    if (vmx === undefined) cpu.features = [...(cpu.features ?? []), { name: 'vmx', policy: 'require' }];
+    // It cannot do without, whatever was asked for.
+    else vmx.policy = 'require';
   }
 }
 

@@ -8,7 +8,7 @@ import type {
 import { clusterConfigOf } from './cluster-config.ts';
 import { brokenHypervDependencies } from './feature-defaults.ts';
 import { DefaultsError } from './implicit-devices.ts';
-import { setInstanceDefaults } from './instance-defaults.ts';
+import { setInstanceDefaults, setInstanceSpecDefaults } from './instance-defaults.ts';
 
 type Configuration = NonNullable<KubeVirt['spec']['configuration']>;
 
@@ -48,6 +48,29 @@ describe('processor topology', () => {
       assert.deepEqual(vmi.status?.currentCPUTopology, { sockets, cores, threads });
     });
   }
+});
+
+describe('setInstanceSpecDefaults(), as templates are judged and expanded', () => {
+  const cases: [name: string, domain: Domain, expected: object][] = [
+    ['fills a topology that nobody wrote', {}, { sockets: 1, cores: 1, threads: 1 }],
+    ['takes it from the limit', { resources: { limits: { cpu: '2500m' } } }, { sockets: 3, cores: 1, threads: 1 }],
+    ['leaves one written in part as it is', { cpu: { cores: 4 } }, { cores: 4 }],
+    ['even beside an amount', { cpu: { threads: 2 }, resources: { limits: { cpu: 4 } } }, { threads: 2 }],
+  ];
+  for (const [name, domain, expected] of cases) {
+    it(name, () => {
+      const spec = { domain: { devices: {}, ...domain } };
+      setInstanceSpecDefaults(spec, configOf());
+      assert.deepEqual(spec.domain.cpu, expected);
+    });
+  }
+  it('leaves the pull policy of a kernel to the instance', () => {
+    const firmware = { kernelBoot: { container: { image: 'k', kernelPath: '/k' } } };
+    const spec = { domain: { devices: {}, firmware: structuredClone(firmware) } };
+    setInstanceSpecDefaults(spec, configOf());
+    assert.deepEqual(spec.domain.firmware, firmware);
+    assert.equal(defaulted({ firmware }).spec.domain.firmware?.kernelBoot?.container?.imagePullPolicy, 'Always');
+  });
 });
 
 describe('guest memory', () => {
@@ -130,6 +153,19 @@ describe('machine and architecture', () => {
     assert.equal(spec.domain.devices.disks?.[0]?.disk?.bus, 'virtio');
     assert.equal(spec.domain.devices.disks?.[1]?.cdrom?.bus, 'scsi');
     assert.equal(spec.domain.cpu?.maxSockets, undefined);
+  });
+  it("has the host's processor on arm64, whatever the cluster says, and boots without signatures", () => {
+    const { spec } = defaulted(
+      { firmware: { bootloader: { efi: { persistent: true } } } },
+      { architecture: 'arm64', configuration: { cpuModel: 'Haswell' } },
+    );
+    assert.equal(spec.domain.cpu?.model, 'host-passthrough');
+    assert.deepEqual(spec.domain.firmware?.bootloader, { efi: { persistent: true, secureBoot: false } });
+  });
+  it('has no ACPI on s390x unless it is asked for', () => {
+    assert.deepEqual(defaulted({}, { architecture: 's390x' }).spec.domain.features?.acpi, { enabled: false });
+    const asked = defaulted({ features: { acpi: { enabled: true } } }, { architecture: 's390x' });
+    assert.deepEqual(asked.spec.domain.features?.acpi, { enabled: true });
   });
   it('follows the settings of the cluster', () => {
     const { spec } = defaulted(
@@ -254,6 +290,22 @@ describe('switches', () => {
     const { domain } = defaulted({ features: { hyperv: { evmcs: {} } } }).spec;
     assert.deepEqual(domain.features?.hyperv?.vapic, { enabled: true });
     assert.deepEqual(domain.cpu?.features, [{ name: 'vmx', policy: 'require' }]);
+  });
+  it('adds nothing for features that need nothing', () => {
+    const { domain } = defaulted({ features: { hyperv: { relaxed: {}, runtime: {}, reset: {} } } }).spec;
+    assert.deepEqual(Object.keys(domain.features?.hyperv ?? {}), ['relaxed', 'runtime', 'reset']);
+  });
+  it('takes vmx for nested Hyper-V even from a guest that was not to have it', () => {
+    const cpu = { features: [{ name: 'monitor' }, { name: 'vmx', policy: 'disable' }] };
+    const { domain } = defaulted({ cpu, features: { hyperv: { evmcs: {} } } }).spec;
+    assert.deepEqual(domain.cpu?.features, [{ name: 'monitor' }, { name: 'vmx', policy: 'require' }]);
+  });
+  it('adds what it may of a chain that was cut', () => {
+    const hyperv = { vpindex: { enabled: false }, synictimer: {}, evmcs: {} };
+    const { domain } = defaulted({ features: { hyperv } }).spec;
+    const on = Object.entries(domain.features?.hyperv ?? {}).filter(([, feature]) => feature.enabled);
+    assert.deepEqual(on.map(([name]) => name).sort(), ['evmcs', 'synic', 'synictimer', 'vapic']);
+    assert.deepEqual(brokenHypervDependencies(domain.features?.hyperv), [['synic', 'vpindex']]);
   });
   it('reports a need that was switched off', () => {
     const { domain } = defaulted({ features: { hyperv: { tlbflush: {}, vpindex: { enabled: false } } } }).spec;

@@ -29,6 +29,8 @@ export function setVirtualMachineDefaults(vm: VirtualMachine, config: ClusterCon
  */
 export function setInstanceDefaults(vmi: VirtualMachineInstance, config: ClusterConfig): void {
   setInstanceSpecDefaults(vmi.spec, config);
+  fillMissingAxes(vmi.spec);
+  setKernelPullPolicy(vmi.spec);
   setDeviceDefaults(vmi.spec);
   fillSwitches(vmi.spec);
   setProbeDefaults(vmi.spec.livenessProbe);
@@ -41,7 +43,8 @@ export function setInstanceDefaults(vmi: VirtualMachineInstance, config: Cluster
 }
 
 /**
- * The part of the defaults that a virtual machine's template is also judged with.
+ * The part of the defaults that a virtual machine's template is also judged and expanded with, and nothing more than
+ * upstream's: an expansion shows them field by field. A topology that is written in part stays as it is.
  * @throws DefaultsError
  */
 export function setInstanceSpecDefaults(spec: VirtualMachineInstanceSpec, config: ClusterConfig): void {
@@ -100,7 +103,14 @@ function setTopology(spec: VirtualMachineInstanceSpec): void {
     const amount = amountOf(spec.domain.resources?.limits?.['cpu'] ?? spec.domain.resources?.requests?.['cpu']);
     // Sockets, because they are what can be plugged later.
     cpu.sockets = amount === undefined ? 1 : Math.max(1, quantityValue(amount));
+    cpu.cores = 1;
+    cpu.threads = 1;
   }
+}
+
+/** An axis that is not written counts as one: an instance says so, because its status and its limits are made of it. */
+function fillMissingAxes({ domain: { cpu } }: VirtualMachineInstanceSpec): void {
+  if (cpu === undefined) return;
   cpu.cores ||= 1;
   cpu.sockets ||= 1;
   cpu.threads ||= 1;
@@ -114,6 +124,9 @@ function setPullPolicies(spec: VirtualMachineInstanceSpec): void {
   for (const { containerDisk } of spec.volumes ?? []) {
     if (containerDisk !== undefined) containerDisk.imagePullPolicy ||= defaultPullPolicy(containerDisk.image);
   }
+}
+
+function setKernelPullPolicy(spec: VirtualMachineInstanceSpec): void {
   const kernel = spec.domain.firmware?.kernelBoot?.container;
   if (kernel !== undefined) kernel.imagePullPolicy ||= defaultPullPolicy(kernel.image);
 }
@@ -159,13 +172,16 @@ function setArchitectureDevices(spec: VirtualMachineInstanceSpec): void {
   if (spec.architecture === 'arm64') {
     // arm64 machines boot by UEFI only, and the usual firmware has no signed variant.
     spec.domain.firmware ??= {};
-    spec.domain.firmware.bootloader ??= { efi: { secureBoot: false } };
+    spec.domain.firmware.bootloader ??= { efi: {} };
+    const { efi } = spec.domain.firmware.bootloader;
+    if (efi !== undefined) efi.secureBoot ??= false;
   }
 }
 
 function setCpuModel(spec: VirtualMachineInstanceSpec, config: ClusterConfig): void {
   spec.domain.cpu ??= {};
-  spec.domain.cpu.model ||= config.cpuModel || (spec.architecture === 'arm64' ? 'host-passthrough' : 'host-model');
+  // The cluster's model is one of x86, and the only one of arm64 is the host's.
+  spec.domain.cpu.model ||= spec.architecture === 'arm64' ? 'host-passthrough' : config.cpuModel || 'host-model';
 }
 
 function setInitialStatus(vmi: VirtualMachineInstance): void {

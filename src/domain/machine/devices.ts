@@ -2,11 +2,13 @@ import type { MachinePlan } from './machine-plan.ts';
 import type { PlanContext } from './plan.ts';
 
 /** Serial console, display, balloon, watchdog, input, panic and sound devices, and the controllers they sit on. */
-export function configureDevices({ vmi, facts }: PlanContext, plan: MachinePlan): void {
+export function configureDevices({ vmi, facts, serialLog }: PlanContext, plan: MachinePlan): void {
   const { devices } = vmi.spec.domain;
   const has = (driver: string): boolean => facts.devices.includes(driver);
 
-  if (devices.autoattachSerialConsole !== false) plan.serial = { log: devices.logSerialConsole !== false };
+  if (devices.autoattachSerialConsole !== false) {
+    plan.serial = { log: devices.logSerialConsole !== false && serialLog };
+  }
   // The channel of the guest agent; its port is added where the socket is known.
   plan.devices.push({ driver: 'virtio-serial-pci', id: 'virtio-serial0' });
   if (devices.autoattachMemBalloon !== false) plan.devices.push({ driver: 'virtio-balloon-pci', id: 'balloon0' });

@@ -13,12 +13,16 @@ export interface NodeFacts {
   readonly cpuModels: readonly string[];
   /** Properties of the `max` processor; empty when unknown. */
   readonly cpuFeatures: readonly string[];
+  /** Those of them a guest here can have; unknown when absent. */
+  readonly offeredCpuFeatures?: readonly string[];
   /** Device types QEMU was built with. */
   readonly devices: readonly string[];
   /** UEFI images of the host. */
   readonly efi?: { readonly code: string; readonly vars: string };
   /** True when QEMU confines itself by seccomp. */
   readonly sandbox: boolean;
+  /** Why guests cannot come here in post-copy; absent when they can. */
+  readonly postCopyObstacle?: string;
 }
 
 /** SMBIOS texts that the cluster configures. */
@@ -91,9 +95,20 @@ export interface PlannedInterface {
 export interface CpuPlan {
   readonly model: string;
   readonly features: readonly { readonly name: string; readonly value: 'on' | 'off' | string }[];
+  /** Those the guest has now: more may be plugged while it runs. */
   readonly sockets: number;
   readonly cores: number;
   readonly threads: number;
+  /** Sockets there is room for; absent where none can be plugged. */
+  readonly maxSockets?: number;
+}
+
+/** A virtio-mem device: memory that a running guest can be given, and asked to give back. */
+export interface HotMemoryPlan {
+  /** All it could hold, in bytes. */
+  readonly bytes: number;
+  /** What the guest has been told to take of it, in bytes. */
+  readonly requestedBytes: number;
 }
 
 export interface MachinePlan {
@@ -106,8 +121,10 @@ export interface MachinePlan {
   /** A type this QEMU has, and its options. */
   machine: { type: string; options: Record<string, string> };
   cpu: CpuPlan;
-  /** Bytes, a multiple of 1 MiB. */
+  /** What the guest boots with: bytes, a multiple of 1 MiB. */
   memoryBytes: number;
+  /** Absent where memory cannot be plugged. */
+  hotMemory?: HotMemoryPlan;
   /** SMBIOS tables: type and fields in order. */
   smbios: { type: number; fields: [name: string, value: string][] }[];
   firmware: { kind: 'bios' } | { kind: 'efi'; code: string; vars: string };

@@ -7,6 +7,7 @@ import { configureDevices } from './devices.ts';
 import { configureDisks } from './disks.ts';
 import { configureFeatures } from './features.ts';
 import { configureFirmware } from './firmware.ts';
+import { configureHotplug } from './hotplug.ts';
 import { configureInterfaces } from './interfaces.ts';
 import { DEFAULT_SMBIOS, type MachinePlan, type NodeFacts, type SmbiosConfig } from './machine-plan.ts';
 import { configureMemory } from './memory.ts';
@@ -16,6 +17,8 @@ export interface PlanContext {
   readonly vmi: DeepReadonly<VirtualMachineInstance>;
   readonly facts: NodeFacts;
   readonly smbios: SmbiosConfig;
+  /** False where the serial line of this guest is not logged. */
+  readonly serialLog: boolean;
 }
 
 /** Fills its part of the draft; says in `plan.unsupported` what it had to leave out. */
@@ -28,6 +31,7 @@ const CONFIGURATORS: readonly Configurator[] = [
   configureFirmware,
   configureClock,
   configureFeatures,
+  configureHotplug,
   configureDisks,
   configureInterfaces,
   configureDevices,
@@ -41,9 +45,14 @@ const CONFIGURATORS: readonly Configurator[] = [
 export function machinePlan(
   vmi: DeepReadonly<VirtualMachineInstance>,
   facts: NodeFacts,
-  options: { readonly smbios?: SmbiosConfig } = {},
+  options: { readonly smbios?: SmbiosConfig; readonly serialLog?: boolean } = {},
 ): MachinePlan {
-  const context: PlanContext = { vmi, facts, smbios: options.smbios ?? DEFAULT_SMBIOS };
+  const context: PlanContext = {
+    vmi,
+    facts,
+    smbios: options.smbios ?? DEFAULT_SMBIOS,
+    serialLog: options.serialLog ?? true,
+  };
   const { spec, metadata } = vmi;
   const plan: MachinePlan = {
     name: `${metadata.namespace ?? ''}_${metadata.name ?? ''}`,

@@ -10,7 +10,7 @@ export function refuseRest({ vmi }: PlanContext, plan: MachinePlan): void {
     [domain.launchSecurity, 'encrypted guests (launchSecurity) are not supported'],
     [memory?.hugepages, 'huge pages are not supported; ordinary memory is used'],
     [cpu?.dedicatedCpuPlacement, 'dedicated processors are not supported; ordinary scheduling is used'],
-    // maxGuest and maxSockets are set by admission on every VMI; a change of them shows as RestartRequired.
+    // maxGuest and maxSockets are set by admission on every VMI: `configureHotplug` makes room where there can be any.
     [cpu?.numa, 'NUMA layouts are not supported'],
     [cpu?.realtime, 'real-time processors are not supported'],
     [cpu?.isolateEmulatorThread, 'isolateEmulatorThread has no effect on this node'],

@@ -6,36 +6,62 @@ import type { Pod } from '../../api/kinds/builtin/types.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { matchesNodeAffinity } from './node-affinity.ts';
 import type { NodeUsage } from './node-usage.ts';
-import type { PodAffinityRules } from './pod-affinity.ts';
+import { type NamespaceLabels, type PodAffinityRules, podAffinityRules } from './pod-affinity.ts';
 import { podRequests } from './pod-requests.ts';
 import { tolerates, untoleratedTaint } from './taints.ts';
+import { type SpreadRules, spreadRules } from './topology-spread.ts';
 
-/** Why not; empty when the Pod fits. Only resources give more than one reason. */
-export function filterNode(pod: DeepReadonly<Pod>, usage: NodeUsage, affinity: PodAffinityRules): string[] {
-  for (const filter of FILTERS) {
-    const reasons = filter(pod, usage, affinity);
-    if (reasons.length > 0) return reasons;
-  }
-  return [];
+/** What depends on all nodes together; made once for a Pod. */
+export interface ClusterRules {
+  readonly affinity: PodAffinityRules;
+  readonly spread: SpreadRules;
 }
 
-type Filter = (pod: DeepReadonly<Pod>, usage: NodeUsage, affinity: PodAffinityRules) => string[];
+/** Why a node refuses a Pod. */
+export interface Refusal {
+  /** Only resources give more than one. */
+  readonly reasons: readonly string[];
+  /** False when no Pod that leaves the node would change it: preemption need not try. */
+  readonly mayChange: boolean;
+}
+
+/** Reads what the Pod and the Pods already placed ask of their neighbours. */
+export const clusterRules = (
+  pod: DeepReadonly<Pod>,
+  nodes: readonly NodeUsage[],
+  namespaceLabels: NamespaceLabels,
+): ClusterRules => ({ affinity: podAffinityRules(pod, nodes, namespaceLabels), spread: spreadRules(pod, nodes) });
+
+/** Undefined when the Pod fits. */
+export function filterNode(pod: DeepReadonly<Pod>, usage: NodeUsage, rules: ClusterRules): Refusal | undefined {
+  for (const filter of FILTERS) {
+    const refusal = filter(pod, usage, rules);
+    if (refusal) return refusal;
+  }
+  return undefined;
+}
+
+type Filter = (pod: DeepReadonly<Pod>, usage: NodeUsage, rules: ClusterRules) => Refusal | undefined;
+
+const final = (reason: string): Refusal => ({ reasons: [reason], mayChange: false });
+const forNow = (reason: string): Refusal => ({ reasons: [reason], mayChange: true });
 
 const UNSCHEDULABLE = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' } as const;
 
 const unschedulable: Filter = (pod, { node }) => {
-  if (!node.spec?.unschedulable) return [];
+  if (!node.spec?.unschedulable) return undefined;
   const tolerated = (pod.spec.tolerations ?? []).some((one) => tolerates(one, UNSCHEDULABLE));
-  return tolerated ? [] : ['node(s) were unschedulable'];
+  return tolerated ? undefined : final('node(s) were unschedulable');
 };
 
 const taints: Filter = (pod, { node }) => {
   const taint = untoleratedTaint(pod, node, ['NoSchedule', 'NoExecute']);
-  return taint ? [`node(s) had untolerated taint {${taint.key}: ${taint.value ?? ''}}`] : [];
+  // 1.36 names no taint: a Pod's owner may not be one who may read nodes.
+  return taint ? final('node(s) had untolerated taint(s)') : undefined;
 };
 
 const nodeAffinity: Filter = (pod, { node }) =>
-  matchesNodeAffinity(pod, node) ? [] : ["node(s) didn't match Pod's node affinity/selector"];
+  matchesNodeAffinity(pod, node) ? undefined : final("node(s) didn't match Pod's node affinity/selector");
 
 /** host ports of a Pod as `protocol/ip/port`. */
 const hostPorts = (pod: DeepReadonly<Pod>): { protocol: string; ip: string; port: number }[] =>
@@ -48,7 +74,7 @@ const hostPorts = (pod: DeepReadonly<Pod>): { protocol: string; ip: string; port
 
 const ports: Filter = (pod, usage) => {
   const wanted = hostPorts(pod);
-  if (wanted.length === 0) return [];
+  if (wanted.length === 0) return undefined;
   const taken = usage.pods.flatMap(hostPorts);
   const clash = wanted.some((a) =>
     taken.some(
@@ -56,34 +82,53 @@ const ports: Filter = (pod, usage) => {
         a.port === b.port && a.protocol === b.protocol && (a.ip === b.ip || a.ip === '0.0.0.0' || b.ip === '0.0.0.0'),
     ),
   );
-  return clash ? ["node(s) didn't have free ports for the requested pod ports"] : [];
+  return clash ? forNow("node(s) didn't have free ports for the requested pod ports") : undefined;
 };
 
 const resources: Filter = (pod, { allocatable, requested, pods }) => {
   const reasons: string[] = [];
+  let mayChange = true;
   const room = allocatable.get('pods');
   if (room !== undefined && pods.length + 1 > room) reasons.push('Too many pods');
   for (const [resource, amount] of podRequests(pod)) {
     if (amount === 0 || resource === 'pods') continue;
-    if (amount > (allocatable.get(resource) ?? 0) - (requested.get(resource) ?? 0)) {
-      reasons.push(`Insufficient ${resource}`);
-    }
+    const offered = allocatable.get(resource) ?? 0;
+    if (amount <= offered - (requested.get(resource) ?? 0)) continue;
+    reasons.push(`Insufficient ${resource}`);
+    // More than the whole node has: emptying it would not help.
+    if (amount > offered) mayChange = false;
   }
-  return reasons;
+  return reasons.length === 0 ? undefined : { reasons, mayChange };
 };
 
-const podAffinity: Filter = (_pod, usage, affinity) => {
-  const verdict = affinity.check(usage);
+const spread: Filter = (_pod, usage, rules) => {
+  const verdict = rules.spread.check(usage);
   switch (verdict) {
     case 'fits':
-      return [];
-    case 'affinity':
-      return ["node(s) didn't match pod affinity rules"];
-    case 'anti-affinity':
-      return ["node(s) didn't match pod anti-affinity rules"];
-    case 'existing-anti-affinity':
-      return ["node(s) didn't satisfy existing pods anti-affinity rules"];
+      return undefined;
+    case 'missing-label':
+      return final("node(s) didn't match pod topology spread constraints (missing required label)");
+    case 'skew':
+      return forNow("node(s) didn't match pod topology spread constraints");
+    default:
+      return verdict satisfies never;
   }
 };
 
-const FILTERS: readonly Filter[] = [unschedulable, taints, nodeAffinity, ports, resources, podAffinity];
+const podAffinity: Filter = (_pod, usage, rules) => {
+  const verdict = rules.affinity.check(usage);
+  switch (verdict) {
+    case 'fits':
+      return undefined;
+    case 'affinity':
+      return final("node(s) didn't match pod affinity rules");
+    case 'anti-affinity':
+      return forNow("node(s) didn't match pod anti-affinity rules");
+    case 'existing-anti-affinity':
+      return forNow("node(s) didn't satisfy existing pods anti-affinity rules");
+    default:
+      return verdict satisfies never;
+  }
+};
+
+const FILTERS: readonly Filter[] = [unschedulable, taints, nodeAffinity, ports, resources, spread, podAffinity];

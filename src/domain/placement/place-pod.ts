@@ -1,19 +1,26 @@
 /** Where a Pod goes: filters, then scores. Pure; the scheduler feeds it what its informers show. */
 import type { Pod } from '../../api/kinds/builtin/types.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
-import { filterNode } from './filter.ts';
+import { clusterRules, filterNode, type Refusal } from './filter.ts';
 import type { NodeUsage } from './node-usage.ts';
-import { type NamespaceLabels, podAffinityRules } from './pod-affinity.ts';
+import type { NamespaceLabels } from './pod-affinity.ts';
 import { scoreNodes } from './score.ts';
 
 export type Placement =
   | { readonly type: 'node'; readonly name: string }
-  /** `message` is what the PodScheduled condition says. */
-  | { readonly type: 'unschedulable'; readonly message: string };
+  | {
+      readonly type: 'unschedulable';
+      /** What the PodScheduled condition says, without what preemption adds. */
+      readonly message: string;
+      /** By node name. */
+      readonly refusals: ReadonlyMap<string, Refusal>;
+    };
 
 export interface PlacementOptions {
   /** Labels of namespaces, for affinity terms with a namespaceSelector; none are known when absent. */
   readonly namespaceLabels?: NamespaceLabels;
+  /** Taken when it fits, whatever the scores say: where Pods were asked to make room for this one. */
+  readonly nominated?: string | undefined;
 }
 
 /** Chooses the best node that fits; among equals the first by name. */
@@ -22,18 +29,25 @@ export function placePod(
   nodes: readonly NodeUsage[],
   options: PlacementOptions = {},
 ): Placement {
-  if (nodes.length === 0) return { type: 'unschedulable', message: 'no nodes available to schedule pods' };
-  const affinity = podAffinityRules(pod, nodes, options.namespaceLabels ?? (() => undefined));
-  const refusals = new Map<string, number>();
+  if (nodes.length === 0)
+    return { type: 'unschedulable', message: 'no nodes available to schedule pods', refusals: new Map() };
+  const rules = clusterRules(pod, nodes, options.namespaceLabels ?? (() => undefined));
+  const refusals = new Map<string, Refusal>();
   const fitting: NodeUsage[] = [];
   for (const usage of nodes) {
-    const reasons = filterNode(pod, usage, affinity);
-    if (reasons.length === 0) fitting.push(usage);
-    for (const reason of reasons) refusals.set(reason, (refusals.get(reason) ?? 0) + 1);
+    const refusal = filterNode(pod, usage, rules);
+    if (refusal) refusals.set(usage.name, refusal);
+    else if (usage.name === options.nominated) return { type: 'node', name: usage.name };
+    else fitting.push(usage);
   }
-  if (fitting.length === 0) return { type: 'unschedulable', message: refusalMessage(nodes.length, refusals) };
-
-  const scores = scoreNodes(pod, fitting, affinity);
+  if (fitting.length === 0) {
+    const message = refusalMessage(
+      nodes.length,
+      [...refusals.values()].flatMap(({ reasons }) => reasons),
+    );
+    return { type: 'unschedulable', message, refusals };
+  }
+  const scores = scoreNodes(pod, fitting, rules);
   let best = 0;
   for (let i = 1; i < fitting.length; i++) {
     const better = scores[i]! - scores[best]!;
@@ -43,7 +57,9 @@ export function placePod(
 }
 
 /** `0/3 nodes are available: 1 Insufficient memory, 2 node(s) were unschedulable.` */
-export function refusalMessage(nodes: number, refusals: ReadonlyMap<string, number>): string {
-  const counted = [...refusals].map(([reason, count]) => `${count} ${reason}`).sort();
+export function refusalMessage(nodes: number, reasons: readonly string[]): string {
+  const counts = new Map<string, number>();
+  for (const reason of reasons) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  const counted = [...counts].map(([reason, count]) => `${count} ${reason}`).sort();
   return `0/${nodes} nodes are available: ${counted.join(', ')}.`;
 }

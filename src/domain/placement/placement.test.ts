@@ -130,7 +130,7 @@ const cases: { name: string; pod: Pod; nodes: (readonly [Node, ...Pod[]])[]; pla
       [node('e', { labels: { disk: 'ssd' } })],
     ],
     placed:
-      "0/5 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, 1 node(s) had untolerated taint {k: v}, " +
+      "0/5 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, 1 node(s) had untolerated taint(s), " +
       '1 node(s) were unschedulable, 2 Insufficient cpu, 2 Insufficient memory.',
   },
   {

@@ -1,19 +1,20 @@
 /** How good is a node for a Pod that fits? Higher is better; the parts and weights are kube-scheduler's defaults. */
 import type { Pod } from '../../api/kinds/builtin/types.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
+import type { ClusterRules } from './filter.ts';
 import { preferredNodeWeight } from './node-affinity.ts';
 import type { NodeUsage } from './node-usage.ts';
-import type { PodAffinityRules } from './pod-affinity.ts';
 import { scoringRequests } from './pod-requests.ts';
 import { untoleratedTaints } from './taints.ts';
 
-const WEIGHTS = { leastAllocated: 1, balanced: 1, nodeAffinity: 2, podAffinity: 2, taints: 3 };
+const WEIGHTS = { leastAllocated: 1, balanced: 1, nodeAffinity: 2, podAffinity: 2, spread: 2, taints: 3 };
 
 /** Scores of the nodes, in their order. */
-export function scoreNodes(pod: DeepReadonly<Pod>, nodes: readonly NodeUsage[], affinity: PodAffinityRules): number[] {
+export function scoreNodes(pod: DeepReadonly<Pod>, nodes: readonly NodeUsage[], rules: ClusterRules): number[] {
   const preferred = normalise(nodes.map(({ node }) => preferredNodeWeight(pod, node)));
-  const beside = normalise(nodes.map((usage) => affinity.preference(usage)));
+  const beside = normalise(nodes.map((usage) => rules.affinity.preference(usage)));
   const avoided = normalise(nodes.map(({ node }) => -untoleratedTaints(pod, node, ['PreferNoSchedule']).length));
+  const spread = rules.spread.scores(nodes);
   return nodes.map((usage, i) => {
     const { least, balanced } = allocationScores(pod, usage);
     return (
@@ -21,6 +22,7 @@ export function scoreNodes(pod: DeepReadonly<Pod>, nodes: readonly NodeUsage[], 
       WEIGHTS.balanced * balanced +
       WEIGHTS.nodeAffinity * preferred[i]! +
       WEIGHTS.podAffinity * beside[i]! +
+      WEIGHTS.spread * spread[i]! +
       WEIGHTS.taints * avoided[i]!
     );
   });

@@ -31,6 +31,8 @@ const unsynchronised = (input: PrintableInput, reason: string): boolean => {
   const found = condition(input, 'Synchronized');
   return found?.status === 'False' && found.reason === reason;
 };
+/** What node-lifecycle writes on Pods of a node that is silent, and the instance shows. */
+const NODE_NOT_READY = 'NodeNotReady';
 const RETRIED = new Set<RunStrategy>(['Always', 'RerunOnFailure', 'Once']);
 
 const RULES: readonly Rule[] = [
@@ -41,6 +43,8 @@ const RULES: readonly Rule[] = [
       instance !== undefined && !isFinal(instance.phase) && (instance.deleting || expects === 'delete'),
   ],
   ['Migrating', ({ instance }) => instance?.migrating === true],
+  // Its node is silent: whether it runs, nobody can say. Upstream has the word and goes on saying Running.
+  ['Unknown', (input) => input.instance?.phase === 'Running' && condition(input, 'Ready')?.reason === NODE_NOT_READY],
   ['Paused', (input) => input.instance?.phase === 'Running' && condition(input, 'Paused')?.status === 'True'],
   ['Running', ({ instance }) => instance?.phase === 'Running'],
   ['ErrorPvcNotFound', (input) => unsynchronised(input, 'FailedPvcNotFound')],

@@ -178,6 +178,7 @@ const PRINTED: [over: Partial<PrintableInput>, expected: string][] = [
   [{}, 'Stopped'],
   [{ strategy: 'WaitAsReceiver', instance: { ...running, phase: 'WaitingForSync' } }, 'WaitingForReceiver'],
   [{ instance: { ...running, phase: 'Strange' } }, 'Unknown'],
+  [{ instance: { ...running, conditions: [{ type: 'Ready', status: 'False', reason: 'NodeNotReady' }] } }, 'Unknown'],
 ];
 test('printableStatus() takes the first rule that matches', () => {
   for (const [over, expected] of PRINTED)

@@ -14,8 +14,9 @@ import { bootId } from '../../base/process/identity.ts';
 import { createLinkedController, type LinkedController } from '../../base/signal/linked-controller.ts';
 import type { Client } from '../../client/client.ts';
 import { createEventRecorder } from '../../client/events/recorder.ts';
-import { createInformer } from '../../client/informer/informer.ts';
+import { createInformer, type Informer } from '../../client/informer/informer.ts';
 import type { NodeFacts, SmbiosConfig } from '../../domain/machine/machine-plan.ts';
+import { amountsOf } from '../../domain/placement/pod-requests.ts';
 import { isUid } from '../disk/vm-directory.ts';
 import { type ImageStore, openImageStore } from '../image/image-store.ts';
 import { DEFAULT_BINARY, readNodeFacts } from '../qemu/node-facts.ts';
@@ -26,8 +27,11 @@ import type { AgentEnvironment } from './environment.ts';
 import { createNodeHandler } from './handler.ts';
 import { Launcher } from './launcher.ts';
 import { ownerUid } from './launcher-state.ts';
-import type { NodeDescription } from './node-object.ts';
+import type { PeerIdentity } from './migration/peer.ts';
+import { type SentGuest, streamMetrics } from './migration/stream-figures.ts';
+import { type NodeDescription, nodeStatus } from './node-object.ts';
 import { registerNode } from './node-registration.ts';
+import { createNodeRoom } from './node-room.ts';
 import { openTombstones } from './vm-record.ts';
 
 export interface AgentOptions {
@@ -52,12 +56,16 @@ export interface AgentOptions {
   /** What the node offers; default: what the host has. */
   readonly cpus?: number;
   readonly memoryBytes?: number;
+  /** Agents of this host between which its cores, memory and disk are divided; 1 when absent. */
+  readonly share?: number;
   /** Default: what the cluster's KubeVirt object says. */
   readonly smbios?: SmbiosConfig;
   /** Directories below which hostDisk images may lie; none = the feature is off. */
   readonly hostDiskRoots?: readonly string[];
   /** Names that a client certificate must carry to call `handler` over the network. */
   readonly allowedClients?: readonly string[];
+  /** What this node proves its name to other nodes with: for live migrations. Without it guests stay where they are. */
+  readonly peer?: PeerIdentity;
   /** Our version, for the Node. */
   readonly version?: string;
 }
@@ -77,12 +85,15 @@ export interface Agent {
   start(signal: AbortSignal): Promise<void>;
   /** The node API. In process, or behind a TLS server that verifies client certificates. */
   readonly handler: ApiHandler;
+  /** How far the guests have come that are being sent to other nodes, under upstream's labels. */
+  sending(): readonly SentGuest[];
   /** `keepVms: false` first shuts every guest down, within its grace period. */
   stop(options: { readonly keepVms: boolean }): Promise<void>;
 }
 
 const LAUNCHER_SELECTOR = { key: 'kubevirt.io', value: 'virt-launcher' } as const;
 const NODE_NAME_LABEL = 'kubevirt.io/nodeName';
+const MIGRATION_TARGET_LABEL = 'kubevirt.io/migrationTargetNodeName';
 
 /** Makes an agent; nothing happens before `start`. */
 export function createAgent(config: AgentConfig): Agent {
@@ -96,6 +107,8 @@ export function createAgent(config: AgentConfig): Agent {
   let life: LinkedController | undefined;
   let unlock: (() => Promise<void>) | undefined;
   let informersDone: Promise<unknown> = Promise.resolve();
+  /** Pods of this node; from the start on. */
+  let pods: Informer<Pod> | undefined;
 
   const authorize = (request: ApiRequest): boolean =>
     request.peer.address === '' ||
@@ -104,10 +117,23 @@ export function createAgent(config: AgentConfig): Agent {
   const find = (namespace: string, name: string): Launcher | undefined => {
     for (const launcher of launchers.values()) {
       const { record } = launcher;
+      // A guest that is still on its way here is asked for at its source, one that has gone at its target.
+      const { phase } = record?.migration ?? {};
+      if (phase === 'receiving' || phase === 'handing-over' || phase === 'feeding') continue;
       if (record?.namespace === namespace && record.name === name && !record.result && launcher.guest) return launcher;
     }
     return undefined;
   };
+
+  const findPod = (namespace: string, name: string): Launcher | undefined =>
+    [...launchers.values()].find(({ podKey }) => podKey.namespace === namespace && podKey.name === name);
+
+  const sending = (): SentGuest[] =>
+    [...launchers.values()].flatMap(({ record, stream }) =>
+      record && stream
+        ? [{ labels: { node: nodeName, namespace: record.namespace, name: record.name }, figures: stream }]
+        : [],
+    );
 
   const predecessor = (namespace: string, name: string): Launcher | undefined => {
     for (const launcher of launchers.values()) {
@@ -148,7 +174,11 @@ export function createAgent(config: AgentConfig): Agent {
         ...(options.accelerator !== undefined && { accelerator: options.accelerator }),
       }));
     await mkdir(at('vms'), { recursive: true, mode: 0o700 });
-    return {
+    const room = createNodeRoom({
+      pods: () => pods?.list() ?? [],
+      allocatable: async () => amountsOf(nodeStatus(await describe(environment), undefined, clock.now()).allocatable),
+    });
+    const environment: AgentEnvironment = {
       nodeName,
       client,
       clock,
@@ -161,22 +191,27 @@ export function createAgent(config: AgentConfig): Agent {
       bootId: boot,
       binary: options.binary ?? DEFAULT_BINARY,
       ...(options.smbios && { smbios: options.smbios }),
+      ...(options.peer && { peer: options.peer }),
       hostIP: options.address ?? '127.0.0.1',
       vmsDirectory: at('vms'),
       addressesDirectory: options.addressesDir ?? at('addresses'),
       claimsDirectory: options.claimsDir ?? at('claims'),
       hostDiskRoots: options.hostDiskRoots ?? [],
+      judgeResize: (pod) => room.judge(pod),
     };
+    return environment;
   };
 
   const describe = async (environment: AgentEnvironment): Promise<NodeDescription> => {
     const { blocks, bsize } = await statfs(dataDir);
+    const share = options.share ?? 1;
     return {
       name: nodeName,
       facts: environment.facts,
-      cpus: options.cpus ?? availableParallelism(),
-      memoryBytes: options.memoryBytes ?? totalmem(),
-      storageBytes: blocks * bsize,
+      cpus: options.cpus ?? Math.max(1, Math.floor(availableParallelism() / share)),
+      memoryBytes: options.memoryBytes ?? Math.floor(totalmem() / share),
+      storageBytes: Math.floor((blocks * bsize) / share),
+      share,
       address: environment.hostIP,
       port: options.servingPort ?? 0,
       ...(options.servingCa !== undefined && { servingCa: options.servingCa }),
@@ -198,14 +233,21 @@ export function createAgent(config: AgentConfig): Agent {
     for (const record of await findRecords(environment.vmsDirectory, { bootId: environment.bootId, log }))
       launch(environment, record.podUid, new Launcher(environment, { record, predecessor }));
 
-    const pods = createInformer(client, PODS, { fieldSelector: `spec.nodeName=${nodeName}`, clock, log });
+    const ownPods = createInformer(client, PODS, { fieldSelector: `spec.nodeName=${nodeName}`, clock, log });
+    pods = ownPods;
     const vmis = createInformer(client, VIRTUAL_MACHINE_INSTANCES, {
       labelSelector: `${NODE_NAME_LABEL}=${nodeName}`,
       clock,
       log,
     });
+    // Instances on their way here carry the name of another node until they have come.
+    const arriving = createInformer(client, VIRTUAL_MACHINE_INSTANCES, {
+      labelSelector: `${MIGRATION_TARGET_LABEL}=${nodeName}`,
+      clock,
+      log,
+    });
     const stranger = createStrangerCare(environment);
-    pods.onChange(({ type, object }) => {
+    ownPods.onChange(({ type, object }) => {
       const uid = object.metadata.uid ?? '';
       if (!isLauncher(object)) {
         if (type !== 'deleted') stranger(object);
@@ -215,29 +257,42 @@ export function createAgent(config: AgentConfig): Agent {
       if (launcher) launcher.observePod(type === 'deleted' ? undefined : object);
       else if (type !== 'deleted' && isUid(uid)) adoptPod(environment, object, uid);
     });
-    vmis.onChange(({ type, object }) => {
-      // One that lost our label is no news: only its deletion mark is, and that comes as a change.
-      if (type === 'deleted') return;
-      for (const launcher of launchers.values())
-        if (launcher.vmiUid === object.metadata.uid) launcher.observeVmi(object);
-    });
+    for (const informer of [vmis, arriving])
+      informer.onChange(({ type, object }) => {
+        // One that lost our label is no news: only its deletion mark is, and that comes as a change.
+        if (type === 'deleted') return;
+        for (const launcher of launchers.values())
+          if (launcher.vmiUid === object.metadata.uid) launcher.observeVmi(object);
+      });
     const adoptPod = (target: AgentEnvironment, pod: DeepReadonly<Pod>, uid: string): void => {
       launch(target, uid, new Launcher(target, { pod, predecessor }));
-      const vmi = vmis.list(pod.metadata.namespace).find((candidate) => candidate.metadata.uid === ownerUid(pod));
+      const { namespace } = pod.metadata;
+      const vmi = [...vmis.list(namespace), ...arriving.list(namespace)].find(
+        (candidate) => candidate.metadata.uid === ownerUid(pod),
+      );
       if (vmi) launchers.get(uid)?.observeVmi(vmi);
     };
     const { done } = await registerNode({ client, clock, log, signal, describe: () => describe(environment) });
-    informersDone = Promise.all([pods.start(signal), vmis.start(signal), done]);
-    await Promise.all([pods.synced(signal), vmis.synced(signal)]);
+    informersDone = Promise.all([ownPods.start(signal), vmis.start(signal), arriving.start(signal), done]);
+    await Promise.all([ownPods.synced(signal), vmis.synced(signal), arriving.synced(signal)]);
     // Only now a Pod that is not in the list is known to be gone.
-    const present = new Set(pods.list().map((pod) => pod.metadata.uid));
+    const present = new Set(ownPods.list().map((pod) => pod.metadata.uid));
     for (const [uid, launcher] of launchers) if (!present.has(uid)) launcher.observePod(undefined);
     log.info('node agent ready', { accelerator: environment.facts.accelerator, adopted: launchers.size });
   };
 
   return {
     start,
-    handler: createNodeHandler({ find, authorize, clock, log }),
+    sending,
+    handler: createNodeHandler({
+      find,
+      metrics: () => streamMetrics(sending()),
+      findPod,
+      directoryOf: (vmiUid) => join(dataDir, 'vms', vmiUid),
+      authorize,
+      clock,
+      log,
+    }),
     async stop({ keepVms }) {
       if (!keepVms) {
         for (const launcher of launchers.values()) launcher.requestStop();

@@ -1,10 +1,14 @@
 /** What every launcher of an agent shares. */
+import type { Pod } from '../../api/kinds/builtin/types.ts';
+import type { DeepReadonly } from '../../api/meta/object.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { Client } from '../../client/client.ts';
 import type { EventRecorder } from '../../client/events/recorder.ts';
+import type { PodResizeVerdict } from '../../domain/live-update/pod-resize.ts';
 import type { NodeFacts, SmbiosConfig } from '../../domain/machine/machine-plan.ts';
 import type { ImageStore } from '../image/image-store.ts';
+import type { PeerIdentity } from './migration/peer.ts';
 import type { Tombstones } from './vm-record.ts';
 
 export interface AgentEnvironment {
@@ -22,6 +26,10 @@ export interface AgentEnvironment {
   readonly binary: string;
   /** Instead of what the cluster says. */
   readonly smbios?: SmbiosConfig;
+  /** What this node proves its name to others with; without it no guest comes or goes while it runs. */
+  readonly peer?: PeerIdentity;
+  /** Whether this node can give a Pod on it what it asks for now. What it said 'fits' to is taken. */
+  readonly judgeResize: (pod: DeepReadonly<Pod>) => Promise<PodResizeVerdict>;
   readonly hostIP: string;
   readonly vmsDirectory: string;
   readonly addressesDirectory: string;

@@ -11,10 +11,13 @@ import type { Exit } from '../../base/process/spawn-detached.ts';
 import { createLinkedController } from '../../base/signal/linked-controller.ts';
 import type { MachinePlan } from '../../domain/machine/machine-plan.ts';
 import { createForwarder, type Forwarder } from '../network/forwarder.ts';
-import { netdevId, VM_FILES } from '../qemu/argv.ts';
+import { HOT_MEMORY, netdevId, VM_FILES } from '../qemu/argv.ts';
 import type { QmpEvent, RunState } from '../qmp/commands.ts';
+import { createGuestAgent, type GuestAgent } from '../qmp/guest-agent.ts';
 import { keepQmp } from '../qmp/keep-qmp.ts';
 import { type QmpConnection, QmpError } from '../qmp/qmp-connection.ts';
+import { type GuestAgentFacts, watchGuestAgent } from './guest-agent-watch.ts';
+import { sameJson } from './pod-status.ts';
 import { openSerialConsole, type SerialConsole } from './serial-console.ts';
 
 export interface GuestOptions {
@@ -40,8 +43,12 @@ export interface GuestState {
   /** Reason of the last SHUTDOWN event. */
   readonly shutdownReason?: string;
   readonly agentConnected: boolean;
+  /** What the guest agent told last; absent as long as it is not connected, or has told nothing. */
+  readonly agentFacts?: GuestAgentFacts;
   /** Why the guest is paused by an I/O error, if it is. */
   readonly ioError?: 'nospace' | 'failed';
+  /** Bytes of pluggable memory the guest has taken; absent where it cannot be told. */
+  readonly pluggedBytes?: number;
   readonly exit?: Exit | 'gone';
   /** The last connection failed, with this text. */
   readonly trouble?: string;
@@ -50,9 +57,17 @@ export interface GuestState {
 export interface Guest {
   readonly state: GuestState;
   readonly console: SerialConsole | undefined;
+  /** True when there is a display, and with it a VNC socket. */
+  readonly hasScreen: boolean;
   readonly forwarder: Forwarder | undefined;
+  /** The QEMU guest agent's port; whether somebody answers there, `state.agentConnected` tells. */
+  readonly agent: GuestAgent;
   /** The live connection; throws QmpError 'closed' when there is none. */
   qmp(): QmpConnection;
+  /** Calls back with each QMP event until the returned function is called. Events between two connections are lost. */
+  onEvent(listener: (event: QmpEvent) => void): () => void;
+  /** Asks the guest agent again, soon. */
+  refreshAgent(): void;
   /** Asks QEMU for everything again. */
   refresh(): Promise<void>;
   /** Resolves when connected or ended; rejects when the signal aborts. */
@@ -75,9 +90,39 @@ export function openGuest(options: GuestOptions): Guest {
   let state: GuestState = { connected: false, foreign: false, runState: 'unknown', agentConnected: false };
   let connection: QmpConnection | undefined;
   const waiters = new Set<() => void>();
+  const listeners = new Set<(event: QmpEvent) => void>();
 
+  const agent = createGuestAgent(join(directory, VM_FILES.guestAgent), { clock, signal: linked.signal });
+  let agentWatch: ReturnType<typeof createLinkedController> | undefined;
+  const stopWatching = (): void => {
+    agentWatch?.abort(new DOMException('the guest agent is not watched any more', 'AbortError'));
+    agentWatch?.release();
+    agentWatch = undefined;
+  };
+  const followAgent = (connected: boolean): void => {
+    if (connected === (agentWatch !== undefined)) return;
+    if (connected) {
+      agentWatch = createLinkedController(linked.signal);
+      void watchGuestAgent({
+        agent,
+        clock,
+        log: options.log,
+        signal: agentWatch.signal,
+        isRunning: () => state.runState === 'running',
+        before: state.agentFacts,
+        onFacts: (agentFacts) => {
+          if (!sameJson(state.agentFacts, agentFacts)) set({ agentFacts });
+        },
+      });
+    } else {
+      stopWatching();
+      const { agentFacts: _, ...rest } = state;
+      state = rest;
+    }
+  };
   const set = (change: Partial<GuestState>): void => {
     state = { ...state, ...change };
+    followAgent(state.agentConnected && !linked.signal.aborted);
     for (const waiter of waiters) waiter();
     options.onChange();
   };
@@ -95,25 +140,39 @@ export function openGuest(options: GuestOptions): Guest {
       const blocks = await qemu.execute('query-block');
       ioError = blocks.some((block) => block['io-status'] === 'nospace') ? 'nospace' : 'failed';
     }
+    const memory = plan.hotMemory ? await qemu.execute('query-memory-devices') : [];
+    const pluggedBytes = memory.find(({ data }) => data.id === HOT_MEMORY.device)?.data.size;
     const { ioError: before, trouble: _, ...rest } = state;
     const agentConnected = chardevs.find((chardev) => chardev.label === 'agent0')?.['frontend-open'] === true;
     const same =
       state.connected &&
       state.runState === status.status &&
       state.agentConnected === agentConnected &&
+      state.pluggedBytes === pluggedBytes &&
       before === ioError;
     if (same) return;
     state = rest;
-    set({ connected: true, runState: status.status, agentConnected, ...(ioError && { ioError }) });
+    set({
+      connected: true,
+      runState: status.status,
+      agentConnected,
+      ...(pluggedBytes !== undefined && { pluggedBytes }),
+      ...(ioError && { ioError }),
+    });
   };
 
-  const onEvent = ({ event, data }: QmpEvent): void => {
+  const onEvent = (received: QmpEvent): void => {
+    const { event, data } = received;
+    for (const listener of listeners) listener(received);
     switch (event) {
       case 'SHUTDOWN':
         set({ shutdownReason: String(data['reason'] ?? '') });
         break;
       case 'VSERPORT_CHANGE':
         if (data['id'] === 'agent-port0') set({ agentConnected: data['open'] === true });
+        return;
+      case 'MEMORY_DEVICE_SIZE_CHANGE':
+        if (data['id'] === HOT_MEMORY.device) set({ pluggedBytes: Number(data['size']) });
         return;
       case 'STOP':
       case 'RESUME':
@@ -194,8 +253,19 @@ export function openGuest(options: GuestOptions): Guest {
       return state;
     },
     console,
+    hasScreen: plan.graphics,
     forwarder,
+    agent,
     qmp,
+    onEvent(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    refreshAgent() {
+      if (!agentWatch) return;
+      stopWatching();
+      followAgent(true);
+    },
     refresh,
     ready(timeoutMs) {
       return new Promise((resolve, reject) => {
@@ -225,6 +295,7 @@ export function openGuest(options: GuestOptions): Guest {
     },
     close() {
       linked.abort(new DOMException('the agent lets go of the guest', 'AbortError'));
+      followAgent(false);
       linked.release();
       connection = undefined;
     },

@@ -1,18 +1,30 @@
 /**
- * The node API: what virt-api asks of the agent that runs a guest. `/v1/namespaces/{ns}/virtualmachineinstances/{name}/...`
+ * The node API: what virt-api asks of the agent that runs a guest. `/v1/namespaces/{ns}/virtualmachineinstances/{name}/...`,
+ * and what the API server asks of a kubelet (`pod-requests.ts`).
  * Answers are JSON Status objects; console and portforward are message sockets.
  */
 import { ApiError, badRequest, conflict, internalError, methodNotSupported, notFound } from '../../api/meta/status.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { ApiHandler, ApiRequest, ApiResponse } from '../../base/http/seam.ts';
 import type { Logger } from '../../base/log/log.ts';
+import { familyText, type MetricFamily } from '../../base/metrics/metric-family.ts';
+import type { AskGuestAgent } from '../qmp/guest-agent.ts';
 import { QmpError } from '../qmp/qmp-connection.ts';
+import { freezeGuest, thawGuest, unfreezeTimeout } from './freeze.ts';
 import type { Guest } from './guest.ts';
+import { askEverything, askFilesystems, askUsers } from './guest-agent-facts.ts';
 import type { Launcher } from './launcher.ts';
+import { type PodRequestOptions, podRequest } from './pod-requests.ts';
 import { tunnel } from './port-tunnel.ts';
+import { openVnc, screenshot } from './vnc.ts';
 
 export interface HandlerOptions {
   readonly find: (namespace: string, name: string) => Launcher | undefined;
+  /** The launcher of a Pod, also of one that has ended. */
+  readonly findPod: PodRequestOptions['findPod'];
+  readonly directoryOf: PodRequestOptions['directoryOf'];
+  /** What `/metrics` says, beside what the API server knows. */
+  readonly metrics: () => readonly MetricFamily[];
   /** Who may call; asked before anything else. */
   readonly authorize: (request: ApiRequest) => boolean;
   readonly clock: Clock;
@@ -48,6 +60,10 @@ export function createNodeHandler(options: HandlerOptions): ApiHandler {
 }
 
 async function route(options: HandlerOptions, request: ApiRequest): Promise<ApiResponse> {
+  if (request.path === '/metrics' && request.method === 'GET')
+    return { status: 200, headers: METRICS_HEADERS, body: new TextEncoder().encode(metricsText(options)) };
+  const aboutPod = podRequest(options, request);
+  if (aboutPod) return aboutPod;
   const match = PATH.exec(request.path);
   if (!match) throw notFound({ group: '', resource: 'paths' }, request.path.slice(0, 200));
   const [namespace = '', name = '', action = ''] = match.slice(1).map(decode);
@@ -60,6 +76,20 @@ async function route(options: HandlerOptions, request: ApiRequest): Promise<ApiR
   switch (action) {
     case 'console':
       return console(call);
+    case 'vnc':
+      return vnc(call, options);
+    case 'vnc/screenshot':
+      return picture(call, options);
+    case 'guestosinfo':
+      return tell(call, askEverything);
+    case 'userlist':
+      return tell(call, async (ask) => ({ metadata: {}, items: await askUsers(ask) }));
+    case 'filesystemlist':
+      return tell(call, async (ask) => ({ metadata: {}, items: await askFilesystems(ask) }));
+    case 'freeze':
+      return put(call, () => freeze(call, options));
+    case 'unfreeze':
+      return put(call, () => unfreeze(call));
     case 'pause':
       return put(call, () => pause(call));
     case 'unpause':
@@ -73,6 +103,9 @@ async function route(options: HandlerOptions, request: ApiRequest): Promise<ApiR
   }
 }
 
+const METRICS_HEADERS = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' };
+const metricsText = ({ metrics }: HandlerOptions): string => metrics().map(familyText).join('');
+
 function decode(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -82,8 +115,10 @@ function decode(text: string): string {
 }
 
 /** Runs one command for a PUT. QEMU's refusals are conflicts, its silence is a failure of ours. */
-async function put({ request, name }: Call, act: () => Promise<void>): Promise<ApiResponse> {
+async function put({ request, name, launcher }: Call, act: () => Promise<void>): Promise<ApiResponse> {
   if (request.method !== 'PUT') throw methodNotSupported(VMI, request.method);
+  // Between its two ends nobody but the migration lets a guest run.
+  if (launcher.record?.migration) throw conflict(VMI, name, 'VMI is migrating');
   try {
     await act();
   } catch (error) {
@@ -130,6 +165,45 @@ function console({ guest, request }: Call): ApiResponse {
   return upgrade(request, (socket) => line.attach(socket));
 }
 
+async function vnc({ guest, launcher, request }: Call, options: HandlerOptions): Promise<ApiResponse> {
+  checkUpgrade(request);
+  const preserveSession = flag(request, 'preserveSession');
+  const directory = options.directoryOf(launcher.record?.vmiUid ?? '');
+  const { clock } = options;
+  return upgrade(request, await openVnc(guest, { directory, clock, preserveSession, signal: request.signal }));
+}
+
+async function picture({ guest, launcher, request }: Call, options: HandlerOptions): Promise<ApiResponse> {
+  if (request.method !== 'GET') throw methodNotSupported(VMI, request.method);
+  const directory = options.directoryOf(launcher.record?.vmiUid ?? '');
+  const body = await screenshot(guest, { directory, moveCursor: flag(request, 'moveCursor') });
+  return { status: 200, headers: { 'content-type': 'image/png' }, body };
+}
+
+const flag = (request: ApiRequest, name: string): boolean => new URLSearchParams(request.query).get(name) === 'true';
+
+/** Answers with what the guest agent says. */
+async function tell(call: Call, ask: (ask: AskGuestAgent) => Promise<object>): Promise<ApiResponse> {
+  if (call.request.method !== 'GET') throw methodNotSupported(VMI, call.request.method);
+  return json(200, await agentOf(call).converse(ask));
+}
+
+function agentOf({ guest, name }: Call): Guest['agent'] {
+  if (!guest.state.agentConnected) throw conflict(VMI, name, 'VMI does not have guest agent connected');
+  return guest.agent;
+}
+
+async function freeze(call: Call, { clock, log }: HandlerOptions): Promise<void> {
+  const seconds = unfreezeTimeout(call.request.body);
+  await freezeGuest(agentOf(call), { clock, log, thawAfterMs: seconds * 1000 });
+  call.guest.refreshAgent();
+}
+
+async function unfreeze(call: Call): Promise<void> {
+  await thawGuest(agentOf(call));
+  call.guest.refreshAgent();
+}
+
 async function portForward(call: Call, port: number, options: HandlerOptions): Promise<ApiResponse> {
   const { guest, request } = call;
   if (port < 1 || port > 65535) throw badRequest(`port ${port} is out of range`);
@@ -140,10 +214,14 @@ async function portForward(call: Call, port: number, options: HandlerOptions): P
 }
 
 function upgrade(request: ApiRequest, accept: NonNullable<ApiResponse['upgrade']>['accept']): ApiResponse {
-  if (request.method !== 'GET') throw methodNotSupported(VMI, request.method);
-  if (!request.upgradable) throw badRequest('this needs a WebSocket');
+  checkUpgrade(request);
   const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
   return { status: 101, headers: {}, upgrade: { protocol: offered.includes(PROTOCOL) ? PROTOCOL : '', accept } };
+}
+
+function checkUpgrade(request: ApiRequest): void {
+  if (request.method !== 'GET') throw methodNotSupported(VMI, request.method);
+  if (!request.upgradable) throw badRequest('this needs a WebSocket');
 }
 
 const json = (status: number, value: unknown): ApiResponse => ({

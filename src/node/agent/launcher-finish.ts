@@ -6,6 +6,7 @@ import { removeVmDirectory } from '../disk/vm-directory.ts';
 import { releaseAddress } from '../network/address-pool.ts';
 import { deletePod, writeVmiStatus } from './api-writes.ts';
 import type { LauncherState, ReadonlyVmi } from './launcher-state.ts';
+import { keepLogs } from './pod-logs.ts';
 import type { LauncherView } from './pod-status.ts';
 import { endProcess } from './stop-vm.ts';
 import { readRecord, writeRecord } from './vm-record.ts';
@@ -27,10 +28,13 @@ export async function finishGuest(launcher: LauncherState, result: VmResult): Pr
     );
   }
   launcher.log.info('guest ended', { phase: result.phase, reason: result.reason });
-  if (launcher.record) launcher.event(result.phase === 'Failed' ? 'Warning' : 'Normal', 'Stopped', result.message);
+  if (launcher.record && launcher.ownsInstance)
+    launcher.event(result.phase === 'Failed' ? 'Warning' : 'Normal', 'Stopped', result.message);
   await launcher.untilDone('result not reported to the vmi', async () => {
-    const vmi = await newestVmi(launcher);
-    if (vmi) await writeVmiStatus(environment, vmi, (newest) => finalStatus(newest, result, environment.clock.now()));
+    // A guest that moved on, or never came, is another node's to report on.
+    const vmi = launcher.ownsInstance ? await newestVmi(launcher) : undefined;
+    const at = { node: environment.nodeName, now: environment.clock.now() };
+    if (vmi) await writeVmiStatus(environment, vmi, (newest) => finalStatus(newest, result, at));
   });
   const view: LauncherView = {
     state: 'ended',
@@ -39,9 +43,11 @@ export async function finishGuest(launcher: LauncherState, result: VmResult): Pr
     finishedAt,
     imageIds: launcher.record?.imageIds ?? {},
   };
-  await launcher.untilDone('result not reported to the pod', async () => {
-    if (!(await launcher.report(view))) throw new Error('the write failed');
-  });
+  const tellPod = (): Promise<void> =>
+    launcher.untilDone('result not reported to the pod', async () => {
+      if (!(await launcher.report(view))) throw new Error('the write failed');
+    });
+  await tellPod();
   await cleanUp(launcher, result);
   // The object is ours to remove once somebody has asked for it.
   for (;;) {
@@ -52,6 +58,8 @@ export async function finishGuest(launcher: LauncherState, result: VmResult): Pr
       if (pod) await launcher.untilDone('pod not deleted', () => deletePod(environment, pod));
       return;
     }
+    // An agent that has just started may see the Pod only now: nobody has told it yet.
+    await tellPod();
     await Promise.race([change, launcher.untilAborted()]);
   }
 }
@@ -68,7 +76,9 @@ async function cleanUp(launcher: LauncherState, result: VmResult): Promise<void>
     await removeVmDirectory(environment.vmsDirectory, vmiUid).catch(() => {});
     return;
   }
-  await releaseAddress(environment.addressesDirectory, record.address, vmiUid).catch(() => {});
+  launcher.keptLogs = await keepLogs(join(environment.vmsDirectory, vmiUid));
+  if (!record.migration?.sharesAddress)
+    await releaseAddress(environment.addressesDirectory, record.address, vmiUid).catch(() => {});
   await removeVmDirectory(environment.vmsDirectory, vmiUid).catch((error: Error) =>
     launcher.log.warn('files of the guest not removed', { error: error.message }),
   );

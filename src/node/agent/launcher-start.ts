@@ -13,8 +13,12 @@ import { type ImageEvent, VolumeError } from '../disk/volume-request.ts';
 import { findQemu } from './adopt.ts';
 import { openGuest } from './guest.ts';
 import { DEFAULT_GRACE_SECONDS, FIRST_RETRY_MS, type LauncherState, MAX_RETRY_MS } from './launcher-state.ts';
+import { pinnedInstance } from './migration/pinned-instance.ts';
+import { receiveGuest } from './migration/receive-guest.ts';
+import { movedAway, resumeSent } from './migration/settle-sender.ts';
+import { resumeEnded, resumeReceiver } from './migration/take-over.ts';
 import { imageContainer } from './pod-status.ts';
-import { letRun, SpawnError, startVm } from './start-vm.ts';
+import { letRun, prepareVm, SpawnError, startVm } from './start-vm.ts';
 import { readRecord, type VmRecord } from './vm-record.ts';
 import { HOST_REBOOTED, resultOf, type VmResult } from './vm-result.ts';
 
@@ -41,13 +45,19 @@ export async function startGuest(launcher: LauncherState): Promise<VmResult | un
       await outlivePredecessor(launcher);
       const [pod, vmi] = [launcher.pod, launcher.vmi];
       if (!pod || !vmi || launcher.isDeleting()) return deleted;
-      const started = await startVm(environment, {
+      const request = {
         pod,
         vmi,
         signal: launcher.starting.signal,
-        onImage: (event) => tellImage(launcher, event),
+        onImage: (event: ImageEvent) => tellImage(launcher, event),
         onChange: () => launcher.changed(),
-      });
+      };
+      if (launcher.migrationJob !== undefined)
+        return await receiveGuest(
+          launcher,
+          await prepareVm(environment, { ...request, vmi: pinnedInstance(vmi, pod) }),
+        );
+      const started = await startVm(environment, request);
       launcher.record = started.record;
       launcher.guest = started.guest;
       tellPlan(launcher, started.record);
@@ -82,8 +92,16 @@ export async function startGuest(launcher: LauncherState): Promise<VmResult | un
 export async function resumeGuest(launcher: LauncherState, record: VmRecord): Promise<VmResult | undefined> {
   const { environment } = launcher;
   if (record.result) return record.result;
+  const { role, phase } = record.migration ?? {};
+  const given = role === 'source' && (phase === 'left' || phase === 'feeding');
+  if (given && (phase === 'left' || record.bootId !== environment.bootId)) return movedAway(record);
   if (record.bootId !== environment.bootId) return HOST_REBOOTED;
   if (!record.process || !(await isRunning(record.process))) {
+    const { migration } = record;
+    if (given) return movedAway(record);
+    // Whose it was when it ended, the API knows.
+    if (migration?.role === 'target') return resumeEnded(launcher);
+    if (migration?.role === 'source' && migration.phase === 'sent') return resumeSent(launcher);
     // The end of a guest that shut down is never missed: QEMU waits for us then. So this one broke off.
     return resultOf({});
   }
@@ -103,7 +121,7 @@ export async function resumeGuest(launcher: LauncherState, record: VmRecord): Pr
     if (guest.state.connected) {
       await guest.forwarder?.load();
       // The earlier agent ended between spawn and go.
-      if (guest.state.runState === 'prelaunch') await letRun(guest, record);
+      if (guest.state.runState === 'prelaunch' && !record.migration) await letRun(guest, record);
       launcher.log.info('guest adopted', { pid: record.process.pid, state: guest.state.runState });
     }
   } catch (error) {
@@ -111,6 +129,7 @@ export async function resumeGuest(launcher: LauncherState, record: VmRecord): Pr
     // It lives but does not answer: it keeps its phase, and we keep asking.
     launcher.log.warn('guest does not answer', { error: (error as Error).message });
   }
+  if (record.migration?.role === 'target') return resumeReceiver(launcher, guest);
   return undefined;
 }
 
@@ -138,10 +157,22 @@ async function claim(launcher: LauncherState): Promise<VmResult | undefined> {
   launcher.vmi = vmi;
   const orphaned = await outliveOrphan(launcher, owner.uid);
   if (orphaned) return orphaned;
-  if (pod.metadata.labels?.['kubevirt.io/migrationJobUID'] !== undefined)
-    return startFailed(launcher, 'MigrationNotSupported', 'this node agent does not take over running guests');
   const { phase, nodeName } = vmi.status ?? {};
-  if (phase === 'Running' || (nodeName !== undefined && nodeName !== '' && nodeName !== launcher.environment.nodeName))
+  const isTarget = launcher.migrationJob !== undefined;
+  if (isTarget && !launcher.environment.peer)
+    return startFailed(launcher, 'MigrationNotSupported', 'this node agent does not take over running guests');
+  if (isTarget && (phase !== 'Running' || nodeName === launcher.environment.nodeName))
+    return startFailed(
+      launcher,
+      'MigrationFailed',
+      `there is no guest to take over (phase ${phase}, node ${nodeName})`,
+    );
+  if (isTarget) {
+    // The guest runs elsewhere: that is the point.
+  } else if (
+    phase === 'Running' ||
+    (nodeName !== undefined && nodeName !== '' && nodeName !== launcher.environment.nodeName)
+  )
     return startFailed(launcher, 'AlreadyRunning', `the guest was started before (phase ${phase}, node ${nodeName})`);
   const known = await readRecord(join(launcher.environment.vmsDirectory, owner.uid), owner.uid);
   if (

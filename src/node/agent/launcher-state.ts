@@ -4,10 +4,15 @@ import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kinds.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { createLinkedController, type LinkedController } from '../../base/signal/linked-controller.ts';
+import { isResizing } from '../../domain/live-update/pod-resize.ts';
 import { writePodStatus } from './api-writes.ts';
 import type { AgentEnvironment } from './environment.ts';
+import { freshEphemeral, NO_EPHEMERAL_CONTAINERS } from './ephemeral-containers.ts';
 import type { Guest } from './guest.ts';
-import { type LauncherView, podStatusDiffers, podStatusOf } from './pod-status.ts';
+import { MIGRATION_JOB_LABEL } from './migration/migration-status.ts';
+import type { StreamFigures } from './migration/stream-figures.ts';
+import type { KeptLogs } from './pod-logs.ts';
+import { type LauncherView, podStatusDiffers, podStatusOf, type ResizeView } from './pod-status.ts';
 import type { VmRecord } from './vm-record.ts';
 
 export type ReadonlyPod = DeepReadonly<Pod>;
@@ -33,6 +38,16 @@ export class LauncherState {
   vmi: ReadonlyVmi | undefined;
   record: VmRecord | undefined;
   guest: Guest | undefined;
+  /** How far the guest has come while it is sent to another node. */
+  stream: StreamFigures | undefined;
+  /** Set when the files of the guest go; held until its Pod is gone. */
+  keptLogs: KeptLogs | undefined;
+  /** Why a change of the running guest has not come through yet, for its Pod. */
+  plugTrouble: string | undefined;
+  /** The node has no room yet for what the Pod asks. */
+  resizeWaits = false;
+  /** The guest's memory cannot be changed: it needs a restart. */
+  memoryPlugFailed = false;
   /** The Pod object is gone from the API, as seen by a whole list. */
   podGone = false;
   stopWanted = false;
@@ -61,10 +76,31 @@ export class LauncherState {
     return this.record?.vmiUid ?? this.vmi?.metadata.uid ?? ownerUid(this.pod);
   }
 
+  /** UID of the migration that the Pod was made for as its target, also long after it. */
+  get migrationJob(): string | undefined {
+    return this.pod?.metadata.labels?.[MIGRATION_JOB_LABEL];
+  }
+
+  /** True when the state of the VMI is ours to report: not before a guest has come, and not after it has left. */
+  get ownsInstance(): boolean {
+    const { record } = this;
+    if (record?.migration) {
+      const { role, phase } = record.migration;
+      return role === 'source' && phase !== 'feeding' && phase !== 'left';
+    }
+    return record?.process !== undefined || this.migrationJob === undefined;
+  }
+
   /** Wakes whoever waits for a change. */
   changed(): void {
     if (this.isDeleting()) this.starting.abort(new DOMException('the pod is being deleted', 'AbortError'));
     for (const wake of this.#waiters.splice(0)) wake();
+  }
+
+  /** News of the VMI from a write of our own. */
+  observeVmi(vmi: ReadonlyVmi): void {
+    this.vmi = newer(this.vmi, vmi);
+    this.changed();
   }
 
   /** Resolves at the next change of Pod, VMI or guest. */
@@ -83,6 +119,18 @@ export class LauncherState {
       vmi?.status?.phase === 'Failed' ||
       vmi?.status?.phase === 'Succeeded'
     );
+  }
+
+  /** What a kubelet would say to a Pod whose size was changed; undefined when it was not, or nothing is the matter. */
+  async judgeResize(): Promise<ResizeView | undefined> {
+    const pod = this.pod;
+    this.resizeWaits = false;
+    if (!pod || this.podGone) return undefined;
+    const trouble = this.plugTrouble;
+    if (!isResizing(pod)) return trouble === undefined ? undefined : { trouble };
+    const verdict = await this.environment.judgeResize(pod);
+    this.resizeWaits = verdict.type === 'wait';
+    return { verdict, of: pod, ...(trouble !== undefined && { trouble }) };
   }
 
   /** Tries until it works or the agent stops. */
@@ -127,7 +175,9 @@ export class LauncherState {
     const pod = this.pod;
     if (!pod || this.podGone) return true;
     try {
+      let refused: readonly string[] = [];
       const written = await writePodStatus(this.environment, pod, (newest) => {
+        refused = freshEphemeral(newest);
         const status = podStatusOf(newest, view, {
           hostIP: this.environment.hostIP,
           now: this.environment.clock.now(),
@@ -136,6 +186,13 @@ export class LauncherState {
       });
       if (written) this.pod = newer(this.pod, written);
       else this.podGone = true;
+      for (const name of refused) {
+        this.podEvent(
+          'Warning',
+          'Failed',
+          `Error: ephemeral container ${JSON.stringify(name)}: ${NO_EPHEMERAL_CONTAINERS}`,
+        );
+      }
       return true;
     } catch (error) {
       this.environment.signal.throwIfAborted();

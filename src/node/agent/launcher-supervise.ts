@@ -3,12 +3,19 @@ import { statfs } from 'node:fs/promises';
 import { writeVmiStatus } from './api-writes.ts';
 import type { Guest } from './guest.ts';
 import { DEFAULT_GRACE_SECONDS, FIRST_RETRY_MS, type LauncherState, newer } from './launcher-state.ts';
+import { updateGuest } from './live-update.ts';
+import { outgoingMigration } from './migration/migration-status.ts';
+import { sendGuest } from './migration/send-guest.ts';
+import { movedAway, recoverSender, type SendOutcome } from './migration/settle-sender.ts';
 import { askToShutDown, endProcess } from './stop-vm.ts';
+import type { VmRecord } from './vm-record.ts';
 import { resultOf, type VmResult } from './vm-result.ts';
 import { isClaimed, runningStatus } from './vmi-status.ts';
 
 /** How often room is looked for while a guest waits for disk space. */
 const SPACE_POLL_MS = 5000;
+/** Until room for a larger guest is looked for again, or a device that was refused is tried again. */
+const RESIZE_POLL_MS = 5000;
 const ENOUGH_SPACE = 64 * 1024 * 1024;
 
 /** Lives as long as the guest; resolves to how it ended. */
@@ -18,10 +25,19 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
   let stopping: Promise<void> | undefined;
   let spacePoll: (() => void) | undefined;
   let retry: (() => void) | undefined;
+  const mover = followMigrations(launcher, guest);
   try {
     for (;;) {
       launcher.environment.signal.throwIfAborted();
       const change = launcher.nextChange();
+      // While the guest moves nothing of its end is believed, and nothing else is done to it.
+      const moved = mover.step();
+      if (moved === 'left') return movedAway(launcher.record as VmRecord);
+      if (moved === 'moving') {
+        if (isOurs(launcher.record?.migration)) await reportRunning(launcher, guest);
+        await Promise.race([change, launcher.untilAborted()]);
+        continue;
+      }
       const result = await endingOf(launcher, guest);
       if (result) return result;
       if (launcher.isDeleting() && !stopping)
@@ -36,14 +52,61 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
       }
       retry?.();
       retry = undefined;
-      if (!(await reportRunning(launcher, guest)))
-        retry = launcher.environment.clock.schedule(FIRST_RETRY_MS, () => launcher.changed());
+      const isReported = await reportRunning(launcher, guest);
+      const isUpdated = await updateGuest(launcher, guest);
+      const isWaiting = !isUpdated || launcher.resizeWaits;
+      if (isReported && isWaiting)
+        retry = launcher.environment.clock.schedule(RESIZE_POLL_MS, () => launcher.changed());
+      if (!isReported) retry = launcher.environment.clock.schedule(FIRST_RETRY_MS, () => launcher.changed());
       await Promise.race([change, launcher.untilAborted()]);
     }
   } finally {
     spacePoll?.();
     retry?.();
   }
+}
+
+/** While it is sent the guest is still what it was. Before a switch to post-copy it stands still for a moment only. */
+const isOurs = (migration: VmRecord['migration']): boolean =>
+  migration === undefined || (migration.phase === 'sending' && !migration.postCopy);
+
+/** Starts a migration when one is ready, one after the other, and takes up one that an earlier agent was in. */
+function followMigrations(launcher: LauncherState, guest: Guest): { step(): 'still' | 'moving' | 'left' } {
+  const { environment } = launcher;
+  let state: 'still' | 'moving' | 'left' = 'still';
+  /** The last one that was begun: a status that lags behind must not begin it again. */
+  let last = '';
+  const follow = (work: Promise<SendOutcome>): void => {
+    state = 'moving';
+    work.then(
+      (outcome) => {
+        state = outcome === 'left' ? 'left' : 'still';
+        launcher.changed();
+      },
+      (error: Error) => {
+        // Only the end of the agent gets here, or a mistake of ours: the guest is left as it is, for the next agent.
+        if (!environment.signal.aborted) launcher.log.error('migration broke off', { error: error.stack });
+      },
+    );
+  };
+  return {
+    step() {
+      if (state !== 'still') return state;
+      const migration = launcher.record?.migration;
+      if (migration) {
+        last = migration.uid;
+        follow(recoverSender(launcher, guest));
+      } else if (environment.peer && !launcher.isDeleting() && guest.state.connected) {
+        const source = { nodeName: environment.nodeName, podName: launcher.pod?.metadata.name ?? '' };
+        const outgoing = outgoingMigration(launcher.vmi, source);
+        if (outgoing && outgoing.uid !== last) {
+          last = outgoing.uid;
+          follow(sendGuest(launcher, guest, outgoing));
+        }
+      }
+      return state;
+    },
+  };
 }
 
 /** How the guest ended, if it did. */
@@ -102,7 +165,8 @@ async function stop(launcher: LauncherState, guest: Guest): Promise<void> {
 async function continueIfRoom(launcher: LauncherState, guest: Guest): Promise<void> {
   try {
     const { bavail, bsize } = await statfs(launcher.environment.vmsDirectory);
-    if (bavail * bsize >= ENOUGH_SPACE && guest.state.runState === 'io-error') await guest.qmp().execute('cont');
+    if (bavail * bsize >= ENOUGH_SPACE && !launcher.record?.migration && guest.state.runState === 'io-error')
+      await guest.qmp().execute('cont');
     await guest.refresh();
   } catch (error) {
     launcher.log.debug('disk space not checked', { error: (error as Error).message });
@@ -114,7 +178,9 @@ async function continueIfRoom(launcher: LauncherState, guest: Guest): Promise<vo
 async function reportRunning(launcher: LauncherState, guest: Guest): Promise<boolean> {
   const record = launcher.record;
   if (!record || launcher.podGone) return true;
+  const resize = await launcher.judgeResize();
   let ok = await launcher.report({
+    ...(resize && { resize }),
     state: 'running',
     startedAt: record.startedAt,
     address: record.address,
@@ -124,10 +190,13 @@ async function reportRunning(launcher: LauncherState, guest: Guest): Promise<boo
   if (!vmi || !isClaimed(vmi)) return ok;
   try {
     const view = {
+      node: launcher.environment.nodeName,
+      canMigrate: launcher.environment.peer !== undefined,
       plan: record.plan,
       guest: guest.state,
       address: record.address,
       portProblems: record.portProblems,
+      memoryPlugFailed: launcher.memoryPlugFailed,
     };
     let started = false;
     const written = await writeVmiStatus(launcher.environment, vmi, (newest) => {

@@ -9,12 +9,16 @@
  * One file for each stage: `launcher-start`, `launcher-supervise`, `launcher-finish`; `launcher-state` is what they share.
  * Nothing here throws out of `run` but the end of the agent; a failing API delays reports and never touches a guest.
  */
+import type { ObjectKey } from '../../api/meta/object.ts';
 import type { AgentEnvironment } from './environment.ts';
+import { isEphemeral } from './ephemeral-containers.ts';
 import type { Guest } from './guest.ts';
 import { finishGuest } from './launcher-finish.ts';
 import { resumeGuest, startGuest } from './launcher-start.ts';
 import { LauncherState, type ReadonlyPod, type ReadonlyVmi } from './launcher-state.ts';
 import { superviseGuest } from './launcher-supervise.ts';
+import type { StreamFigures } from './migration/stream-figures.ts';
+import type { KeptLogs } from './pod-logs.ts';
 import type { VmRecord } from './vm-record.ts';
 
 const SOFT_REBOOT_MS = 120_000;
@@ -42,8 +46,30 @@ export class Launcher {
   get guest(): Guest | undefined {
     return this.#state.guest;
   }
+  get stream(): StreamFigures | undefined {
+    return this.#state.stream;
+  }
   get record(): VmRecord | undefined {
     return this.#state.record;
+  }
+  get podKey(): ObjectKey {
+    const { pod, record } = this.#state;
+    return {
+      namespace: pod?.metadata.namespace ?? record?.namespace ?? '',
+      name: pod?.metadata.name ?? record?.podName ?? '',
+    };
+  }
+  /** Names of the Pod's containers; none while only the record is known. */
+  get containers(): readonly string[] {
+    return this.#state.pod?.spec.containers.map(({ name }) => name) ?? [];
+  }
+  /** True when the Pod names such an ephemeral container. */
+  hasEphemeral(container: string): boolean {
+    return isEphemeral(this.#state.pod, container);
+  }
+  /** What the guest has said last; undefined while its files are there. */
+  get keptLogs(): KeptLogs | undefined {
+    return this.#state.keptLogs;
   }
   /** UID of the VMI; '' until it is known. */
   get vmiUid(): string {
@@ -59,8 +85,7 @@ export class Launcher {
 
   /** News of the VMI, which must have the right UID. */
   observeVmi(vmi: ReadonlyVmi): void {
-    this.#state.vmi = vmi;
-    this.#state.changed();
+    this.#state.observeVmi(vmi);
   }
 
   /** Ends the guest as a deletion would. Used when the agent is told to take its guests along. */

@@ -2,6 +2,13 @@
 import type { Node, NodeStatus } from '../../api/kinds/builtin/types.ts';
 import { formatTime } from '../../api/meta/object.ts';
 import { formatQuantity, quantityFromBytes } from '../../api/quantity/quantity.ts';
+import {
+  CPU_FEATURE_PREFIX,
+  CPU_MODEL_PREFIX,
+  HYPERV_OF_NODE,
+  HYPERV_PREFIX,
+  MACHINE_TYPE_PREFIX,
+} from '../../domain/launcher/node-selector.ts';
 import type { NodeFacts } from '../../domain/machine/machine-plan.ts';
 
 export interface NodeDescription {
@@ -10,6 +17,8 @@ export interface NodeDescription {
   readonly cpus: number;
   readonly memoryBytes: number;
   readonly storageBytes: number;
+  /** Nodes of this host that divide it between them, and what it keeps for itself too; 1 when absent. */
+  readonly share?: number;
   readonly address: string;
   /** Where virt-api reaches the agent; 0 when only in process. */
   readonly port: number;
@@ -27,6 +36,8 @@ export const SERVING_CA_ANNOTATION = 'coracle.dev/serving-ca';
 const MAX_PODS = 110;
 /** Device plug-ins of KubeVirt offer each device this often. */
 const DEVICE_SLOTS = '1k';
+/** The part of a label's key behind the slash. */
+const LABEL_NAME = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 /** Never given to guests: the host itself needs some. */
 const RESERVED_MEMORY = 256 * 1024 * 1024;
 
@@ -42,11 +53,20 @@ export function nodeLabels(node: NodeDescription): Record<string, string> {
     'kubernetes.io/os': 'linux',
     'kubevirt.io/schedulable': 'true',
   };
-  for (const type of [...facts.machineTypes, ...Object.keys(facts.machineAliases)])
-    if (/q35/.test(type)) labels[`machine-type.node.kubevirt.io/${type}`] = 'true';
-  for (const model of facts.cpuModels)
-    if (/^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/.test(model) && model !== 'max' && model !== 'host')
-      labels[`cpu-model.node.kubevirt.io/${model}`] = 'true';
+  const can = (prefix: string, names: Iterable<string>): void => {
+    for (const name of names) if (LABEL_NAME.test(name)) labels[prefix + name] = 'true';
+  };
+  can(
+    MACHINE_TYPE_PREFIX,
+    [...facts.machineTypes, ...Object.keys(facts.machineAliases)].filter((type) => type !== 'none'),
+  );
+  can(
+    CPU_MODEL_PREFIX,
+    facts.cpuModels.filter((model) => model !== 'max' && model !== 'host'),
+  );
+  can(CPU_FEATURE_PREFIX, facts.offeredCpuFeatures ?? []);
+  // Every kernel whose KVM this QEMU takes has them.
+  if (facts.accelerator === 'kvm') can(HYPERV_PREFIX, HYPERV_OF_NODE);
   return { ...labels, ...node.labels };
 }
 
@@ -88,7 +108,7 @@ export function nodeStatus(node: NodeDescription, before: NodeStatus | undefined
   });
   return {
     capacity: amounts(node.memoryBytes),
-    allocatable: amounts(Math.max(node.memoryBytes - RESERVED_MEMORY, 0)),
+    allocatable: amounts(Math.max(node.memoryBytes - Math.floor(RESERVED_MEMORY / (node.share ?? 1)), 0)),
     conditions: [
       condition('MemoryPressure', 'False', 'KubeletHasSufficientMemory', 'the node has memory left'),
       condition('DiskPressure', 'False', 'KubeletHasNoDiskPressure', 'the node has disk space left'),

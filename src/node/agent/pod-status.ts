@@ -1,7 +1,26 @@
 /** The status of a launcher Pod, as a kubelet would write it: pure. */
-import type { ContainerState, ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/kinds/builtin/types.ts';
+import type {
+  Container,
+  ContainerState,
+  ContainerStatus,
+  Pod,
+  PodCondition,
+  PodStatus,
+} from '../../api/kinds/builtin/types.ts';
+import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { type DeepReadonly, formatTime } from '../../api/meta/object.ts';
+import { isResizing, type PodResizeVerdict } from '../../domain/live-update/pod-resize.ts';
+import { ephemeralStatuses } from './ephemeral-containers.ts';
 import type { VmResult } from './vm-result.ts';
+
+/** How a change of the Pod's size goes. */
+export interface ResizeView {
+  /** For the Pod `of`: one whose size has changed again needs another. */
+  readonly verdict?: PodResizeVerdict;
+  readonly of?: DeepReadonly<Pod>;
+  /** What keeps the guest from having what its Pod has. */
+  readonly trouble?: string;
+}
 
 /** What the launcher of a Pod has to tell. */
 export type LauncherView =
@@ -11,6 +30,7 @@ export type LauncherView =
       readonly startedAt: number;
       readonly address: string;
       readonly imageIds: Readonly<Record<string, string>>;
+      readonly resize?: ResizeView;
     }
   | {
       readonly state: 'ended';
@@ -64,6 +84,24 @@ export function podStatusOf(pod: DeepReadonly<Pod>, view: LauncherView, options:
     if (waitingGate === undefined) set('Ready', 'True');
     else set('Ready', 'False', 'ReadinessGatesNotReady', `condition "${waitingGate}" is not True`);
   }
+  const resize = view.state === 'running' ? view.resize : undefined;
+  const verdict = resize?.of && sameJson(sizesOf(resize.of), sizesOf(pod)) ? resize.verdict : undefined;
+  if (verdict?.type === 'wait') set('PodResizePending', 'True', verdict.reason, verdict.message);
+  else if (!isResizing(pod) || verdict) conditions.delete('PodResizePending');
+  if (resize?.trouble !== undefined) set('PodResizeInProgress', 'True', 'Error', resize.trouble);
+  else conditions.delete('PodResizeInProgress');
+  /** What a container has been given: what it was made with, until a change of it is granted. */
+  const givenTo = ({
+    name,
+    resources,
+  }: DeepReadonly<Container>): Pick<ContainerStatus, 'allocatedResources' | 'resources'> => {
+    if (!running || !resources?.requests) return {};
+    const known = before.containerStatuses?.find((status) => status.name === name);
+    if (known?.allocatedResources && known.resources && verdict?.type !== 'fits')
+      return { allocatedResources: { ...known.allocatedResources }, resources: cloneJson(known.resources) };
+    const { requests, limits } = resources;
+    return { allocatedResources: { ...requests }, resources: cloneJson({ requests, ...(limits && { limits }) }) };
+  };
 
   const statusOf = (name: string, image: string, state: ContainerState): ContainerStatus => ({
     name,
@@ -98,6 +136,15 @@ export function podStatusOf(pod: DeepReadonly<Pod>, view: LauncherView, options:
         };
     }
   };
+  /** A sidecar starts before the others and goes on beside them: it does not wait for their images. */
+  const sidecarState = (name: string): ContainerState => {
+    const startedAt = before.startTime ?? stamp;
+    if (view.state !== 'ended') return { running: { startedAt } };
+    const finishedAt = formatTime(view.finishedAt);
+    return {
+      terminated: { exitCode: 0, reason: 'Completed', startedAt, finishedAt, containerID: `coracle://${uid}/${name}` },
+    };
+  };
   const initState = (): ContainerState =>
     view.state === 'creating'
       ? { waiting: { reason: 'PodInitializing' } }
@@ -115,18 +162,26 @@ export function podStatusOf(pod: DeepReadonly<Pod>, view: LauncherView, options:
     ...(address !== undefined && { podIP: address, podIPs: [{ ip: address }] }),
     startTime: before.startTime ?? stamp,
     ...(init.length > 0 && {
-      initContainerStatuses: init.map((container) => ({
-        ...statusOf(container.name, container.image ?? '', initState()),
-        ready: view.state !== 'creating',
-        started: false,
-      })),
+      initContainerStatuses: init.map(({ name, image = '', restartPolicy }) =>
+        restartPolicy === 'Always'
+          ? statusOf(name, image, sidecarState(name))
+          : {
+              ...statusOf(name, image, initState()),
+              ready: view.state !== 'creating',
+              started: false,
+            },
+      ),
     }),
-    containerStatuses: pod.spec.containers.map((container) =>
-      statusOf(container.name, container.image ?? '', mainState(container.name)),
-    ),
+    containerStatuses: pod.spec.containers.map((container) => ({
+      ...statusOf(container.name, container.image ?? '', mainState(container.name)),
+      ...givenTo(container),
+    })),
+    ...ephemeralStatuses(pod, stamp),
     ...(before.qosClass !== undefined && { qosClass: before.qosClass }),
   };
 }
+
+const sizesOf = (pod: DeepReadonly<Pod>): unknown => pod.spec.containers.map(({ resources }) => resources ?? null);
 
 const imageIdOf = (ids: Readonly<Record<string, string>>, name: string, image: string): string =>
   (Object.hasOwn(ids, name) ? ids[name] : undefined) ?? image;

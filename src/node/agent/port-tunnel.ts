@@ -1,5 +1,5 @@
-/** Joins a message socket to a TCP port of a guest. */
-import { createConnection } from 'node:net';
+/** Joins a message socket to a TCP port of a guest, or to any other connection. */
+import { createConnection, type Socket } from 'node:net';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { MessageSocket } from '../../base/http/seam.ts';
 
@@ -14,18 +14,23 @@ export function tunnel(
   target: { readonly host: string; readonly port: number },
   options: { readonly clock: Clock },
 ): void {
-  const { clock } = options;
-  const line = createConnection(target);
+  joinTo(socket, createConnection(target), options);
+}
+
+/** Pumps between a message socket and a connection, open or about to be, until one side ends. */
+export function joinTo(socket: MessageSocket, line: Socket, { clock }: { readonly clock: Clock }): void {
   let open = true;
   const close = (code: number, reason: string): void => {
     if (!open) return;
     open = false;
     cancel();
     line.destroy();
+    socket.resume?.();
     socket.close(code, reason);
   };
   const cancel = clock.schedule(CONNECT_MS, () => close(1011, 'the guest does not answer'));
-  line.once('connect', cancel);
+  if (line.connecting) line.once('connect', cancel);
+  else cancel();
   line.on('data', (chunk: Buffer) => {
     socket.send(chunk);
     if (socket.buffered <= MAX_BUFFERED) return;
@@ -43,7 +48,9 @@ export function tunnel(
   socket.onMessage((data) => {
     if (line.writableLength > 16 * MAX_BUFFERED) close(1013, 'the guest reads too slowly');
     else if (open) line.write(data);
+    if (open && line.writableLength > MAX_BUFFERED) socket.pause?.();
   });
+  line.on('drain', () => socket.resume?.());
   socket.onClose(() => {
     if (!open) return;
     open = false;

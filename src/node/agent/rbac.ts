@@ -1,8 +1,18 @@
-/** What the agent asks of the API, as RBAC rules: `cmd/compose` binds them to the agent's account. */
+/**
+ * What the agent asks of the API, as RBAC rules. A server of ours knows each agent as a node (`system:node:NAME`): its
+ * Node authorizer gives it what a kubelet gets, and only of the Pods bound to it, so that a role has to add the rest.
+ */
 import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
 
-export const NODE_AGENT_ROLE = 'coracle:node-agent';
+/** Beside what every node may do, for the group system:nodes. */
+export const NODE_VM_RULES: readonly PolicyRule[] = [
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['list'] },
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/status'], verbs: ['patch'] },
+  { apiGroups: [''], resources: ['events'], verbs: ['get'] },
+];
 
+/** Everything, for the agents' service account on a server that does not know them as nodes. */
 export const NODE_AGENT_RULES: readonly PolicyRule[] = [
   { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'create', 'patch'] },
   { apiGroups: [''], resources: ['nodes/status'], verbs: ['patch'] },

@@ -6,8 +6,10 @@ import type { Pod } from '../../api/kinds/builtin/types.ts';
 import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kinds.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { spawnDetached } from '../../base/process/spawn-detached.ts';
+import { logsSerialConsole } from '../../domain/launcher/guest-console-log.ts';
+import type { MachinePlan } from '../../domain/machine/machine-plan.ts';
 import { machinePlan } from '../../domain/machine/plan.ts';
-import { prepareVolumes } from '../disk/prepare.ts';
+import { type PreparedVolumes, prepareVolumes } from '../disk/prepare.ts';
 import { openVmDirectory } from '../disk/vm-directory.ts';
 import type { ImageEvent } from '../disk/volume-request.ts';
 import { claimAddress } from '../network/address-pool.ts';
@@ -16,7 +18,7 @@ import { clusterSmbios } from './cluster-smbios.ts';
 import type { AgentEnvironment } from './environment.ts';
 import { type Guest, openGuest } from './guest.ts';
 import { imageContainer } from './pod-status.ts';
-import { type VmRecord, writeRecord } from './vm-record.ts';
+import { type MigrationRecord, type VmRecord, writeRecord } from './vm-record.ts';
 
 export interface StartRequest {
   readonly vmi: DeepReadonly<VirtualMachineInstance>;
@@ -42,14 +44,21 @@ export class SpawnError extends Error {
   }
 }
 
-/** Starts the VM. Throws PlanError, VolumeError, SpawnError, or what the file system says. */
-export async function startVm(environment: AgentEnvironment, request: StartRequest): Promise<StartedVm> {
+/** What stands ready before QEMU is spawned. */
+export interface PreparedVm {
+  readonly plan: MachinePlan;
+  readonly directory: string;
+  readonly volumes: PreparedVolumes;
+  /** Image ids by container name. */
+  readonly imageIds: Readonly<Record<string, string>>;
+}
+
+/** Makes the plan and the files. Throws PlanError, VolumeError, or what the file system says. */
+export async function prepareVm(environment: AgentEnvironment, request: StartRequest): Promise<PreparedVm> {
   const { vmi, pod, signal } = request;
-  const { clock } = environment;
-  const vmiUid = vmi.metadata.uid ?? '';
   const smbios = environment.smbios ?? (await clusterSmbios(environment.client, signal));
-  const plan = machinePlan(vmi, environment.facts, { smbios });
-  const directory = await openVmDirectory(environment.vmsDirectory, vmiUid);
+  const plan = machinePlan(vmi, environment.facts, { smbios, serialLog: logsSerialConsole(pod) });
+  const directory = await openVmDirectory(environment.vmsDirectory, vmi.metadata.uid ?? '');
   const imageIds: Record<string, string> = {};
   const volumes = await prepareVolumes(
     {
@@ -58,7 +67,7 @@ export async function startVm(environment: AgentEnvironment, request: StartReque
       directory,
       images: environment.images,
       client: environment.client,
-      clock,
+      clock: environment.clock,
       signal,
       hostDiskRoots: environment.hostDiskRoots,
       claimsDirectory: environment.claimsDirectory,
@@ -70,13 +79,37 @@ export async function startVm(environment: AgentEnvironment, request: StartReque
     },
     plan,
   );
-  const address = await claimAddress(environment.addressesDirectory, vmiUid);
-  signal.throwIfAborted();
-  const argv = qemuArgv(plan, { binary: environment.binary, pidFile: join(directory, VM_FILES.pid), ...volumes });
+  return { plan, directory, volumes, imageIds };
+}
+
+export interface SpawnRequest {
+  readonly vmi: DeepReadonly<VirtualMachineInstance>;
+  readonly pod: DeepReadonly<Pod>;
+  readonly prepared: PreparedVm;
+  readonly address: string;
+  /** Set when QEMU shall wait for the guest of another node. */
+  readonly migration?: MigrationRecord;
+  readonly onChange: () => void;
+  /** Called with what was written, so that a failure later on finds it. */
+  readonly onRecord?: (record: VmRecord) => void;
+  readonly onGuest?: (guest: Guest) => void;
+}
+
+/** Records and spawns QEMU; it answers and is stopped when this resolves. Throws SpawnError. */
+export async function spawnVm(environment: AgentEnvironment, request: SpawnRequest): Promise<StartedVm> {
+  const { vmi, pod, address, prepared, migration } = request;
+  const { plan, directory, volumes, imageIds } = prepared;
+  const { clock } = environment;
+  const argv = qemuArgv(plan, {
+    binary: environment.binary,
+    pidFile: join(directory, VM_FILES.pid),
+    ...volumes,
+    ...(migration && { incoming: true }),
+  });
   let record: VmRecord = {
     version: 1,
     node: environment.nodeName,
-    vmiUid,
+    vmiUid: vmi.metadata.uid ?? '',
     podUid: pod.metadata.uid ?? '',
     namespace: vmi.metadata.namespace ?? '',
     name: vmi.metadata.name ?? '',
@@ -88,11 +121,13 @@ export async function startVm(environment: AgentEnvironment, request: StartReque
     argvDigest: createHash('sha256').update(argv.join('\0')).digest('hex'),
     imageIds,
     portProblems: [],
+    ...(migration && { migration }),
   };
   for (const name of [VM_FILES.qmp, VM_FILES.serial, VM_FILES.vnc, VM_FILES.guestAgent])
     await rm(join(directory, name), { force: true });
   // On disk before there is a process: whatever happens from here on, the next agent knows of it.
   await writeRecord(directory, record);
+  request.onRecord?.(record);
   const child = await spawnDetached(argv, { cwd: directory, outputFile: join(directory, VM_FILES.output) }).catch(
     (error: Error) => {
       throw new SpawnError(error.message);
@@ -100,6 +135,7 @@ export async function startVm(environment: AgentEnvironment, request: StartReque
   );
   record = { ...record, process: child.identity };
   await writeRecord(directory, record);
+  request.onRecord?.(record);
   const guest = openGuest({
     directory,
     plan,
@@ -111,17 +147,29 @@ export async function startVm(environment: AgentEnvironment, request: StartReque
     signal: environment.signal,
     onChange: request.onChange,
   });
+  request.onGuest?.(guest);
   await guest.ready(ANSWER_MS);
   if (guest.state.exit !== undefined)
     throw new SpawnError(`QEMU did not start: ${(await guest.output()) || 'it said nothing'}`);
-  record = { ...record, portProblems: await connectNetwork(guest, record) };
-  await writeRecord(directory, record);
+  return { record, guest };
+}
+
+/** Starts the VM. Throws PlanError, VolumeError, SpawnError, or what the file system says. */
+export async function startVm(environment: AgentEnvironment, request: StartRequest): Promise<StartedVm> {
+  const { vmi, pod } = request;
+  const prepared = await prepareVm(environment, request);
+  const address = await claimAddress(environment.addressesDirectory, vmi.metadata.uid ?? '');
+  request.signal.throwIfAborted();
+  const started = await spawnVm(environment, { vmi, pod, prepared, address, onChange: request.onChange });
+  const { guest } = started;
+  const record = { ...started.record, portProblems: await connectNetwork(guest, started.record) };
+  await writeRecord(prepared.directory, record);
   await letRun(guest, record);
   return { record, guest };
 }
 
 /** Forwards the ports and pulls the cables that shall be down. Returns what could not be forwarded. */
-async function connectNetwork(guest: Guest, { plan }: VmRecord): Promise<string[]> {
+export async function connectNetwork(guest: Guest, { plan }: VmRecord): Promise<string[]> {
   for (const nic of plan.interfaces)
     if (!nic.linkUp) await guest.qmp().execute('set_link', { name: nic.id, up: false });
   const problems = await guest.forwarder?.addAll(plan.interfaces[0]?.ports ?? []);

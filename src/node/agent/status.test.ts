@@ -17,7 +17,10 @@ const pod = (status: object = {}, gates: string[] = []): Pod =>
         { name: 'compute', image: 'launcher' },
         { name: 'volumeroot', image: 'disk' },
       ],
-      initContainers: [{ name: 'volumeroot-init', image: 'disk' }],
+      initContainers: [
+        { name: 'volumeroot-init', image: 'disk' },
+        { name: 'guest-console-log', image: 'launcher', restartPolicy: 'Always' },
+      ],
       readinessGates: gates.map((conditionType) => ({ conditionType })),
     },
     status,
@@ -59,6 +62,11 @@ test('podStatusOf() follows the life of a launcher', () => {
     waiting.containerStatuses?.map((c) => c.state?.waiting?.reason),
     [undefined, 'ErrImagePull'],
   );
+  const sidecar = ({ initContainerStatuses }: typeof waiting) => {
+    const { ready, started, state } = initContainerStatuses![1]!;
+    return [ready, started, Object.keys(state ?? {})[0]];
+  };
+  assert.deepEqual(sidecar(waiting), [true, true, 'running'], 'a sidecar does not wait for images');
 
   const view = {
     state: 'running',
@@ -76,6 +84,7 @@ test('podStatusOf() follows the life of a launcher', () => {
     ],
   );
   assert.equal(running.initContainerStatuses?.[0]?.state?.terminated?.reason, 'Completed');
+  assert.deepEqual(sidecar(running), [true, true, 'running']);
   assert.ok(running.conditions?.some((c) => c.type === 'PodScheduled'));
   assert.equal(podStatusDiffers(pod(running), podStatusOf(pod(running), view, { ...options, now: NOW + 9999 })), false);
 
@@ -94,10 +103,14 @@ test('podStatusOf() follows the life of a launcher', () => {
     [ended.phase, ended.reason, ended.containerStatuses?.[0]?.state?.terminated?.exitCode],
     ['Failed', 'Crashed', 137],
   );
+  assert.deepEqual(sidecar(ended), [false, false, 'terminated']);
 });
 
+const AT = { node: 'n1', now: NOW };
 const GUEST: GuestState = { connected: true, foreign: false, runState: 'running', agentConnected: true };
 const view = (guest: Partial<GuestState> = {}, more: Partial<RunningView> = {}): RunningView => ({
+  node: 'n1',
+  canMigrate: true,
   plan: {
     machine: { type: 'pc-q35-7.2' },
     cpu: { sockets: 1, cores: 2, threads: 1 },
@@ -113,7 +126,7 @@ const view = (guest: Partial<GuestState> = {}, more: Partial<RunningView> = {}):
 const vmi = (status: object): VirtualMachineInstance =>
   ({
     metadata: {},
-    spec: { domain: { memory: { guest: '128Mi' } }, volumes: [] },
+    spec: { domain: { memory: { guest: '128Mi' }, devices: {} }, volumes: [] },
     status,
   }) as unknown as VirtualMachineInstance;
 const conditions = (change: object): Map<string, string> =>
@@ -167,9 +180,11 @@ test('runningStatus(): conditions of a paused, full, silent and portless guest; 
 });
 
 test('finalStatus() only where the agent owns the phase', () => {
-  assert.equal(finalStatus(vmi({ phase: 'Running' }), resultOf({}), NOW).phase, 'Failed');
-  assert.deepEqual(finalStatus(vmi({ phase: 'Scheduling' }), resultOf({}), NOW), {});
-  assert.deepEqual(finalStatus(vmi({ phase: 'Succeeded' }), resultOf({}), NOW), {});
+  assert.equal(finalStatus(vmi({ phase: 'Running' }), resultOf({}), AT).phase, 'Failed');
+  assert.deepEqual(finalStatus(vmi({ phase: 'Scheduling' }), resultOf({}), AT), {});
+  assert.deepEqual(finalStatus(vmi({ phase: 'Succeeded' }), resultOf({}), AT), {});
+  assert.deepEqual(finalStatus(vmi({ phase: 'Running', nodeName: 'n2' }), resultOf({}), AT), {});
+  assert.deepEqual(runningStatus(vmi({ phase: 'Running', nodeName: 'n2' }), view(), NOW), {});
 });
 
 test('sameJson() compares values, not order of keys', () => {
@@ -185,4 +200,132 @@ test('sameJson() compares values, not order of keys', () => {
     [{ constructor: 1 }, {}],
   ])
     assert.equal(sameJson(a, b), false);
+});
+
+test('runningStatus(): what the guest agent tells of system, interfaces and frozen file systems', () => {
+  const agentFacts = {
+    os: { name: 'Debian', id: 'debian' },
+    interfaces: [
+      { name: 'ens3', mac: '02:00:00:00:00:01', addresses: [{ address: '10.0.2.15', type: 'ipv4' as const }] },
+      {
+        name: 'docker0',
+        mac: '02:00:00:00:00:99',
+        addresses: [
+          { address: 'fe80::1', type: 'ipv6' as const },
+          { address: '172.17.0.1', type: 'ipv4' as const },
+        ],
+      },
+    ],
+    frozen: 'frozen' as const,
+  };
+  const told = runningStatus(vmi({ phase: 'Running' }), view({ agentFacts }), AT.now);
+  assert.deepEqual([told.guestOSInfo, told.fsFreezeStatus], [agentFacts.os, 'frozen']);
+  assert.deepEqual(told.interfaces, [
+    {
+      name: 'default',
+      mac: '02:00:00:00:00:01',
+      ipAddress: '127.64.0.1',
+      ipAddresses: ['127.64.0.1'],
+      podInterfaceName: 'eth0',
+      interfaceName: 'ens3',
+      infoSource: 'domain, guest-agent',
+      queueCount: 1,
+      linkState: 'up',
+    },
+    {
+      mac: '02:00:00:00:00:99',
+      ipAddress: '172.17.0.1',
+      ipAddresses: ['fe80::1', '172.17.0.1'],
+      interfaceName: 'docker0',
+      infoSource: 'guest-agent',
+    },
+  ]);
+  const before = vmi({ phase: 'Running', ...told });
+  const again = runningStatus(before, view({ agentFacts }), AT.now);
+  assert.equal(again.interfaces ?? again.guestOSInfo ?? again.fsFreezeStatus, undefined, 'nothing new to write');
+  const thawed = runningStatus(before, view({ agentFacts: { ...agentFacts, frozen: '' } }), AT.now);
+  assert.equal(thawed.fsFreezeStatus, null);
+  const silent = runningStatus(before, view({ agentConnected: false }), AT.now);
+  assert.deepEqual(
+    (silent.interfaces as { infoSource: string; interfaceName?: string }[]).map((one) => [
+      one.infoSource,
+      one.interfaceName,
+    ]),
+    [['domain', undefined]],
+  );
+  assert.equal(silent.guestOSInfo, undefined, 'what the guest was last known to be stays');
+});
+
+test('podStatusOf(): an ephemeral container is ended at once, with the reason, and stays as it was reported', () => {
+  const asked = (status: object = {}): Pod => {
+    const made = pod(status);
+    return { ...made, spec: { ...made.spec, ephemeralContainers: [{ name: 'why', image: 'busybox' }] } };
+  };
+  const view = { state: 'running', startedAt: NOW, address: '127.64.0.1', imageIds: {} } as const;
+  assert.equal(podStatusOf(pod(), view, options).ephemeralContainerStatuses, undefined);
+  const told = podStatusOf(asked(), view, options);
+  const [why] = told.ephemeralContainerStatuses ?? [];
+  assert.deepEqual(
+    [why?.name, why?.ready, why?.state?.terminated?.exitCode, why?.state?.terminated?.reason],
+    ['why', false, 128, 'StartError'],
+  );
+  assert.match(why?.state?.terminated?.message ?? '', /runs virtual machines and no containers/);
+  const later = podStatusOf(asked(told), view, { ...options, now: NOW + 60_000 });
+  assert.equal(podStatusDiffers(asked(told), later), false);
+});
+
+test('podStatusOf(): a container has what it was made with until a change of its size is granted', () => {
+  const view = { state: 'running', startedAt: NOW, address: '127.64.0.1', imageIds: {} } as const;
+  const sized = (memory: string, status: object = {}): Pod => {
+    const made = pod(status);
+    made.spec.containers[0]!.resources = { requests: { memory } };
+    return made;
+  };
+  const has = ({ containerStatuses }: ReturnType<typeof podStatusOf>): unknown =>
+    containerStatuses?.[0]?.allocatedResources?.['memory'];
+  const told = ({ conditions }: ReturnType<typeof podStatusOf>): unknown =>
+    conditions?.filter(({ type }) => type.startsWith('PodResize')).map((c) => `${c.type} ${c.reason}: ${c.message}`);
+  const first = podStatusOf(sized('1Gi'), view, options);
+  assert.deepEqual([has(first), told(first)], ['1Gi', []]);
+
+  const grown = sized('2Gi', first);
+  const unjudged = podStatusOf(grown, view, options);
+  assert.deepEqual([has(unjudged), told(unjudged)], ['1Gi', []]);
+  const wait = { type: 'wait', reason: 'Deferred', message: 'no room' } as const;
+  const waiting = podStatusOf(grown, { ...view, resize: { verdict: wait, of: grown } }, options);
+  assert.deepEqual([has(waiting), told(waiting)], ['1Gi', ['PodResizePending Deferred: no room']]);
+  const fits = { verdict: { type: 'fits' }, of: grown } as const;
+  const later = sized('3Gi', waiting);
+  assert.equal(has(podStatusOf(later, { ...view, resize: fits }, options)), '1Gi', 'it has changed again since');
+  const granted = podStatusOf(sized('2Gi', waiting), { ...view, resize: fits }, options);
+  assert.deepEqual([has(granted), told(granted)], ['2Gi', []]);
+  const stuck = podStatusOf(sized('2Gi', granted), { ...view, resize: { trouble: 'refused' } }, options);
+  assert.deepEqual(told(stuck), ['PodResizeInProgress Error: refused']);
+});
+
+test('runningStatus(): processors and memory as they are now, and a change of memory that failed', () => {
+  const GI = 1024 ** 3;
+  const of = vmi({
+    phase: 'Running',
+    memory: { guestAtBoot: '1Gi', guestCurrent: '1Gi', guestRequested: '1Gi' },
+  });
+  of.spec.domain.memory = { guest: '2Gi', maxGuest: '4Gi' };
+  const hot = (requestedBytes: number, pluggedBytes: number, more: Partial<RunningView> = {}) => {
+    const base = view();
+    return runningStatus(
+      of,
+      {
+        ...base,
+        plan: { ...base.plan, memoryBytes: GI, hotMemory: { bytes: 3 * GI, requestedBytes } },
+        guest: { ...base.guest, pluggedBytes },
+        ...more,
+      },
+      NOW,
+    );
+  };
+  assert.equal(hot(0, 0).memory, undefined, 'nothing new');
+  assert.deepEqual(hot(GI, GI).memory, { guestAtBoot: '1Gi', guestCurrent: '2Gi', guestRequested: '2Gi' });
+  assert.deepEqual(hot(GI, GI / 2).memory, { guestAtBoot: '1Gi', guestCurrent: '1536Mi', guestRequested: '2Gi' });
+  const failed = hot(0, 0, { memoryPlugFailed: true }).conditions as { type: string; status: string }[];
+  assert.equal(failed.find(({ type }) => type === 'HotMemoryChange')?.status, 'False');
 });

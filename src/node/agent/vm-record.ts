@@ -6,9 +6,29 @@ import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ProcessIdentity } from '../../base/process/identity.ts';
 import type { MachinePlan } from '../../domain/machine/machine-plan.ts';
+import type { SourcePhase, TargetPhase } from '../../domain/migration/migration-steps.ts';
 import { isUid } from '../disk/vm-directory.ts';
 import { writeFileAtomic } from '../image/atomic-file.ts';
 import type { VmResult } from './vm-result.ts';
+
+/**
+ * This end of a live migration, written before each step that cannot be taken back; absent while the guest is an ordinary
+ * one. What the phases mean: `domain/migration/migration-steps.ts`.
+ */
+export type MigrationRecord = {
+  /** UID of the VirtualMachineInstanceMigration. */
+  readonly uid: string;
+  readonly peerNode: string;
+  /** The guest ran, or was paused by its user, when it was sent. */
+  readonly wasRunning: boolean;
+  /** The other end holds the same loopback address, on the same host: it is not given back with our files. */
+  readonly sharesAddress: boolean;
+  /** Goes on to post-copy: the guest is handed over before all of its memory is. */
+  readonly postCopy?: boolean;
+} & (
+  | { readonly role: 'source'; readonly phase: SourcePhase }
+  | { readonly role: 'target'; readonly phase: TargetPhase }
+);
 
 export interface VmRecord {
   readonly version: 1;
@@ -32,6 +52,7 @@ export interface VmRecord {
   readonly portProblems: readonly string[];
   /** Absent until QEMU was spawned. */
   readonly process?: ProcessIdentity;
+  readonly migration?: MigrationRecord;
   readonly result?: VmResult;
   readonly finishedAt?: number;
 }

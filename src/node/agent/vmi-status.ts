@@ -5,24 +5,48 @@
 import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kinds.ts';
 import type { VirtualMachineInstanceStatus, VmCondition } from '../../api/kinds/kubevirt/status.ts';
 import { type DeepReadonly, formatTime } from '../../api/meta/object.ts';
-import type { MachinePlan } from '../../domain/machine/machine-plan.ts';
+import { formatQuantity, parseQuantity, quantityFromBytes, quantityValue } from '../../api/quantity/quantity.ts';
+import type { HotMemoryPlan, MachinePlan } from '../../domain/machine/machine-plan.ts';
+import { type Migratability, migratability } from '../../domain/migration/migratability.ts';
 import type { GuestState } from './guest.ts';
+import type { GuestInterface } from './guest-agent-facts.ts';
 import { sameJson } from './pod-status.ts';
 import type { VmResult } from './vm-result.ts';
 
 type Vmi = DeepReadonly<VirtualMachineInstance>;
 type StatusChange = Partial<Record<keyof VirtualMachineInstanceStatus, unknown>>;
 
+/** Upstream has no such case: its handlers always know each other. */
+const NO_PEER = {
+  reason: 'NodeNotLiveMigratable',
+  message: 'the agent of this node has no certificate to prove its name to other nodes with',
+};
+
 export interface RunningView {
+  /** Whether this agent can send a guest to another at all. */
+  readonly canMigrate: boolean;
+  /** This node: an instance that is on another one is not reported on. */
+  readonly node: string;
   readonly plan: MachinePlan;
   readonly guest: GuestState;
   readonly address: string;
   /** Declared ports that could not be forwarded, one sentence each. */
   readonly portProblems: readonly string[];
+  /** The guest's memory was to be changed and could not be. */
+  readonly memoryPlugFailed?: boolean;
 }
 
 /** Run states in which the guest counts as running; upstream counts paused ones too. */
 const RUNNING = new Set(['running', 'paused', 'io-error', 'suspended', 'watchdog', 'prelaunch', 'save-vm', 'debug']);
+
+/** True when the VMI is on this node, or nobody has said where it is. */
+const isOn = (vmi: Vmi, node: string): boolean => (vmi.status?.nodeName ?? '') === '' || vmi.status?.nodeName === node;
+
+/** Its migration did not come to an end while it ran. */
+const isPausedByMonitor = (vmi: Vmi): boolean => {
+  const state = vmi.status?.migrationState;
+  return state?.mode === 'Paused' && state.completed !== true;
+};
 
 /** True when the agent owns the phase of this VMI. */
 export const isClaimed = (vmi: Vmi): boolean => vmi.status?.phase === 'Scheduled' || vmi.status?.phase === 'Running';
@@ -30,7 +54,7 @@ export const isClaimed = (vmi: Vmi): boolean => vmi.status?.phase === 'Scheduled
 /** The changes that make the status tell what the guest is. */
 export function runningStatus(vmi: Vmi, view: RunningView, now: number): StatusChange {
   const status = vmi.status ?? {};
-  if (!isClaimed(vmi)) return {};
+  if (!isClaimed(vmi) || !isOn(vmi, view.node)) return {};
   const change: StatusChange = {};
   const put = (field: keyof VirtualMachineInstanceStatus, value: unknown): void => {
     if (!sameJson(status[field], value)) change[field] = value;
@@ -48,16 +72,49 @@ export function runningStatus(vmi: Vmi, view: RunningView, now: number): StatusC
     const { memory, resources } = vmi.spec.domain;
     const amount = String(memory?.guest ?? resources?.requests?.['memory'] ?? resources?.limits?.['memory']);
     put('memory', { ...status.memory, guestAtBoot: amount, guestCurrent: amount, guestRequested: amount });
-  }
+  } else if (plan.hotMemory)
+    put('memory', pluggedMemory(vmi, plan.memoryBytes, plan.hotMemory, view.guest.pluggedBytes));
   put('interfaces', interfacesOf(vmi, view));
   put('volumeStatus', volumesOf(vmi, plan));
-  put('conditions', conditionsOf(vmi, view, now));
+  const { agentFacts } = view.guest;
+  if (agentFacts) {
+    put('guestOSInfo', agentFacts.os);
+    if (agentFacts.frozen) put('fsFreezeStatus', agentFacts.frozen);
+    else if (status.fsFreezeStatus !== undefined) change.fsFreezeStatus = null;
+  }
+  const moves = migratability(vmi, view.canMigrate ? undefined : NO_PEER);
+  put('migrationMethod', moves.method);
+  put('conditions', conditionsOf(vmi, view, moves, now));
   return change;
 }
 
+/** What the guest has been told to use, and uses, in the words of its spec where they mean the same. */
+function pluggedMemory(
+  { spec, status }: Vmi,
+  bootBytes: number,
+  { requestedBytes }: HotMemoryPlan,
+  pluggedBytes: number | undefined,
+): unknown {
+  const { memory } = status ?? {};
+  const known = [spec.domain.memory?.guest, memory?.guestRequested, memory?.guestCurrent, memory?.guestAtBoot];
+  const text = (bytes: number): string => {
+    const same = known.find((one) => one !== undefined && quantityValue(parseQuantity(String(one))) === bytes);
+    return same === undefined ? formatQuantity(quantityFromBytes(bytes)) : String(same);
+  };
+  return {
+    ...memory,
+    guestRequested: text(bootBytes + requestedBytes),
+    ...(pluggedBytes !== undefined && { guestCurrent: text(bootBytes + pluggedBytes) }),
+  };
+}
+
 /** The changes that make the VMI final. */
-export function finalStatus(vmi: Vmi, result: VmResult, now: number): StatusChange {
-  if (!isClaimed(vmi)) return {};
+export function finalStatus(
+  vmi: Vmi,
+  result: VmResult,
+  { node, now }: { readonly node: string; readonly now: number },
+): StatusChange {
+  if (!isClaimed(vmi) || !isOn(vmi, node)) return {};
   return {
     phase: result.phase,
     phaseTransitionTimestamps: stamps(vmi, result.phase, now),
@@ -75,19 +132,50 @@ function stamps(vmi: Vmi, phase: string, now: number): unknown {
     : [...before, { phase, phaseTransitionTimestamp: formatTime(now) }];
 }
 
-function interfacesOf(vmi: Vmi, { plan, address }: RunningView): unknown {
+/**
+ * The planned interfaces, with what the guest's agent says of each (matched by MAC), then those that only the guest knows.
+ * The first one keeps the address of the VM: like that of a masqueraded Pod network, the guest's own leads nowhere.
+ */
+function interfacesOf(vmi: Vmi, { plan, address, guest }: RunningView): unknown {
   const before = vmi.status?.interfaces ?? [];
-  return plan.interfaces.map((nic, index) => ({
-    // What a guest agent told of the interface stays.
-    ...before.find((known) => known.name === nic.name),
-    name: nic.name,
-    mac: nic.mac,
-    // Only the first interface has the address of the VM.
-    ...(index === 0 && { ipAddress: address, ipAddresses: [address], podInterfaceName: 'eth0' }),
-    infoSource: 'domain',
-    queueCount: 1,
-    linkState: nic.linkUp ? 'up' : 'down',
-  }));
+  const told = guest.agentFacts?.interfaces ?? [];
+  const planned = plan.interfaces.map((nic, index) => {
+    const {
+      interfaceName: _,
+      ipAddress: __,
+      ipAddresses: ___,
+      ...kept
+    } = before.find((known) => known.name === nic.name) ?? {};
+    const inside = told.find(({ mac }) => mac === nic.mac.toLowerCase());
+    return {
+      ...kept,
+      name: nic.name,
+      mac: nic.mac,
+      ...(index === 0
+        ? { ipAddress: address, ipAddresses: [address], podInterfaceName: 'eth0' }
+        : inside && addressesOf(inside)),
+      ...(inside && { interfaceName: inside.name }),
+      infoSource: inside ? 'domain, guest-agent' : 'domain',
+      queueCount: 1,
+      linkState: nic.linkUp ? 'up' : 'down',
+    };
+  });
+  const macs = new Set(plan.interfaces.map(({ mac }) => mac.toLowerCase()));
+  const own = told
+    .filter(({ mac }) => !macs.has(mac))
+    .map((nic) => ({
+      ...(nic.mac !== '' && { mac: nic.mac }),
+      ...addressesOf(nic),
+      interfaceName: nic.name,
+      infoSource: 'guest-agent',
+    }));
+  return [...planned, ...own];
+}
+
+/** The first address is an IPv4 one, if there is any. */
+function addressesOf({ addresses }: GuestInterface): { ipAddress?: string; ipAddresses?: string[] } {
+  const first = addresses.find(({ type }) => type === 'ipv4') ?? addresses[0];
+  return first ? { ipAddress: first.address, ipAddresses: addresses.map((one) => one.address) } : {};
 }
 
 /** The target of each disk; entries and fields of others stay. */
@@ -100,7 +188,12 @@ function volumesOf(vmi: Vmi, plan: MachinePlan): unknown {
   return all.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
 }
 
-function conditionsOf(vmi: Vmi, { plan, guest, portProblems }: RunningView, now: number): unknown {
+function conditionsOf(
+  vmi: Vmi,
+  { plan, guest, portProblems, memoryPlugFailed }: RunningView,
+  moves: Migratability,
+  now: number,
+): unknown {
   const before = vmi.status?.conditions ?? [];
   const conditions = new Map<string, VmCondition>(
     before.map((condition) => [condition.type, condition as VmCondition]),
@@ -119,8 +212,21 @@ function conditionsOf(vmi: Vmi, { plan, guest, portProblems }: RunningView, now:
       ...(message !== '' && { message }),
     } as unknown as VmCondition);
   };
-  const migratable = migratability(vmi);
-  set('LiveMigratable', 'False', migratable.reason, migratable.message);
+  const { obstacle, storageObstacle } = moves;
+  set('LiveMigratable', obstacle ? 'False' : 'True', obstacle?.reason ?? '', obstacle?.message ?? '');
+  set(
+    'StorageLiveMigratable',
+    storageObstacle ? 'False' : 'True',
+    storageObstacle?.reason ?? '',
+    storageObstacle?.message ?? '',
+  );
+  if (memoryPlugFailed)
+    set(
+      'HotMemoryChange',
+      'False',
+      'Memory Hotplug Failed',
+      'memory hotplug failed, the VM configuration is not supported',
+    );
   if (!guest.connected) {
     // What was last known of the guest stays; that its agent cannot be asked is said.
     set('AgentConnected', 'Unknown', 'MonitorUnreachable', `QEMU does not answer: ${guest.trouble ?? 'no connection'}`);
@@ -131,6 +237,8 @@ function conditionsOf(vmi: Vmi, { plan, guest, portProblems }: RunningView, now:
 
   if (guest.runState === 'io-error')
     set('Paused', 'True', 'PausedIOError', 'VMI was paused, low-level IO error detected');
+  else if (guest.runState === 'paused' && isPausedByMonitor(vmi))
+    set('Paused', 'True', 'PausedByMigrationMonitor', 'VMI was paused by the migration monitor');
   else if (guest.runState === 'paused' || (guest.runState === 'prelaunch' && plan.startPaused))
     set('Paused', 'True', 'PausedByUser', 'VMI was paused by user');
   else conditions.delete('Paused');
@@ -145,12 +253,4 @@ function conditionsOf(vmi: Vmi, { plan, guest, portProblems }: RunningView, now:
   if (portProblems.length > 0)
     set('PortsForwarded', 'False', 'PortNotAvailable', portProblems.join('; ').slice(0, 1000));
   return [...conditions.values()];
-}
-
-/** This agent moves no guests yet; upstream's own reasons come first where they apply. */
-function migratability(vmi: Vmi): { reason: string; message: string } {
-  const volumes = vmi.spec.volumes ?? [];
-  const local = volumes.find((volume) => volume.persistentVolumeClaim ?? volume.dataVolume ?? volume.hostDisk);
-  if (local) return { reason: 'DisksNotLiveMigratable', message: `volume ${local.name} is local to the node` };
-  return { reason: 'NodeNotLiveMigratable', message: 'this node agent does not move running guests' };
 }

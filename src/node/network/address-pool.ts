@@ -37,6 +37,12 @@ export async function claimAddress(directory: string, uid: string): Promise<stri
   throw new Error('no free loopback address');
 }
 
+/** The address `uid` holds, if any. */
+export async function addressOf(directory: string, uid: string): Promise<string | undefined> {
+  for (const [address, holder] of await listAddresses(directory)) if (holder === uid) return address;
+  return undefined;
+}
+
 /** Gives an address back if `uid` holds it. */
 export async function releaseAddress(directory: string, address: string, uid: string): Promise<void> {
   if (!ADDRESS.test(address)) return;

@@ -16,7 +16,9 @@ export interface ForwardProblem {
 export interface Forwarder {
   /** Reads the rules QEMU has. */
   load(): Promise<void>;
-  /** Forwards the ports, each under its own number. Returns those that could not be. */
+  /** Takes every rule away, so that another QEMU of this host can have the ports. */
+  removeAll(): Promise<void>;
+  /** Forwards the ports, each under its own number; those that are forwarded stay. Returns those that could not be. */
   addAll(ports: readonly ForwardedPort[]): Promise<ForwardProblem[]>;
   /** Where a TCP port of the guest can be dialled; forwards it first when it is not yet. Throws when that fails. */
   endpoint(guestPort: number): Promise<{ readonly host: string; readonly port: number }>;
@@ -57,6 +59,7 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
   const { address, netdev } = options;
   /** TCP: guest port -> host port. */
   const open = new Map<number, number>();
+  const openUdp = new Set<number>();
   let extra = 0;
 
   /** True when QEMU took the rule; it says nothing then, and a sentence otherwise. */
@@ -67,18 +70,38 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
       .execute('human-monitor-command', { 'command-line': `hostfwd_add ${netdev} ${rule}` });
     if (answer.trim() !== '') return false;
     if (protocol === 'tcp') open.set(guestPort, hostPort);
+    else openUdp.add(guestPort);
     return true;
+  };
+
+  const load = async (): Promise<ReturnType<typeof parseUsernet>> => {
+    const text = await options.qmp().execute('human-monitor-command', { 'command-line': 'info usernet' });
+    const rules = parseUsernet(text).filter(({ host }) => host === address);
+    open.clear();
+    openUdp.clear();
+    for (const { protocol, guestPort, hostPort } of rules) {
+      if (protocol === 'tcp') open.set(guestPort, hostPort);
+      else openUdp.add(guestPort);
+    }
+    return rules;
   };
 
   return {
     async load() {
-      const text = await options.qmp().execute('human-monitor-command', { 'command-line': 'info usernet' });
-      for (const rule of parseUsernet(text))
-        if (rule.protocol === 'tcp' && rule.host === address) open.set(rule.guestPort, rule.hostPort);
+      await load();
+    },
+    async removeAll() {
+      for (const { protocol, hostPort } of await load())
+        await options.qmp().execute('human-monitor-command', {
+          'command-line': `hostfwd_remove ${netdev} ${protocol}:${address}:${hostPort}`,
+        });
+      open.clear();
+      openUdp.clear();
     },
     async addAll(ports) {
       const problems: ForwardProblem[] = [];
       for (const port of ports) {
+        if (port.protocol === 'tcp' ? open.get(port.port) === port.port : openUdp.has(port.port)) continue;
         if (await add(port.protocol, port.port, port.port)) continue;
         const verdict = await probeBind(port.protocol, address, port.port);
         const why = verdict === 'free' ? 'other' : verdict;

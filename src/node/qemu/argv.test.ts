@@ -16,7 +16,7 @@ const FACTS: NodeFacts = {
   machineAliases: { q35: 'pc-q35-7.2', pc: 'pc-i440fx-7.2' },
   cpuModels: ['max'],
   cpuFeatures: [],
-  devices: ['virtio-net-pci', 'virtio-vga'],
+  devices: ['virtio-net-pci', 'virtio-vga', 'virtio-mem-pci'],
   sandbox: true,
 };
 const UUID = '11111111-2222-4333-8444-555555555555';
@@ -51,6 +51,26 @@ const json = (argv: readonly string[], option: string): Record<string, unknown>[
   values(argv, option)
     .filter((text) => text.startsWith('{'))
     .map((text) => JSON.parse(text) as Record<string, unknown>);
+
+test('room for processors and memory: the topology counts what there could be, the device takes no other slot', () => {
+  const domain = { cpu: { sockets: 2, cores: 2, maxSockets: 8 }, memory: { guest: '1Gi', maxGuest: '4Gi' } };
+  const plain = argvOf({ ...domain, cpu: { sockets: 2, cores: 2 }, memory: { guest: '1Gi' } });
+  assert.deepEqual([values(plain, '-smp'), values(plain, '-m')], [['4,sockets=2,cores=2,threads=1'], ['size=1024M']]);
+  const hot = argvOf(domain, { architecture: 'amd64' });
+  assert.deepEqual(values(hot, '-smp'), ['4,maxcpus=16,sockets=8,cores=2,threads=1']);
+  assert.deepEqual(values(hot, '-m'), ['size=1024M,slots=1,maxmem=4096M']);
+  const [device] = json(hot, '-device').filter(({ driver }) => driver === 'virtio-mem-pci');
+  assert.deepEqual(device, {
+    driver: 'virtio-mem-pci',
+    id: 'hot-memory0',
+    memdev: 'hot-memory0-pages',
+    bus: 'pcie.0',
+    addr: '0x1.0x0',
+  });
+  const others = (argv: readonly string[]): unknown[] =>
+    json(argv, '-device').filter(({ driver }) => driver !== 'virtio-mem-pci');
+  assert.deepEqual(others(hot), others(plain));
+});
 
 test('the argument vector of a small VMI, whole', () => {
   const argv = argvOf(

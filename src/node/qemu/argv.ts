@@ -41,7 +41,16 @@ export const VM_FILES = {
   guestAgent: 'agent.sock',
   output: 'qemu.log',
   pid: 'qemu.pid',
+  /** Where QEMU takes the stream of a guest that comes, and its disks. */
+  migrateIn: 'migrate-in.sock',
+  nbdIn: 'nbd-in.sock',
+  /** Where QEMU sends a guest that goes: the agent listens. */
+  migrateOut: 'migrate-out.sock',
+  nbdOut: 'nbd-out.sock',
 } as const;
+
+/** The memory that can be plugged. Its slot is one that no other device is given. */
+export const HOT_MEMORY = { device: 'hot-memory0', backend: 'hot-memory0-pages' } as const;
 
 /** Id of the back end of the nth interface, for `hostfwd_add`. */
 export const netdevId = (index: number): string => `net-${index}`;
@@ -73,9 +82,8 @@ export function qemuArgv(plan: MachinePlan, layout: MachineLayout): string[] {
     '-cpu',
     [plan.cpu.model, ...plan.cpu.features.map(({ name, value }) => `${name}=${escapeOption(value)}`)].join(','),
   );
-  const { sockets, cores, threads } = plan.cpu;
-  argv.push('-smp', `${sockets * cores * threads},sockets=${sockets},cores=${cores},threads=${threads}`);
-  argv.push('-m', `size=${plan.memoryBytes / (1024 * 1024)}M`);
+  argv.push('-smp', smpText(plan));
+  argv.push('-m', memoryText(plan));
   for (const { type, fields } of plan.smbios) argv.push('-smbios', `type=${type},${optionText(fields)}`);
   argv.push('-rtc', optionText(Object.entries(plan.rtc)));
   for (const { driver, property, value } of plan.globals)
@@ -125,6 +133,17 @@ export function qemuArgv(plan: MachinePlan, layout: MachineLayout): string[] {
 
   const slots = createPciSlots(pciBus, countPci(plan));
   for (const spec of plan.devices) device(isPci(spec) ? { ...spec, ...slots.next() } : spec);
+  if (plan.hotMemory) {
+    const size = plan.hotMemory.bytes;
+    argv.push('-object', json({ 'qom-type': 'memory-backend-ram', id: HOT_MEMORY.backend, size, reserve: false }));
+    device({
+      driver: 'virtio-mem-pci',
+      id: HOT_MEMORY.device,
+      memdev: HOT_MEMORY.backend,
+      bus: pciBus,
+      addr: '0x1.0x0',
+    });
+  }
   argv.push('-chardev', `socket,id=agent0,path=${VM_FILES.guestAgent},server=on,wait=off`);
   device({
     driver: 'virtserialport',
@@ -184,6 +203,19 @@ export function qemuArgv(plan: MachinePlan, layout: MachineLayout): string[] {
   if (layout.incoming) argv.push('-incoming', 'defer');
   argv.push('-msg', 'timestamp=on');
   return argv;
+}
+
+/** With room for more sockets QEMU counts the topology by what there could be. */
+function smpText({ cpu: { sockets, cores, threads, maxSockets } }: MachinePlan): string {
+  const now = sockets * cores * threads;
+  const topology = `sockets=${maxSockets ?? sockets},cores=${cores},threads=${threads}`;
+  return maxSockets === undefined ? `${now},${topology}` : `${now},maxcpus=${maxSockets * cores * threads},${topology}`;
+}
+
+function memoryText({ memoryBytes, hotMemory }: MachinePlan): string {
+  const mebibytes = (bytes: number): string => `${bytes / (1024 * 1024)}M`;
+  const size = `size=${mebibytes(memoryBytes)}`;
+  return hotMemory ? `${size},slots=1,maxmem=${mebibytes(memoryBytes + hotMemory.bytes)}` : size;
 }
 
 /** The third address of the range: free, as the guest is the second. */

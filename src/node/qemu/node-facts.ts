@@ -12,7 +12,7 @@ import { run } from '../../base/process/run.ts';
 import { spawnDetached } from '../../base/process/spawn-detached.ts';
 import { terminate } from '../../base/process/terminate.ts';
 import type { NodeFacts } from '../../domain/machine/machine-plan.ts';
-import { connectQmp, type QmpConnection } from '../qmp/qmp-connection.ts';
+import { connectQmp, type QmpConnection, QmpError } from '../qmp/qmp-connection.ts';
 import { probeKvm } from './kvm-probe.ts';
 
 export interface FactsOptions {
@@ -27,7 +27,7 @@ export interface FactsOptions {
   readonly accelerator?: 'auto' | 'tcg';
 }
 
-const FORMAT = 1;
+const FORMAT = 3;
 const EFI_IMAGES: readonly { readonly code: string; readonly vars: string }[] = [
   { code: '/usr/share/OVMF/OVMF_CODE_4M.fd', vars: '/usr/share/OVMF/OVMF_VARS_4M.fd' },
   { code: '/usr/share/OVMF/OVMF_CODE.fd', vars: '/usr/share/OVMF/OVMF_VARS.fd' },
@@ -61,11 +61,40 @@ export async function readNodeFacts(options: FactsOptions): Promise<NodeFacts> {
   const asked = await askQemu(binary, options);
   const kvm = options.accelerator === 'tcg' ? { works: false, why: 'switched off' } : await probeKvm(binary, options);
   options.log.info('accelerator probed', { accelerator: kvm.works ? 'kvm' : 'tcg', why: kvm.why });
-  const facts: NodeFacts = { ...asked, accelerator: kvm.works ? 'kvm' : 'tcg' };
+  if (asked.postCopyObstacle !== undefined)
+    options.log.warn('guests cannot come here in post-copy', { why: asked.postCopyObstacle });
+  const facts: NodeFacts = {
+    ...asked,
+    accelerator: kvm.works ? 'kvm' : 'tcg',
+    ...(kvm.works && { offeredCpuFeatures: await hostFeatures(asked.cpuFeatures) }),
+  };
   await writeFile(path, JSON.stringify({ key, facts }), { mode: 0o600 }).catch((error: Error) =>
     options.log.warn('qemu facts not kept', { error: error.message }),
   );
   return { ...facts, ...(await efiOf()) };
+}
+
+/** Properties of a processor of QEMU that tell QEMU how to behave; the rest are features of the processor. */
+const BEHAVIOUR =
+  /^(check|enforce|migratable|hypervisor|host-.*|hv-.*|kvm.*|tcg-.*|x-.*|.*-cache|.*-auto-level|fill-mtrr-mask|cpuid-0xb|vmware-cpuid-freq|pmu)$/;
+
+/** What an emulated processor can have: QEMU's names of the properties that are on, aliases too. */
+export const processorFeatures = (props: Readonly<Record<string, unknown>>): string[] =>
+  Object.keys(props)
+    .filter((name) => props[name] === true && !BEHAVIOUR.test(name))
+    .sort();
+
+/** What an accelerated processor can have: QEMU's names of what the host's own has. */
+async function hostFeatures(known: readonly string[]): Promise<string[]> {
+  const plain = (name: string): string => name.replace(/[._]/g, '-');
+  const flags =
+    /^flags\s*:(.*)$/m
+      .exec(await readFile('/proc/cpuinfo', 'utf8'))?.[1]
+      ?.trim()
+      .split(/\s+/) ?? [];
+  // Linux says pni where everybody else says sse3.
+  const offered = new Set([...flags.map(plain), ...(flags.includes('pni') ? ['sse3'] : [])]);
+  return known.filter((name) => offered.has(plain(name)) && !BEHAVIOUR.test(name));
 }
 
 async function readKept(path: string, key: string): Promise<NodeFacts | undefined> {
@@ -98,6 +127,17 @@ async function askQemu(binary: string, options: FactsOptions): Promise<Omit<Node
   }
 }
 
+/** QEMU refuses where the kernel does not let it handle page faults (userfaultfd, `vm.unprivileged_userfaultfd`). */
+async function postCopyObstacle(qmp: QmpConnection): Promise<{ readonly postCopyObstacle?: string }> {
+  try {
+    await qmp.execute('migrate-set-capabilities', { capabilities: [{ capability: 'postcopy-ram', state: true }] });
+    return {};
+  } catch (error) {
+    if (error instanceof QmpError && error.failure === 'refused') return { postCopyObstacle: error.message };
+    throw error;
+  }
+}
+
 async function askOnce(
   binary: string,
   extra: readonly string[],
@@ -108,6 +148,8 @@ async function askOnce(
     [
       binary,
       ...['-machine', 'none', '-accel', 'tcg', '-nodefaults', '-no-user-config', '-display', 'none'],
+      // Waits for a guest that never comes: only so does QEMU say whether one could come in post-copy.
+      ...['-incoming', 'defer'],
       ...extra,
       ...['-chardev', 'socket,id=qmp,path=qmp.sock,server=on,wait=off', '-mon', 'chardev=qmp,mode=control'],
     ],
@@ -142,7 +184,9 @@ async function askOnce(
       machineAliases: { ...aliases },
       cpuModels: models.map((model) => model.name).sort(),
       cpuFeatures: Object.keys(cpu?.model.props ?? {}).sort(),
+      offeredCpuFeatures: processorFeatures(cpu?.model.props ?? {}),
       devices: types.map((type) => type.name).sort(),
+      ...(await postCopyObstacle(qmp)),
     };
   } finally {
     qmp?.close();

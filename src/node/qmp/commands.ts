@@ -25,16 +25,32 @@ export interface BlockInfo {
   readonly inserted?: { readonly 'node-name'?: string; readonly ro: boolean };
 }
 
+/** A processor, or the place for one. */
+export interface HotpluggableCpu {
+  /** Driver for `device_add`. */
+  readonly type: string;
+  /** Its place, as `device_add` takes it. */
+  readonly props: Readonly<Record<string, number>>;
+  /** Absent while the place is empty. */
+  readonly 'qom-path'?: string;
+}
+
 export interface MigrationInfo {
   readonly status?: string;
   readonly 'error-desc'?: string;
   readonly 'total-time'?: number;
   readonly downtime?: number;
+  /** ms since the migration began. */
+  readonly 'setup-time'?: number;
   readonly ram?: {
     readonly transferred: number;
     readonly remaining: number;
     readonly total: number;
+    /** Megabits a second. */
     readonly mbps?: number;
+    /** Pages that the guest changes in a second. */
+    readonly 'dirty-pages-rate'?: number;
+    readonly 'page-size'?: number;
   };
 }
 
@@ -57,6 +73,10 @@ export interface QmpCommands {
     args: { type: 'static' | 'full'; model: { name: string } };
     result: { model: { name: string; props?: Record<string, unknown> } };
   };
+  'query-hotpluggable-cpus': { args: undefined; result: HotpluggableCpu[] };
+  device_add: { args: { driver: string; id: string } & Readonly<Record<string, unknown>>; result: object };
+  'qom-set': { args: { path: string; property: string; value: unknown }; result: object };
+  'query-memory-devices': { args: undefined; result: { type: string; data: { id?: string; size: number } }[] };
   set_link: { args: { name: string; up: boolean }; result: object };
   'query-kvm': { args: undefined; result: { enabled: boolean; present: boolean } };
   'qom-list-types': { args: { implements?: string; abstract?: boolean }; result: { name: string }[] };
@@ -65,6 +85,8 @@ export interface QmpCommands {
   quit: { args: undefined; result: object };
   system_powerdown: { args: undefined; result: object };
   system_reset: { args: undefined; result: object };
+  screendump: { args: { filename: string }; result: object };
+  'input-send-event': { args: { events: readonly object[] }; result: object };
   'human-monitor-command': { args: { 'command-line': string }; result: string };
   'migrate-set-capabilities': {
     args: { capabilities: { capability: string; state: boolean }[] };
@@ -74,7 +96,42 @@ export interface QmpCommands {
   'migrate-incoming': { args: { uri: string }; result: object };
   migrate: { args: { uri: string; blk?: boolean; inc?: boolean }; result: object };
   migrate_cancel: { args: undefined; result: object };
+  'migrate-start-postcopy': { args: undefined; result: object };
   'migrate-continue': { args: { state: string }; result: object };
+  'nbd-server-start': { args: { addr: UnixAddress; 'max-connections'?: number }; result: object };
+  'nbd-server-stop': { args: undefined; result: object };
+  'block-export-add': {
+    args: { type: 'nbd'; id: string; 'node-name': string; name: string; writable: boolean };
+    result: object;
+  };
+  'blockdev-add': { args: Readonly<Record<string, unknown>>; result: object };
+  'blockdev-del': { args: { 'node-name': string }; result: object };
+  'blockdev-mirror': {
+    args: {
+      'job-id': string;
+      device: string;
+      target: string;
+      sync: 'full' | 'top';
+      'copy-mode': 'background' | 'write-blocking';
+      speed?: number;
+    };
+    result: object;
+  };
+  'block-job-cancel': { args: { device: string; force?: boolean }; result: object };
+  'query-block-jobs': {
+    args: undefined;
+    result: { device: string; type: string; status: string; ready: boolean; offset: number; len: number }[];
+  };
+  'query-named-block-nodes': {
+    args: { flat?: boolean };
+    result: { 'node-name'?: string; file: string; backing_file?: string; image: { 'virtual-size': number } }[];
+  };
+}
+
+/** A unix socket as QEMU names it. */
+export interface UnixAddress {
+  readonly type: 'unix';
+  readonly data: { readonly path: string };
 }
 
 export type QmpCommand = keyof QmpCommands;

@@ -1,22 +1,46 @@
-/** The plug-ins that are on in every server, in upstream's order. KubeVirt's own come behind them. */
+/** The plug-ins that are on in every server, in upstream's order. KubeVirt's own come just before ResourceQuota. */
 import type { Clock } from '../../base/clock/clock.ts';
 import type { ObjectStore } from '../cache/object-store.ts';
 import { certificateRequestor } from './certificate-requestor.ts';
 import { defaultClasses } from './default-classes.ts';
+import { limitRanger } from './limit-ranger.ts';
 import { namespaceLifecycle } from './namespace-lifecycle.ts';
+import { nodeRestriction } from './node-restriction.ts';
+import { taintNodesByCondition } from './node-taints.ts';
 import type { AdmissionPlugin } from './plugin.ts';
 import { defaultTolerationSeconds, priority } from './pod-defaults.ts';
+import { podSecurity } from './pod-security/pod-security.ts';
+import { resourceQuota } from './resource-quota.ts';
+import { runtimeClass } from './runtime-class.ts';
 import { serviceAccount } from './service-account.ts';
 import { SERVICE_CIDR, serviceAllocation } from './service-allocation.ts';
+import { claimResize, storageInUseProtection } from './storage-plugins.ts';
 
-export function defaultPlugins(store: ObjectStore, clock: Clock): AdmissionPlugin[] {
+/**
+ * The chain; `more` stands before ResourceQuota, which has to be the last one to say no. Its end are the plug-ins that
+ * users configure (`dynamicPlugins`): policies, KubeVirt's own admission, webhooks.
+ */
+export function defaultPlugins(
+  store: ObjectStore,
+  clock: Clock,
+  more: readonly AdmissionPlugin[] = [],
+): AdmissionPlugin[] {
   return [
     namespaceLifecycle(store),
+    nodeRestriction(store),
+    limitRanger(store),
     serviceAccount(store, clock),
+    taintNodesByCondition,
+    podSecurity(store),
     priority(store),
     defaultTolerationSeconds,
+    storageInUseProtection,
+    claimResize(store),
+    runtimeClass(store),
     certificateRequestor,
     ...defaultClasses(store),
     serviceAllocation(store, clock, { cidr: SERVICE_CIDR }),
+    ...more,
+    resourceQuota(store, clock),
   ];
 }

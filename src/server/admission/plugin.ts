@@ -7,8 +7,18 @@
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import type { UserInfo } from '../auth/identity.ts';
+import type { Reinvocation } from './reinvocation.ts';
 
 export type AdmissionOperation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';
+
+/** An object that is created in the same commit as the one that is admitted, unless its name is taken. */
+export interface Companion {
+  readonly info: ResourceInfo;
+  /** Named, in its storage form; the server sets uid, time and field ownership. */
+  readonly object: UnstructuredObject;
+  /** Whom its fields belong to. */
+  readonly manager: string;
+}
 
 export interface AdmissionAttributes {
   readonly operation: AdmissionOperation;
@@ -25,7 +35,15 @@ export interface AdmissionAttributes {
   readonly oldObject: Readonly<UnstructuredObject> | undefined;
   /** Adds a `Warning: 299` header to the response. */
   warn(text: string): void;
+  /** Adds an annotation to the request's audit event; `key` is a qualified name. Of one key the last value stays. */
+  annotate(key: string, value: string): void;
   readonly signal: AbortSignal;
+  /** The request's options as an object of meta.k8s.io/v1 (`CreateOptions`, ...); undefined on CONNECT. */
+  readonly options: Readonly<Record<string, unknown>> | undefined;
+  /** What a validating plug-in adds here is created together with the object. Undefined unless one is created. */
+  readonly companions?: Companion[] | undefined;
+  /** Set by the first webhook or policy that is called: what the second mutating pass must know. */
+  reinvocation: Reinvocation | undefined;
 }
 
 export interface AdmissionPlugin {

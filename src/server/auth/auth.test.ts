@@ -9,7 +9,6 @@ import { createAuthenticator } from './authenticator.ts';
 import { createAuthority, openAuthority } from './certificate-authority.ts';
 import { allowsPath, allowsResource, type PolicyRule } from './rbac.ts';
 import { createSigningKey, createTokenIssuer } from './service-account-tokens.ts';
-import { requestToken } from './token-request.ts';
 
 const clock = createFakeClock(Date.now());
 const request = (over: Partial<ApiRequest>): ApiRequest => ({
@@ -87,9 +86,11 @@ test('verify() accepts a token only while it is fresh, ours, for us, and its ser
 
 test('authenticate(): a credential that is present but wrong is 401, none is anonymous', async () => {
   const good = { user: { username: 'x', groups: [] }, audiences: [] };
-  const authenticate = createAuthenticator({
+  const authenticator = createAuthenticator({
+    clock,
     tokens: { verify: async (token) => (token === 'good' ? good : undefined) },
   });
+  const authenticate = async (asked: ApiRequest) => authenticator(asked);
   const certificate = {
     verified: true,
     commonName: 'kubernetes-admin',
@@ -106,17 +107,21 @@ test('authenticate(): a credential that is present but wrong is 401, none is ano
   const upgrade = (header: string): ApiRequest =>
     request({ upgradable: true, headers: { 'sec-websocket-protocol': header } });
   assert.equal((await authenticate(upgrade(`plain.kubevirt.io, ${protocol}`))).username, 'x');
-  assert.equal((await authenticate(upgrade(protocol))).username, 'system:anonymous');
+  // A token with nothing to speak, and two of them.
+  await assert.rejects(authenticate(upgrade(protocol)), is401);
+  await assert.rejects(authenticate(upgrade(`plain.kubevirt.io, ${protocol}, ${protocol}`)), is401);
   await assert.rejects(authenticate(request({ headers: { authorization: 'Bearer bad' } })), is401);
   await assert.rejects(authenticate(request({ headers: { authorization: 'Basic eA==' } })), is401);
   await assert.rejects(
     authenticate(request({ peer: { address: '', certificate: { ...certificate, verified: false } } })),
     is401,
   );
-  await assert.rejects(
-    createAuthenticator({ tokens: { verify: async () => undefined }, anonymous: false })(request({})),
-    is401,
-  );
+  // The connection may be older than the end of the certificate.
+  const until = (notAfter: number) => request({ peer: { address: '', certificate: { ...certificate, notAfter } } });
+  assert.equal((await authenticate(until(clock.now() + 1))).username, 'kubernetes-admin');
+  await assert.rejects(authenticate(until(clock.now() - 1)), is401);
+  const closed = createAuthenticator({ tokens: { verify: async () => undefined }, clock, anonymous: false });
+  await assert.rejects(async () => closed(request({})), is401);
 });
 
 const RESOURCE_CASES: [
@@ -190,26 +195,4 @@ test('allowsPath() takes a trailing star', () => {
   assert.ok(may(['/api/*'], '/api/v1'));
   assert.ok(!may(['/healthz'], '/healthz/ping'));
   assert.ok(!may(['/api*x'], '/apix'));
-});
-
-test('requestToken() gives a node agent tokens bound to Pods, and no others', async () => {
-  const tokens = await createTokenIssuer({
-    key: await createSigningKey(),
-    issuer: 'https://a',
-    clock,
-    findUid: () => 'u',
-  });
-  const object = (kind: string, spec: object = {}) => ({ object: { kind, metadata: { uid: 'u' }, spec } }) as never;
-  const store = { get: ({ prefix }: { prefix: string }) => object(prefix, { serviceAccountName: 'sa' }) };
-  const ask = (boundObjectRef?: object) =>
-    requestToken(
-      { kind: 'TokenRequest', apiVersion: 'authentication.k8s.io/v1', metadata: {}, spec: { boundObjectRef } },
-      { namespace: 'ns', name: 'sa' },
-      { store, tokens, podsOnly: true },
-    );
-  const isForbidden = (error: unknown): boolean => error instanceof ApiError && error.code === 403;
-  await assert.rejects(ask(), isForbidden);
-  await assert.rejects(ask({ kind: 'Secret', name: 's' }), isForbidden);
-  const answer = (await ask({ kind: 'Pod', name: 'p' })) as { status?: { token?: string } };
-  assert.match(answer.status?.token ?? '', /^[\w-]+\.[\w-]+\.[\w-]+$/);
 });

@@ -1,11 +1,16 @@
-/** The authenticator chain: client certificate, bearer token (header or WebSocket sub-protocol), anonymous. */
+/**
+ * The authenticator chain: front proxy, client certificate, bearer token (header or WebSocket sub-protocol), anonymous.
+ * The first that knows the credential decides; one that is present and good for nothing is a 401.
+ */
 
 import { decodeBase64Url } from '../../api/meta/base64.ts';
 import { unauthorized } from '../../api/meta/status.ts';
+import type { Clock } from '../../base/clock/clock.ts';
 import type { ApiRequest, PeerCertificate } from '../../base/http/seam.ts';
 import { BoundedMap } from './bounded-map.ts';
+import { type FrontProxyOptions, proxiedUser } from './front-proxy.ts';
 import type { Authenticator, UserInfo } from './identity.ts';
-import type { TokenIssuer } from './service-account-tokens.ts';
+import type { TokenAuthenticator } from './token-authenticator.ts';
 
 export const ANONYMOUS: UserInfo = { username: 'system:anonymous', groups: ['system:unauthenticated'] };
 
@@ -14,13 +19,17 @@ const BEARER_PROTOCOL = 'base64url.bearer.authorization.k8s.io.';
 const CERTIFICATE_USERS = 1024;
 
 export interface AuthenticatorOptions {
-  readonly tokens: Pick<TokenIssuer, 'verify'>;
+  readonly tokens: Pick<TokenAuthenticator, 'verify'>;
+  readonly clock: Pick<Clock, 'now'>;
+  /** None when no proxy may say who the user is. */
+  readonly frontProxy?: FrontProxyOptions;
   /** False answers 401 to requests without a credential. */
   readonly anonymous?: boolean;
 }
 
-/** Builds the chain. A credential that is present but not valid is a 401, never anonymous. */
+/** Builds the chain. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
+  const { clock, frontProxy } = options;
   const certificateUsers = new BoundedMap<string, UserInfo>(CERTIFICATE_USERS);
   const fromCertificate = (certificate: PeerCertificate): UserInfo => {
     const known = certificateUsers.get(certificate.fingerprint);
@@ -33,18 +42,23 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     certificateUsers.set(certificate.fingerprint, user);
     return user;
   };
-  return async (request) => {
+  /** A connection outlives the certificate it was made with: the user does not. */
+  const isGood = ({ verified, authority = 'client', commonName, notAfter }: PeerCertificate): boolean =>
+    verified && authority === 'client' && commonName !== '' && (notAfter === undefined || clock.now() <= notAfter);
+  const ofToken = async (token: string): Promise<UserInfo> => {
+    const verified = await options.tokens.verify(token);
+    if (!verified) throw unauthorized();
+    return verified.user;
+  };
+  return (request) => {
     const { certificate } = request.peer;
-    if (certificate?.verified) {
-      if (certificate.commonName === '') throw unauthorized();
-      return fromCertificate(certificate);
+    if (certificate?.authority === 'front-proxy' && frontProxy) {
+      const user = proxiedUser(request, frontProxy);
+      if (user) return user;
     }
+    if (certificate && isGood(certificate)) return fromCertificate(certificate);
     const token = bearerToken(request);
-    if (token !== undefined) {
-      const verified = await options.tokens.verify(token);
-      if (!verified) throw unauthorized();
-      return verified.user;
-    }
+    if (token !== undefined) return ofToken(token);
     // An untrusted or expired chain is a failed credential, not the absence of one.
     if (certificate || request.headers['authorization'] !== undefined || options.anonymous === false)
       throw unauthorized();
@@ -61,10 +75,12 @@ export function bearerToken(request: Pick<ApiRequest, 'headers' | 'upgradable'>)
   }
   if (!request.upgradable) return undefined;
   const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((p) => p.trim());
-  const encoded = offered.find((protocol) => protocol.startsWith(BEARER_PROTOCOL))?.slice(BEARER_PROTOCOL.length);
-  if (encoded === undefined || offered.length < 2) return undefined;
+  const encoded = offered.filter((protocol) => protocol.startsWith(BEARER_PROTOCOL));
+  if (encoded.length === 0) return undefined;
+  // More than one, or no protocol to speak beside it: upstream refuses both.
+  if (encoded.length > 1 || offered.length < 2) throw unauthorized();
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(decodeBase64Url(encoded));
+    return new TextDecoder('utf-8', { fatal: true }).decode(decodeBase64Url(encoded[0]!.slice(BEARER_PROTOCOL.length)));
   } catch {
     throw unauthorized();
   }

@@ -27,12 +27,56 @@ export interface CertificateAuthority {
   readonly certificate: string;
   /** Makes a key and a certificate signed by this CA. */
   issue(options: IssueOptions): Promise<KeyPairPem>;
+  /** Signs somebody's request (PEM) as it stands: subject, names and key are the caller's to judge. Throws on bad PEM. */
+  sign(request: string, options: SignOptions): Promise<string>;
 }
+
+export interface SignOptions {
+  /** As certificates.k8s.io names them: `client auth`, `digital signature`. */
+  readonly usages: readonly string[];
+  /** Lifetime asked for; a year when not given, and never longer. */
+  readonly expirationSeconds?: number;
+}
+
+const YEAR_SECONDS = 365 * 86_400;
+const MIN_SECONDS = 600;
+/** Clocks of others may be behind. A short life is not cut further by it. */
+const BACKDATE_SECONDS = 300;
+const SHORT_SECONDS = 8 * 3600;
+
+const KEY_USAGES: Readonly<Record<string, number>> = {
+  signing: x509.KeyUsageFlags.digitalSignature,
+  'digital signature': x509.KeyUsageFlags.digitalSignature,
+  'content commitment': x509.KeyUsageFlags.nonRepudiation,
+  'key encipherment': x509.KeyUsageFlags.keyEncipherment,
+  'key agreement': x509.KeyUsageFlags.keyAgreement,
+  'data encipherment': x509.KeyUsageFlags.dataEncipherment,
+  'cert sign': x509.KeyUsageFlags.keyCertSign,
+  'crl sign': x509.KeyUsageFlags.cRLSign,
+  'encipher only': x509.KeyUsageFlags.encipherOnly,
+  'decipher only': x509.KeyUsageFlags.decipherOnly,
+};
+const EXTENDED_USAGES: Readonly<Record<string, string>> = {
+  any: '2.5.29.37.0',
+  'server auth': '1.3.6.1.5.5.7.3.1',
+  'client auth': '1.3.6.1.5.5.7.3.2',
+  'code signing': '1.3.6.1.5.5.7.3.3',
+  'email protection': '1.3.6.1.5.5.7.3.4',
+  's/mime': '1.3.6.1.5.5.7.3.4',
+  'ipsec end system': '1.3.6.1.5.5.7.3.5',
+  'ipsec tunnel': '1.3.6.1.5.5.7.3.6',
+  'ipsec user': '1.3.6.1.5.5.7.3.7',
+  timestamping: '1.3.6.1.5.5.7.3.8',
+  'ocsp signing': '1.3.6.1.5.5.7.3.9',
+  'microsoft sgc': '1.3.6.1.4.1.311.10.3.3',
+  'netscape sgc': '2.16.840.1.113730.4.1',
+};
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const DAY_MS = 86_400_000;
 const SERVER_AUTH = '1.3.6.1.5.5.7.3.1';
 const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2';
+const SUBJECT_ALTERNATIVE_NAME = '2.5.29.17';
 
 x509.cryptoProvider.set(globalThis.crypto);
 
@@ -50,12 +94,12 @@ function serialNumber(): string {
 }
 
 /** Makes a new CA, valid ten years. */
-export async function createAuthority(clock: Clock): Promise<KeyPairPem> {
+export async function createAuthority(clock: Clock, commonName = 'coracle-ca'): Promise<KeyPairPem> {
   const keys = await newKeys();
   const now = clock.now();
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     serialNumber: serialNumber(),
-    name: 'CN=coracle-ca',
+    name: `CN=${commonName}`,
     notBefore: new Date(now - DAY_MS),
     notAfter: new Date(now + 3650 * DAY_MS),
     signingAlgorithm: ALGORITHM,
@@ -78,6 +122,33 @@ export async function openAuthority(pair: KeyPairPem, clock: Clock): Promise<Cer
   const signingKey = await crypto.subtle.importKey('pkcs8', decodePem(pair.key), ALGORITHM, false, ['sign']);
   return {
     certificate: pair.certificate,
+    async sign(text, { usages, expirationSeconds = YEAR_SECONDS }) {
+      const request = new x509.Pkcs10CertificateRequest(text);
+      const seconds = Math.max(MIN_SECONDS, Math.min(expirationSeconds, YEAR_SECONDS));
+      const now = clock.now();
+      const end = now + (seconds - (seconds < SHORT_SECONDS ? 0 : BACKDATE_SECONDS)) * 1000;
+      const keyUsage = usages.reduce((flags, usage) => flags | (KEY_USAGES[usage] ?? 0), 0);
+      const extended = [...new Set(usages.flatMap((usage) => EXTENDED_USAGES[usage] ?? []))];
+      const names = request.extensions.find(({ type }) => type === SUBJECT_ALTERNATIVE_NAME);
+      const issued = await x509.X509CertificateGenerator.create({
+        serialNumber: serialNumber(),
+        subject: request.subjectName,
+        issuer: certificate.subject,
+        notBefore: new Date(now - BACKDATE_SECONDS * 1000),
+        notAfter: new Date(Math.min(end, certificate.notAfter.getTime())),
+        signingAlgorithm: ALGORITHM,
+        publicKey: request.publicKey,
+        signingKey,
+        extensions: [
+          ...(keyUsage === 0 ? [] : [new x509.KeyUsagesExtension(keyUsage, true)]),
+          ...(extended.length === 0 ? [] : [new x509.ExtendedKeyUsageExtension(extended)]),
+          new x509.BasicConstraintsExtension(false, undefined, true),
+          await x509.AuthorityKeyIdentifierExtension.create(certificate),
+          ...(names ? [names] : []),
+        ],
+      });
+      return `${issued.toString('pem')}\n`;
+    },
     async issue(options) {
       const keys = await newKeys();
       const now = clock.now();
@@ -114,4 +185,18 @@ export async function openAuthority(pair: KeyPairPem, clock: Clock): Promise<Cer
       return { certificate: `${issued.toString('pem')}\n`, key: await privateKeyPem(keys.privateKey) };
     },
   };
+}
+
+/** Makes a key and a request for a client certificate of that name, both PEM (key: PKCS #8). */
+export async function createSigningRequest(subject: {
+  readonly commonName: string;
+  readonly organizations: readonly string[];
+}): Promise<{ readonly request: string; readonly key: string }> {
+  const keys = await newKeys();
+  const request = await x509.Pkcs10CertificateRequestGenerator.create({
+    name: new x509.Name([...subject.organizations.map((o) => ({ O: [o] })), { CN: [subject.commonName] }]).toString(),
+    keys,
+    signingAlgorithm: ALGORITHM,
+  });
+  return { request: `${request.toString('pem')}\n`, key: await privateKeyPem(keys.privateKey) };
 }

@@ -1,5 +1,9 @@
 /** Who is asking, and may they? The two questions of auth as types; rooms beside implement them. */
 
+import type { FieldRequirement } from '../../api/selector/field-selector.ts';
+import type { LabelSelector } from '../../api/selector/label-selector.ts';
+import type { ApiRequest } from '../../base/http/seam.ts';
+
 export interface UserInfo {
   readonly username: string;
   readonly uid?: string;
@@ -19,6 +23,9 @@ export type AuthorizationAttributes =
       readonly subresource: string;
       readonly namespace: string;
       readonly name: string;
+      /** What a list, watch or deletecollection is narrowed to, where that parsed. RBAC does not look at it. */
+      readonly fieldSelector?: readonly FieldRequirement[];
+      readonly labelSelector?: LabelSelector;
     }
   | { readonly type: 'path'; readonly verb: string; readonly path: string };
 
@@ -30,7 +37,8 @@ export interface AuthorizationVerdict {
 
 export type Authorizer = (user: UserInfo, attributes: AuthorizationAttributes) => AuthorizationVerdict;
 
-import type { ApiRequest } from '../../base/http/seam.ts';
-
-/** Resolves to the user (possibly `system:anonymous`); throws ApiError 401 when a credential is present but not valid. */
-export type Authenticator = (request: ApiRequest) => Promise<UserInfo>;
+/**
+ * The user (possibly `system:anonymous`), at once where the credential is known already. Throws, or rejects with,
+ * ApiError 401 when a credential is present but not valid.
+ */
+export type Authenticator = (request: ApiRequest) => UserInfo | Promise<UserInfo>;

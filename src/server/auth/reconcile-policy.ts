@@ -4,7 +4,8 @@ import type { ObjectStore } from '../cache/object-store.ts';
 import type { PolicyBinding, PolicyRole } from './bootstrap-policy.ts';
 import { RBAC_GROUP } from './rbac.ts';
 
-const AUTOUPDATE = `${RBAC_GROUP}/autoupdate`;
+/** Upstream writes this annotation under kubernetes.io, unlike the group itself. */
+const AUTOUPDATE = 'rbac.authorization.kubernetes.io/autoupdate';
 
 export interface PolicySet {
   readonly roles: readonly PolicyRole[];

@@ -4,10 +4,12 @@
  */
 
 import type { UnstructuredObject } from '../../api/meta/object.ts';
-import { ApiError, invalid } from '../../api/meta/status.ts';
+import { badRequest, type FieldError, invalid } from '../../api/meta/status.ts';
 import type { AuthorizationAttributes, Authorizer, UserInfo } from './identity.ts';
+import { nodeIdentity } from './node-authorizer.ts';
 import type { PolicyRule, Rbac } from './rbac.ts';
-import type { TokenIssuer } from './service-account-tokens.ts';
+import { type AccessSelectors, accessSelectors, selectorErrors } from './review-selectors.ts';
+import type { TokenAuthenticator } from './token-authenticator.ts';
 
 export type ReviewHandler = (
   object: UnstructuredObject,
@@ -15,7 +17,7 @@ export type ReviewHandler = (
   namespace: string,
 ) => Promise<UnstructuredObject>;
 
-interface ResourceAttributes {
+interface ResourceAttributes extends AccessSelectors {
   namespace?: string;
   verb?: string;
   group?: string;
@@ -37,36 +39,71 @@ interface AccessSpec {
 export interface ReviewOptions {
   readonly authorize: Authorizer;
   readonly rulesFor: Rbac['rulesFor'];
-  readonly tokens: Pick<TokenIssuer, 'verify' | 'issuer'>;
+  readonly tokens: TokenAuthenticator;
 }
 
 const AUTHORIZATION = 'authorization.k8s.io';
 
-function attributesOf(kind: string, spec: AccessSpec): AuthorizationAttributes {
-  const { resourceAttributes: r, nonResourceAttributes: n } = spec;
-  if (!r === !n)
-    throw invalid({ group: AUTHORIZATION, kind }, '', [
-      {
-        type: 'FieldValueInvalid',
-        field: 'spec.resourceAttributes',
-        value: r ?? null,
-        detail: 'exactly one of nonResourceAttributes or resourceAttributes must be specified',
-      },
-    ]);
-  if (n) return { type: 'path', verb: n.verb ?? '', path: n.path ?? '' };
+const specOf = (object: UnstructuredObject): AccessSpec => (object['spec'] ?? {}) as AccessSpec;
+const fieldInvalid = (field: string, value: unknown, detail: string): FieldError => ({
+  type: 'FieldValueInvalid',
+  field,
+  value,
+  detail,
+});
+
+/** Every problem of a spec at once (authorization/validation). */
+function specErrors(spec: AccessSpec, { withSubject }: { readonly withSubject: boolean }): FieldError[] {
+  const { resourceAttributes, nonResourceAttributes } = spec;
+  const errors: FieldError[] = [];
+  if (resourceAttributes && nonResourceAttributes)
+    errors.push(
+      fieldInvalid(
+        'spec.nonResourceAttributes',
+        nonResourceAttributes,
+        'cannot be specified in combination with resourceAttributes',
+      ),
+    );
+  else if (!resourceAttributes && !nonResourceAttributes)
+    errors.push(
+      fieldInvalid(
+        'spec.resourceAttributes',
+        null,
+        'exactly one of nonResourceAttributes or resourceAttributes must be specified',
+      ),
+    );
+  if (withSubject && !spec.user && !spec.groups?.length)
+    errors.push(fieldInvalid('spec.user', spec.user ?? '', 'at least one of user or group must be specified'));
+  if (resourceAttributes) errors.push(...selectorErrors(resourceAttributes, 'spec.resourceAttributes'));
+  return errors;
+}
+
+interface Question {
+  readonly attributes: AuthorizationAttributes;
+  /** Why a selector was not looked at. */
+  readonly problems: readonly string[];
+}
+
+function questionOf({ resourceAttributes: r, nonResourceAttributes: n }: AccessSpec): Question {
+  if (n) return { attributes: { type: 'path', verb: n.verb ?? '', path: n.path ?? '' }, problems: [] };
+  const { problems, ...selectors } = accessSelectors(r ?? {});
   return {
-    type: 'resource',
-    verb: r!.verb ?? '',
-    group: r!.group ?? '',
-    version: r!.version ?? '',
-    resource: r!.resource ?? '',
-    subresource: r!.subresource ?? '',
-    namespace: r!.namespace ?? '',
-    name: r!.name ?? '',
+    problems,
+    attributes: {
+      type: 'resource',
+      verb: r?.verb ?? '',
+      group: r?.group ?? '',
+      version: r?.version ?? '',
+      resource: r?.resource ?? '',
+      subresource: r?.subresource ?? '',
+      namespace: r?.namespace ?? '',
+      name: r?.name ?? '',
+      ...selectors,
+    },
   };
 }
 
-const sorted = (rules: readonly PolicyRule[], resource: boolean): Partial<PolicyRule>[] =>
+const shown = (rules: readonly PolicyRule[], resource: boolean): Partial<PolicyRule>[] =>
   rules
     .filter((rule) => (rule.resources !== undefined) === resource)
     .map(({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }) =>
@@ -75,27 +112,33 @@ const sorted = (rules: readonly PolicyRule[], resource: boolean): Partial<Policy
         : { verbs, nonResourceURLs: nonResourceURLs ?? [] },
     );
 
+const userJson = ({ username, uid, groups, extra }: UserInfo): Record<string, unknown> => ({
+  username,
+  ...(uid && { uid }),
+  groups: [...groups],
+  ...(extra && { extra }),
+});
+
 /** Review handlers by `group/resource`, for the server's create-only kinds. */
 export function createReviewHandlers(options: ReviewOptions): ReadonlyMap<string, ReviewHandler> {
-  const { authorize } = options;
+  const { authorize, tokens } = options;
   const answer = (object: UnstructuredObject, user: UserInfo): UnstructuredObject => {
-    const verdict = authorize(user, attributesOf(object.kind, (object['spec'] ?? {}) as AccessSpec));
+    const { attributes, problems } = questionOf(specOf(object));
+    const { allowed, reason } = authorize(user, attributes);
     return {
       ...object,
-      status: { allowed: verdict.allowed, ...(verdict.reason !== '' && { reason: verdict.reason }) },
+      status: {
+        allowed,
+        ...(reason !== '' && { reason }),
+        ...(problems.length > 0 && { evaluationError: problems.join(', ') }),
+      },
     };
   };
+  const check = (object: UnstructuredObject, errors: readonly FieldError[]): void => {
+    if (errors.length > 0) throw invalid({ group: AUTHORIZATION, kind: object.kind }, '', errors);
+  };
   const subject = (object: UnstructuredObject): UnstructuredObject => {
-    const spec = (object['spec'] ?? {}) as AccessSpec;
-    if (!spec.user && !spec.groups?.length)
-      throw invalid({ group: AUTHORIZATION, kind: object.kind }, '', [
-        {
-          type: 'FieldValueInvalid',
-          field: 'spec.user',
-          value: spec.user ?? '',
-          detail: 'at least one of user or group must be specified',
-        },
-      ]);
+    const spec = specOf(object);
     return answer(object, {
       username: spec.user ?? '',
       groups: spec.groups ?? [],
@@ -104,21 +147,42 @@ export function createReviewHandlers(options: ReviewOptions): ReadonlyMap<string
     });
   };
   return new Map<string, ReviewHandler>([
-    [`${AUTHORIZATION}/selfsubjectaccessreviews`, async (object, user) => answer(object, user)],
-    [`${AUTHORIZATION}/subjectaccessreviews`, async (object) => subject(object)],
+    [
+      `${AUTHORIZATION}/selfsubjectaccessreviews`,
+      async (object, user) => {
+        check(object, specErrors(specOf(object), { withSubject: false }));
+        return answer(object, user);
+      },
+    ],
+    [
+      `${AUTHORIZATION}/subjectaccessreviews`,
+      async (object) => {
+        check(object, specErrors(specOf(object), { withSubject: true }));
+        return subject(object);
+      },
+    ],
     [
       `${AUTHORIZATION}/localsubjectaccessreviews`,
       async (object, _user, namespace) => {
-        const { resourceAttributes } = (object['spec'] ?? {}) as AccessSpec;
-        if ((resourceAttributes?.namespace ?? '') !== namespace)
-          throw invalid({ group: AUTHORIZATION, kind: object.kind }, '', [
-            {
-              type: 'FieldValueInvalid',
-              field: 'spec.resourceAttributes.namespace',
-              value: resourceAttributes?.namespace ?? '',
-              detail: `must match metadata.namespace`,
-            },
-          ]);
+        const spec = specOf(object);
+        const errors = specErrors(spec, { withSubject: true });
+        if (spec.resourceAttributes && (spec.resourceAttributes.namespace ?? '') !== namespace)
+          errors.push(
+            fieldInvalid(
+              'spec.resourceAttributes.namespace',
+              spec.resourceAttributes.namespace ?? '',
+              'must match metadata.namespace',
+            ),
+          );
+        if (spec.nonResourceAttributes)
+          errors.push(
+            fieldInvalid(
+              'spec.nonResourceAttributes',
+              spec.nonResourceAttributes,
+              'disallowed on this kind of request',
+            ),
+          );
+        check(object, errors);
         return subject(object);
       },
     ],
@@ -126,51 +190,41 @@ export function createReviewHandlers(options: ReviewOptions): ReadonlyMap<string
       `${AUTHORIZATION}/selfsubjectrulesreviews`,
       async (object, user) => {
         const { namespace } = (object['spec'] ?? {}) as { namespace?: string };
-        if (!namespace) throw new ApiError({ code: 400, reason: 'BadRequest', message: 'no namespace on request' });
-        const rules: readonly PolicyRule[] = user.groups.includes('system:masters')
-          ? [
-              { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
-              { verbs: ['*'], nonResourceURLs: ['*'] },
-              ...options.rulesFor(user, namespace),
-            ]
-          : options.rulesFor(user, namespace);
+        if (!namespace) throw badRequest('no namespace on request');
+        const rules = options.rulesFor(user, namespace);
+        const isNode = nodeIdentity(user) !== undefined;
         return {
           ...object,
-          status: { resourceRules: sorted(rules, true), nonResourceRules: sorted(rules, false), incomplete: false },
+          status: {
+            resourceRules: shown(rules, true),
+            nonResourceRules: shown(rules, false),
+            // What a node may do depends on its Pods, and is no list of rules.
+            incomplete: isNode,
+            ...(isNode && { evaluationError: 'node authorizer does not support user rule resolution' }),
+          },
         };
       },
     ],
     [
       'authentication.k8s.io/selfsubjectreviews',
-      async (object, user) => ({
-        ...object,
-        status: {
-          userInfo: {
-            username: user.username,
-            ...(user.uid && { uid: user.uid }),
-            groups: [...user.groups],
-            ...(user.extra && { extra: user.extra }),
-          },
-        },
-      }),
+      async (object, user) => ({ ...object, status: { userInfo: userJson(user) } }),
     ],
     [
       'authentication.k8s.io/tokenreviews',
       async (object) => {
         const { token, audiences } = (object['spec'] ?? {}) as { token?: string; audiences?: string[] };
-        const wanted = audiences?.length ? audiences : [options.tokens.issuer];
-        const verified = token ? await options.tokens.verify(token, wanted) : undefined;
+        if (!token) throw badRequest('token is required for TokenReview in authentication');
+        const wanted = audiences?.length ? audiences : tokens.audiences;
+        const verified = await tokens.verify(token, wanted);
         // The token itself is never sent back.
         const spec = audiences ? { audiences } : {};
-        if (!verified)
-          return { ...object, spec, status: { authenticated: false, user: {}, error: 'invalid bearer token' } };
-        const { username, uid, groups, extra } = verified.user;
+        if (!verified) return { ...object, spec, status: { user: {}, error: 'invalid bearer token' } };
         return {
           ...object,
           spec,
           status: {
             authenticated: true,
-            user: { username, ...(uid && { uid }), groups: [...groups], ...(extra && { extra }) },
+            user: userJson(verified.user),
             audiences: wanted.filter((audience) => verified.audiences.includes(audience)),
           },
         };

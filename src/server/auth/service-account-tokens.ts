@@ -18,6 +18,10 @@ export interface TokenClaims {
   readonly namespace: string;
   readonly serviceAccount: { readonly name: string; readonly uid: string };
   readonly bound?: BoundObject;
+  /** The node of the bound Pod; without a uid when there is no such Node. */
+  readonly node?: { readonly name: string; readonly uid?: string };
+  /** Seconds after which use of the token is late, for one that outlives what was asked for. */
+  readonly warnAfterSeconds?: number;
   readonly audiences: readonly string[];
   readonly expirationSeconds: number;
 }
@@ -29,9 +33,18 @@ export type FindUid = (
   name: string,
 ) => string | undefined;
 
+/** What a Secret of type `kubernetes.io/service-account-token` holds a token for. */
+export interface LegacyTokenClaims {
+  readonly namespace: string;
+  readonly serviceAccount: { readonly name: string; readonly uid: string };
+  readonly secret: string;
+}
+
 export interface TokenIssuer {
-  /** Signs a token. Returns it and its expiry (ms since the epoch). */
-  sign(claims: TokenClaims): Promise<{ token: string; expires: number }>;
+  /** Signs a token. Returns it, its expiry (ms since the epoch) and its id. */
+  sign(claims: TokenClaims): Promise<{ token: string; expires: number; id: string }>;
+  /** Signs a token without an end, good as long as the Secret holds it. */
+  signLegacy(claims: LegacyTokenClaims): Promise<string>;
   /** The user of a valid token with one of the given audiences; undefined when the token is not one of ours or not valid. */
   verify(token: string, audiences?: readonly string[]): Promise<VerifiedToken | undefined>;
   /** The public key as a JSON Web Key Set document (RFC 7517). */
@@ -50,11 +63,15 @@ export interface TokenIssuerOptions {
   readonly issuer: string;
   readonly clock: Clock;
   readonly findUid: FindUid;
+  /** The token a Secret holds now; legacy tokens are refused without. */
+  readonly secretToken?: (namespace: string, name: string) => string | undefined;
 }
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 /** Verified tokens remembered, so that the signature is checked once. */
 const CACHE_BOUND = 2048;
+/** Clocks may differ by this much. */
+const LEEWAY_SECONDS = 60;
 /** Longest token looked at. */
 const MAX_TOKEN = 8192;
 
@@ -70,14 +87,26 @@ interface Payload {
     namespace: string;
     serviceaccount: { name: string; uid: string };
     pod?: { name: string; uid: string };
-    node?: { name: string; uid: string };
+    node?: { name: string; uid?: string };
     secret?: { name: string; uid: string };
+    warnafter?: number;
   };
 }
 
+const LEGACY_ISSUER = 'kubernetes/serviceaccount';
+
+interface LegacyPayload {
+  iss: typeof LEGACY_ISSUER;
+  sub: string;
+  'kubernetes.io/serviceaccount/namespace': string;
+  'kubernetes.io/serviceaccount/secret.name': string;
+  'kubernetes.io/serviceaccount/service-account.name': string;
+  'kubernetes.io/serviceaccount/service-account.uid': string;
+}
+
+/** A token whose signature is good: what is left to ask each time. */
 interface CacheEntry {
-  readonly payload: Payload;
-  readonly verified: VerifiedToken;
+  readonly verify: (audiences: readonly string[]) => VerifiedToken | undefined;
 }
 
 const encoder = new TextEncoder();
@@ -111,6 +140,36 @@ export async function createTokenIssuer(options: TokenIssuerOptions): Promise<To
     return !node || pod !== undefined || findUid('Node', '', node.name) === node.uid;
   };
 
+  const boundEntry = (payload: Payload): CacheEntry => {
+    const user = userOf(payload);
+    const verified = { user, audiences: payload.aud };
+    return {
+      verify(audiences) {
+        const now = clock.now() / 1000;
+        if (payload.iss !== issuer || payload.exp <= now || payload.nbf > now + LEEWAY_SECONDS) return undefined;
+        if (!payload.aud.some((audience) => audiences.includes(audience))) return undefined;
+        return stillBound(payload) ? verified : undefined;
+      },
+    };
+  };
+
+  const legacyEntry = (payload: LegacyPayload, token: string): CacheEntry => {
+    const namespace = payload['kubernetes.io/serviceaccount/namespace'];
+    const secret = payload['kubernetes.io/serviceaccount/secret.name'];
+    const name = payload['kubernetes.io/serviceaccount/service-account.name'];
+    const uid = payload['kubernetes.io/serviceaccount/service-account.uid'];
+    const verified = { user: serviceAccountUser(namespace, name, uid), audiences: [issuer] };
+    return {
+      verify: (audiences) =>
+        audiences.includes(issuer) &&
+        findUid('Secret', namespace, secret) !== undefined &&
+        options.secretToken?.(namespace, secret) === token &&
+        findUid('ServiceAccount', namespace, name) === uid
+          ? verified
+          : undefined,
+    };
+  };
+
   const parse = async (token: string): Promise<CacheEntry | undefined> => {
     const [head, body, signature, ...rest] = token.split('.');
     if (head !== header || !body || !signature || rest.length > 0) return undefined;
@@ -122,11 +181,19 @@ export async function createTokenIssuer(options: TokenIssuerOptions): Promise<To
         encoder.encode(`${head}.${body}`),
       );
       if (!good) return undefined;
-      const payload = JSON.parse(new TextDecoder().decode(decodeBase64Url(body))) as Payload;
-      return { payload, verified: { user: userOf(payload), audiences: payload.aud } };
+      const payload = JSON.parse(new TextDecoder().decode(decodeBase64Url(body))) as Payload | LegacyPayload;
+      return payload.iss === LEGACY_ISSUER
+        ? legacyEntry(payload as LegacyPayload, token)
+        : boundEntry(payload as Payload);
     } catch {
       return undefined; // not base64, not JSON: not a token of ours
     }
+  };
+
+  const signed = async (payload: Payload | LegacyPayload): Promise<string> => {
+    const text = `${header}.${encodeBase64Url(encoder.encode(JSON.stringify(payload)))}`;
+    const signature = await crypto.subtle.sign(ALGORITHM, privateKey, encoder.encode(text));
+    return `${text}.${encodeBase64Url(new Uint8Array(signature))}`;
   };
 
   return {
@@ -145,14 +212,23 @@ export async function createTokenIssuer(options: TokenIssuerOptions): Promise<To
           namespace,
           serviceaccount: serviceAccount,
           ...(bound && { [bound.kind.toLowerCase()]: { name: bound.name, uid: bound.uid } }),
+          ...(claims.node && { node: claims.node }),
+          ...(claims.warnAfterSeconds !== undefined && { warnafter: now + claims.warnAfterSeconds }),
         },
         nbf: now,
         sub: `system:serviceaccount:${namespace}:${serviceAccount.name}`,
       };
-      const signed = `${header}.${encodeBase64Url(encoder.encode(JSON.stringify(payload)))}`;
-      const signature = await crypto.subtle.sign(ALGORITHM, privateKey, encoder.encode(signed));
-      return { token: `${signed}.${encodeBase64Url(new Uint8Array(signature))}`, expires: payload.exp * 1000 };
+      return { token: await signed(payload), expires: payload.exp * 1000, id: payload.jti };
     },
+    signLegacy: ({ namespace, serviceAccount, secret }) =>
+      signed({
+        iss: LEGACY_ISSUER,
+        'kubernetes.io/serviceaccount/namespace': namespace,
+        'kubernetes.io/serviceaccount/secret.name': secret,
+        'kubernetes.io/serviceaccount/service-account.name': serviceAccount.name,
+        'kubernetes.io/serviceaccount/service-account.uid': serviceAccount.uid,
+        sub: `system:serviceaccount:${namespace}:${serviceAccount.name}`,
+      }),
     async verify(token, audiences = [issuer]) {
       if (token.length > MAX_TOKEN) return undefined;
       let entry = cache.get(token);
@@ -161,11 +237,7 @@ export async function createTokenIssuer(options: TokenIssuerOptions): Promise<To
         if (!entry) return undefined;
         cache.set(token, entry);
       }
-      const now = clock.now() / 1000;
-      const { payload, verified } = entry;
-      if (payload.iss !== issuer || payload.exp <= now || payload.nbf > now + 60) return undefined;
-      if (!payload.aud.some((audience) => audiences.includes(audience))) return undefined;
-      return stillBound(payload) ? verified : undefined;
+      return entry.verify(audiences);
     },
   };
 }
@@ -188,7 +260,7 @@ function userOf(payload: Payload): UserInfo {
   }
   if (node) {
     extra['authentication.kubernetes.io/node-name'] = [node.name];
-    extra['authentication.kubernetes.io/node-uid'] = [node.uid];
+    if (node.uid !== undefined) extra['authentication.kubernetes.io/node-uid'] = [node.uid];
   }
   return { ...serviceAccountUser(namespace, serviceaccount.name, serviceaccount.uid), extra };
 }

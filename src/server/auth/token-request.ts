@@ -1,23 +1,43 @@
 /** `serviceaccounts/<name>/token`: mints tokens (authentication.k8s.io/v1 TokenRequest). */
+import { decodeBase64 } from '../../api/meta/base64.ts';
 import { formatTime, type UnstructuredObject } from '../../api/meta/object.ts';
-import { badRequest, conflict, forbidden, invalid, notFound } from '../../api/meta/status.ts';
+import { badRequest, conflict, invalid, notFound } from '../../api/meta/status.ts';
+import type { Clock } from '../../base/clock/clock.ts';
 import type { ObjectStore } from '../cache/object-store.ts';
-import type { BoundObject, FindUid, TokenIssuer } from './service-account-tokens.ts';
+import type { BoundObject, FindUid, TokenClaims, TokenIssuer } from './service-account-tokens.ts';
 
 const MIN_SECONDS = 600;
 const MAX_SECONDS = 2 ** 32;
-/** Longest life given out; longer requests are shortened. */
-const LIMIT_SECONDS = 30 * 86_400;
 const DEFAULT_SECONDS = 3600;
+/** What the ServiceAccount plug-in mounts asks for exactly this; programs that read such a token once still get a year. */
+const MOUNTED_SECONDS = 3607;
+const EXTENDED_SECONDS = 365 * 86_400;
+/** A terminating object counts this much longer. */
+const LEEWAY_MS = 60_000;
 
 const PREFIX = { ServiceAccount: '/serviceaccounts', Pod: '/pods', Secret: '/secrets', Node: '/nodes' } as const;
 const ACCOUNTS = { group: '', resource: 'serviceaccounts' };
+const KIND = { group: 'authentication.k8s.io', kind: 'TokenRequest' };
 
-/** Reads uids from the published state. A terminating object still counts until it is gone. */
+/** Reads uids from the published state. A terminating object still counts for a minute after its time. */
 export const findUidIn =
-  (store: Pick<ObjectStore, 'get'>): FindUid =>
-  (kind, namespace, name) =>
-    store.get({ prefix: PREFIX[kind], namespace: kind === 'Node' ? '' : namespace, name })?.object.metadata.uid;
+  (store: Pick<ObjectStore, 'get'>, clock: Pick<Clock, 'now'>): FindUid =>
+  (kind, namespace, name) => {
+    const found = store.get({ prefix: PREFIX[kind], namespace: kind === 'Node' ? '' : namespace, name });
+    if (!found) return undefined;
+    const { uid, deletionTimestamp } = found.object.metadata;
+    return deletionTimestamp !== undefined && Date.parse(deletionTimestamp) < clock.now() - LEEWAY_MS ? undefined : uid;
+  };
+
+/** Reads the token that a Secret holds, for tokens that are good as long as it does. */
+export const secretTokenIn =
+  (store: Pick<ObjectStore, 'get'>) =>
+  (namespace: string, name: string): string | undefined => {
+    const data = store.get({ prefix: PREFIX.Secret, namespace, name })?.object['data'] as
+      | Record<string, string>
+      | undefined;
+    return data?.['token'] === undefined ? undefined : new TextDecoder().decode(decodeBase64(data['token']));
+  };
 
 interface Spec {
   audiences?: string[];
@@ -28,37 +48,28 @@ interface Spec {
 export interface TokenRequestOptions {
   readonly store: Pick<ObjectStore, 'get'>;
   readonly tokens: TokenIssuer;
-  /** The asker may have tokens bound to Pods and no others. */
-  readonly podsOnly?: boolean;
+}
+
+export interface RequestedToken {
+  readonly object: UnstructuredObject;
+  /** For the audit event. */
+  readonly id: string;
 }
 
 /** Answers a TokenRequest for the service account `namespace/name`. Throws ApiError (404, 400, 409, 422). */
 export async function requestToken(
   request: UnstructuredObject,
   target: { namespace: string; name: string },
-  { store, tokens, podsOnly }: TokenRequestOptions,
-): Promise<UnstructuredObject> {
+  { store, tokens }: TokenRequestOptions,
+): Promise<RequestedToken> {
   const spec = (request['spec'] ?? {}) as Spec;
   const { namespace, name } = target;
-  const uid = findUidIn(store)('ServiceAccount', namespace, name);
+  const uid = store.get({ prefix: PREFIX.ServiceAccount, namespace, name })?.object.metadata.uid;
   if (uid === undefined) throw notFound(ACCOUNTS, name);
-  const { metadata } = request;
-  const mismatch = (field: string, value: string, want: string) =>
-    invalid({ group: 'authentication.k8s.io', kind: 'TokenRequest' }, name, [
-      { type: 'FieldValueInvalid', field, value, detail: `must match the service account: ${want}` },
-    ]);
-  if (metadata?.name && metadata.name !== name) throw mismatch('metadata.name', metadata.name, name);
-  if (metadata?.namespace && metadata.namespace !== namespace)
-    throw mismatch('metadata.namespace', metadata.namespace, namespace);
-  if (metadata?.uid && metadata.uid !== uid)
-    throw conflict(
-      ACCOUNTS,
-      name,
-      `the UID in the token request (${metadata.uid}) does not match the UID of the service account (${uid})`,
-    );
+  checkIdentity(request, { namespace, name, uid });
   const seconds = spec.expirationSeconds ?? DEFAULT_SECONDS;
   if (seconds < MIN_SECONDS || seconds > MAX_SECONDS)
-    throw invalid({ group: 'authentication.k8s.io', kind: 'TokenRequest' }, '', [
+    throw invalid(KIND, '', [
       {
         type: 'FieldValueInvalid',
         field: 'spec.expirationSeconds',
@@ -69,30 +80,57 @@ export async function requestToken(
             : 'may not specify a duration larger than 2^32 seconds',
       },
     ]);
-  if (podsOnly && spec.boundObjectRef?.kind !== 'Pod')
-    throw forbidden(ACCOUNTS, name, 'a node agent may only ask for tokens bound to a pod');
-  const bound = spec.boundObjectRef ? boundObject(spec.boundObjectRef, target, store) : undefined;
+  const found = spec.boundObjectRef ? boundObject(spec.boundObjectRef, target, store) : undefined;
   const audiences = spec.audiences?.length ? spec.audiences : [tokens.issuer];
-  const { token, expires } = await tokens.sign({
+  const extended = seconds === MOUNTED_SECONDS && found?.bound.kind === 'Pod' && audiences.join() === tokens.issuer;
+  const lifetime = extended ? EXTENDED_SECONDS : seconds;
+  const { token, expires, id } = await tokens.sign({
     namespace,
     serviceAccount: { name, uid },
     audiences,
-    expirationSeconds: Math.min(seconds, LIMIT_SECONDS),
-    ...(bound && { bound }),
+    expirationSeconds: lifetime,
+    ...found,
+    ...(extended && { warnAfterSeconds: seconds }),
   });
-  return {
+  const issued = expires - lifetime * 1000;
+  const object = {
     ...request,
-    metadata: { name, namespace, creationTimestamp: formatTime(expires - Math.min(seconds, LIMIT_SECONDS) * 1000) },
+    metadata: { name, namespace, creationTimestamp: formatTime(issued) },
     spec: { ...spec, audiences, expirationSeconds: seconds },
-    status: { token, expirationTimestamp: formatTime(expires) },
+    status: { token, expirationTimestamp: formatTime(issued + seconds * 1000) },
   };
+  return { object, id };
+}
+
+/** What the body says of the account must be what the URL says. */
+function checkIdentity(
+  { metadata }: UnstructuredObject,
+  account: { readonly namespace: string; readonly name: string; readonly uid: string },
+): void {
+  const mismatch = (field: string, value: string, want: string) =>
+    invalid(KIND, account.name, [
+      { type: 'FieldValueInvalid', field, value, detail: `must match the service account: ${want}` },
+    ]);
+  if (metadata?.name && metadata.name !== account.name) throw mismatch('metadata.name', metadata.name, account.name);
+  if (metadata?.namespace && metadata.namespace !== account.namespace)
+    throw mismatch('metadata.namespace', metadata.namespace, account.namespace);
+  if (metadata?.uid && metadata.uid !== account.uid)
+    throw conflict(
+      ACCOUNTS,
+      account.name,
+      `the UID in the token request (${metadata.uid}) does not match the UID of the service account (${account.uid})`,
+    );
+}
+
+interface PodParts {
+  spec?: { serviceAccountName?: string; nodeName?: string };
 }
 
 function boundObject(
   ref: NonNullable<Spec['boundObjectRef']>,
   account: { namespace: string; name: string },
   store: Pick<ObjectStore, 'get'>,
-): BoundObject {
+): Pick<TokenClaims, 'node'> & { readonly bound: BoundObject } {
   const { kind, name = '' } = ref;
   if (kind !== 'Pod' && kind !== 'Secret' && kind !== 'Node')
     throw badRequest(
@@ -101,6 +139,11 @@ function boundObject(
   const item = store.get({ prefix: PREFIX[kind], namespace: kind === 'Node' ? '' : account.namespace, name });
   const resource = { group: '', resource: PREFIX[kind].slice(1) };
   if (!item) throw notFound(resource, name);
+  const { serviceAccountName = 'default', nodeName } = (item.object as PodParts).spec ?? {};
+  if (kind === 'Pod' && serviceAccountName !== account.name)
+    throw badRequest(
+      `cannot bind token for serviceaccount "${account.name}" to pod running with different serviceaccount name.`,
+    );
   const uid = item.object.metadata.uid ?? '';
   if (ref.uid && ref.uid !== uid)
     throw conflict(
@@ -108,10 +151,8 @@ function boundObject(
       name,
       `the UID in the bound object reference (${ref.uid}) does not match the UID in record. The object might have been deleted and then recreated`,
     );
-  const podAccount = (item.object as { spec?: { serviceAccountName?: string } }).spec?.serviceAccountName ?? 'default';
-  if (kind === 'Pod' && podAccount !== account.name)
-    throw badRequest(
-      `cannot bind token for serviceaccount "${account.name}" to pod running with different serviceaccount name.`,
-    );
-  return { kind, name, uid };
+  const bound = { kind, name, uid } as const;
+  if (kind !== 'Pod' || !nodeName) return { bound };
+  const node = store.get({ prefix: PREFIX.Node, namespace: '', name: nodeName })?.object.metadata.uid;
+  return { bound, node: { name: nodeName, ...(node !== undefined && { uid: node }) } };
 }

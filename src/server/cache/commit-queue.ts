@@ -7,6 +7,8 @@ import type { Row } from '../storage/backend.ts';
 /** A decided write. */
 export interface PendingWrite {
   readonly row: Row;
+  /** Writes of one group become durable in one commit, or none of them does. They are pushed one after another. */
+  readonly group?: object | undefined;
   /** Called in revision order once the batch is durable and published. */
   readonly durable: () => void;
   readonly failed: (error: unknown) => void;
@@ -37,6 +39,7 @@ export class CommitQueue<W extends PendingWrite> {
   #underWay = 0;
   #commits = 0;
   #scheduled = false;
+  #held = false;
   /** After a failure nothing is sent before every commit under way has been answered: they fail too. */
   #settling = false;
   #idle: (() => void)[] = [];
@@ -58,6 +61,22 @@ export class CommitQueue<W extends PendingWrite> {
   push(write: W): void {
     this.#queue.push(write);
     this.#queuedBytes += write.row.value?.byteLength ?? 0;
+    if (this.#held) return;
+    this.#schedule();
+  }
+
+  /** Runs `decide`, which pushes a group: nothing is sent before all of it is in the queue. */
+  together(decide: () => void): void {
+    this.#held = true;
+    try {
+      decide();
+    } finally {
+      this.#held = false;
+    }
+    if (this.#queue.length > 0) this.#schedule();
+  }
+
+  #schedule(): void {
     if (this.#queue.length >= WORTH_A_COMMIT) {
       this.#sendIfRoom();
     } else if (this.#commits === 0 && !this.#scheduled) {
@@ -109,6 +128,13 @@ export class CommitQueue<W extends PendingWrite> {
     let bytes = 0;
     while (count < this.#queue.length && count < MAX_BATCH && bytes < MAX_BATCH_BYTES) {
       bytes += this.#queue[count]!.row.value?.byteLength ?? 0;
+      count++;
+    }
+    // A group is at most a handful: the batch grows by them rather than tearing it.
+    for (let last = this.#queue[count - 1]; last?.group !== undefined; last = this.#queue[count - 1]) {
+      const next = this.#queue[count];
+      if (next?.group !== last.group) break;
+      bytes += next.row.value?.byteLength ?? 0;
       count++;
     }
     this.#queuedBytes -= bytes;

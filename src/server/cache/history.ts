@@ -17,7 +17,7 @@ export interface HistoryLimit {
 export const DEFAULT_HISTORY: HistoryLimit = {
   minChanges: 100,
   maxChanges: 100_000,
-  maxBytes: 64 * 1024 * 1024,
+  maxBytes: 32 * 1024 * 1024,
   maxAge: 5 * 60_000,
 };
 

@@ -14,6 +14,8 @@ export interface StoredObject {
   readonly revision: number;
   /** Deep-frozen, `metadata.resourceVersion` set. */
   readonly object: Readonly<UnstructuredObject>;
+  /** That of `object` but for managedFields, which can be most of it. Frozen. Does not parse the rest. */
+  readonly metadata: Readonly<UnstructuredObject['metadata']>;
   /** JSON of `object`, begins with `{"kind":K,"apiVersion":V,` (see `headLength`); no trailing newline. */
   readonly bytes: Uint8Array;
   /** Bytes of the leading `{"kind":..,"apiVersion":..,` part: list items of built-in kinds are `{` + bytes.subarray(headLength). */
@@ -79,6 +81,11 @@ export interface ObjectStore {
   get(key: StoreKey): StoredObject | undefined;
   /** Newest decided state, durable or on its way: for optimistic writers only, never for an answer. */
   peek(key: StoreKey): StoredObject | undefined;
+  /**
+   * Undefined when the newest decided state of `key` is durable. Else resolves when the write that makes it is settled:
+   * true = durable, false = it failed and never was. Never rejects.
+   */
+  settled(key: StoreKey): Promise<boolean> | undefined;
   /** Throws ApiError 410 Expired when `revision` is compacted. */
   list(prefix: string, options?: ListOptions): Listed;
   count(prefix: string): number;
@@ -89,6 +96,14 @@ export interface ObjectStore {
    * Rejects with ApiError 507/503 when the disk is full or the store is poisoned.
    */
   write(key: StoreKey, decide: (current: StoredObject | undefined) => Decision): Promise<StoredObject | undefined>;
+  /**
+   * As `write`, with others in the same commit: all become durable or none. `others` is called when the first has been
+   * decided; of them, one whose key is taken is left out. Resolves to the first when all are durable.
+   */
+  writeTogether(
+    first: { readonly key: StoreKey; readonly decide: (current: StoredObject | undefined) => Decision },
+    others: () => readonly { readonly key: StoreKey; readonly object: UnstructuredObject }[],
+  ): Promise<StoredObject | undefined>;
   /**
    * Calls `listener` for every change of `prefix` after revision `from` (from the retained log, then live), in order,
    * without gap or duplicate. Batches: called once per commit with all its changes of this prefix.

@@ -4,6 +4,7 @@
  * state that is not durable.
  */
 
+import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { type ApiError, expired, tooLargeResourceVersion } from '../../api/meta/status.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Logger } from '../../base/log/log.ts';
@@ -46,7 +47,7 @@ interface DecidedWrite extends PendingWrite {
   readonly change: Change;
   /** The key's state after this write, undefined when it deletes. */
   readonly state: Stored | undefined;
-  /** `keep` decisions that were made on top of this write and are answered with it. */
+  /** `keep` decisions and refusals that were made on top of this write and are answered with it. */
   readonly followers: { resolve: () => void; reject: (error: unknown) => void }[];
 }
 
@@ -127,6 +128,14 @@ export class PublishedStore implements ObjectStore {
     return this.#newest({ ...key, key: indexKey(key) });
   }
 
+  settled(key: StoreKey): Promise<boolean> | undefined {
+    const pending = this.#decided.get(rowKey({ ...key, key: indexKey(key) }));
+    if (!pending) return undefined;
+    return new Promise((resolve) => {
+      pending.followers.push({ resolve: () => resolve(true), reject: () => resolve(false) });
+    });
+  }
+
   count(prefix: string): number {
     return this.#indexes.get(prefix)?.size ?? 0;
   }
@@ -183,6 +192,40 @@ export class PublishedStore implements ObjectStore {
   // Writing --------------------------------------------------------------------------------------------------------
 
   write(key: StoreKey, decide: (current: StoredObject | undefined) => Decision): Promise<StoredObject | undefined> {
+    return this.#write(key, decide, undefined);
+  }
+
+  async writeTogether(
+    first: { readonly key: StoreKey; readonly decide: (current: StoredObject | undefined) => Decision },
+    others: () => readonly { readonly key: StoreKey; readonly object: UnstructuredObject }[],
+  ): Promise<StoredObject | undefined> {
+    const group = {};
+    const writes: Promise<unknown>[] = [];
+    let main: Promise<StoredObject | undefined> | undefined;
+    this.#queue.together(() => {
+      let decided = false;
+      const decide = (current: StoredObject | undefined): Decision => {
+        const decision = first.decide(current);
+        decided = true;
+        return decision;
+      };
+      main = this.#write(first.key, decide, group);
+      if (!decided) return;
+      for (const { key, object } of others())
+        writes.push(
+          this.#write(key, (current) => (current ? { type: 'keep' } : { type: 'put', object }), group).catch(() => {}),
+        );
+    });
+    const stored = await main;
+    await Promise.all(writes);
+    return stored;
+  }
+
+  #write(
+    key: StoreKey,
+    decide: (current: StoredObject | undefined) => Decision,
+    group: object | undefined,
+  ): Promise<StoredObject | undefined> {
     return new Promise((resolve, reject) => {
       // Whatever is thrown in here rejects the promise: nothing was written then.
       const refusal = this.#refusal();
@@ -198,11 +241,18 @@ export class PublishedStore implements ObjectStore {
           return;
         }
         case 'put':
-          return this.#decide(current ?? place, { current, object: decision.object, deletes: false, resolve, reject });
+          return this.#decide(current ?? place, {
+            current,
+            object: decision.object,
+            deletes: false,
+            group,
+            resolve,
+            reject,
+          });
         case 'delete':
           // What is not there needs no tombstone.
           if (!current) return resolve(undefined);
-          return this.#decide(current, { current, object: decision.object, deletes: true, resolve, reject });
+          return this.#decide(current, { current, object: decision.object, deletes: true, group, resolve, reject });
         default:
           return decision satisfies never;
       }
@@ -215,11 +265,12 @@ export class PublishedStore implements ObjectStore {
       readonly current: Stored | undefined;
       readonly object: StoredObject['object'];
       readonly deletes: boolean;
+      readonly group: object | undefined;
       readonly resolve: (stored: StoredObject) => void;
       readonly reject: (error: unknown) => void;
     },
   ): void {
-    const { current, object, deletes, resolve, reject } = write;
+    const { current, object, deletes, group, resolve, reject } = write;
     const refusal = diskRefusal(this.#backend.diskState(), current === undefined);
     if (refusal) throw refusal;
     if (this.#queue.full) throw tooManyWrites(this.#queue.size);
@@ -244,6 +295,7 @@ export class PublishedStore implements ObjectStore {
         previous: current,
       },
       state: deletes ? undefined : shown,
+      group,
       followers,
       durable: () => {
         resolve(shown);
@@ -295,6 +347,8 @@ export class PublishedStore implements ObjectStore {
     this.#history.trim(now);
     this.#views.prune();
     this.#hub.publish(changes, this.#revision);
+    // Who compares states has done so; the history holds the bytes of the superseded ones.
+    for (const { change } of batch) (change.previous as Stored | undefined)?.forget();
     for (const waiter of this.#waiters) {
       if (waiter.revision > this.#revision) continue;
       this.#waiters.delete(waiter);

@@ -40,7 +40,7 @@ export function loadRows(rows: readonly Row[], { indexes, history, parsed, compa
     let change: Change | undefined;
     if (row.value !== undefined) {
       // Its own memory: a view would hold the whole chunk for as long as one object of it lives.
-      const current = loadedObject(previous ?? place, row.revision, row.value.slice(), parsed);
+      const current = loadedObject(previous ?? place, row.revision, row.value, parsed);
       index.set(current);
       change = { type: previous ? 'MODIFIED' : 'ADDED', revision: row.revision, current, previous };
     } else if (previous) {

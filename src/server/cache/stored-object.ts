@@ -21,6 +21,8 @@ export interface Place {
 /** A StoredObject that can be looked up in an index. */
 export interface Stored extends StoredObject {
   readonly key: string;
+  /** Lets the parsed object go; it is parsed again when somebody asks. */
+  forget(): void;
 }
 
 /** Remembers which parsed objects are kept, oldest first out. */
@@ -78,6 +80,14 @@ class Revision implements Stored {
     return this.#object ?? this.adopt(deepFreeze(JSON.parse(decoder.decode(this.bytes)) as UnstructuredObject));
   }
 
+  get metadata(): Readonly<UnstructuredObject['metadata']> {
+    // Not kept: who asks for it keeps it, or looks at each object once.
+    const json = metadataJson(this.bytes, this.headLength);
+    if (json !== undefined) return deepFreeze(JSON.parse(json) as UnstructuredObject['metadata']);
+    const { managedFields: _, ...metadata } = this.object.metadata;
+    return Object.freeze(metadata);
+  }
+
   adopt(object: Readonly<UnstructuredObject>): Readonly<UnstructuredObject> {
     this.#object = object;
     this.#parsed.keep(this, this.bytes.byteLength);
@@ -116,11 +126,17 @@ class Deleted implements Stored {
   get object(): Readonly<UnstructuredObject> {
     return this.#make().object;
   }
+  get metadata(): Readonly<UnstructuredObject['metadata']> {
+    return this.#make().metadata;
+  }
   get bytes(): Uint8Array {
     return this.#make().bytes;
   }
   get headLength(): number {
     return this.#make().headLength;
+  }
+  forget(): void {
+    this.#made?.forget();
   }
   #make(): Stored {
     this.#made ??= stampObject(this.#last, this.revision, this.#last.object, this.#parsed);
@@ -132,21 +148,45 @@ class Deleted implements Stored {
 export function stampObject(place: Place, revision: number, object: UnstructuredObject, parsed: ParsedObjects): Stored {
   const { kind, apiVersion, metadata, ...rest } = object;
   const stamped = { kind, apiVersion, metadata: { ...metadata, resourceVersion: String(revision) }, ...rest };
-  const stored = new Revision(place, revision, encoder.encode(JSON.stringify(stamped)), parsed);
+  const line = encoder.encode(`${JSON.stringify(stamped)}\n`);
+  const stored = new Revision(place, revision, line.subarray(0, line.length - 1), parsed);
   stored.adopt(deepFreeze(stamped));
   return stored;
 }
 
-/** An object as it was read from the log. */
-export const loadedObject = (place: Place, revision: number, bytes: Uint8Array, parsed: ParsedObjects): Stored =>
-  new Revision(place, revision, bytes, parsed);
+/** An object as it was read from the log; `bytes` may change afterwards. */
+export function loadedObject(place: Place, revision: number, bytes: Uint8Array, parsed: ParsedObjects): Stored {
+  const line = new Uint8Array(bytes.length + 1);
+  line.set(bytes);
+  line[bytes.length] = LINE_FEED;
+  return new Revision(place, revision, line.subarray(0, bytes.length), parsed);
+}
+
+/**
+ * A stored object's bytes and the line feed that ends an answer, without a copy: behind the bytes of each object one lies
+ * in memory. Undefined for bytes that are not a stored object's own.
+ */
+export function lineOf(bytes: Uint8Array): Uint8Array | undefined {
+  const { buffer, byteOffset, length } = bytes;
+  if (byteOffset !== 0 || buffer.byteLength !== length + 1) return undefined;
+  const line = new Uint8Array(buffer);
+  return line[length] === LINE_FEED ? line : undefined;
+}
 
 /** A deletion as it was read from the log. */
 export const deletedObject = (last: Stored, revision: number, parsed: ParsedObjects): Stored =>
   new Deleted(last, revision, parsed);
 
+const LINE_FEED = 0x0a;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const COMMA = 0x2c;
+const METADATA = encoder.encode('"metadata":');
+const MANAGED_FIELDS = encoder.encode('"managedFields":[');
 const KIND = '{"kind":"'.length;
 const API_VERSION = ',"apiVersion":"'.length;
 
@@ -161,4 +201,38 @@ function endOfString(bytes: Uint8Array, at: number): number {
   let i = at;
   while (i < bytes.length && bytes[i] !== QUOTE) i += bytes[i] === BACKSLASH ? 2 : 1;
   return i + 1;
+}
+
+/** The object of `"metadata"` without managedFields, when it follows the head as in all that `stampObject` wrote. */
+function metadataJson(bytes: Uint8Array, headLength: number): string | undefined {
+  if (!startsWith(bytes, METADATA, headLength)) return undefined;
+  const begin = headLength + METADATA.length;
+  if (bytes[begin] !== OPEN_BRACE) return undefined;
+  let depth = 0;
+  let fields = -1;
+  let afterFields = -1;
+  for (let i = begin; i < bytes.length; i++) {
+    const byte = bytes[i];
+    if (byte === QUOTE) {
+      if (depth === 1 && fields < 0 && startsWith(bytes, MANAGED_FIELDS, i)) fields = i;
+      i = endOfString(bytes, i + 1) - 1;
+    } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++;
+    else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
+      depth--;
+      if (depth === 1 && fields >= 0 && afterFields < 0) afterFields = i + 1;
+      if (depth > 0) continue;
+      if (fields < 0) return decoder.decode(bytes.subarray(begin, i + 1));
+      // With one of the commas around it.
+      const isFirst = bytes[fields - 1] === OPEN_BRACE;
+      const from = isFirst ? fields : fields - 1;
+      const to = isFirst && bytes[afterFields] === COMMA ? afterFields + 1 : afterFields;
+      return decoder.decode(bytes.subarray(begin, from)) + decoder.decode(bytes.subarray(to, i + 1));
+    }
+  }
+  return undefined;
+}
+
+function startsWith(bytes: Uint8Array, text: Uint8Array, at: number): boolean {
+  for (let i = 0; i < text.length; i++) if (bytes[at + i] !== text[i]) return false;
+  return true;
 }

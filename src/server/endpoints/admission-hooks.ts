@@ -4,6 +4,7 @@ import { runMutating, runValidating } from '../admission/chain.ts';
 import type { AdmissionAttributes, AdmissionOperation } from '../admission/plugin.ts';
 import type { AdmissionHooks, AdmissionSubject } from '../registry/write-call.ts';
 import type { Exchange } from './exchange.ts';
+import { operationOptions } from './operation-options.ts';
 
 /** A class, not a literal with a spread and a getter: those make an object that is slow to build and to read. */
 class BoundAttributes implements AdmissionAttributes {
@@ -16,7 +17,10 @@ class BoundAttributes implements AdmissionAttributes {
   readonly dryRun: boolean;
   readonly object: AdmissionAttributes['object'];
   readonly oldObject: AdmissionAttributes['oldObject'];
+  readonly companions: AdmissionAttributes['companions'];
   readonly warn: (text: string) => void;
+  readonly annotate: (key: string, value: string) => void;
+  reinvocation: AdmissionAttributes['reinvocation'] = undefined;
   readonly #exchange: Exchange;
 
   constructor(
@@ -27,13 +31,15 @@ class BoundAttributes implements AdmissionAttributes {
     this.operation = operation;
     this.info = bound.info;
     this.subresource = bound.subresource;
-    this.namespace = exchange.info.namespace || (subject.oldObject ?? subject.object)?.metadata.namespace || '';
+    this.namespace = exchange.info.namespace || (subject.oldObject ?? subject.object)?.metadata?.namespace || '';
     this.name = subject.name;
     this.user = exchange.user;
     this.dryRun = bound.dryRun;
     this.object = subject.object;
     this.oldObject = subject.oldObject;
+    this.companions = subject.companions;
     this.warn = exchange.warn;
+    this.annotate = exchange.annotate;
     this.#exchange = exchange;
   }
 
@@ -41,17 +47,28 @@ class BoundAttributes implements AdmissionAttributes {
   get signal(): AbortSignal {
     return this.#exchange.request.signal;
   }
+
+  get options(): AdmissionAttributes['options'] {
+    return operationOptions(this.#exchange, this.operation);
+  }
 }
 
 export function admissionHooks(
   exchange: Exchange,
   bound: { readonly info: ResourceInfo; readonly subresource: string; readonly dryRun: boolean },
 ): AdmissionHooks {
-  const { admission } = exchange.server;
+  const { admission, admissionMetrics } = exchange.server;
   return {
-    mutate: (operation, subject) =>
-      runMutating(admission, new BoundAttributes(exchange, bound, { operation, subject })),
+    mutate(operation, subject) {
+      const attributes = new BoundAttributes(exchange, bound, { operation, subject });
+      const note = (): void => {
+        if (attributes.reinvocation?.wanted) subject.rewritten = true;
+      };
+      const pending = runMutating(admission, attributes, admissionMetrics);
+      if (pending) return pending.then(note);
+      note();
+    },
     validate: (operation, subject) =>
-      runValidating(admission, new BoundAttributes(exchange, bound, { operation, subject })),
+      runValidating(admission, new BoundAttributes(exchange, bound, { operation, subject }), admissionMetrics),
   };
 }

@@ -8,22 +8,31 @@ import { ApiError } from '../../api/meta/status.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { ApiHandler, ApiRequest, ApiResponse } from '../../base/http/seam.ts';
 import type { Logger } from '../../base/log/log.ts';
+import type { MetricFamily } from '../../base/metrics/metric-family.ts';
+import type { AdmissionMetrics } from '../admission/admission-metrics.ts';
 import type { AdmissionPlugin } from '../admission/plugin.ts';
+import { createAggregator } from '../aggregation/aggregator.ts';
+import type { Auditor } from '../audit/auditor.ts';
 import type { Authenticator, Authorizer } from '../auth/identity.ts';
 import type { ObjectStore } from '../cache/object-store.ts';
+import { type ConnectOutbound, noOutbound } from '../outbound/outbound.ts';
 import type { ResourceSource } from '../registry/resource-catalog.ts';
 import type { FieldManagement, Registry } from '../registry/write-call.ts';
 import type { AggregatedApi } from './aggregated-api.ts';
 import { JSON_AND_YAML } from './body.ts';
+import type { ComponentHealth } from './component-health.ts';
+import { createCorsPolicy } from './cors.ts';
 import { createDiscovery } from './discovery-routes.ts';
 import { createDocuments } from './documents.ts';
 import type { BodyDecoder, CreateOnlyHandler, Server, SubresourceHandler } from './exchange.ts';
+import { createFlowControl, type FlowControl } from './flow-control/flow-control.ts';
 import { createHealthChecks, type HealthCheck } from './health.ts';
 import { createOpenWatches } from './open-watches.ts';
-import { createRequestMetrics, type MetricFamily } from './request-metrics.ts';
+import { createRequestMetrics } from './request-metrics.ts';
 import { statusResponse } from './responses.ts';
 import { answer } from './stages.ts';
 import { FrameCache } from './watch-frames.ts';
+import { createWatchPace } from './watch-pace.ts';
 
 export interface ApiServerOptions {
   readonly store: ObjectStore;
@@ -35,11 +44,15 @@ export interface ApiServerOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly aggregated?: readonly AggregatedApi[];
+  /** How other API servers are reached; without it their groups are unavailable. */
+  readonly connectOutbound?: ConnectOutbound;
   readonly version?: VersionInfo;
   /** `host:port` as clients reach the server, for discovery. */
   readonly serverAddress?: string;
   /** By `group/resource/subresource`; goes before the registry's own subresources. */
   readonly subresourceHandlers?: ReadonlyMap<string, SubresourceHandler>;
+  /** Reaches what runs Pods on a node, by the kubelet's paths; rejects when it cannot. Without it nothing runs. */
+  readonly connectNode?: (nodeName: string) => Promise<ApiHandler>;
   /** By `group/resource`: kinds that are answered and not stored. */
   readonly createOnlyHandlers?: ReadonlyMap<string, CreateOnlyHandler>;
   /** Media types beside JSON and YAML. */
@@ -52,6 +65,16 @@ export interface ApiServerOptions {
   readonly healthChecks?: ReadonlyMap<string, HealthCheck>;
   /** More paths that are no resources (`/openid/v1/jwks`), by exact path; authorised as such. */
   readonly paths?: ReadonlyMap<string, (request: ApiRequest) => ApiResponse | Promise<ApiResponse>>;
+  /** Writes down who did what; nothing is audited without. */
+  readonly auditor?: Auditor;
+  /** Regular expressions of the origins whose pages may call; none when absent. */
+  readonly corsAllowedOrigins?: readonly string[];
+  /** Requests answered at once, those of exempt priority levels aside; 600 when not given. */
+  readonly maxInFlight?: number;
+  /** How the components beside the server are, asked when a ComponentStatus is; none are listed without. */
+  readonly components?: () => readonly ComponentHealth[];
+  /** Where the durations of admission are counted; absent = nowhere. */
+  readonly admissionMetrics?: AdmissionMetrics;
   /** Metric families of other rooms, asked at each scrape. */
   readonly metrics?: () => readonly MetricFamily[];
 }
@@ -77,6 +100,20 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const metrics = createRequestMetrics();
   const watches = createOpenWatches();
   const aggregated = options.aggregated ?? [];
+  const aggregator = createAggregator({
+    registry,
+    resources,
+    inProcess: aggregated.flatMap(({ group, versions }) => versions.map((version) => ({ group, version }))),
+    connect: options.connectOutbound ?? noOutbound,
+    log,
+  });
+  const flowControl = createFlowControl({
+    store,
+    resources,
+    clock,
+    log,
+    ...(options.maxInFlight !== undefined && { seats: options.maxInFlight }),
+  });
   let ready = false;
   let draining = false;
   let drained: (() => void) | undefined;
@@ -93,43 +130,70 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     authenticate: options.authenticate,
     authorize: options.authorize,
     admission: options.admission,
+    admissionMetrics: options.admissionMetrics,
     aggregated,
+    aggregator,
+    flowControl,
+    auditor: options.auditor,
+    cors: options.corsAllowedOrigins?.length ? createCorsPolicy(options.corsAllowedOrigins) : undefined,
     subresourceHandlers: options.subresourceHandlers ?? new Map(),
     createOnlyHandlers: options.createOnlyHandlers ?? new Map(),
+    connectNode: options.connectNode,
     bodyDecoders: new Map<string, BodyDecoder>([...JSON_AND_YAML, ...(options.bodyDecoders ?? [])]),
     compress: options.compress,
+    components: options.components ?? (() => []),
     clock,
     log,
     metrics,
     watches,
     frames: new FrameCache(),
+    pace: createWatchPace(clock),
     documents: createDocuments({
-      discovery: createDiscovery({ resources, aggregated, serverAddress: options.serverAddress ?? 'localhost' }),
+      discovery: createDiscovery({
+        resources,
+        aggregated,
+        aggregator,
+        serverAddress: options.serverAddress ?? 'localhost',
+      }),
       resources,
+      aggregator,
       clock,
       checks,
       version: options.version ?? versionInfo(),
       paths: options.paths ?? new Map(),
-      metrics: () => metrics.text([...storeMetrics(store, resources), ...(options.metrics?.() ?? [])]),
+      metrics: () =>
+        metrics.text([...storeMetrics(store, resources), ...flowMetrics(flowControl), ...(options.metrics?.() ?? [])]),
     }),
     ready: () => ready,
   };
   // Readers of a kind that is gone, or has another schema now, start again.
   resources.onChange(({ removed }) => watches.endOf(removed));
 
+  const answered = (response: ApiResponse): ApiResponse => {
+    if (draining && metrics.inFlight === 0) drained?.();
+    return response;
+  };
   return {
     registry,
-    async handler(request) {
-      if (draining && !isProbe(request.path)) return shuttingDown();
-      const response = await answer(server, request);
-      if (draining && metrics.inFlight === 0) drained?.();
-      return response;
+    handler(request) {
+      if (draining && !isProbe(request.path)) return Promise.resolve(shuttingDown());
+      try {
+        const response = answer(server, request);
+        if (response instanceof Promise) return response.then(answered);
+        return Promise.resolve(answered(response));
+      } catch (error) {
+        return Promise.reject(error);
+      }
     },
     setReady() {
       ready = true;
+      aggregator.start();
+      flowControl.start();
     },
     drain(signal) {
       draining = true;
+      aggregator.stop();
+      flowControl.stop();
       watches.endAll();
       if (metrics.inFlight === 0) return Promise.resolve();
       return new Promise((resolve, reject) => {
@@ -153,6 +217,22 @@ const shuttingDown = (): ApiResponse =>
     }).status,
     { pretty: false },
   );
+
+function flowMetrics(flowControl: FlowControl): MetricFamily[] {
+  const load = flowControl.load();
+  const gauge = (name: string, help: string, value: (one: (typeof load)[number]) => number): MetricFamily => ({
+    name: `apiserver_flowcontrol_${name}`,
+    help,
+    type: 'gauge',
+    samples: load.map((one) => ({ labels: { priority_level: one.level }, value: value(one) })),
+  });
+  return [
+    gauge('nominal_limit_seats', 'Seats a priority level has of its own.', ({ limit }) => limit),
+    gauge('current_executing_requests', 'Requests that hold a seat.', ({ running }) => running),
+    gauge('current_executing_seats', 'Seats in use, by requests and after them.', ({ inUse }) => inUse),
+    gauge('current_inqueue_requests', 'Requests that wait for one.', ({ waiting }) => waiting),
+  ];
+}
 
 function storeMetrics(store: ObjectStore, resources: ResourceSource): MetricFamily[] {
   const counts = new Map<string, number>();

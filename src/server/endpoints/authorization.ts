@@ -1,12 +1,14 @@
 /** Asking the authorizer about a request, and saying no in upstream's words. */
 import { ApiError, forbidden } from '../../api/meta/status.ts';
+import { type FieldRequirement, parseFieldSelector } from '../../api/selector/field-selector.ts';
+import { type LabelSelector, parseLabelSelector } from '../../api/selector/label-selector.ts';
 import type { AuthorizationAttributes, UserInfo } from '../auth/identity.ts';
 import type { RequestInfo } from './request-info.ts';
 
-/** What the authorizer is asked for this request. */
-export function authorizationAttributes(info: RequestInfo): AuthorizationAttributes {
+/** What the authorizer is asked for this request; `query` is the raw one, for the selectors in it. */
+export function authorizationAttributes(info: RequestInfo, query = ''): AuthorizationAttributes {
   if (!info.isResource) return { type: 'path', verb: info.verb, path: info.path };
-  return {
+  const attributes = {
     type: 'resource',
     verb: info.verb,
     group: info.group,
@@ -15,7 +17,30 @@ export function authorizationAttributes(info: RequestInfo): AuthorizationAttribu
     subresource: info.subresource,
     namespace: info.namespace,
     name: info.name,
+  } as const;
+  if (!query.includes('elector') || !SELECTING.has(info.verb)) return attributes;
+  return { ...attributes, ...selectorsOf(query) };
+}
+
+const SELECTING = new Set(['list', 'watch', 'deletecollection']);
+
+/** A selector that does not parse narrows nothing down here; the verb refuses it later. */
+function selectorsOf(query: string): { fieldSelector?: readonly FieldRequirement[]; labelSelector?: LabelSelector } {
+  const parameters = new URLSearchParams(query);
+  return {
+    ...parsed('fieldSelector', parameters, parseFieldSelector),
+    ...parsed('labelSelector', parameters, parseLabelSelector),
   };
+}
+
+function parsed<T>(name: string, parameters: URLSearchParams, parse: (text: string) => T): Record<string, T> {
+  const text = parameters.get(name);
+  if (!text) return {};
+  try {
+    return { [name]: parse(text) };
+  } catch {
+    return {};
+  }
 }
 
 /** 403 with the message clients print (responsewriters.Forbidden). */

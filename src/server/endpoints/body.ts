@@ -4,9 +4,18 @@ import { apiVersionOf } from '../../api/meta/gvk.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { isJsonObject } from '../../api/meta/own-property.ts';
 import { ApiError, badRequest } from '../../api/meta/status.ts';
-import { type ParsedJson, parseJson, parseYaml } from '../../api/schema/parse-json.ts';
+import { inPieces, type Pause, type Steps } from '../../api/meta/steps.ts';
+import {
+  type ParsedJson,
+  parseJson,
+  parseJsonInPieces,
+  parseYaml,
+  parseYamlInPieces,
+} from '../../api/schema/parse-json.ts';
 import { decodeErrors } from '../../api/schema/validate.ts';
-import { normalizeInput } from '../registry/normalize-input.ts';
+import { nextTurn } from '../../base/clock/next-turn.ts';
+import { normalizeInput, normalizeSteps } from '../registry/normalize-input.ts';
+import { LARGE_WRITE } from '../registry/write-call.ts';
 import type { Exchange } from './exchange.ts';
 import type { FieldValidation } from './query.ts';
 
@@ -50,8 +59,12 @@ export const unsupportedMediaType = (accepted: readonly string[]): ApiError =>
 export const JSON_AND_YAML: readonly (readonly [string, (bytes: Uint8Array) => ParsedJson])[] = [
   ['', parseJson],
   ['application/json', parseJson],
-  ['application/yaml', (bytes) => parseYaml(new TextDecoder().decode(bytes))],
+  ['application/yaml', parseYamlBody],
 ];
+
+function parseYamlBody(bytes: Uint8Array): ParsedJson {
+  return parseYaml(new TextDecoder().decode(bytes));
+}
 
 /** How a document that is wrong is reported: an ordinary body with 400, a patch result with 422. */
 export interface DecodeMode {
@@ -59,37 +72,120 @@ export interface DecodeMode {
   readonly dropStatus: boolean;
   /** Leaves defaults out: an applied configuration owns only what it says. */
   readonly withoutDefaults?: boolean;
+  /** A configuration for server-side apply: always read as YAML, and its duplicates are reported in other words. */
+  readonly applied?: boolean;
   /** Makes the error of a document that does not decode, or is refused in strict mode. */
   readonly refuse: (problem: string) => ApiError;
 }
 
-/** The body of a create or update as an object of `info`, pruned and defaulted. Throws ApiError 400, 413, 415. */
+/**
+ * The body of a create or update as an object of `info`, pruned and defaulted. A promise only for a large body, which is
+ * read in pieces. Throws ApiError 400, 413, 415.
+ */
 export function decodeObjectBody(
   exchange: Exchange,
   options: { readonly info: ResourceInfo; readonly fieldValidation: FieldValidation; readonly dropStatus: boolean },
-): UnstructuredObject {
+): UnstructuredObject | Promise<UnstructuredObject> {
   const { info } = options;
-  const parsed = parseBody(exchange, info);
+  if (exchange.request.body.length > LARGE_WRITE) return decodeLargeBody(exchange, options);
+  const parsed = parseObject(exchange, info);
   return admitDocument(exchange, { parsed, ...options, refuse: badRequest });
 }
 
-/** Checks and normalises a parsed document. The document is changed in place. */
-export function admitDocument(
+/** The pause between the steps of a request with a large body; undefined for others, which must not pay for it. */
+export const pauseOf = (exchange: Exchange): Pause | undefined =>
+  exchange.request.body.length > LARGE_WRITE ? nextTurn : undefined;
+
+async function decodeLargeBody(
   exchange: Exchange,
-  options: DecodeMode & { readonly parsed: ParsedJson; readonly info: ResourceInfo },
-): UnstructuredObject {
-  const { parsed, info, refuse } = options;
+  options: Parameters<typeof decodeObjectBody>[1],
+): Promise<UnstructuredObject> {
+  const parsed = await parseLarge(exchange, options.info);
+  await nextTurn();
+  return inPieces(admitSteps(exchange, { parsed, ...options, refuse: badRequest }), nextTurn);
+}
+
+/** As `admitDocument`, in steps, for large documents. */
+export function* admitSteps(exchange: Exchange, options: DocumentOptions): Steps<UnstructuredObject> {
+  const object = checkDocument(options);
+  yield;
+  const unknown = yield* normalizeSteps(options.info, object, options);
+  yield;
+  reportFields(exchange, { ...options, unknown });
+  yield;
+  return object;
+}
+
+async function parseLarge(exchange: Exchange, info: ResourceInfo): Promise<ParsedJson> {
+  const { body, headers } = exchange.request;
+  const decode = exchange.server.bodyDecoders.get(mediaTypeOf(headers));
+  if (body.length > MAX_BODY_BYTES) throw bodyTooLarge();
+  try {
+    if (decode === parseJson) return await parseJsonInPieces(body, nextTurn);
+    if (decode === parseYamlBody) return await parseYamlInPieces(new TextDecoder().decode(body), nextTurn);
+    return parseBody(exchange, info);
+  } catch (error) {
+    throw unrecognized(error, exchange, info);
+  }
+}
+
+/** What does not parse is reported as an object whose kind is not known (apiserver's transformDecodeError). */
+function parseObject(exchange: Exchange, info: ResourceInfo): ParsedJson {
+  try {
+    return parseBody(exchange, info);
+  } catch (error) {
+    throw unrecognized(error, exchange, info);
+  }
+}
+
+function unrecognized(error: unknown, exchange: Exchange, info: ResourceInfo): unknown {
+  if (!(error instanceof ApiError) || !error.message.startsWith('json parse error')) return error;
+  const why = `couldn't get version/kind; ${error.message} (${summaryOf(exchange.request.body)})`;
+  return badRequest(`the object provided is unrecognized (must be of type ${info.kind}): ${why}`);
+}
+
+/** The first bytes of a body, as text when it looks like JSON. */
+function summaryOf(body: Uint8Array): string {
+  if (body.length === 0) return '<empty>';
+  const head = body.subarray(0, SUMMARY_BYTES);
+  const text =
+    head[0] === OPENING_BRACE
+      ? new TextDecoder().decode(head)
+      : Array.from(head, (byte) => byte.toString(16).padStart(2, '0')).join('');
+  return body.length > SUMMARY_BYTES ? `${text} ...` : text;
+}
+
+const SUMMARY_BYTES = 30;
+const OPENING_BRACE = 0x7b;
+
+/** Checks and normalises a parsed document. The document is changed in place. */
+export function admitDocument(exchange: Exchange, options: DocumentOptions): UnstructuredObject {
+  const object = checkDocument(options);
+  normalizeDocument(exchange, { ...options, object });
+  return object;
+}
+
+type DocumentOptions = DecodeMode & { readonly parsed: ParsedJson; readonly info: ResourceInfo };
+
+function checkDocument({ parsed, info, refuse }: DocumentOptions): UnstructuredObject {
   const document = parsed.value;
   if (!isJsonObject(document)) {
     throw refuse(`couldn't get version/kind; json parse error: a JSON object is wanted, not ${describe(document)}`);
   }
   const object = document as UnstructuredObject;
   checkTypeMeta(info, object);
-  const undecodable = decodeErrors(info.schema, object, info);
+  const undecodable = decodeErrors(info.decodeSchema ?? info.schema, object, info);
   if (undecodable !== undefined) throw refuse(undecodable);
+  return object;
+}
+
+function normalizeDocument(
+  exchange: Exchange,
+  options: DocumentOptions & { readonly object: UnstructuredObject },
+): void {
+  const { info, object } = options;
   const unknown = normalizeInput(info, object, options);
   reportFields(exchange, { ...options, unknown });
-  return object;
 }
 
 const describe = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value);
@@ -114,7 +210,13 @@ function checkTypeMeta(info: ResourceInfo, object: UnstructuredObject): void {
   }
 }
 
-/** Unknown fields first, then duplicates: dropped silently, with a warning each, or refused all together. */
+/** More than this many warnings of unknown fields do not fit into the header, however short they are. */
+const SHOWN_WARNINGS = 1000;
+
+/**
+ * Unknown fields and duplicates (after them in JSON, before them in YAML): dropped silently, with a warning each, or
+ * refused all together.
+ */
 function reportFields(
   exchange: Exchange,
   options: DecodeMode & {
@@ -125,15 +227,18 @@ function reportFields(
 ): void {
   const { fieldValidation, info, unknown, parsed } = options;
   if (fieldValidation === 'Ignore') return;
-  const problems = [
-    ...unknown.map((path) => `unknown field ${JSON.stringify(path)}`),
-    ...parsed.duplicates().map((path) => `duplicate field ${JSON.stringify(path)}`),
-  ];
-  if (problems.length === 0) return;
+  const duplicates = parsed.duplicates();
+  if (unknown.length === 0 && duplicates.length === 0) return;
+  const told = fieldValidation === 'Warn' ? unknown.slice(0, SHOWN_WARNINGS) : unknown;
+  const fields = told.map((path) => `unknown field ${JSON.stringify(path)}`);
+  const repeated = parsed.yaml ? duplicates : duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`);
   if (fieldValidation === 'Warn') {
-    for (const problem of problems) exchange.warn(problem);
+    for (const problem of parsed.yaml ? [...repeated, ...fields] : [...fields, ...repeated]) exchange.warn(problem);
     return;
   }
+  const inYaml = `yaml: unmarshal errors:\n${duplicates.map((line) => `  ${line}`).join('\n')}`;
+  if (options.applied) throw options.refuse(`error strict decoding YAML: error converting YAML to JSON: ${inYaml}`);
+  const problems = parsed.yaml && duplicates.length > 0 ? [inYaml, ...fields] : [...fields, ...repeated];
   throw options.refuse(
     `${info.kind} in version "${info.version}" cannot be handled as a ${info.kind}: strict decoding error: ${problems.join(', ')}`,
   );

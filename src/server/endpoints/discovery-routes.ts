@@ -11,6 +11,7 @@ import {
 import { storageVersionHashes } from '../../api/kinds/discovery/storage-version-hash.ts';
 import type { ResourceInfo, SubresourceInfo } from '../../api/kinds/resource.ts';
 import type { ApiResponse } from '../../base/http/seam.ts';
+import type { Aggregator } from '../aggregation/aggregator.ts';
 import type { ResourceSource } from '../registry/resource-catalog.ts';
 import type { AggregatedApi } from './aggregated-api.ts';
 import type { Exchange } from './exchange.ts';
@@ -20,6 +21,7 @@ import { encodedResponse, pageNotFound, representationOf } from './responses.ts'
 export interface DiscoveryParts {
   readonly resources: ResourceSource;
   readonly aggregated: readonly AggregatedApi[];
+  readonly aggregator: Pick<Aggregator, 'generation' | 'discovery'>;
   /** `host:port` as clients reach the server. */
   readonly serverAddress: string;
 }
@@ -41,14 +43,16 @@ export function createDiscovery(parts: DiscoveryParts): (exchange: Exchange) => 
   let options: Promise<DiscoveryOptions> | undefined;
 
   const cached = (key: string, path: readonly string[], form: 'plain' | 'aggregated') => {
-    if (generation !== resources.generation()) {
-      generation = resources.generation();
+    // Both only grow: the sum is another one after each change.
+    const now = resources.generation() + parts.aggregator.generation();
+    if (generation !== now) {
+      generation = now;
       documents = new Map();
       options = undefined;
     }
     let document = documents.get(key);
     if (!document) {
-      options ??= storageVersionHashes(resources.all()).then((hashes) => ({ hashes }));
+      options ??= storageVersionHashes(resources.all()).then((hashes) => ({ hashes, ...parts.aggregator.discovery() }));
       document = options.then((known) => makeDocument(path, form, known));
       // Unknown groups are not kept: there is no end of them.
       if (path.length === 1 || resources.serves(path[1]!, path[2] ?? '')) documents.set(key, document);

@@ -1,17 +1,20 @@
 /** Everything that is no resource: discovery, OpenAPI, health, version, metrics and the index of paths. */
 
 import type { VersionInfo } from '../../api/kinds/discovery/version-info.ts';
+import { ApiError } from '../../api/meta/status.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { ApiRequest, ApiResponse } from '../../base/http/seam.ts';
+import type { Aggregator } from '../aggregation/aggregator.ts';
 import type { ResourceSource } from '../registry/resource-catalog.ts';
 import type { Exchange } from './exchange.ts';
 import { type HealthChecks, healthResponse } from './health.ts';
 import { createOpenApi } from './openapi-routes.ts';
-import { encodedResponse, JSON_HEADERS, representationOf } from './responses.ts';
+import { encodedResponse, JSON_HEADERS, pageNotFound, representationOf } from './responses.ts';
 
 export interface DocumentParts {
   readonly discovery: (exchange: Exchange) => Promise<ApiResponse> | undefined;
   readonly resources: ResourceSource;
+  readonly aggregator: Aggregator;
   readonly clock: Clock;
   readonly checks: HealthChecks;
   readonly version: VersionInfo;
@@ -26,13 +29,15 @@ const encoder = new TextEncoder();
 
 /** Answers a request that is about no resource; undefined when nobody has that path. */
 export function createDocuments(parts: DocumentParts): (exchange: Exchange) => Answer {
-  const openApi = createOpenApi(parts.resources, parts.clock);
+  const openApi = createOpenApi(parts);
   const version = encoder.encode(JSON.stringify(parts.version));
   return (exchange) => {
     const { path, method } = exchange.request;
     const extra = parts.paths.get(path);
     if (extra) return extra(exchange.request);
-    if (method !== 'GET' && method !== 'HEAD') return undefined;
+    const reads = method === 'GET' || method === 'HEAD';
+    // Upstream asks its checks whatever the method is.
+    if (!reads) return healthResponse(exchange, parts.checks) ?? refusal(exchange, parts);
     switch (path) {
       case '/':
         return indexOfPaths(exchange, parts);
@@ -47,12 +52,26 @@ export function createDocuments(parts: DocumentParts): (exchange: Exchange) => A
   };
 }
 
+const READ_ONLY = new Set(['/version', '/version/', '/metrics', '/openapi/v2', '/openapi/v3']);
+
+/** What can only be read: 405 in the words of upstream's router; undefined when nobody has that path. */
+async function refusal(exchange: Exchange, { discovery }: DocumentParts): Promise<ApiResponse> {
+  const known = READ_ONLY.has(exchange.request.path) || ((await discovery(exchange))?.status ?? 404) < 400;
+  if (!known) return pageNotFound();
+  throw new ApiError({
+    code: 405,
+    reason: 'MethodNotAllowed',
+    message: 'the server does not allow this method on the requested resource',
+    details: {},
+  });
+}
+
 const json = (exchange: Exchange, bytes: Uint8Array): ApiResponse =>
   encodedResponse({ status: 200, bytes, representation: representationOf(exchange, { transforms: false }) });
 
-function indexOfPaths(exchange: Exchange, { resources, checks, paths }: DocumentParts): ApiResponse {
+function indexOfPaths(exchange: Exchange, { resources, aggregator, checks, paths }: DocumentParts): ApiResponse {
   const found = new Set(['/api', '/apis', '/metrics', '/openapi/v2', '/openapi/v3', '/version', ...paths.keys()]);
-  for (const { group, version } of resources.all()) {
+  for (const { group, version } of [...resources.all(), ...aggregator.discovery().remote]) {
     if (group === '') found.add(`/api/${version}`);
     else found.add(`/apis/${group}`).add(`/apis/${group}/${version}`);
   }

@@ -4,19 +4,28 @@ import type { ResourceInfo, SubresourceInfo } from '../../api/kinds/resource.ts'
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import type { ParsedJson } from '../../api/schema/parse-json.ts';
 import type { Clock } from '../../base/clock/clock.ts';
-import type { ApiRequest, ApiResponse } from '../../base/http/seam.ts';
+import type { ApiHandler, ApiRequest, ApiResponse } from '../../base/http/seam.ts';
 import type { Logger } from '../../base/log/log.ts';
+import type { AdmissionMetrics } from '../admission/admission-metrics.ts';
 import type { AdmissionPlugin } from '../admission/plugin.ts';
+import type { Aggregator } from '../aggregation/aggregator.ts';
+import type { Auditor } from '../audit/auditor.ts';
+import type { AuditRecord } from '../audit/record.ts';
 import type { Authenticator, Authorizer, UserInfo } from '../auth/identity.ts';
 import type { ResourceSource } from '../registry/resource-catalog.ts';
 import type { Registry } from '../registry/write-call.ts';
 import type { AggregatedApi } from './aggregated-api.ts';
+import type { ComponentHealth } from './component-health.ts';
+import type { CorsPolicy } from './cors.ts';
+import type { Flow, FlowControl } from './flow-control/flow-control.ts';
+import { ONE_SEAT, type Work } from './flow-control/work-estimate.ts';
 import type { OpenWatches } from './open-watches.ts';
 import { parseQuery, type Query } from './query.ts';
 import type { RequestInfo } from './request-info.ts';
 import type { RequestMetrics } from './request-metrics.ts';
 import { WarningRecorder } from './warnings.ts';
 import type { FrameCache } from './watch-frames.ts';
+import type { WatchPace } from './watch-pace.ts';
 
 /** Decodes a body of one media type; `info` is the resource it is meant for. Throws ApiError 400. */
 export type BodyDecoder = (bytes: Uint8Array, info: ResourceInfo | undefined) => ParsedJson;
@@ -31,6 +40,8 @@ export interface SubresourceCall {
   readonly body: UnstructuredObject | undefined;
   readonly dryRun: boolean;
   warn(text: string): void;
+  /** For the audit event. */
+  annotate(key: string, value: string): void;
 }
 
 /** Answers with a whole response, or with an object to be encoded as the client asked. */
@@ -52,16 +63,29 @@ export interface Server {
   readonly authenticate: Authenticator;
   readonly authorize: Authorizer;
   readonly admission: readonly AdmissionPlugin[];
+  readonly admissionMetrics: AdmissionMetrics | undefined;
   readonly aggregated: readonly AggregatedApi[];
+  /** Groups that other servers answer for. */
+  readonly aggregator: Aggregator;
+  readonly flowControl: FlowControl;
+  /** Absent = nothing is audited. */
+  readonly auditor: Auditor | undefined;
+  /** Absent = pages of other origins get nothing. */
+  readonly cors: CorsPolicy | undefined;
   readonly subresourceHandlers: ReadonlyMap<string, SubresourceHandler>;
   readonly createOnlyHandlers: ReadonlyMap<string, CreateOnlyHandler>;
+  /** Absent = no node runs anything. */
+  readonly connectNode: ((nodeName: string) => Promise<ApiHandler>) | undefined;
   readonly bodyDecoders: ReadonlyMap<string, BodyDecoder>;
   readonly compress: ((bytes: Uint8Array) => Promise<Uint8Array>) | undefined;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Beside the store: for ComponentStatus. */
+  readonly components: () => readonly ComponentHealth[];
   readonly metrics: RequestMetrics;
   readonly watches: OpenWatches;
   readonly frames: FrameCache;
+  readonly pace: WatchPace;
   /** Answers what is no resource: discovery, health, version, OpenAPI, metrics. Undefined = no such path. */
   readonly documents: (exchange: Exchange) => ApiResponse | Promise<ApiResponse> | undefined;
   readonly ready: () => boolean;
@@ -77,13 +101,28 @@ export class Exchange {
   info!: RequestInfo;
   /** Stage `deadline`; undefined for long-running requests. */
   deadlineMs: number | undefined;
-  /** Stage `authentication`. */
+  /** Set by `answer`; monotonic milliseconds. */
+  startedAt = 0;
+  /** Set by `answer` where somebody audits; milliseconds since the epoch. */
+  receivedAt = 0;
+  /** Stage `authentication`: who shows the credential, whoever the request is for. */
+  authenticated: UserInfo | undefined;
+  /** Stage `authentication`, then `impersonation`. */
   user!: UserInfo;
+  /** Stage `audit`; undefined where nobody audits or the policy wants nothing of this request. */
+  audit: AuditRecord | undefined;
+  /** Stage `cors`: headers for a page of an allowed origin. */
+  cors: Readonly<Record<string, string>> | undefined;
+  /** Stage `flow-control`: what the request was matched to, what it costs, and whether it holds its seats. */
+  flow: Flow | undefined;
+  work: Work = ONE_SEAT;
+  seated = false;
   /** Stage `routing`: set for resource requests that the registry answers. */
   resource!: ResourceInfo;
   subresource: SubresourceInfo | undefined;
   #query: Query | undefined;
   #warnings: WarningRecorder | undefined;
+  #annotations: Map<string, string> | undefined;
 
   constructor(request: ApiRequest, server: Server) {
     this.request = request;
@@ -100,6 +139,17 @@ export class Exchange {
     this.#warnings ??= new WarningRecorder();
     this.#warnings.add(text);
   };
+
+  /** For the audit event. Bound, as `warn` is. */
+  readonly annotate = (key: string, value: string): void => {
+    this.#annotations ??= new Map();
+    this.#annotations.set(key, value);
+  };
+
+  /** What admission wants in the audit event; undefined when that is nothing. */
+  get annotations(): ReadonlyMap<string, string> | undefined {
+    return this.#annotations;
+  }
 
   /** Value of the Warning header, undefined without warnings. */
   warningHeader(): string | undefined {

@@ -32,7 +32,13 @@ const START_HOOKS = [
   'apiservice-status-local-available-controller',
   'apiservice-status-remote-available-controller',
   'kube-apiserver-autoregistration',
+  'apiservice-discovery-controller',
   'apiservice-openapi-controller',
+  'apiservice-openapiv3-controller',
+  'rbac/bootstrap-roles',
+  'priority-and-fairness-config-consumer',
+  'priority-and-fairness-config-producer',
+  'priority-and-fairness-filter',
   'storage-readiness',
 ];
 
@@ -59,9 +65,18 @@ export function createHealthChecks(parts: {
     ['shutdown', () => (parts.draining() ? 'process is shutting down' : undefined)],
   ]);
   return {
-    healthz: new Map<string, HealthCheck>([...base, ['etcd', parts.storeFault], ...hooks, ...parts.more]),
+    healthz: new Map<string, HealthCheck>([
+      ...base,
+      ['etcd', parts.storeFault],
+      ['autoregister-completion', starting],
+      ...hooks,
+      ...parts.more,
+    ]),
     // Liveness is about the process: neither a full disk nor a long start goes away by a restart.
-    livez: new Map<string, HealthCheck>([...base, ['etcd', fine], ...hooks.map(([name]) => [name, fine] as const)]),
+    livez: new Map<string, HealthCheck>([
+      ...base,
+      ...['etcd', 'autoregister-completion', ...hooks.map(([name]) => name)].map((name) => [name, fine] as const),
+    ]),
     readyz: ready,
   };
 }

@@ -3,7 +3,7 @@
  * own with the verb `impersonate`; ignoring the headers would answer with the rights of the asker instead.
  */
 import { badRequest } from '../../api/meta/status.ts';
-import type { ApiRequest } from '../../base/http/seam.ts';
+import { headerValues, prefixedValues } from '../auth/header-values.ts';
 import type { UserInfo } from '../auth/identity.ts';
 import { forbiddenBy } from './authorization.ts';
 import type { Exchange } from './exchange.ts';
@@ -24,9 +24,9 @@ export function impersonatedUser(exchange: Exchange): UserInfo {
   }
   if (!asked) return user;
   const username = request.headers[USER] ?? '';
-  const groups = valuesOf(request, GROUP);
+  const groups = headerValues(request, GROUP);
   const uid = request.headers[UID] ?? '';
-  const extra = extrasOf(request);
+  const extra = prefixedValues(request, EXTRA);
   if (username === '') throw badRequest('requested groups, uid or extra values without impersonating a user');
   for (const target of targetsOf({ username, groups, uid, extra })) mayImpersonate(exchange, target);
   return {
@@ -91,34 +91,4 @@ function groupsOf(username: string, asked: readonly string[]): string[] {
   const marked = groups.includes('system:authenticated') || groups.includes('system:unauthenticated');
   if (!marked) groups.push(username === 'system:anonymous' ? 'system:unauthenticated' : 'system:authenticated');
   return groups;
-}
-
-/** `Impersonate-Extra-<key>`: the key lower-cased, then percent-decoded. */
-function extrasOf(request: ApiRequest): Map<string, string[]> {
-  const extra = new Map<string, string[]>();
-  for (const name of Object.keys(request.headers)) {
-    if (!name.startsWith(EXTRA)) continue;
-    const key = percentDecoded(name.slice(EXTRA.length));
-    extra.set(key, [...(extra.get(key) ?? []), ...valuesOf(request, name)]);
-  }
-  return extra;
-}
-
-/** A key that does not decode stands for itself, as upstream has it. */
-function percentDecoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
-
-/** All values of a header that may be repeated. Where the wire's own list is missing, the joined text is split. */
-function valuesOf({ headers, rawHeaders }: ApiRequest, name: string): string[] {
-  if (rawHeaders === undefined) return headers[name] === undefined ? [] : headers[name].split(', ');
-  const values: string[] = [];
-  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
-    if (rawHeaders[i]!.toLowerCase() === name) values.push(rawHeaders[i + 1]!);
-  }
-  return values;
 }

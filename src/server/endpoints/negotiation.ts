@@ -1,10 +1,13 @@
 /** Accept: which shape (object, Table, PartialObjectMetadata) in which encoding a client will read. */
 import { PROTOBUF } from '../../api/kinds/protobuf/documents.ts';
+import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { ApiError } from '../../api/meta/status.ts';
 
 /** How a response is written. */
 export interface Representation {
   readonly as: 'object' | 'table' | 'partial';
+  /** The client asked for PartialObjectMetadataList: fits a list and nothing else. */
+  readonly list?: boolean;
   /** Version of meta.k8s.io for Table and PartialObjectMetadata. */
   readonly version: 'v1' | 'v1beta1';
   readonly encoding: 'json' | 'yaml' | 'protobuf';
@@ -68,7 +71,38 @@ function jsonInstead(
 ): Representation | undefined {
   return clauses
     .map((clause) => represent(clause, scope))
-    .find((found) => found?.encoding === 'json' && found.as === wanted.as && found.version === wanted.version);
+    .find(
+      (found) =>
+        found?.encoding === 'json' &&
+        found.as === wanted.as &&
+        found.list === wanted.list &&
+        found.version === wanted.version,
+    );
+}
+
+/**
+ * Throws ApiError 406 when metadata was asked for in the wrong number: of one object while the answer is a list, or the
+ * other way round. `goType` is what upstream calls the type of the answer.
+ */
+export function checkPartial(
+  { as, list = false }: Representation,
+  answer: { readonly list: boolean; readonly goType: string },
+): void {
+  if (as !== 'partial' || list === answer.list) return;
+  const message = answer.list
+    ? `you requested PartialObjectMetadata, but the requested object is a list (${answer.goType})`
+    : `you requested PartialObjectMetadataList, but the requested object is not a list (${answer.goType})`;
+  throw new ApiError({ code: 406, reason: 'NotAcceptable', message });
+}
+
+/** The type of an answer as upstream prints it: `*core.PodList`, `*unstructured.Unstructured`. */
+export function goTypeOf(
+  { group, kind, strategy }: Pick<ResourceInfo, 'group' | 'kind' | 'strategy'>,
+  list: boolean,
+): string {
+  if (strategy.custom) return list ? '*unstructured.UnstructuredList' : '*unstructured.Unstructured';
+  const [name = ''] = group === '' ? ['core'] : group.split('.');
+  return `*${name}.${kind}${list ? 'List' : ''}`;
 }
 
 /** The clauses of an Accept header, best first. */
@@ -111,10 +145,8 @@ function represent(clause: Clause, scope: NegotiationScope): Representation | un
   if (!scope.transforms || clause.parameters.get('g') !== 'meta.k8s.io') return undefined;
   if (version !== 'v1' && version !== 'v1beta1') return undefined;
   if (as === 'Table') return encoding === 'protobuf' ? undefined : { as: 'table', version, encoding, pretty };
-  if (as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList') {
-    return { as: 'partial', version, encoding, pretty };
-  }
-  return undefined;
+  if (as === 'PartialObjectMetadata') return { as: 'partial', version, encoding, pretty };
+  return as === 'PartialObjectMetadataList' ? { as: 'partial', list: true, version, encoding, pretty } : undefined;
 }
 
 function encodingOf(type: string, scope: NegotiationScope): Representation['encoding'] | undefined {

@@ -3,12 +3,13 @@
  * A v3 document is named with its hash, so clients may keep it for ever.
  */
 
-import { openApiV2 } from '../../api/kinds/openapi/openapi-v2.ts';
+import { mergeSwagger } from '../../api/kinds/openapi/merge-swagger.ts';
 import { encodeOpenApiV2, OPENAPI_V2_PROTO_TYPES } from '../../api/kinds/openapi/openapi-v2-proto.ts';
-import { openApiV3, openApiV3Hash, openApiV3Paths } from '../../api/kinds/openapi/openapi-v3.ts';
+import { encodeOpenApiV3, OPENAPI_V3_PROTO_TYPES } from '../../api/kinds/openapi/openapi-v3-proto.ts';
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { ApiResponse } from '../../base/http/seam.ts';
+import type { Aggregator, RemoteOpenApi } from '../aggregation/aggregator.ts';
 import type { ResourceSource } from '../registry/resource-catalog.ts';
 import { sha512Hex } from './discovery-routes.ts';
 import type { Exchange } from './exchange.ts';
@@ -18,8 +19,9 @@ import { JSON_HEADERS, pageNotFound, textResponse } from './responses.ts';
 interface Page {
   readonly members: readonly ResourceInfo[];
   readonly hash: Promise<string>;
-  /** Made when somebody asks. */
-  bytes?: Uint8Array;
+  /** By encoding, made when somebody asks. */
+  json?: Uint8Array;
+  protobuf?: Uint8Array;
 }
 
 const YEAR_MS = 365 * 24 * 3600 * 1000;
@@ -28,20 +30,31 @@ const V2 = '/openapi/v2';
 const V3 = '/openapi/v3';
 const encoder = new TextEncoder();
 
+/** What makes documents holds a text for every field: no process needs that before somebody asks. */
+const version2 = () => import('../../api/kinds/openapi/openapi-v2.ts');
+const version3 = () => import('../../api/kinds/openapi/openapi-v3.ts');
+
 /** Answers the OpenAPI paths; undefined for any other path. */
-export function createOpenApi(
-  resources: ResourceSource,
-  clock: Clock,
-): (exchange: Exchange) => Promise<ApiResponse> | undefined {
+export function createOpenApi({
+  resources,
+  aggregator,
+  clock,
+}: {
+  readonly resources: ResourceSource;
+  readonly aggregator: Pick<Aggregator, 'generation' | 'openApi' | 'swaggers' | 'ask'>;
+  readonly clock: Clock;
+}): (exchange: Exchange) => Promise<ApiResponse> | undefined {
   let pages = new Map<string, Page>();
   let generation = -1;
   /** The v2 document by media type. */
   let whole = new Map<string, Promise<{ bytes: Uint8Array; etag: string }>>();
 
   /** Brings the pages up to date with the catalog; pages whose resources are the same stay. */
-  const current = (): Map<string, Page> => {
-    if (generation === resources.generation()) return pages;
-    generation = resources.generation();
+  const current = async (): Promise<Map<string, Page>> => {
+    const { openApiV3Hash, openApiV3Paths } = await version3();
+    const now = resources.generation() + aggregator.generation();
+    if (generation === now) return pages;
+    generation = now;
     whole = new Map();
     const next = new Map<string, Page>();
     for (const [path, members] of openApiV3Paths(resources.all())) {
@@ -54,35 +67,50 @@ export function createOpenApi(
   };
 
   const index = async (): Promise<ApiResponse> => {
-    const entries = [...current()].map(async ([path, { hash }]) => [
+    const entries = [...(await current())].map(async ([path, { hash }]) => [
       path,
       { serverRelativeURL: `${V3}/${path}?hash=${await hash}` },
     ]);
-    const bytes = encoder.encode(JSON.stringify({ paths: Object.fromEntries(await Promise.all(entries)) }));
+    const remote = aggregator
+      .openApi()
+      .map(({ path, hash }) => [path, { serverRelativeURL: `${V3}/${path}${hash === '' ? '' : `?hash=${hash}`}` }]);
+    const paths = Object.fromEntries([...(await Promise.all(entries)), ...remote]);
+    const bytes = encoder.encode(JSON.stringify({ paths }));
     return { status: 200, headers: { ...JSON_HEADERS, etag: `"${await sha512Hex(bytes)}"` }, body: bytes };
   };
 
-  const page = async (exchange: Exchange, path: string): Promise<ApiResponse> => {
-    const found = current().get(path);
+  const page = async (exchange: Exchange, path: string, type: string = JSON_TYPE): Promise<ApiResponse> => {
+    const remote = aggregator.openApi().find((one) => one.path === path);
+    if (remote) return remotePage(exchange, remote);
+    const found = (await current()).get(path);
     if (!found) return pageNotFound();
     const hash = await found.hash;
     const asked = exchange.query.get('hash');
     if (asked !== null && asked !== hash) {
       return { status: 301, headers: { location: `${V3}/${path}?hash=${hash}` } };
     }
-    found.bytes ??= encoder.encode(JSON.stringify(openApiV3(found.members)));
+    const json = type === JSON_TYPE;
+    const form = json ? 'json' : 'protobuf';
+    const bytes = found[form] ?? encodeV3((await version3()).openApiV3(found.members), form);
+    found[form] = bytes;
+    // Clients ask with an `@` in the name, which Go's own media-type parser refuses in an answer.
+    const media = json ? JSON_HEADERS : { 'content-type': OPENAPI_V3_PROTO_TYPES[0] };
     const keep = asked !== null && {
       'cache-control': 'public, immutable',
       expires: new Date(clock.now() + YEAR_MS).toUTCString(),
     };
-    return validated(exchange, { bytes: found.bytes, etag: `"${hash}"`, headers: { ...JSON_HEADERS, ...keep } });
+    return validated(exchange, { bytes, etag: `"${hash}"`, headers: { ...media, ...keep } });
   };
 
+  /** The far end's own document; it knows the hash and the media types. */
+  const remotePage = (exchange: Exchange, { api }: RemoteOpenApi): Promise<ApiResponse> =>
+    aggregator.ask(api, exchange.request);
+
   const swagger = async (exchange: Exchange, type: string): Promise<ApiResponse> => {
-    current();
+    await current();
     let made = whole.get(type);
     if (!made) {
-      made = makeSwagger(resources.all(), type);
+      made = makeSwagger(resources.all(), { type, others: aggregator.swaggers() });
       whole.set(type, made);
     }
     return validated(exchange, {
@@ -96,14 +124,26 @@ export function createOpenApi(
     const { path } = exchange.request;
     if (path === V3 || path === `${V3}/`) return index();
     if (path !== V2 && !path.startsWith(`${V3}/`)) return undefined;
-    const type = acceptedType(exchange, path === V2 ? [JSON_TYPE, ...OPENAPI_V2_PROTO_TYPES] : [JSON_TYPE]);
+    if (path !== V2 && aggregator.openApi().some((one) => one.path === path.slice(V3.length + 1)))
+      return page(exchange, path.slice(V3.length + 1));
+    const type = acceptedType(exchange, [
+      JSON_TYPE,
+      ...(path === V2 ? OPENAPI_V2_PROTO_TYPES : OPENAPI_V3_PROTO_TYPES),
+    ]);
     if (type === undefined) return Promise.resolve(textResponse(406, ''));
-    return path === V2 ? swagger(exchange, type) : page(exchange, path.slice(V3.length + 1));
+    return path === V2 ? swagger(exchange, type) : page(exchange, path.slice(V3.length + 1), type);
   };
 }
 
-async function makeSwagger(infos: readonly ResourceInfo[], type: string): Promise<{ bytes: Uint8Array; etag: string }> {
-  const document = openApiV2(infos);
+const encodeV3 = (document: Record<string, unknown>, form: 'json' | 'protobuf'): Uint8Array =>
+  form === 'json' ? encoder.encode(JSON.stringify(document)) : encodeOpenApiV3(document).slice();
+
+async function makeSwagger(
+  infos: readonly ResourceInfo[],
+  { type, others }: { readonly type: string; readonly others: ReturnType<Aggregator['swaggers']> },
+): Promise<{ bytes: Uint8Array; etag: string }> {
+  const { openApiV2 } = await version2();
+  const document = mergeSwagger(openApiV2(infos), others);
   const bytes = type === JSON_TYPE ? encoder.encode(JSON.stringify(document)) : encodeOpenApiV2(document).slice();
   return { bytes, etag: `"${await sha512Hex(bytes as Uint8Array<ArrayBuffer>)}"` };
 }

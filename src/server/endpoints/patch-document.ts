@@ -2,11 +2,18 @@
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { isJsonObject } from '../../api/meta/own-property.ts';
 import { type ApiError, badRequest, invalid } from '../../api/meta/status.ts';
-import { applyJsonPatch } from '../../api/patch/json-patch.ts';
+import type { Steps } from '../../api/meta/steps.ts';
+import { applyJsonPatch, applyJsonPatchSteps } from '../../api/patch/json-patch.ts';
 import { applyMergePatch } from '../../api/patch/merge-patch.ts';
 import { applyStrategicMergePatch } from '../../api/patch/strategic-merge-patch.ts';
-import { parseJson, parseYaml } from '../../api/schema/parse-json.ts';
-import { bodyTooLarge, MAX_BODY_BYTES, mediaTypeOf, unsupportedMediaType } from './body.ts';
+import {
+  type ParsedJson,
+  parseJson,
+  parseJsonInPieces,
+  parseYaml,
+  parseYamlInPieces,
+} from '../../api/schema/parse-json.ts';
+import { bodyTooLarge, MAX_BODY_BYTES, mediaTypeOf, pauseOf, unsupportedMediaType } from './body.ts';
 import type { Exchange } from './exchange.ts';
 import type { WriteOptions } from './query.ts';
 
@@ -16,6 +23,8 @@ export interface PatchDocument {
   /** As sent, for messages; cut short. */
   readonly text: string;
   readonly duplicates: () => string[];
+  /** Duplicates are worded as the YAML reader words them. */
+  readonly yaml: boolean;
 }
 
 const TYPES: ReadonlyMap<string, PatchDocument['type']> = new Map([
@@ -27,17 +36,29 @@ const TYPES: ReadonlyMap<string, PatchDocument['type']> = new Map([
 
 const SHOWN_TEXT = 1024;
 
-/** Throws ApiError 413, 415, or 400 when the patch is malformed. */
-export function readPatch(exchange: Exchange, info: ResourceInfo): PatchDocument {
+/**
+ * A promise only for a large patch, which is read in pieces. Throws ApiError 413, 415, or 400 when the patch is
+ * malformed.
+ */
+export function readPatch(exchange: Exchange, info: ResourceInfo): PatchDocument | Promise<PatchDocument> {
   const { body, headers } = exchange.request;
   const type = TYPES.get(mediaTypeOf(headers));
   const offered = acceptedTypes(exchange, info);
   if (type === undefined || !offered.some((media) => TYPES.get(media) === type)) throw unsupportedMediaType(offered);
   if (body.length > MAX_BODY_BYTES) throw bodyTooLarge();
   const text = new TextDecoder().decode(body);
-  const parsed = type === 'apply' ? parseYaml(text) : parseJson(body);
+  const pause = pauseOf(exchange);
+  if (pause) {
+    const reading = type === 'apply' ? parseYamlInPieces(text, pause) : parseJsonInPieces(body, pause);
+    return reading.then((parsed) => patchDocument(type, text, parsed));
+  }
+  return patchDocument(type, text, type === 'apply' ? parseYaml(text) : parseJson(body));
+}
+
+function patchDocument(type: PatchDocument['type'], text: string, parsed: ParsedJson): PatchDocument {
   if (type !== 'json' && !isJsonObject(parsed.value)) throw badRequest('the patch must be a JSON object');
-  return { type, value: parsed.value, text: text.slice(0, SHOWN_TEXT), duplicates: () => parsed.duplicates() };
+  const { value, yaml = false } = parsed;
+  return { type, value, text: text.slice(0, SHOWN_TEXT), duplicates: () => parsed.duplicates(), yaml };
 }
 
 function acceptedTypes(exchange: Exchange, info: ResourceInfo): string[] {
@@ -45,6 +66,15 @@ function acceptedTypes(exchange: Exchange, info: ResourceInfo): string[] {
     .filter(([, type]) => !(type === 'strategic' && info.strategy.custom))
     .filter(([, type]) => !(type === 'apply' && exchange.server.registry.fields === undefined))
     .map(([media]) => media);
+}
+
+/** As `applyPatch`, in steps where the kind of patch has any. */
+export function* applyPatchSteps(
+  info: Pick<ResourceInfo, 'schema'>,
+  given: { readonly document: unknown; readonly patch: PatchDocument },
+): Steps<unknown> {
+  const { document, patch } = given;
+  return patch.type === 'json' ? yield* applyJsonPatchSteps(document, patch.value) : applyPatch(info, given);
 }
 
 /** The document after the patch; neither is changed. Throws ApiError 400, 413 or 422 as the kind of patch has it. */

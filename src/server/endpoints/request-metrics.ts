@@ -1,65 +1,103 @@
-/** Counters of the request pipeline in the Prometheus text format. */
+/** What the request pipeline counts, under upstream's names (apiserver endpoints/metrics). */
+import type { ResourceInfo, SubresourceInfo } from '../../api/kinds/resource.ts';
+import type { ApiRequest } from '../../base/http/seam.ts';
+import { Distribution } from '../../base/metrics/histogram.ts';
+import { familyText, type MetricFamily } from '../../base/metrics/metric-family.ts';
+import type { RequestInfo } from './request-info.ts';
 
-/** Distinct label sets kept; more are counted under `other`. */
+/** Distinct label sets kept; the requests of further ones are counted together. */
 const MAX_SERIES = 4096;
-const BUCKETS_MS = [5, 25, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000];
+/** Distinct codes of one label set; servers behind this one answer as they like. */
+const MAX_CODES = 64;
+const OTHER = 'other';
+/** Upper bounds in seconds. */
+const BUCKETS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
+
+/** What is known of a request that was answered: the exchange. */
+export interface Answered {
+  readonly request: Pick<ApiRequest, 'query' | 'headers'>;
+  /** Undefined when it was refused before anybody looked. */
+  readonly info: RequestInfo | undefined;
+  /** Only served resources become labels: paths are the client's, and there is no end of them. */
+  readonly resource: ResourceInfo | undefined;
+  readonly subresource: SubresourceInfo | undefined;
+}
 
 export interface RequestMetrics {
   /** A request begins; `end` follows exactly once. */
   begin(): void;
-  end(request: {
-    readonly verb: string;
-    readonly group: string;
-    readonly resource: string;
-    readonly code: number;
-    readonly ms: number;
-  }): void;
+  end(answered: Answered, code: number, ms: number): void;
   longRunning(change: 1 | -1): void;
   watchEvent(): void;
   readonly inFlight: number;
-  /** `extra` are lines of other rooms. */
+  /** `extra` are families of other rooms. */
   text(extra: readonly MetricFamily[]): string;
 }
 
-export interface MetricFamily {
-  readonly name: string;
-  readonly help: string;
-  readonly type: 'counter' | 'gauge';
-  readonly samples: readonly { readonly labels: Readonly<Record<string, string>>; readonly value: number }[];
-}
-
-interface Durations {
-  readonly buckets: number[];
-  sum: number;
-  count: number;
+/** The requests of one label set. */
+interface Series {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly codes: Map<number, number>;
+  readonly durations: Distribution;
 }
 
 export function createRequestMetrics(): RequestMetrics {
-  const requests = new Map<string, { labels: Record<string, string>; value: number }>();
-  const durations = new Map<string, Durations>();
+  const series = new Map<string, Series>();
+  /** The way to the series of a resource without putting labels together, by scope and verb; others are rare. */
+  const known = new WeakMap<object, Record<Scope, Map<string, Series>>>();
   let inFlight = 0;
   let longRunning = 0;
   let watchEvents = 0;
+
+  const seriesOf = (answered: Answered): Series => {
+    const { request, info, resource = NO_RESOURCE, subresource } = answered;
+    const verb = verbLabel(answered);
+    const scope = resource === NO_RESOURCE ? 'none' : scopeOf(info!, verb);
+    const dryRun = request.query !== '' && request.query.includes('dryRun=All') ? 'All' : '';
+    let ofResource = known.get(resource);
+    if (ofResource === undefined) {
+      ofResource = { none: new Map(), cluster: new Map(), namespace: new Map(), resource: new Map() };
+      known.set(resource, ofResource);
+    }
+    const key = subresource === undefined && dryRun === '' ? verb : `${verb} ${subresource?.name ?? ''} ${dryRun}`;
+    let found = ofResource[scope].get(key);
+    if (found === undefined) {
+      found = keep({
+        component: 'apiserver',
+        dry_run: dryRun,
+        group: resource.group,
+        resource: resource.resource,
+        scope: scope === 'none' ? '' : scope,
+        subresource: subresource?.name ?? '',
+        verb,
+        version: resource.version,
+      });
+      ofResource[scope].set(key, found);
+    }
+    return found;
+  };
+
+  /** The series of these labels: a definition that was changed gives a new resource with the old labels. */
+  const keep = (wanted: Readonly<Record<string, string>>): Series => {
+    const isFull = series.size >= MAX_SERIES && !series.has(keyOf(wanted));
+    const labels = isFull ? { ...wanted, ...OTHERS } : wanted;
+    const key = keyOf(labels);
+    const found = series.get(key) ?? { labels, codes: new Map(), durations: new Distribution(BUCKETS) };
+    series.set(key, found);
+    return found;
+  };
 
   return {
     begin: () => {
       inFlight++;
     },
-    end({ verb, group, resource, code, ms }) {
+    end(answered, code, ms) {
       inFlight--;
-      let key = `${verb} ${group}/${resource} ${code}`;
-      let series = requests.get(key);
-      if (!series) {
-        const labels = { verb, group, resource, code: String(code) };
-        if (requests.size >= MAX_SERIES) {
-          key = `other ${code}`;
-          Object.assign(labels, { verb: 'other', group: '', resource: 'other' });
-        }
-        series = requests.get(key) ?? { labels, value: 0 };
-        requests.set(key, series);
-      }
-      series.value++;
-      observe(durations, verb, ms);
+      const { codes, durations } = seriesOf(answered);
+      const count = codes.get(code);
+      if (count !== undefined) codes.set(code, count + 1);
+      else if (codes.size < MAX_CODES) codes.set(code, 1);
+      durations.observe(ms / 1000);
     },
     longRunning: (change) => {
       longRunning += change;
@@ -70,65 +108,78 @@ export function createRequestMetrics(): RequestMetrics {
     get inFlight() {
       return inFlight;
     },
-    text: (extra) =>
-      [
-        family({
+    text(extra) {
+      const families: MetricFamily[] = [
+        {
           name: 'apiserver_request_total',
           help: 'Requests by verb, resource and response code.',
           type: 'counter',
-          samples: [...requests.values()],
-        }),
-        histogram(durations),
+          samples: [...series.values()].flatMap(({ labels, codes }) =>
+            [...codes].map(([code, value]) => ({ labels: { code: String(code), ...labels }, value })),
+          ),
+        },
+        {
+          name: 'apiserver_request_duration_seconds',
+          help: 'Response time by verb and resource.',
+          type: 'histogram',
+          bounds: BUCKETS,
+          samples: [...series.values()],
+        },
         single('apiserver_current_inflight_requests', 'Requests being answered.', inFlight),
         single('apiserver_longrunning_requests', 'Open watches.', longRunning),
-        family({
+        {
           name: 'apiserver_watch_events_total',
           help: 'Events sent to watches.',
           type: 'counter',
           samples: [{ labels: {}, value: watchEvents }],
-        }),
-        ...extra.map(family),
-      ].join(''),
+        },
+        ...extra,
+      ];
+      return families.map(familyText).join('');
+    },
   };
 }
 
-function observe(durations: Map<string, Durations>, verb: string, ms: number): void {
-  let found = durations.get(verb);
-  if (!found) {
-    found = { buckets: BUCKETS_MS.map(() => 0), sum: 0, count: 0 };
-    durations.set(durations.size < MAX_SERIES ? verb : 'other', found);
-  }
-  found.sum += ms;
-  found.count++;
-  for (let i = BUCKETS_MS.length - 1; i >= 0 && ms <= BUCKETS_MS[i]!; i--) found.buckets[i]!++;
+const keyOf = (labels: Readonly<Record<string, string>>): string => Object.values(labels).join('\n');
+
+/** Stands for whatever the registry does not answer. */
+const NO_RESOURCE = Object.freeze({ group: '', version: '', resource: '' });
+const OTHERS = { dry_run: '', group: '', resource: OTHER, scope: '', subresource: '', version: '' };
+
+const VERBS: Readonly<Record<string, string>> = {
+  get: 'GET',
+  head: 'GET',
+  list: 'LIST',
+  watch: 'WATCH',
+  create: 'POST',
+  post: 'POST',
+  update: 'PUT',
+  put: 'PUT',
+  patch: 'PATCH',
+  delete: 'DELETE',
+  deletecollection: 'DELETECOLLECTION',
+  options: 'OPTIONS',
+};
+/** Subresources that are entered, whatever the method. */
+const ENTERED = new Set(['attach', 'exec', 'portforward', 'proxy']);
+
+function verbLabel({ request, info, subresource }: Answered): string {
+  const verb = info === undefined ? undefined : VERBS[info.verb];
+  if (subresource !== undefined && ENTERED.has(subresource.name)) return 'CONNECT';
+  if (verb === 'PATCH' && request.headers['content-type']?.startsWith('application/apply-patch')) return 'APPLY';
+  return verb ?? OTHER;
 }
 
-const single = (name: string, help: string, value: number): string =>
-  family({ name, help, type: 'gauge', samples: [{ labels: {}, value }] });
+type Scope = 'none' | 'cluster' | 'namespace' | 'resource';
 
-function family({ name, help, type, samples }: MetricFamily): string {
-  let text = `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`;
-  for (const { labels, value } of samples) text += `${name}${labelText(labels)} ${value}\n`;
-  return text;
+function scopeOf({ name, namespace }: RequestInfo, verb: string): Scope {
+  if (name !== '' || verb === 'POST') return 'resource';
+  return namespace === '' ? 'cluster' : 'namespace';
 }
 
-function histogram(durations: ReadonlyMap<string, Durations>): string {
-  const name = 'apiserver_request_duration_seconds';
-  let text = `# HELP ${name} Response time by verb.\n# TYPE ${name} histogram\n`;
-  for (const [verb, { buckets, sum, count }] of durations) {
-    for (const [i, limit] of BUCKETS_MS.entries()) {
-      text += `${name}_bucket${labelText({ verb, le: String(limit / 1000) })} ${buckets[i]}\n`;
-    }
-    text += `${name}_bucket${labelText({ verb, le: '+Inf' })} ${count}\n`;
-    text += `${name}_sum${labelText({ verb })} ${sum / 1000}\n${name}_count${labelText({ verb })} ${count}\n`;
-  }
-  return text;
-}
-
-function labelText(labels: Readonly<Record<string, string>>): string {
-  const pairs = Object.entries(labels).map(([key, value]) => `${key}="${escapeLabel(value)}"`);
-  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
-}
-
-const escapeLabel = (value: string): string =>
-  value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
+const single = (name: string, help: string, value: number): MetricFamily => ({
+  name,
+  help,
+  type: 'gauge',
+  samples: [{ labels: {}, value }],
+});

@@ -6,10 +6,11 @@ import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { ApiError, internalError, type Status } from '../../api/meta/status.ts';
 import type { ApiResponse } from '../../base/http/seam.ts';
 import type { StoredObject } from '../cache/object-store.ts';
+import { lineOf } from '../cache/stored-object.ts';
 import { encodeObject, viewBytes, viewObject } from '../registry/versioned-view.ts';
 import { StorageError } from '../storage/backend.ts';
 import type { Exchange } from './exchange.ts';
-import { negotiate, type Representation, wantsPretty } from './negotiation.ts';
+import { checkPartial, goTypeOf, negotiate, type Representation, wantsPretty } from './negotiation.ts';
 import { parseIncludeObject, partialOf, tableOf } from './table.ts';
 
 const encoder = new TextEncoder();
@@ -61,6 +62,7 @@ export function objectResponse(
     const bytes = stored ? viewBytes(info, stored) : encodeObject(result.object!);
     return encodedResponse({ status, bytes, representation });
   }
+  checkPartial(representation, { list: false, goType: goTypeOf(info, false) });
   const object = stored ? viewObject(info, stored) : result.object!;
   const shown =
     representation.as === 'partial'
@@ -103,7 +105,7 @@ export function encodedResponse(result: {
     const text = JSON.stringify(JSON.parse(decoder.decode(bytes)), null, 2);
     return { status, headers: JSON_HEADERS, body: encoder.encode(`${text}\n`) };
   }
-  return { status, headers: JSON_HEADERS, body: [bytes, NEWLINE] };
+  return { status, headers: JSON_HEADERS, body: lineOf(bytes) ?? [bytes, NEWLINE] };
 }
 
 /** Any document that is no stored object. */
@@ -130,7 +132,14 @@ export const pageNotFound = (): ApiResponse => ({
   body: encoder.encode('404 page not found\n'),
 });
 
-/** A Status as a response. Errors are JSON whatever was asked for; 406 is indented, as upstream does. */
+/** What a request gets that found no seat: plain text, as upstream's filter answers before anything is negotiated. */
+export const tooManyRequests = (): ApiResponse => ({
+  status: 429,
+  headers: { ...TEXT_HEADERS, 'x-content-type-options': 'nosniff', 'retry-after': '1' },
+  body: encoder.encode('Too many requests, please try again later.\n'),
+});
+
+/** A Status as a response, in JSON; 406 is indented, as upstream does. */
 export function statusResponse(status: Status, { pretty }: { readonly pretty: boolean }): ApiResponse {
   const retryAfter = status.details?.retryAfterSeconds;
   const text = pretty || status.code === 406 ? JSON.stringify(status, null, 2) : JSON.stringify(status);

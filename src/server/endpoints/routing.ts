@@ -3,9 +3,11 @@
 import { methodNotSupported } from '../../api/meta/status.ts';
 import type { ApiResponse } from '../../base/http/seam.ts';
 import { subresourceOf } from '../registry/resource-catalog.ts';
+import { admitConnection, isConnection } from './connect-admission.ts';
 import type { Exchange } from './exchange.ts';
 import { pageNotFound } from './responses.ts';
 import { bindingVerb } from './verbs/binding.ts';
+import { componentStatusVerb } from './verbs/component-status.ts';
 import { createVerb } from './verbs/create.ts';
 import { deleteVerb } from './verbs/delete.ts';
 import { deleteCollectionVerb } from './verbs/delete-collection.ts';
@@ -83,7 +85,7 @@ function routeMain(exchange: Exchange): Verb {
   if (verb === 'create' && info.group === '' && info.resource === 'bindings') return bindingVerb;
   const found = VERBS.get(verb);
   if (!found || misplaced || !resource.verbs.includes(verb)) throw methodNotSupported(resource, verb);
-  return found;
+  return info.group === '' && info.resource === 'componentstatuses' ? componentStatusVerb : found;
 }
 
 function routeSubresource(exchange: Exchange): Verb {
@@ -92,14 +94,20 @@ function routeSubresource(exchange: Exchange): Verb {
   const handler = server.subresourceHandlers.get(`${info.group}/${info.resource}/${info.subresource}`);
   if (!subresource && !handler) return NOWHERE;
   exchange.subresource = subresource;
-  if (handler) return (e) => registeredSubresourceVerb(e, handler);
+  if (handler) return admitted(exchange, (e) => registeredSubresourceVerb(e, handler));
   const runtime = info.group === '' ? runtimeSubresourceVerb(info.resource, info.subresource) : undefined;
-  if (runtime && subresource!.verbs.includes(info.verb)) return runtime;
+  // A proxy takes OPTIONS as well, which is no verb of anything else.
+  const verbs = info.subresource === 'proxy' ? [...subresource!.verbs, 'options'] : subresource!.verbs;
+  if (runtime && verbs.includes(info.verb)) return admitted(exchange, runtime);
   if (info.parts.length > 3) return NOWHERE;
   const found = subresourceVerb(info.subresource, info.verb, resource.resource);
   if (!found || !subresource!.verbs.includes(info.verb)) throw methodNotSupported(resource, info.verb);
   return found;
 }
+
+/** Connections are asked about before anybody is reached. */
+const admitted = ({ info }: Exchange, verb: Verb): Verb =>
+  isConnection(info) ? (exchange) => admitConnection(exchange).then(() => verb(exchange)) : verb;
 
 function subresourceVerb(name: string, verb: string, parent: string): Verb | undefined {
   if (WHOLE_OBJECT.has(name)) return WHOLE_OBJECT_VERBS.get(verb);

@@ -2,21 +2,35 @@
  * The request pipeline: named stages in order. A stage answers (and the rest is skipped) or lets the request pass.
  * 401 comes before 403, 403 before 404, and a body is read last.
  *
- *   audit-id > request-info > deadline > authentication > impersonation > aggregation > authorisation > routing and verb
+ *   audit-id > request-info > deadline > cors > authentication > audit > impersonation > flow-control >
+ *   aggregation > authorisation > routing and verb
  *
  * Around them: one place turns a failure into a Status, and `finish` adds cache headers, warnings and the audit id, and
  * compresses large bodies.
  */
 
-import { ApiError, badRequest } from '../../api/meta/status.ts';
+import { ApiError, badRequest, type Status } from '../../api/meta/status.ts';
 import type { ApiRequest, ApiResponse } from '../../base/http/seam.ts';
+import type { RemoteApi } from '../aggregation/api-service-index.ts';
+import type { UserInfo } from '../auth/identity.ts';
+import { beginAudit, endAudit } from './auditing.ts';
 import { authorizationAttributes, forbiddenBy } from './authorization.ts';
+import { bodyTooLarge, MAX_BODY_BYTES } from './body.ts';
+import { preflightAnswer } from './cors.ts';
 import { Exchange, type Server } from './exchange.ts';
 import { impersonatedUser } from './impersonation.ts';
 import { wantsPretty } from './negotiation.ts';
+import { refuseForeignPage } from './origin.ts';
 import { parseGoDuration } from './query.ts';
 import { isLongRunning, parseRequestInfo } from './request-info.ts';
-import { pageNotFound, statusResponse, toApiError } from './responses.ts';
+import {
+  encodedResponse,
+  pageNotFound,
+  representationOf,
+  statusResponse,
+  toApiError,
+  tooManyRequests,
+} from './responses.ts';
 import { routeResource } from './routing.ts';
 
 export interface Stage {
@@ -52,10 +66,37 @@ const deadline: Stage = {
   },
 };
 
+const cors: Stage = {
+  name: 'cors',
+  run(exchange) {
+    if (exchange.request.headers['origin'] === undefined) return undefined;
+    exchange.cors = exchange.server.cors?.(exchange.request);
+    return exchange.cors && exchange.request.method === 'OPTIONS' ? preflightAnswer() : undefined;
+  },
+};
+
 const authentication: Stage = {
   name: 'authentication',
-  async run(exchange) {
-    exchange.user = await exchange.server.authenticate(exchange.request);
+  run(exchange) {
+    const user = exchange.server.authenticate(exchange.request);
+    return user instanceof Promise
+      ? user.then((known) => authenticated(exchange, known))
+      : authenticated(exchange, user);
+  },
+};
+
+function authenticated(exchange: Exchange, user: UserInfo): undefined {
+  const { request } = exchange;
+  exchange.user = user;
+  exchange.authenticated = user;
+  if (request.headers['origin'] !== undefined) refuseForeignPage(request, { allowed: exchange.cors !== undefined });
+  return undefined;
+}
+
+const audit: Stage = {
+  name: 'audit',
+  run(exchange) {
+    beginAudit(exchange, true);
     return undefined;
   },
 };
@@ -69,6 +110,27 @@ const impersonation: Stage = {
   },
 };
 
+/** From here on the request holds seats of its priority level; `answer` gives them back. */
+const flowControl: Stage = {
+  name: 'flow-control',
+  run(exchange) {
+    const { info, server, user } = exchange;
+    if (info.verb !== 'watch' && isLongRunning(info)) return undefined;
+    const flow = server.flowControl.classify(user, info);
+    if (!flow) return undefined;
+    exchange.flow = flow;
+    exchange.work = server.flowControl.estimate(flow, exchange);
+    const entered = server.flowControl.enter(flow, exchange.work, exchange);
+    if (entered instanceof Promise) return entered.then((granted) => seated(exchange, granted));
+    return seated(exchange, entered);
+  },
+};
+
+function seated(exchange: Exchange, granted: boolean): ApiResponse | undefined {
+  exchange.seated = granted;
+  return granted ? undefined : tooManyRequests();
+}
+
 /**
  * Aggregated APIs authorise for themselves, in their own words, what concerns an object in a namespace. Their endpoints
  * of cluster scope (version, health) they leave open, because upstream the aggregator in front of them has asked before.
@@ -77,6 +139,14 @@ const aggregation: Stage = {
   name: 'aggregation',
   run(exchange) {
     const { info, server, request, user } = exchange;
+    const remote = remoteOf(exchange);
+    if (remote) {
+      authorise(exchange);
+      // What is longer has been cut off on its way in: passed on, it would be another request.
+      if (request.body.length > MAX_BODY_BYTES) throw bodyTooLarge();
+      const answered = server.aggregator.proxy(remote, request, { user, auditId: exchange.auditId });
+      return request.upgradable || request.upgradeTo !== undefined ? answered : withDeadline(exchange, answered);
+    }
     if (!info.isResource || server.aggregated.length === 0) return undefined;
     for (const api of server.aggregated) {
       if (api.group === info.group && api.versions.includes(info.version)) {
@@ -88,6 +158,15 @@ const aggregation: Stage = {
   },
 };
 
+/** The server behind this one that answers; `/apis/<group>/<version>` itself is its own as well. */
+function remoteOf({ info, server }: Exchange): RemoteApi | undefined {
+  if (info.isResource) return server.aggregator.remote(info.group, info.version);
+  const version = GROUP_VERSION_PATH.exec(info.path)?.[1];
+  return version === undefined ? undefined : server.aggregator.remote(info.group, version);
+}
+
+const GROUP_VERSION_PATH = /^\/apis\/[^/]+\/([^/]+)\/?$/;
+
 const authorisation: Stage = {
   name: 'authorisation',
   run(exchange) {
@@ -97,8 +176,13 @@ const authorisation: Stage = {
 };
 
 /** Throws ApiError 403 when the user may not. */
-function authorise({ server, user, info }: Exchange): void {
-  const verdict = server.authorize(user, authorizationAttributes(info));
+function authorise(exchange: Exchange): void {
+  const { server, user, info, request } = exchange;
+  const verdict = server.authorize(user, authorizationAttributes(info, request.query));
+  if (exchange.audit) {
+    exchange.annotate('authorization.k8s.io/decision', verdict.allowed ? 'allow' : 'forbid');
+    exchange.annotate('authorization.k8s.io/reason', verdict.reason);
+  }
   if (!verdict.allowed) throw forbiddenBy(user, info, verdict.reason);
 }
 
@@ -114,43 +198,65 @@ export const STAGES: readonly Stage[] = [
   auditId,
   requestInfo,
   deadline,
+  cors,
   authentication,
+  audit,
   impersonation,
+  flowControl,
   aggregation,
   authorisation,
   routing,
 ];
 
-/** Runs one request through the stages. Never rejects. */
-export async function answer(server: Server, request: ApiRequest): Promise<ApiResponse> {
+/**
+ * Runs one request through the stages. Never throws or rejects. Nothing is waited for that is there already: reading one
+ * object is answered at once.
+ */
+export function answer(server: Server, request: ApiRequest): ApiResponse | Promise<ApiResponse> {
   const exchange = new Exchange(request, server);
-  const started = server.clock.monotonic();
+  exchange.startedAt = server.clock.monotonic();
+  if (server.auditor) exchange.receivedAt = server.clock.now();
   server.metrics.begin();
-  let response: ApiResponse;
+  let response: ApiResponse | Promise<ApiResponse>;
   try {
-    response = await runStages(exchange);
-    if (response.status === 404 && !server.ready() && exchange.resource === undefined) response = notReadyYet();
+    response = runStages(exchange, 0);
   } catch (error) {
-    response = failure(exchange, error);
+    return failed(exchange, error);
   }
-  server.metrics.end({
-    verb: exchange.info?.verb ?? 'none',
-    // Only served resources become labels: paths are the client's, and there is no end of them.
-    group: exchange.resource?.group ?? '',
-    resource: exchange.resource?.resource ?? '',
-    code: response.status,
-    ms: server.clock.monotonic() - started,
-  });
+  if (!(response instanceof Promise)) return settle(exchange, response);
+  return response.then(
+    (answered) => settle(exchange, answered),
+    (error: unknown) => failed(exchange, error),
+  );
+}
+
+function failed(exchange: Exchange, error: unknown): ApiResponse | Promise<ApiResponse> {
+  const response = failure(exchange, error);
+  // Who is nobody is written down as well.
+  if (exchange.server.auditor && exchange.authenticated === undefined && exchange.info) beginAudit(exchange, false);
+  return settle(exchange, response, !(error instanceof ApiError) && response.status === 500);
+}
+
+/** Everything that follows the answer itself: audit, seats, metrics, the last headers. */
+function settle(exchange: Exchange, answered: ApiResponse, panicked = false): ApiResponse | Promise<ApiResponse> {
+  const { server } = exchange;
+  let response =
+    answered.status === 404 && !server.ready() && exchange.resource === undefined ? notReadyYet() : answered;
+  if (exchange.audit) response = endAudit(exchange, { response, panicked });
+  if (exchange.seated) server.flowControl.leave(exchange.flow!, exchange.work);
+  server.metrics.end(exchange, response.status, server.clock.monotonic() - exchange.startedAt);
   return finish(exchange, response);
 }
 
-async function runStages(exchange: Exchange): Promise<ApiResponse> {
-  for (const stage of STAGES) {
+/** The stages from the `at`-th on. */
+function runStages(exchange: Exchange, at: number): ApiResponse | Promise<ApiResponse> {
+  for (let i = at; i < STAGES.length; i++) {
+    const stage = STAGES[i]!;
     const outcome = stage.run(exchange);
     if (outcome === undefined) continue;
     if (!(outcome instanceof Promise)) return outcome;
-    const response = await (stage === routing ? withDeadline(exchange, outcome) : outcome);
-    if (response) return response;
+    const pending = stage === routing ? withDeadline(exchange, outcome) : outcome;
+    return pending.then((response) => response ?? runStages(exchange, i + 1));
   }
   return pageNotFound();
 }
@@ -183,7 +289,16 @@ function withDeadline<T>(exchange: Exchange, pending: Promise<T>): Promise<T> {
         }),
       );
     });
-    void pending.then(resolve, reject).finally(cancel);
+    pending.then(
+      (value) => {
+        cancel();
+        resolve(value);
+      },
+      (error: unknown) => {
+        cancel();
+        reject(error);
+      },
+    );
   });
 }
 
@@ -199,7 +314,23 @@ function failure(exchange: Exchange, error: unknown): ApiResponse {
     });
   }
   const query = request.query === '' ? null : exchange.query.get('pretty');
-  return statusResponse(apiError.status, { pretty: wantsPretty(request.headers, query) });
+  const answer = statusResponse(apiError.status, { pretty: wantsPretty(request.headers, query) });
+  return apiError.code === 406 ? answer : inEncodingAsked(exchange, answer, apiError.status);
+}
+
+/** A client that takes YAML or protobuf alone is told its errors that way too; one that takes nothing we have, in JSON. */
+function inEncodingAsked(exchange: Exchange, answer: ApiResponse, status: Status): ApiResponse {
+  const accept = exchange.request.headers['accept'];
+  if (accept === undefined || accept.startsWith('application/json') || accept === '*/*') return answer;
+  try {
+    const representation = representationOf(exchange, { transforms: false, stream: true, protobuf: 'all' });
+    if (representation.encoding === 'json') return answer;
+    const bytes = new TextEncoder().encode(JSON.stringify(status));
+    const encoded = encodedResponse({ status: answer.status, bytes, representation });
+    return { ...encoded, headers: { ...answer.headers, ...encoded.headers } };
+  } catch {
+    return answer;
+  }
 }
 
 /** Before every kind is served, "no such path" would make controllers believe that a kind is gone. */
@@ -219,10 +350,12 @@ const CACHE_CONTROL = 'no-cache, private';
 /** Bodies below this size are sent as they are. */
 const COMPRESS_FROM_BYTES = 128 * 1024;
 
-async function finish(exchange: Exchange, response: ApiResponse): Promise<ApiResponse> {
+function finish(exchange: Exchange, response: ApiResponse): ApiResponse | Promise<ApiResponse> {
   const headers: Record<string, string> = {
     'audit-id': exchange.auditId,
     'cache-control': CACHE_CONTROL,
+    ...exchange.flow?.headers,
+    ...exchange.cors,
     ...response.headers,
   };
   const warning = exchange.warningHeader();
@@ -231,7 +364,7 @@ async function finish(exchange: Exchange, response: ApiResponse): Promise<ApiRes
   if (!compressed) return { ...response, headers };
   headers['content-encoding'] = 'gzip';
   headers['vary'] = headers['vary'] === undefined ? 'Accept-Encoding' : `${headers['vary']}, Accept-Encoding`;
-  return { status: response.status, headers, body: await exchange.server.compress!(compressed) };
+  return exchange.server.compress!(compressed).then((body) => ({ status: response.status, headers, body }));
 }
 
 /** The body as one buffer when it is worth compressing and the client can read it. Streams never are. */

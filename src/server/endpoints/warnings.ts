@@ -7,9 +7,14 @@ const ITEM_LIMIT = 256;
 /** Collects the warnings of one request. */
 export class WarningRecorder {
   readonly #texts = new Set<string>();
+  /** Characters of the texts, cut as they are when there are too many. */
+  #length = 0;
 
   add(text: string): void {
-    if (text !== '') this.#texts.add(text);
+    // What would be beyond the limit however short the others are cut is never shown.
+    if (text === '' || this.#length > TOTAL_LIMIT || this.#texts.has(text)) return;
+    this.#texts.add(text);
+    this.#length += Math.min(printable(text).length, ITEM_LIMIT);
   }
 
   /** One header value that holds all warnings, undefined when there are none. */

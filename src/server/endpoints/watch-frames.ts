@@ -7,8 +7,10 @@ import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { apiVersionOf } from '../../api/meta/gvk.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import type { Status } from '../../api/meta/status.ts';
+import type { StreamDocument } from '../../base/http/seam.ts';
+import { deepFreeze } from '../cache/deep-freeze.ts';
 import type { Change, StoredObject } from '../cache/object-store.ts';
-import { encodeObject, viewBytes, viewObject } from '../registry/versioned-view.ts';
+import { encodeObject, viewBytes, viewMetadata, viewObject } from '../registry/versioned-view.ts';
 import type { Representation } from './negotiation.ts';
 import { type IncludeObject, partialOf, tableOf } from './table.ts';
 
@@ -80,6 +82,11 @@ export class FrameCache {
 
 /** Encodes the events of one watch. */
 export interface FrameEncoder {
+  /**
+   * The same events as values, for a reader in this process that wants no bytes: there where a frame is no more than an
+   * object, or its metadata, in JSON.
+   */
+  readonly values?: ValueEncoder;
   /** A change as it was published. */
   change(type: FrameType, change: Change): Uint8Array;
   /** The object left the selection: DELETED with its previous state and the change's resourceVersion. */
@@ -89,6 +96,13 @@ export interface FrameEncoder {
   bookmark(revision: number, initialEventsEnd: boolean): Uint8Array;
   /** The last event of a watch that failed. */
   error(status: Status): Uint8Array;
+}
+
+/** Events as frozen values. Where they are metadata only, managedFields may be left out: no reader in this process asks. */
+export interface ValueEncoder {
+  change(type: FrameType, change: Change): StreamDocument;
+  left(change: Change): StreamDocument;
+  initial(stored: StoredObject): StreamDocument;
 }
 
 /** An encoder for one watch over `info` in `representation`. */
@@ -128,6 +142,7 @@ export function createFrameEncoder(
     definitions ? make() : cache.shared(change, key, make);
 
   return {
+    ...(representation.as !== 'table' && representation.encoding === 'json' && { values: valueEncoder(options) }),
     change: (type, { current }) => sharedOrFirst(current, keys[type], () => frame(type, bytesOf(current))),
     left: (change) => sharedOrFirst(change.current, keys.LEFT, () => frame('DELETED', shape(lastSeen(info, change)))),
     initial: (stored) => frame('ADDED', bytesOf(stored)),
@@ -143,6 +158,21 @@ export function createFrameEncoder(
       return frame('BOOKMARK', shape(object));
     },
     error: (status) => frame('ERROR', encoder.encode(JSON.stringify(status))),
+  };
+}
+
+function valueEncoder({ info, representation }: { info: ResourceInfo; representation: Representation }): ValueEncoder {
+  const event = (type: FrameType, object: Readonly<UnstructuredObject>): StreamDocument =>
+    deepFreeze({ type, object: representation.as === 'partial' ? partialOf(object, representation.version) : object });
+  // Most objects of a whole state are read by nobody else: of them no more than this reader wants is parsed.
+  const initial =
+    representation.as === 'partial'
+      ? (stored: StoredObject) => ({ metadata: viewMetadata(info, stored) }) as UnstructuredObject
+      : (stored: StoredObject) => viewObject(info, stored);
+  return {
+    change: (type, { current }) => event(type, viewObject(info, current)),
+    left: (change) => event('DELETED', lastSeen(info, change)),
+    initial: (stored) => event('ADDED', initial(stored)),
   };
 }
 

@@ -5,13 +5,17 @@ import { createFakeClock } from '../../base/clock/fake-clock.ts';
 import type { ByteSink } from '../../base/http/seam.ts';
 import type { Change, StoredObject } from '../cache/object-store.ts';
 import type { Server } from './exchange.ts';
+import { createWatchCounts, type Watched } from './flow-control/watch-counts.ts';
 import { PLAIN } from './negotiation.ts';
 import { createOpenWatches } from './open-watches.ts';
+import { parseRequestInfo } from './request-info.ts';
 import { createRequestMetrics } from './request-metrics.ts';
 import { createFrameEncoder, FrameCache } from './watch-frames.ts';
+import { createWatchPace } from './watch-pace.ts';
 import { MAX_BEHIND_MS, MAX_BUFFERED_BYTES, watchStream } from './watch-stream.ts';
 
 const INFO = { group: '', version: 'v1', resource: 'things', kind: 'Thing' } as ResourceInfo;
+const WATCHED = '/api/v1/things';
 const encoder = new TextEncoder();
 
 function change(revision: number): Change {
@@ -21,6 +25,7 @@ function change(revision: number): Change {
     namespace: '',
     name: 'x',
     revision,
+    metadata: { name: 'x', resourceVersion: String(revision) },
     object: { kind: 'Thing', apiVersion: 'v1', metadata: { name: 'x', resourceVersion: String(revision) } },
     bytes: encoder.encode(`${head}"metadata":{"name":"x","resourceVersion":"${revision}"}}`),
     headLength: head.length,
@@ -52,10 +57,13 @@ function setUp() {
       state.ended = true;
     },
   };
+  const counts = createWatchCounts();
   const server = {
     clock,
     metrics: createRequestMetrics(),
     watches: createOpenWatches(),
+    flowControl: { watching: (watched: Watched) => counts.add(watched) },
+    pace: createWatchPace(clock),
     registry: {
       clock,
       store: {
@@ -72,6 +80,7 @@ function setUp() {
     watchStream(server, {
       info: INFO,
       namespace: '',
+      name: '',
       selection: { everything: true, matches: () => true },
       from: 10,
       initialState: false,
@@ -84,6 +93,7 @@ function setUp() {
     clock,
     state,
     server,
+    counted: () => counts.interested(parseRequestInfo({ method: 'POST', path: WATCHED, query: '' })),
     gone,
     open,
     publish: (changes: readonly Change[]) => publish(changes),
@@ -92,14 +102,14 @@ function setUp() {
 }
 
 test('a reader that stays behind for ten seconds is disconnected', async () => {
-  const { clock, state, publish, server } = setUp();
+  const { clock, state, publish, server, counted } = setUp();
   await clock.advance(0);
   state.behind = true;
   publish([change(11)]);
   await clock.advance(MAX_BEHIND_MS - 1);
-  assert.equal(state.ended, false);
+  assert.deepEqual([state.ended, counted()], [false, 1]);
   await clock.advance(1);
-  assert.deepEqual([state.ended, state.stopped, server.watches.size], [true, true, 0]);
+  assert.deepEqual([state.ended, state.stopped, server.watches.size, counted()], [true, true, 0, 0]);
 });
 
 test('a reader that catches up in time stays', async () => {
@@ -120,6 +130,7 @@ test('a reader too many bytes behind is disconnected at once', async () => {
   state.behind = true;
   state.buffered = MAX_BUFFERED_BYTES + 1;
   publish([change(11), change(12)]);
+  await clock.advance(0);
   assert.equal(state.ended, true);
   assert.equal(state.chunks.length, 1);
 });

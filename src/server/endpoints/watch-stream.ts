@@ -11,18 +11,21 @@
 
 import { type ResourceInfo, storagePrefix } from '../../api/kinds/resource.ts';
 import type { Status } from '../../api/meta/status.ts';
-import type { ByteSink, ByteStream } from '../../base/http/seam.ts';
-import type { Change, StoreWatch } from '../cache/object-store.ts';
+import type { ByteSink, ByteStream, StreamDocument } from '../../base/http/seam.ts';
+import type { Change, StoredObject, StoreWatch } from '../cache/object-store.ts';
 import { waitForRevision } from '../registry/resource-version.ts';
 import type { Selection } from '../registry/selection.ts';
+import { prepareViews } from '../registry/versioned-view.ts';
 import type { Server } from './exchange.ts';
 import { toApiError } from './responses.ts';
-import type { FrameEncoder, FrameType } from './watch-frames.ts';
+import type { FrameEncoder, FrameType, ValueEncoder } from './watch-frames.ts';
 
 export interface WatchPlan {
   readonly info: ResourceInfo;
   /** '' = all namespaces. */
   readonly namespace: string;
+  /** Of the one object that is watched; '' = all. */
+  readonly name: string;
   readonly selection: Selection;
   /** Changes after this revision; with `initialState` the snapshot must not be older than it. 0 = now. */
   readonly from: number;
@@ -39,6 +42,8 @@ const BOOKMARK_BEFORE_END_MS = 2000;
 /** Bytes that may wait for a slow reader, and how long it may stay behind. */
 export const MAX_BUFFERED_BYTES = 16 * 1024 * 1024;
 export const MAX_BEHIND_MS = 10_000;
+/** Bytes of published events that may wait for the next round. */
+const MAX_PENDING_BYTES = 256 * 1024;
 /** Initial events are handed over in pieces of about this size. */
 const INITIAL_CHUNK_BYTES = 256 * 1024;
 
@@ -57,18 +62,31 @@ class WatchSession {
   /** Everything up to here has been written. */
   #sent = 0;
   #watch: StoreWatch | undefined;
+  /** The last batch of changes that is being converted. */
+  #converting: Promise<void> = Promise.resolve();
   #cancelBehind: (() => void) | undefined;
+  /** Frames of published changes that go out with the next round of `Server.pace`. */
+  #pending: Uint8Array[] = [];
+  #pendingBytes = 0;
+  #asked = false;
+  readonly #onRound = (): void => {
+    this.#asked = false;
+    this.#flush();
+  };
+  /** Events go out as values where the reader takes them. */
+  readonly #values: ValueEncoder | undefined;
   readonly #cleanups: (() => void)[] = [];
 
   constructor(server: Server, plan: WatchPlan, sink: ByteSink) {
     this.#server = server;
     this.#plan = plan;
     this.#sink = sink;
+    this.#values = sink.document && plan.frames.values;
   }
 
   start(): void {
-    const { clock, watches, metrics } = this.#server;
-    const { info, timeoutMs, bookmarks } = this.#plan;
+    const { clock, flowControl, watches, metrics } = this.#server;
+    const { info, namespace, name, timeoutMs, bookmarks } = this.#plan;
     if (this.#sink.signal.aborted) return;
     metrics.longRunning(1);
     const onGone = (): void => this.#close();
@@ -77,6 +95,7 @@ class WatchSession {
       () => metrics.longRunning(-1),
       () => this.#sink.signal.removeEventListener('abort', onGone),
       watches.add(info, () => this.#end()),
+      flowControl.watching({ group: info.group, resource: info.resource, namespace, name }),
       clock.schedule(timeoutMs, () => this.#end()),
     );
     if (bookmarks) {
@@ -99,10 +118,16 @@ class WatchSession {
     const { info, namespace, selection, from, frames, bookmarks } = this.#plan;
     const wait = waitForRevision(registry, from, this.#sink.signal);
     if (wait) await wait;
+    if (info.remote !== undefined) {
+      await prepareViews(info, registry.store.list(storagePrefix(info)).items, { again: false });
+      if (this.#closed) return;
+    }
     const { items, revision } = registry.store.list(storagePrefix(info), {
       ...(namespace !== '' && { namespace }),
-      ...(!selection.everything && { match: selection.matches }),
+      ...(!selection.everything && info.remote === undefined && { match: selection.matches }),
     });
+    // What came in while the others were being converted.
+    await prepareViews(info, items, { again: false });
     let chunk: Uint8Array[] = [];
     let bytes = 0;
     const flush = async (): Promise<void> => {
@@ -113,6 +138,13 @@ class WatchSession {
       if (!this.#write(piece)) await this.#sink.drained();
     };
     for (const item of items) {
+      if (info.remote !== undefined && !selection.matches(item)) continue;
+      if (this.#values) {
+        if (this.#hand(this.#values.initial(item), item)) continue;
+        await this.#sink.drained();
+        if (this.#closed) return;
+        continue;
+      }
       const encoded = frames.initial(item);
       chunk.push(encoded);
       bytes += encoded.length;
@@ -135,11 +167,26 @@ class WatchSession {
     this.#watch = store.watch(
       storagePrefix(this.#plan.info),
       this.#sent,
-      (changes) => this.#deliver(changes),
+      (changes) => this.#receive(changes),
       (revision) => {
-        if (revision > this.#sent) this.#sent = revision;
+        // A revision counts as sent only when its changes are through the conversion.
+        if (this.#plan.info.remote === undefined && revision > this.#sent) this.#sent = revision;
       },
     );
+  }
+
+  /** Changes that must be converted first wait in line, so that their order stays. */
+  #receive(changes: readonly Change[]): void {
+    const { info } = this.#plan;
+    if (info.remote === undefined) {
+      this.#deliver(changes);
+      return;
+    }
+    const involved = changes.flatMap(({ current, previous }) => [current, previous]);
+    this.#converting = this.#converting
+      .then(() => (this.#closed ? undefined : prepareViews(info, involved, { again: false })))
+      .then(() => this.#deliver(changes))
+      .catch((error: unknown) => this.#fail(toApiError(error).status));
   }
 
   #deliver(changes: readonly Change[]): void {
@@ -153,8 +200,33 @@ class WatchSession {
       const transition = transitionOf(change, selection);
       if (transition === undefined) continue;
       this.#server.metrics.watchEvent();
-      this.#write(transition === 'LEFT' ? frames.left(change) : frames.change(transition, change));
+      if (this.#values) {
+        const { left, change: make } = this.#values;
+        this.#hand(transition === 'LEFT' ? left(change) : make(transition, change), change.current);
+      } else {
+        this.#queue(transition === 'LEFT' ? frames.left(change) : frames.change(transition, change));
+      }
     }
+  }
+
+  /** Takes a frame for the next round, or writes at once when much has come together. */
+  #queue(frame: Uint8Array): void {
+    this.#pending.push(frame);
+    this.#pendingBytes += frame.length;
+    if (this.#pendingBytes >= MAX_PENDING_BYTES) this.#flush();
+    else if (!this.#asked) {
+      this.#asked = true;
+      this.#server.pace.ask(this.#onRound);
+    }
+  }
+
+  #flush(): void {
+    if (this.#pending.length === 0) return;
+    const parts = this.#pending;
+    const bytes = this.#pendingBytes;
+    this.#pending = [];
+    this.#pendingBytes = 0;
+    this.#write(this.#server.pace.join(parts, bytes));
   }
 
   #scheduleBookmark(): void {
@@ -169,13 +241,22 @@ class WatchSession {
   #bookmark(): void {
     // Before the live part began, what was sent covers no revision at all.
     if (this.#watch === undefined || this.#sent === 0) return;
+    this.#flush();
     this.#write(this.#plan.frames.bookmark(this.#sent, false));
   }
 
-  /** False when the reader is behind. Disconnects one that is too far or too long behind. */
+  /** False when the reader is behind, as `#write`. A value counts as the bytes of its object. */
+  #hand(event: StreamDocument, { bytes }: StoredObject): boolean {
+    return this.#closed || this.#sink.document!(event, bytes.length) || this.#behind();
+  }
+
+  /** False when the reader is behind. */
   #write(bytes: Uint8Array): boolean {
-    if (this.#closed) return true;
-    if (this.#sink.write(bytes)) return true;
+    return this.#closed || this.#sink.write(bytes) || this.#behind();
+  }
+
+  /** Disconnects a reader that is too far or too long behind; false when it may catch up. */
+  #behind(): boolean {
     if (this.#sink.buffered > MAX_BUFFERED_BYTES) {
       this.#end();
       return true;
@@ -192,6 +273,7 @@ class WatchSession {
 
   #fail(status: Status): void {
     if (this.#closed) return;
+    this.#flush();
     this.#sink.write(this.#plan.frames.error(status));
     this.#end();
   }
@@ -199,6 +281,8 @@ class WatchSession {
   /** Ends the stream normally: the reader watches again from its last revision. */
   #end(): void {
     if (this.#closed) return;
+    // What came after is not lost to a reader that has kept up until now.
+    if (this.#cancelBehind === undefined && this.#sink.buffered <= MAX_BUFFERED_BYTES) this.#flush();
     this.#close();
     this.#sink.end();
   }
@@ -206,6 +290,7 @@ class WatchSession {
   #close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#pending = [];
     this.#watch?.stop();
     this.#cancelBehind?.();
     for (const cleanup of this.#cleanups) cleanup();

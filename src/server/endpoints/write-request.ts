@@ -1,12 +1,18 @@
 /** What create, update, patch and their subresources have in common: the call handed to the registry. */
+
+import { inPieces } from '../../api/meta/steps.ts';
 import type { ApiResponse } from '../../base/http/seam.ts';
+import { scalePathsOf } from '../registry/scale.ts';
+import { encodeObjectSteps } from '../registry/versioned-view.ts';
 import type { WriteCall, WriteResult } from '../registry/write-call.ts';
 import { admissionHooks } from './admission-hooks.ts';
 import { forbiddenBy } from './authorization.ts';
+import { pauseOf } from './body.ts';
 import type { Exchange } from './exchange.ts';
 import type { Representation } from './negotiation.ts';
 import type { WriteOptions } from './query.ts';
-import { objectResponse } from './responses.ts';
+import { encodedResponse, objectResponse } from './responses.ts';
+import { scaleAdmission } from './scale-admission.ts';
 
 const MAX_MANAGER_LENGTH = 128;
 
@@ -24,6 +30,7 @@ export function writeCall(
   subresource: string = exchange.info.subresource,
 ): WriteCall {
   const { resource: info } = exchange;
+  const hooks = admissionHooks(exchange, { info, subresource, dryRun: options.dryRun });
   return {
     info,
     subresource,
@@ -31,7 +38,11 @@ export function writeCall(
     name: exchange.info.name,
     dryRun: options.dryRun,
     manager: fieldManagerOf(exchange, options),
-    admission: admissionHooks(exchange, { info, subresource, dryRun: options.dryRun }),
+    admission:
+      subresource === 'scale' && exchange.subresource
+        ? scaleAdmission(hooks, { info, paths: scalePathsOf(exchange.subresource) })
+        : hooks,
+    pause: pauseOf(exchange),
     warn: exchange.warn,
   };
 }
@@ -52,14 +63,14 @@ export function authorizeCreate(exchange: Exchange): void {
   if (!verdict.allowed) throw forbiddenBy(user, { ...info, verb: 'create' }, verdict.reason);
 }
 
-/** The stored (or would-be) object; 201 when it was created. */
-export const writeResponse = (
+/** The stored (or would-be) object; 201 when it was created. A promise only for a large one that is not stored. */
+export function writeResponse(
   exchange: Exchange,
   { result, representation }: { readonly result: WriteResult; readonly representation: Representation },
-): ApiResponse =>
-  objectResponse(exchange, {
-    status: result.created ? 201 : 200,
-    representation,
-    stored: result.stored,
-    object: result.object,
-  });
+): ApiResponse | Promise<ApiResponse> {
+  const { stored, object } = result;
+  const status = result.created ? 201 : 200;
+  const pause = stored === undefined && representation.as === 'object' ? pauseOf(exchange) : undefined;
+  if (pause === undefined) return objectResponse(exchange, { status, representation, stored, object });
+  return inPieces(encodeObjectSteps(object), pause).then((bytes) => encodedResponse({ status, bytes, representation }));
+}

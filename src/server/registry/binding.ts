@@ -6,7 +6,10 @@ import { conflict, type FieldError, invalid } from '../../api/meta/status.ts';
 
 interface PodParts {
   spec?: { nodeName?: string; schedulingGates?: readonly unknown[] };
-  status?: { conditions?: { type: string; status: string; lastTransitionTime?: string }[] };
+  status?: {
+    nominatedNodeName?: string;
+    conditions?: { type: string; status: string; lastTransitionTime?: string }[];
+  };
 }
 
 /** Throws ApiError 422 when the Binding names no node. */
@@ -54,6 +57,8 @@ export function boundPod(
   if (resourceVersion) next.metadata.resourceVersion = resourceVersion;
   const conditions = (next.status?.conditions ?? []).filter((condition) => condition.type !== 'PodScheduled');
   conditions.push({ type: 'PodScheduled', status: 'True', lastTransitionTime: formatTime(now) });
-  next.status = { ...next.status, conditions };
+  // Room was made for it, and it has it.
+  const { nominatedNodeName: _used, ...status } = next.status ?? {};
+  next.status = { ...status, conditions };
   return next;
 }

@@ -1,32 +1,10 @@
-/** One APIService for each served group and version, as the aggregator registers them: all of them local. */
+/** The APIService of each group and version served here, as the aggregator registers them: all of them local. */
+import { builtinPriority, CUSTOM_PRIORITY } from '../../api/kinds/discovery/discovery.ts';
 import { apiVersionOf } from '../../api/meta/gvk.ts';
 import { formatTime, type UnstructuredObject } from '../../api/meta/object.ts';
 
-/** Group -> its priority; versions are in order of preference. Upstream's numbers, so that lists sort alike. */
-const PRIORITIES: Readonly<Record<string, number>> = {
-  '': 18_000,
-  apps: 17_800,
-  'events.k8s.io': 17_750,
-  'authentication.k8s.io': 17_700,
-  'authorization.k8s.io': 17_600,
-  autoscaling: 17_500,
-  batch: 17_400,
-  'certificates.k8s.io': 17_300,
-  'networking.k8s.io': 17_200,
-  policy: 17_100,
-  'rbac.authorization.k8s.io': 17_000,
-  'storage.k8s.io': 16_800,
-  'apiextensions.k8s.io': 16_700,
-  'admissionregistration.k8s.io': 16_700,
-  'scheduling.k8s.io': 16_600,
-  'coordination.k8s.io': 16_500,
-  'node.k8s.io': 16_300,
-  'discovery.k8s.io': 16_200,
-  'flowcontrol.apiserver.k8s.io': 16_100,
-  'resource.k8s.io': 15_900,
-};
-const CUSTOM_GROUP = { group: 1000, version: 100 };
-const BUILTIN_VERSION = 15;
+/** On objects the server keeps: `onstart` for its own groups, `true` for those of custom resources. */
+export const AUTO_MANAGED = 'kube-aggregator.kubernetes.io/automanaged';
 
 /** The APIServices of these groups and versions; the aggregator's own group needs none. */
 export function apiServices(
@@ -43,27 +21,27 @@ export function apiServices(
 }
 
 function apiService({ group, version }: { group: string; version: string }, now: number): UnstructuredObject {
-  const known = Object.hasOwn(PRIORITIES, group);
+  const builtin = builtinPriority(group, version);
+  const priority = builtin ?? CUSTOM_PRIORITY;
   return {
     apiVersion: 'apiregistration.k8s.io/v1',
     kind: 'APIService',
-    metadata: { name: `${version}.${group}`, labels: { 'kube-aggregator.kubernetes.io/automanaged': 'onstart' } },
+    metadata: { name: `${version}.${group}`, labels: { [AUTO_MANAGED]: builtin ? 'onstart' : 'true' } },
     spec: {
       ...(group !== '' && { group }),
       version,
-      groupPriorityMinimum: known ? PRIORITIES[group] : CUSTOM_GROUP.group,
-      versionPriority: known ? BUILTIN_VERSION + (version === 'v2' ? BUILTIN_VERSION : 0) : CUSTOM_GROUP.version,
+      groupPriorityMinimum: priority.group,
+      versionPriority: priority.version,
     },
-    status: {
-      conditions: [
-        {
-          type: 'Available',
-          status: 'True',
-          lastTransitionTime: formatTime(now),
-          reason: 'Local',
-          message: 'Local APIServices are always available',
-        },
-      ],
-    },
+    status: { conditions: [localCondition(now)] },
   };
 }
+
+/** What the status of every local APIService says. */
+export const localCondition = (now: number) => ({
+  type: 'Available',
+  status: 'True',
+  lastTransitionTime: formatTime(now),
+  reason: 'Local',
+  message: 'Local APIServices are always available',
+});

@@ -1,6 +1,6 @@
 /**
- * The priority levels and flow schemas every cluster starts with (pkg/apis/flowcontrol/bootstrap). Tools list and edit
- * them; requests here are not queued by them.
+ * The priority levels and flow schemas every cluster starts with (pkg/apis/flowcontrol/bootstrap). `endpoints/flow-control`
+ * gives requests their seats by them.
  */
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 

@@ -7,6 +7,7 @@ import { parseApiVersion } from '../../api/meta/gvk.ts';
 import { formatTime, type UnstructuredObject } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';
 import { SERVICE_CIDR } from '../admission/service-allocation.ts';
+import { REQUEST_HEADERS } from '../auth/front-proxy.ts';
 import { apiServices } from './bootstrap-api-services.ts';
 import { FLOW_CONTROL_OBJECTS } from './bootstrap-flow-control.ts';
 import { createObject } from './create.ts';
@@ -20,13 +21,18 @@ export const SYSTEM_NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube
 export interface BootstrapOptions {
   /** Address and port under which clients inside guests and pods reach this server. */
   readonly advertise?: { readonly address: string; readonly port: number };
+  /** PEM of the CA of client certificates. */
+  readonly clientCa?: string;
+  /** PEM of the CA of front proxies, and the common names they have. */
+  readonly frontProxy?: { readonly ca: string; readonly allowedNames: readonly string[] };
   /** Cluster IP of the `kubernetes` Service. */
   readonly serviceIp?: string;
   /** More objects to ensure, in order (RBAC defaults and the like). */
   readonly more?: readonly UnstructuredObject[];
 }
 
-interface BootstrapObject {
+/** An object the server makes, and keeps. */
+export interface BootstrapObject {
   readonly resource: string;
   readonly object: UnstructuredObject;
   /** Fields that follow the process, not the user: put right when they differ. */
@@ -48,15 +54,25 @@ export async function ensureBootstrapObjects(
   };
   const services = apiServices(resources.all(), registry.clock.now());
   const objects = [
-    ...bootstrapObjects(options, registry.clock.now()),
-    ...[...FLOW_CONTROL_OBJECTS, ...services, ...(options.more ?? [])].map(withPlural),
+    ...lastingObjects(options, registry.clock.now()),
+    ...[...services, ...(options.more ?? [])].map(withPlural),
   ];
   // All at once: they share a few commits, and no one needs another to be there.
   const outcomes = await Promise.all(objects.map((object) => ensure(registry, { resources, ...object })));
   return outcomes.filter((made) => made).length;
 }
 
-async function ensure(
+/** The objects that come back when a user deletes them (`keepBootstrapObjects`). */
+export const lastingObjects = (options: BootstrapOptions, now: number): BootstrapObject[] => [
+  ...bootstrapObjects(options, now),
+  ...FLOW_CONTROL_OBJECTS.map((object) => ({
+    resource: object.kind === 'FlowSchema' ? 'flowschemas' : 'prioritylevelconfigurations',
+    object,
+  })),
+];
+
+/** Makes one object if it is missing and puts right the fields it follows; true when it was made. */
+export async function ensure(
   registry: Registry,
   { resources, resource, object, follow }: BootstrapObject & { readonly resources: ResourceSource },
 ): Promise<boolean> {
@@ -90,6 +106,7 @@ async function ensure(
       admission: NO_ADMISSION,
       warn: () => {},
       object: fresh,
+      trusted: true,
     });
     return true;
   } catch (error) {
@@ -98,7 +115,8 @@ async function ensure(
   }
 }
 
-function bootstrapObjects({ advertise, serviceIp = '10.96.0.1' }: BootstrapOptions, now: number): BootstrapObject[] {
+function bootstrapObjects(options: BootstrapOptions, now: number): BootstrapObject[] {
+  const { advertise, serviceIp = '10.96.0.1' } = options;
   const objects: BootstrapObject[] = SYSTEM_NAMESPACES.map((name) => ({
     resource: 'namespaces',
     object: { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
@@ -124,7 +142,8 @@ function bootstrapObjects({ advertise, serviceIp = '10.96.0.1' }: BootstrapOptio
       },
     },
   });
-  if (advertise) objects.push(endpoints(advertise), endpointSlice(advertise), AUTHENTICATION_CONFIG);
+  if (advertise) objects.push(endpoints(advertise), endpointSlice(advertise));
+  if (advertise || options.clientCa || options.frontProxy) objects.push(authenticationConfig(options));
   objects.push(serviceCidr(now), ipAddress(serviceIp));
   return objects;
 }
@@ -166,22 +185,22 @@ const ipAddress = (address: string): BootstrapObject => ({
   },
 });
 
-/** What an aggregated API server asks about its front proxy. There is none here: such APIs live in this process. */
-const AUTHENTICATION_CONFIG: BootstrapObject = {
+/** What extension API servers read: whom to believe, by certificate and by headers of the proxy in front of them. */
+const authenticationConfig = ({ clientCa, frontProxy }: BootstrapOptions): BootstrapObject => ({
   resource: 'configmaps',
+  follow: ['data'],
   object: {
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: { name: 'extension-apiserver-authentication', namespace: 'kube-system' },
     data: {
-      'requestheader-allowed-names': '[]',
-      'requestheader-extra-headers-prefix': '["X-Remote-Extra-"]',
-      'requestheader-group-headers': '["X-Remote-Group"]',
-      'requestheader-uid-headers': '["X-Remote-Uid"]',
-      'requestheader-username-headers': '["X-Remote-User"]',
+      ...(clientCa && { 'client-ca-file': clientCa }),
+      'requestheader-allowed-names': JSON.stringify(frontProxy?.allowedNames ?? []),
+      ...(frontProxy && { 'requestheader-client-ca-file': frontProxy.ca }),
+      ...Object.fromEntries(Object.entries(REQUEST_HEADERS).map(([name, headers]) => [name, JSON.stringify(headers)])),
     },
   },
-};
+});
 
 const DESCRIPTIONS: Record<string, string> = {
   'system-node-critical': 'Used for system critical pods that must not be moved from their current node.',

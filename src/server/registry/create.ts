@@ -4,18 +4,23 @@ import { type ResourceInfo, storagePrefix } from '../../api/kinds/resource.ts';
 import { GENERATE_NAME_ATTEMPTS, generateName } from '../../api/meta/generate-name.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { ApiError, alreadyExists } from '../../api/meta/status.ts';
+import { inPieces } from '../../api/meta/steps.ts';
 import { unqualifiedFinalizers } from '../../api/meta/validate-object-meta.ts';
-import type { StoreKey } from '../cache/object-store.ts';
-import { applyKindDefaults, validateObject } from './normalize-input.ts';
+import type { Companion } from '../admission/plugin.ts';
+import type { Decision, StoreKey } from '../cache/object-store.ts';
+import { applyKindDefaults, validateObject, validateSteps } from './normalize-input.ts';
 import { dedupeOwnerReferences, fillSystemMetadata, matchNamespace, wipeSystemMetadata } from './object-metadata.ts';
-import { storedForm, viewObject } from './versioned-view.ts';
-import type { Registry, WriteCall, WriteResult } from './write-call.ts';
+import { refuseWhenDurable } from './refuse-when-durable.ts';
+import { prepareViews, storedForm, viewObject } from './versioned-view.ts';
+import type { AdmissionSubject, Registry, WriteCall, WriteResult } from './write-call.ts';
 
 export interface CreateCall extends WriteCall {
   /** Normalised, owned by the callee. */
   readonly object: UnstructuredObject;
   /** True when managedFields were set already (apply). */
   readonly tracked?: boolean;
+  /** True for an object out of the program itself: a test has found it valid, so no start has to find it again. */
+  readonly trusted?: boolean;
 }
 
 /**
@@ -36,25 +41,39 @@ export async function createObject(registry: Registry, call: CreateCall): Promis
   if (call.tracked) {
     if (managedFields) given.managedFields = managedFields;
   } else {
-    const { subresource, manager } = call;
-    registry.fields?.track({ info, subresource, manager, live: undefined, now: registry.clock.now() }, object);
+    const { subresource, manager, pause } = call;
+    const change = { info, subresource, manager, live: undefined, now: registry.clock.now(), pause };
+    const tracking = registry.fields?.track(change, object);
+    if (tracking) await tracking;
   }
+  if (call.pause) await call.pause();
   const generated = !given.name && given.generateName ? given.generateName : undefined;
-  await call.admission.mutate('CREATE', { name: given.name ?? '', object, oldObject: undefined });
+  const subject: AdmissionSubject = { name: given.name ?? '', object, oldObject: undefined };
+  await call.admission.mutate('CREATE', subject);
   // Admission may have put another metadata in its place.
   const { metadata } = object;
+  if (subject.rewritten) {
+    const tracked = metadata.managedFields;
+    matchNamespace(metadata, call.namespace);
+    wipeSystemMetadata(metadata);
+    if (tracked) metadata.managedFields = tracked;
+  }
 
   for (let attempt = 1; ; attempt++) {
     if (generated !== undefined) metadata.name = generateName(generated);
     fillSystemMetadata(info, metadata, registry.clock.now());
     // After the name and the uid: a namespace's label and a Job's selector are made of them.
     applyKindDefaults(info, object);
-    validateObject(info, object);
+    if (call.pause) await call.pause();
+    if (call.pause) await inPieces(validateSteps(info, object), call.pause);
+    else if (!call.trusted) validateObject(info, object);
     if (attempt === 1) warnAbout(info, call);
-    await call.admission.validate('CREATE', { name: metadata.name!, object, oldObject: undefined });
+    const companions: Companion[] = [];
+    await call.admission.validate('CREATE', { name: metadata.name!, object, oldObject: undefined, companions });
     const key: StoreKey = { prefix: storagePrefix(info), namespace: call.namespace, name: metadata.name! };
+    if (call.pause) await call.pause();
     try {
-      return await insert(registry, call, key);
+      return await refuseWhenDurable(registry.store, key, () => insert(registry, call, { key, companions }));
     } catch (error) {
       if (generated === undefined || !(error instanceof ApiError) || error.reason !== 'AlreadyExists') throw error;
       if (attempt >= GENERATE_NAME_ATTEMPTS) throw generatedNamesExhausted(error);
@@ -73,7 +92,11 @@ function warnAbout(info: ResourceInfo, { object, warn }: CreateCall): void {
   }
 }
 
-async function insert(registry: Registry, call: CreateCall, key: StoreKey): Promise<WriteResult> {
+async function insert(
+  registry: Registry,
+  call: CreateCall,
+  { key, companions }: { readonly key: StoreKey; readonly companions: readonly Companion[] },
+): Promise<WriteResult> {
   const { info, object } = call;
   const refuseExisting = (current: { readonly object: Readonly<UnstructuredObject> } | undefined): void => {
     if (!current) return;
@@ -84,11 +107,35 @@ async function insert(registry: Registry, call: CreateCall, key: StoreKey): Prom
     refuseExisting(registry.store.peek(key));
     return { created: true, object, stored: undefined };
   }
-  const stored = await registry.store.write(key, (current) => {
+  const pending = storedForm(info, object);
+  const form = pending instanceof Promise ? await pending : pending;
+  const decide = (current: { readonly object: Readonly<UnstructuredObject> } | undefined): Decision => {
     refuseExisting(current);
-    return { type: 'put', object: storedForm(info, object) };
-  });
+    return { type: 'put', object: form };
+  };
+  const stored = await (companions.length === 0
+    ? registry.store.write(key, decide)
+    : registry.store.writeTogether({ key, decide }, () =>
+        companions.map((companion) => companionWrite(registry, companion)),
+      ));
+  const views = prepareViews(info, [stored], { again: false });
+  if (views) await views;
   return { created: true, object: viewObject(info, stored!), stored };
+}
+
+function companionWrite(
+  registry: Registry,
+  { info, object, manager }: Companion,
+): { readonly key: StoreKey; readonly object: UnstructuredObject } {
+  const { metadata } = object;
+  const now = registry.clock.now();
+  fillSystemMetadata(info, metadata, now);
+  // Nobody owned anything of it before, so there is no other version to ask a webhook for.
+  void registry.fields?.track({ info, subresource: '', manager, live: undefined, now }, object);
+  return {
+    key: { prefix: storagePrefix(info), namespace: metadata.namespace ?? '', name: metadata.name ?? '' },
+    object,
+  };
 }
 
 function generatedNamesExhausted(last: ApiError): ApiError {

@@ -1,6 +1,7 @@
 /** DELETE of a collection: a list with the query's selectors, then one ordinary delete each. */
 import { ApiError } from '../../api/meta/status.ts';
 import type { StoredObject } from '../cache/object-store.ts';
+import { collectionAdmission } from './collection-admission.ts';
 import { deleteObject } from './delete.ts';
 import type { DeleteOptions } from './graceful-deletion.ts';
 import { type ListCall, type ListResult, listObjects } from './list.ts';
@@ -16,10 +17,16 @@ export async function deleteCollection(
 ): Promise<ListResult> {
   const listed = await listObjects(registry, call);
   const queue = listed.items.values();
+  const admission = collectionAdmission(call.admission);
+  const admitted = { ...call, admission: admission.hooks };
   const worker = async (): Promise<void> => {
-    for (const item of queue) {
+    for (;;) {
+      while (admission.busy) await admission.busy;
+      if (admission.refused) return;
       if (call.signal.aborted) throw call.signal.reason;
-      await deleteListed(registry, call, item);
+      const { done, value: item } = queue.next();
+      if (done) return;
+      await deleteListed(registry, admitted, item);
     }
   };
   await Promise.all(Array.from({ length: CONCURRENCY }, worker));

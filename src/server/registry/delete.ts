@@ -5,7 +5,8 @@ import { conflict, notFound } from '../../api/meta/status.ts';
 import type { StoredObject, StoreKey } from '../cache/object-store.ts';
 import { type DeleteOptions, deletionVerdict } from './graceful-deletion.ts';
 import { uidConflict } from './guaranteed-update.ts';
-import { storedForm, viewObject } from './versioned-view.ts';
+import { refuseWhenDurable } from './refuse-when-durable.ts';
+import { prepareViews, storedForm, viewObject } from './versioned-view.ts';
 import { MAX_CONFLICT_RETRIES, ObjectMoved, type Registry, type WriteCall } from './write-call.ts';
 
 export interface DeleteResult {
@@ -21,6 +22,14 @@ export async function deleteObject(
   call: WriteCall & { readonly options: DeleteOptions },
 ): Promise<DeleteResult> {
   const key: StoreKey = { prefix: storagePrefix(call.info), namespace: call.namespace, name: call.name };
+  return refuseWhenDurable(registry.store, key, () => repeatDelete(registry, call, key));
+}
+
+async function repeatDelete(
+  registry: Registry,
+  call: WriteCall & { readonly options: DeleteOptions },
+  key: StoreKey,
+): Promise<DeleteResult> {
   for (let attempt = 1; ; attempt++) {
     const current = registry.store.peek(key);
     if (!current) throw notFound(call.info, call.name);
@@ -39,6 +48,8 @@ async function attemptDelete(
   { key, current }: { key: StoreKey; current: StoredObject },
 ): Promise<DeleteResult> {
   const { info, name, options } = call;
+  const before = prepareViews(info, [current], { again: false });
+  if (before) await before;
   const old = viewObject(info, current);
   checkPreconditions(info, old, options);
   const subject = { name, object: undefined, oldObject: old };
@@ -52,19 +63,23 @@ async function attemptDelete(
   if (call.dryRun) {
     return { removed, object: verdict.type === 'mark' ? verdict.object : old, stored: undefined };
   }
+  const pending = verdict.type === 'mark' ? storedForm(info, verdict.object) : undefined;
+  const marked = pending instanceof Promise ? await pending : pending;
   const stored = await registry.store.write(key, (latest) => {
     if (latest?.revision !== current.revision) throw new ObjectMoved();
     switch (verdict.type) {
       case 'remove':
         return { type: 'delete', object: current.object as UnstructuredObject };
       case 'mark':
-        return { type: 'put', object: storedForm(info, verdict.object) };
+        return { type: 'put', object: marked! };
       case 'already-terminating':
         return { type: 'keep' };
       default:
         return verdict satisfies never;
     }
   });
+  const after = prepareViews(info, [stored], { again: false });
+  if (after) await after;
   return { removed, object: viewObject(info, stored!), stored };
 }
 

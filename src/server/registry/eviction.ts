@@ -39,6 +39,10 @@ interface BudgetParts {
   };
 }
 
+/** A pod that has not begun may begin meanwhile, and then count: it may go only as it was seen. */
+export const mustNotChange = (pod: Readonly<UnstructuredObject>): boolean =>
+  pod.metadata.deletionTimestamp === undefined && (pod as PodParts).status?.phase === 'Pending';
+
 /** Pods that have not begun, have ended or are on their way out disturb nobody. */
 export function needsNoBudget(pod: Readonly<UnstructuredObject>): boolean {
   const phase = (pod as PodParts).status?.phase;
@@ -75,15 +79,11 @@ export function budgetVerdict(store: Pick<ObjectStore, 'list'>, pod: Readonly<Un
   return { type: 'take', budget };
 }
 
-/** A budget without a selector, or with an empty or broken one, selects nothing. */
+/** An empty selector selects every pod of the namespace; none, or a broken one, selects nothing. */
 function selects({ spec }: BudgetParts, pod: Readonly<UnstructuredObject>): boolean {
-  const { matchLabels = {}, matchExpressions = [] } = (spec?.selector ?? {}) as {
-    matchLabels?: object;
-    matchExpressions?: readonly unknown[];
-  };
-  if (Object.keys(matchLabels).length === 0 && matchExpressions.length === 0) return false;
+  if (!spec?.selector) return false;
   try {
-    return matchesLabels(fromLabelSelectorObject(spec!.selector!), pod.metadata.labels ?? {});
+    return matchesLabels(fromLabelSelectorObject(spec.selector), pod.metadata.labels ?? {});
   } catch {
     return false;
   }
@@ -107,15 +107,26 @@ export function withDisruption(
     throw forbidden(gr, name, 'DisruptedPods map too big - too many evictions not confirmed by PDB controller');
   }
   if (disruptionsAllowed === 0) {
-    throw refused(
-      `The disruption budget ${name} needs ${status.desiredHealthy ?? 0} healthy pods and has ${status.currentHealthy ?? 0} currently`,
-    );
+    throw refused(whyNone(name, status));
   }
   const next = cloneJson(budget) as UnstructuredObject & BudgetParts;
   next.status = { ...next.status, disruptionsAllowed: disruptionsAllowed - 1 };
   if (disruptionsAllowed === 1) exhausted(next, now);
   next.status.disruptedPods = { ...next.status.disruptedPods, [pod]: formatTime(now) };
   return next;
+}
+
+/** Why a budget allows no disruption, in upstream's words. */
+function whyNone(name: string, status: NonNullable<BudgetParts['status']>): string {
+  const { currentHealthy = 0, desiredHealthy = 0 } = status;
+  const { reason = '', message = '' } =
+    status.conditions?.find((one) => one.type === 'DisruptionAllowed' && one.status === 'False') ?? {};
+  const none = `The disruption budget ${name} does not allow evicting pods currently`;
+  // What was counted then says nothing.
+  if (reason === 'SyncFailed' && message !== '') return `${none} because it failed sync: ${message}`;
+  if (currentHealthy <= desiredHealthy)
+    return `The disruption budget ${name} needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`;
+  return message === '' ? none : `${none} (${reason}): ${message}`;
 }
 
 function exhausted(budget: UnstructuredObject & BudgetParts, now: number): void {

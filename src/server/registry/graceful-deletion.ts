@@ -28,6 +28,7 @@ export function deletionVerdict(
   { options, now }: { readonly options: DeleteOptions; readonly now: number },
 ): DeletionVerdict {
   const next = cloneJson(object) as UnstructuredObject;
+  if (object.metadata.deletionTimestamp === undefined) info.markDeleted?.(next, now);
   const { metadata } = next;
   const finalizers = finalizersAfter(info, metadata.finalizers ?? [], options);
   if (finalizers.length > 0) metadata.finalizers = finalizers;

@@ -4,20 +4,34 @@
  */
 import { type ResourceInfo, storagePrefix } from '../../api/kinds/resource.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
-import type { UnstructuredObject } from '../../api/meta/object.ts';
+import type { ObjectMeta, UnstructuredObject } from '../../api/meta/object.ts';
 import { type ApiError, conflict, invalid, notFound, STALE_RESOURCE_VERSION } from '../../api/meta/status.ts';
+import { inPieces, type Pause } from '../../api/meta/steps.ts';
+import { nextTurn } from '../../base/clock/next-turn.ts';
 import type { Decision, StoredObject, StoreKey } from '../cache/object-store.ts';
 import { finishedDeleting } from './graceful-deletion.ts';
-import { applyKindDefaults, validateObject } from './normalize-input.ts';
-import { dedupeOwnerReferences, newFinalizerErrors } from './object-metadata.ts';
+import { applyKindDefaults, validateObject, validateSteps } from './normalize-input.ts';
+import { dedupeOwnerReferences, matchName, matchNamespace, newFinalizerErrors } from './object-metadata.ts';
 import { writesPodPart } from './pod-subresources.ts';
 import { prepareUpdate } from './prepare-update.ts';
-import { storedForm, viewObject } from './versioned-view.ts';
-import { MAX_CONFLICT_RETRIES, ObjectMoved, type Registry, type WriteCall, type WriteResult } from './write-call.ts';
+import { refuseWhenDurable } from './refuse-when-durable.ts';
+import { prepareViews, storedForm, viewObject } from './versioned-view.ts';
+import {
+  type AdmissionSubject,
+  LARGE_WRITE,
+  MAX_CONFLICT_RETRIES,
+  ObjectMoved,
+  type Registry,
+  type WriteCall,
+  type WriteResult,
+} from './write-call.ts';
 
 export interface UpdateCall extends WriteCall {
   /** Builds the wanted object (normalised, fresh) from the current one. Called once per attempt; may throw ApiError. */
-  readonly next: (current: Readonly<UnstructuredObject>) => UnstructuredObject;
+  readonly next: (
+    current: Readonly<UnstructuredObject>,
+    pause: Pause | undefined,
+  ) => UnstructuredObject | Promise<UnstructuredObject>;
   /** What to do when there is no such object; absent = 404. */
   readonly create?: () => Promise<WriteResult>;
   /** True when the caller wants exactly the state it names: a write in between is a conflict, not a reason to repeat. */
@@ -30,8 +44,13 @@ export interface UpdateCall extends WriteCall {
 
 /** Throws ApiError: 404, 409 (stale resourceVersion, uid, or too many conflicts), 422, or what admission says. */
 export async function guaranteedUpdate(registry: Registry, call: UpdateCall): Promise<WriteResult> {
+  const { info, namespace, name } = call;
+  const key: StoreKey = { prefix: storagePrefix(info), namespace, name };
+  return refuseWhenDurable(registry.store, key, () => repeatUpdate(registry, call, key));
+}
+
+async function repeatUpdate(registry: Registry, call: UpdateCall, key: StoreKey): Promise<WriteResult> {
   const { info } = call;
-  const key: StoreKey = { prefix: storagePrefix(info), namespace: call.namespace, name: call.name };
   for (let attempt = 1; ; attempt++) {
     const current = registry.store.peek(key);
     if (!current) {
@@ -53,39 +72,86 @@ async function attemptUpdate(
   { key, current }: { key: StoreKey; current: StoredObject },
 ): Promise<WriteResult> {
   const { info, subresource, name } = call;
+  const before = prepareViews(info, [current], { again: false });
+  if (before) await before;
+  // A small patch of a large object is a large write, too.
+  const pause = call.pause ?? (current.bytes.length > LARGE_WRITE ? nextTurn : undefined);
   const old = viewObject(info, current);
-  const wanted = call.next(old);
+  if (pause) await pause();
+  const next = call.next(old, pause);
+  const wanted = next instanceof Promise ? await next : next;
+  if (pause) await pause();
   checkPreconditions(call, wanted, old);
-  const object = prepareUpdate(info, { subresource, object: wanted, old });
+  const applied = wanted.metadata.managedFields;
+  let object = prepareUpdate(info, { subresource, object: wanted, old });
+  // An apply may leave an object that nobody owns a field of.
+  if (call.tracked) setOwners(object, applied);
   dedupeOwnerReferences(object.metadata, call.warn);
   // Before admission: nobody comes to own what a plug-in adds. Before validation: `[{}]` means "forget everything".
   if (!call.tracked) {
-    registry.fields?.track({ info, subresource, manager: call.manager, live: old, now: registry.clock.now() }, object);
+    const change = { info, subresource, manager: call.manager, live: old, now: registry.clock.now(), pause };
+    const tracking = registry.fields?.track(change, object);
+    if (tracking) await tracking;
   }
+  if (pause) await pause();
   // Awaited only when there is something to wait for: without it, reading and writing are one step nobody can get into.
-  const mutating = call.admission.mutate('UPDATE', { name, object, oldObject: old });
+  const owners = object.metadata.managedFields;
+  const subject: AdmissionSubject = { name, object, oldObject: old };
+  const mutating = call.admission.mutate('UPDATE', subject);
   if (mutating) await mutating;
+  if (subject.rewritten) {
+    // A webhook is bound by the same walls as a client, and what it changes of the spec is a new generation.
+    matchName(object.metadata, name, call.namespace);
+    matchNamespace(object.metadata, call.namespace);
+    const rewritten = object.metadata.managedFields ?? owners;
+    object = prepareUpdate(info, { subresource, object, old });
+    setOwners(object, rewritten);
+  }
   applyKindDefaults(info, object);
+  if (pause) await pause();
   // These change what an update of a pod may not: the kind judges the result, not the difference.
   const partial = subresource === 'binding' || writesPodPart(subresource);
-  validateObject(info, object, partial ? undefined : old, newFinalizerErrors(object, old));
+  const judged = [info, object, partial ? undefined : old, newFinalizerErrors(object, old)] as const;
+  if (pause) await inPieces(validateSteps(...judged), pause);
+  else validateObject(...judged);
   const validating = call.admission.validate('UPDATE', { name, object, oldObject: old });
   if (validating) await validating;
+  if (pause) await pause();
   if (call.dryRun) return { created: false, object, stored: undefined };
 
-  const decision = decide(info, object, old);
+  const pending = storedForm(info, object);
+  const decision = decide(info, { object, form: pending instanceof Promise ? await pending : pending, current, old });
+  if (pause) await pause();
   const stored = await registry.store.write(key, (latest) => {
     if (latest?.revision !== current.revision) throw new ObjectMoved();
     return decision;
   });
+  const after = prepareViews(info, [stored], { again: false });
+  if (after) await after;
   return { created: false, object: viewObject(info, stored!), stored };
 }
 
+function setOwners(object: UnstructuredObject, owners: ObjectMeta['managedFields']): void {
+  if (owners) object.metadata.managedFields = owners;
+  else delete object.metadata.managedFields;
+}
+
 /** Nothing changed: nothing is written. The last finalizer is gone: the object goes in the same request. */
-function decide(info: ResourceInfo, object: UnstructuredObject, old: Readonly<UnstructuredObject>): Decision {
-  const state = storedForm(info, object);
-  if (finishedDeleting(info, object)) return { type: 'delete', object: state };
-  return deepEqual(object, old) ? { type: 'keep' } : { type: 'put', object: state };
+function decide(
+  info: ResourceInfo,
+  write: {
+    readonly object: UnstructuredObject;
+    readonly form: UnstructuredObject;
+    readonly current: StoredObject;
+    readonly old: Readonly<UnstructuredObject>;
+  },
+): Decision {
+  const { object, form, current, old } = write;
+  if (finishedDeleting(info, object)) return { type: 'delete', object: form };
+  if (!deepEqual(object, old)) return { type: 'put', object: form };
+  // An object that lies in another version, or without today's defaults, is written anew: that is how data migrates.
+  const isViewed = info.view !== undefined || info.remote !== undefined;
+  return isViewed && !deepEqual(form, current.object) ? { type: 'put', object: form } : { type: 'keep' };
 }
 
 function checkPreconditions(call: UpdateCall, wanted: UnstructuredObject, old: Readonly<UnstructuredObject>): void {

@@ -6,6 +6,7 @@ import { type ContinueToken, decodeContinue, encodeContinue } from './continue-t
 import type { ListOptions } from './list-options.ts';
 import { parseResourceVersion, waitForRevision } from './resource-version.ts';
 import type { Selection } from './selection.ts';
+import { prepareViews } from './versioned-view.ts';
 import type { Registry } from './write-call.ts';
 
 export interface ListCall {
@@ -31,8 +32,28 @@ export interface ListResult {
 const TOKEN_EXPIRED =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
 
-/** Throws ApiError: 400 bad token or version, 410 when the snapshot is gone, 504 when the version lies in the future. */
+/**
+ * Throws ApiError: 400 bad token or version, 410 when the snapshot is gone, 504 when the version lies in the future, 500
+ * when a webhook could not convert the items.
+ */
 export function listObjects(registry: Registry, call: ListCall): ListResult | Promise<ListResult> {
+  if (call.info.remote !== undefined) return listConverted(registry, call);
+  return listStored(registry, call);
+}
+
+/** Items are converted in one batch; a selector that looks into them needs all of them converted first. */
+async function listConverted(registry: Registry, call: ListCall): Promise<ListResult> {
+  const { info, namespace, options, selection } = call;
+  if (!selection.everything && options.fieldSelector !== '') {
+    const all = registry.store.list(storagePrefix(info), { ...(namespace !== '' && { namespace }) });
+    await prepareViews(info, all.items, { again: false });
+  }
+  const listed = await listStored(registry, call);
+  await prepareViews(info, listed.items, { again: true });
+  return listed;
+}
+
+function listStored(registry: Registry, call: ListCall): ListResult | Promise<ListResult> {
   const { options } = call;
   if (options.continue !== '') return continueList(registry, call);
   const asked = parseResourceVersion(options.resourceVersion);

@@ -1,8 +1,8 @@
 /** The metadata that belongs to the server: set on create, kept on update, never taken from a client. */
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
-import { deepEqual } from '../../api/meta/deep-equal.ts';
 import { formatTime, type ObjectMeta, type UnstructuredObject } from '../../api/meta/object.ts';
 import { badRequest, type FieldError } from '../../api/meta/status.ts';
+import { stableText } from '../../api/schema/list-types.ts';
 
 /** Removes what a client may not set on create (rest.WipeObjectMetaSystemFields). */
 export function wipeSystemMetadata(metadata: ObjectMeta): void {
@@ -67,9 +67,12 @@ export function dedupeOwnerReferences(metadata: ObjectMeta, warn: (text: string)
   if (!Array.isArray(references) || references.length < 2) return;
   const kept: typeof references = [];
   const duplicates: string[] = [];
+  const seen = new Set<string>();
   for (const reference of references) {
-    if (kept.some((other) => deepEqual(other, reference))) duplicates.push(String(reference.uid));
+    const text = stableText(reference);
+    if (seen.has(text)) duplicates.push(String(reference.uid));
     else kept.push(reference);
+    seen.add(text);
   }
   if (duplicates.length === 0) return;
   metadata.ownerReferences = kept;

@@ -4,7 +4,9 @@
  */
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { apiVersionOf } from '../../api/meta/gvk.ts';
+import { stringifySteps } from '../../api/meta/json-steps.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
+import type { Steps } from '../../api/meta/steps.ts';
 import type { StoredObject } from '../cache/object-store.ts';
 
 const encoder = new TextEncoder();
@@ -13,34 +15,89 @@ const OPEN_BRACE = 0x7b;
 /** `group/version` in which objects of this resource are stored. */
 export const storageVersionOf = (info: ResourceInfo): string => info.storageVersion ?? apiVersionOf(info);
 
-/** The object in the version of `info`; the stored value itself when that is its version. */
+/** True when somebody else must convert it; what lies in the wanted version already is looked at like any other. */
+const isRemote = (info: ResourceInfo, stored: StoredObject): boolean =>
+  // The object last: looking at it may parse it, which a list of thousands must not do.
+  info.remote !== undefined && stored.object.apiVersion !== apiVersionOf(info);
+
+/** True when an object of this resource is not simply shown as it is stored. */
+const isViewed = (info: ResourceInfo, stored: StoredObject): boolean =>
+  isRemote(info, stored) ||
+  (info.view !== undefined && (info.view.currentFrom === undefined || stored.revision < info.view.currentFrom));
+
+/**
+ * The object in the version of `info`; the stored value itself when that is its version. A resource with a remote
+ * conversion must have been prepared for (`prepareViews`).
+ */
 export function viewObject(info: ResourceInfo, stored: StoredObject): Readonly<UnstructuredObject> {
+  if (isViewed(info, stored)) return converted(info, stored);
   const apiVersion = apiVersionOf(info);
   const { object } = stored;
-  if (info.view !== undefined) return converted(info, stored);
   return object.apiVersion === apiVersion ? object : { ...object, apiVersion };
 }
 
-/** The object as it is stored; `object` is in the version of `info`. */
-export function storedForm(info: ResourceInfo, object: UnstructuredObject): UnstructuredObject {
+/** The metadata of `viewObject` but for managedFields, without parsing the rest where that can be spared. */
+export function viewMetadata(info: ResourceInfo, stored: StoredObject): Readonly<UnstructuredObject['metadata']> {
+  if (!isViewed(info, stored)) return stored.metadata;
+  const { managedFields: _, ...metadata } = converted(info, stored).metadata;
+  return metadata;
+}
+
+/**
+ * Has stored objects converted by whoever does that, so that the views of them can be looked at; undefined when there is
+ * nothing to wait for. `again` asks anew for what was converted before: for reads, whose answer should be the newest.
+ * Rejects with ApiError 500 when the conversion fails.
+ */
+export function prepareViews(
+  info: ResourceInfo,
+  stored: readonly (StoredObject | undefined)[],
+  { again }: { readonly again: boolean },
+): Promise<void> | undefined {
+  const { remote } = info;
+  if (remote === undefined) return undefined;
+  const known = conversionsOf(info);
+  const wanted = stored
+    .filter((one) => one !== undefined)
+    .filter((one) => isRemote(info, one) && (again || !known.has(one)));
+  if (wanted.length === 0) return undefined;
+  return remote.fromStored(wanted.map(({ object }) => object)).then((objects) => {
+    for (const [i, one] of wanted.entries()) known.set(one, objects[i] as UnstructuredObject);
+  });
+}
+
+/** The object as it is stored, mostly itself; `object` is in the version of `info`. A promise only for remote conversions. */
+export function storedForm(
+  info: ResourceInfo,
+  object: UnstructuredObject,
+): UnstructuredObject | Promise<UnstructuredObject> {
   const apiVersion = storageVersionOf(info);
-  return info.view === undefined
-    ? { ...object, apiVersion }
-    : ({ ...info.view.toStored(object), apiVersion } as UnstructuredObject);
+  if (info.remote !== undefined && object.apiVersion !== apiVersion) {
+    return info.remote.toStored(object).then((form) => ({ ...form, apiVersion }) as UnstructuredObject);
+  }
+  const form = info.view === undefined ? object : (info.view.toStored(object) as UnstructuredObject);
+  return form.apiVersion === apiVersion ? form : { ...form, apiVersion };
 }
 
 /** What views made of stored revisions, for as long as those live. */
 const conversions = new WeakMap<ResourceInfo, WeakMap<StoredObject, Readonly<UnstructuredObject>>>();
 
-function converted(info: ResourceInfo, stored: StoredObject): Readonly<UnstructuredObject> {
+function conversionsOf(info: ResourceInfo): WeakMap<StoredObject, Readonly<UnstructuredObject>> {
   let known = conversions.get(info);
   if (!known) {
     known = new WeakMap();
     conversions.set(info, known);
   }
+  return known;
+}
+
+function converted(info: ResourceInfo, stored: StoredObject): Readonly<UnstructuredObject> {
+  const known = conversionsOf(info);
   let object = known.get(stored);
   if (!object) {
-    object = { ...info.view!.fromStored(stored.object), apiVersion: apiVersionOf(info) } as UnstructuredObject;
+    if (isRemote(info, stored)) throw new TypeError('a view was looked at before its conversion');
+    const apiVersion = apiVersionOf(info);
+    const made = info.view!.fromStored(stored.object) as UnstructuredObject;
+    object = made.apiVersion === apiVersion ? made : { ...made, apiVersion };
     known.set(stored, object);
   }
   return object;
@@ -60,7 +117,11 @@ function headOf(info: ResourceInfo): Uint8Array {
 
 /** The object's JSON in the version of `info`, without a newline. Looks at bytes only: the object may not be parsed. */
 export function viewBytes(info: ResourceInfo, stored: StoredObject): Uint8Array {
-  if (info.view !== undefined) return encodeObject(converted(info, stored));
+  if (isViewed(info, stored)) {
+    const object = converted(info, stored);
+    // Looked at and found to be as it should.
+    return object === stored.object ? stored.bytes : encodeObject(object);
+  }
   const head = headOf(info);
   const source = stored.bytes;
   if (hasHead(source, stored.headLength, head)) return source;
@@ -85,7 +146,7 @@ export interface ItemBytes {
 
 export function itemBytes(info: ResourceInfo, stored: StoredObject): ItemBytes {
   if (info.strategy.custom) return { brace: false, rest: viewBytes(info, stored) };
-  if (info.view === undefined) return { brace: true, rest: stored.bytes.subarray(stored.headLength) };
+  if (!isViewed(info, stored)) return { brace: true, rest: stored.bytes.subarray(stored.headLength) };
   const { kind: _kind, apiVersion: _apiVersion, ...rest } = converted(info, stored);
   return { brace: false, rest: encoder.encode(JSON.stringify(rest)) };
 }
@@ -131,6 +192,15 @@ export function joinItems(items: readonly ItemBytes[], { head, tail }: { head: s
   }
   bytes.set(tailBytes, at);
   return bytes;
+}
+
+/** As `encodeObject`, in steps, for large objects. */
+export function* encodeObjectSteps(object: Readonly<Record<string, unknown>>): Steps<Uint8Array> {
+  const { kind, apiVersion, ...rest } = object;
+  yield;
+  const text = yield* stringifySteps({ kind, apiVersion, ...rest });
+  yield;
+  return encoder.encode(text);
 }
 
 /** JSON of an object that is not stored (dry run, Table, Scale): kind and apiVersion first, as stored bytes have them. */

@@ -2,8 +2,9 @@
 
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
+import type { Pause } from '../../api/meta/steps.ts';
 import type { Clock } from '../../base/clock/clock.ts';
-import type { AdmissionOperation } from '../admission/plugin.ts';
+import type { AdmissionOperation, Companion } from '../admission/plugin.ts';
 import type { ObjectStore, StoredObject } from '../cache/object-store.ts';
 
 /** One change as field management sees it. Objects are in the version of `info`. */
@@ -14,17 +15,25 @@ export interface FieldChange {
   /** The state before; undefined when the object is being created. */
   readonly live: Readonly<UnstructuredObject> | undefined;
   readonly now: number;
+  /** Lets others in between the steps of a large change. */
+  readonly pause?: Pause | undefined;
 }
 
 /** Ownership of fields (server-side apply). Implemented beside `api/apply`; without it managedFields stay as they are. */
 export interface FieldManagement {
-  /** A create, update or patch: sets `metadata.managedFields` of `object` in place. */
-  track(change: FieldChange, object: UnstructuredObject): void;
-  /** An apply: returns the merged object with managedFields. Throws ApiError 409 with FieldManagerConflict causes. */
+  /**
+   * A create, update or patch: sets `metadata.managedFields` of `object` in place. A promise only for a large change
+   * (`pause`) and where a conversion webhook is asked; when that fails, the fields are nobody's.
+   */
+  track(change: FieldChange, object: UnstructuredObject): void | Promise<void>;
+  /**
+   * An apply: the merged object with managedFields. Throws ApiError 409 with FieldManagerConflict causes. A promise only
+   * for a large change (`pause`) and where a conversion webhook is asked; it rejects with ApiError 500 when that fails.
+   */
   apply(
     change: FieldChange,
     applied: { readonly config: UnstructuredObject; readonly force: boolean },
-  ): UnstructuredObject;
+  ): UnstructuredObject | Promise<UnstructuredObject>;
 }
 
 /** The services behind every verb. */
@@ -44,6 +53,10 @@ export interface AdmissionSubject {
   readonly name: string;
   readonly object: UnstructuredObject | undefined;
   readonly oldObject: Readonly<UnstructuredObject> | undefined;
+  /** Where a plug-in puts what is to be created together with the object; absent where nothing is created. */
+  readonly companions?: Companion[];
+  /** Set by the mutating pass when a webhook or policy wrote into the object: it then is as foreign as a request's body. */
+  rewritten?: boolean;
 }
 
 /** One write of one object. */
@@ -59,6 +72,8 @@ export interface WriteCall {
   /** Who owns what this write sets (`?fieldManager`, else the User-Agent's first word). */
   readonly manager: string;
   readonly admission: AdmissionHooks;
+  /** Lets others in between the steps of a large write; absent for all others, which are done before anybody waits. */
+  readonly pause?: Pause | undefined;
   warn(text: string): void;
 }
 
@@ -69,6 +84,9 @@ export interface WriteResult {
   readonly object: Readonly<UnstructuredObject>;
   readonly stored: StoredObject | undefined;
 }
+
+/** Bodies and objects of more bytes are worked on in pieces, with the event loop turning between them. */
+export const LARGE_WRITE = 256 * 1024;
 
 /** Admission for writes the server makes itself (bootstrap objects). */
 export const NO_ADMISSION: AdmissionHooks = { mutate: () => {}, validate: () => {} };

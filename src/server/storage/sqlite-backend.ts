@@ -104,9 +104,18 @@ class SqliteBackend implements Backend {
     signal: AbortSignal,
     reading: { corrupt: readonly string[]; hole: number },
   ): AsyncGenerator<readonly Row[]> {
+    const read = (): Promise<ChunkAnswer> => {
+      const asked = this.#ask({ type: 'next' }) as Promise<ChunkAnswer>;
+      // Whoever stops reading does not hear of a failure of the chunk that was asked for ahead.
+      asked.catch(() => {});
+      return asked;
+    };
+    let next = read();
     for (let done = false; !done; ) {
       signal.throwIfAborted();
-      const chunk = (await this.#ask({ type: 'next' })) as ChunkAnswer;
+      const chunk = await next;
+      // One ahead: the worker reads it while this thread takes in the last one.
+      if (!chunk.done) next = read();
       reading.corrupt = chunk.corrupt;
       reading.hole = chunk.hole;
       done = chunk.done;

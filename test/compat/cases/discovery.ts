@@ -29,6 +29,14 @@ virtualmachineinstances.kubevirt.io
 virtualmachines.kubevirt.io`,
       },
       {
+        run: 'api-resources --api-group=instancetype.kubevirt.io',
+        out: `NAME  SHORTNAMES  APIVERSION  NAMESPACED  KIND
+virtualmachineclusterinstancetypes  vmclusterinstancetype,vmclusterinstancetypes,vmcf,vmcfs  instancetype.kubevirt.io/v1beta1  false  VirtualMachineClusterInstancetype
+virtualmachineclusterpreferences  vmcp,vmcps  instancetype.kubevirt.io/v1beta1  false  VirtualMachineClusterPreference
+virtualmachineinstancetypes  vminstancetype,vminstancetypes,vmf,vmfs  instancetype.kubevirt.io/v1beta1  true  VirtualMachineInstancetype
+virtualmachinepreferences  vmpref,vmprefs,vmp,vmps  instancetype.kubevirt.io/v1beta1  true  VirtualMachinePreference`,
+      },
+      {
         run: 'api-resources --namespaced=false --api-group=storage.k8s.io --verbs=list,watch -o name',
         out: `csidrivers.storage.k8s.io
 csinodes.storage.k8s.io
@@ -38,11 +46,29 @@ volumeattributesclasses.storage.k8s.io`,
       },
       {
         run: 'explain pod.spec',
-        out: 'KIND:  Pod\nVERSION:  v1\n\nFIELD: spec <PodSpec>\n<lines>containers  <[]Container> -required-\n<lines>',
+        out: `KIND:  Pod
+VERSION:  v1
+
+FIELD: spec <PodSpec>
+<lines>DESCRIPTION:
+<lines>    What a Pod is to run, where and how.
+<lines>containers  <[]Container> -required-
+    The containers that run side by side; there is at least one.
+<lines>`,
       },
       {
         run: 'explain deployment.spec.replicas',
-        out: 'GROUP:  apps\nKIND:  Deployment\nVERSION:  v1\n\nFIELD: replicas <integer>\n<lines>',
+        out: `GROUP:  apps
+KIND:  Deployment
+VERSION:  v1
+
+FIELD: replicas <integer>
+<lines>DESCRIPTION:
+    How many Pods are wanted.<lines>`,
+      },
+      {
+        run: 'explain configmap.data',
+        out: 'KIND:  ConfigMap\nVERSION:  v1\n\nFIELD: data <map[string]string>\n<lines>DESCRIPTION:\n    The values, by key.<lines>',
       },
       {
         run: 'explain vm.spec.runStrategy',

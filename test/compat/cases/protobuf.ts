@@ -24,7 +24,7 @@ export const PROTOBUF_COMMANDS: readonly { readonly run: string; readonly object
   { run: 'create job j --image=i -- echo hi', object: 'job/j' },
   { run: "create cronjob cj --image=i --schedule='*/5 * * * *' -- date", object: 'cronjob/cj' },
   { run: 'create job from-cj --from=cronjob/cj', object: 'job/from-cj' },
-  { run: 'create quota q --hard=cpu=1500m,memory=1G,pods=0 --scopes=BestEffort', object: 'quota/q' },
+  { run: 'create quota q --hard=cpu=1500m,memory=1G,pods=0 --scopes=NotBestEffort', object: 'quota/q' },
   { run: 'create pdb percent --selector=app=x --min-available=50%', object: 'pdb/percent' },
   { run: 'create pdb zero --selector=app=x --max-unavailable=0', object: 'pdb/zero' },
   { run: 'create priorityclass {ns} --value=0', object: 'priorityclass/{ns}' },

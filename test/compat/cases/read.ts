@@ -83,7 +83,7 @@ metadata:
     name: 'describe',
     steps: [
       { run: 'run p --image=i --restart=Never', out: 'pod/p created' },
-      { run: 'wait pod/p --for=condition=PodScheduled=False --timeout=10s', out: 'pod/p condition met' },
+      { run: 'wait pod/p --for=condition=PodScheduled=False --timeout=60s', out: 'pod/p condition met' },
       {
         run: 'describe pod p',
         out: `Name:  p
@@ -103,7 +103,7 @@ Events:
       },
       { run: 'apply -f -', input: VM, out: 'virtualmachine.kubevirt.io/vm created' },
       {
-        run: "wait vm/vm --for=jsonpath='{.status.printableStatus}'=Stopped --timeout=10s",
+        run: "wait vm/vm --for=jsonpath='{.status.printableStatus}'=Stopped --timeout=60s",
         out: 'virtualmachine.kubevirt.io/vm condition met',
       },
       {
@@ -161,7 +161,7 @@ No LimitRange resource.`,
         until: /DELETED.*\n/,
         out: 'EVENT  NAME  DATA  AGE\nADDED  w  0  <age>\nDELETED  w  0  <age>',
       },
-      { run: 'get cm -w --request-timeout=1s --no-headers', out: 'kube-root-ca.crt  1  <age>', err: '<lines>' },
+      { run: 'get cm -w --request-timeout=3s --no-headers', out: 'kube-root-ca.crt  1  <age>', err: '<lines>' },
     ],
   },
 ];

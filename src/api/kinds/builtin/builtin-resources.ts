@@ -2,6 +2,8 @@
 import { apiVersionOf, type GroupVersionKind } from '../../meta/gvk.ts';
 import { canonicalizeScalars } from '../../schema/canonical-scalars.ts';
 import type { Schema } from '../../schema/schema.ts';
+import { markCrdDeleted } from '../custom/crd-strategy.ts';
+import { formatWarnings } from '../custom/format-warnings.ts';
 import type { PrinterColumn, ResourceInfo, SubresourceInfo } from '../resource.ts';
 import { builtinSchema, builtinTypeName } from './builtin-types.ts';
 import { cellsOf } from './columns/cells.ts';
@@ -37,8 +39,26 @@ const VERBS: Readonly<Record<string, string>> = {
   w: 'watch',
 };
 
-/** Resources served in two versions, and resources that are a second face of another's storage. */
-const STORED: Readonly<Record<string, Pick<ResourceInfo, 'storageVersion' | 'storedAs' | 'view'>>> = {
+/** Where a resource departs from the table: its storage, how it is judged and deleted, what is on its way out. */
+const STORED: Readonly<
+  Record<
+    string,
+    Pick<
+      ResourceInfo,
+      'storageVersion' | 'storedAs' | 'view' | 'markDeleted' | 'validateSchema' | 'warnings' | 'deprecationWarning'
+    >
+  >
+> = {
+  '/v1/componentstatuses': { deprecationWarning: 'v1 ComponentStatus is deprecated in v1.19+' },
+  '/v1/endpoints': {
+    deprecationWarning: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
+  },
+  'apiextensions.k8s.io/v1/customresourcedefinitions': {
+    markDeleted: markCrdDeleted,
+    // All that the type asks for is asked by the kind's own rules, under the paths and in the words of upstream.
+    validateSchema: () => [],
+    warnings: formatWarnings,
+  },
   'autoscaling/v1/horizontalpodautoscalers': { storageVersion: 'autoscaling/v2', view: autoscalerView },
   'events.k8s.io/v1/events': { storageVersion: 'v1', storedAs: { group: '', resource: 'events' }, view: eventView },
 };

@@ -313,6 +313,9 @@ export interface ContainerState {
 }
 
 export interface ContainerStatus {
+  /** What the node has given the container: differs from the spec while a resize waits. */
+  allocatedResources?: Record<string, string>;
+  resources?: { requests?: Record<string, string>; limits?: Record<string, string> };
   name: string;
   state?: ContainerState;
   lastState?: ContainerState;

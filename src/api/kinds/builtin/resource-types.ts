@@ -30,6 +30,7 @@ import type {
   PodDisruptionBudget,
   PriorityClass,
   ReplicaSet,
+  ResourceQuota,
   Secret,
   Service,
   ServiceAccount,
@@ -74,10 +75,22 @@ export const PERSISTENT_VOLUMES: ResourceType<PersistentVolume> = define(
   'PersistentVolume',
   'Cluster',
 );
+export const RESOURCE_CLAIMS: ResourceType<KubeObject> = define(
+  'resource.k8s.io/v1',
+  'resourceclaims',
+  'ResourceClaim',
+  'Namespaced',
+);
 export const PERSISTENT_VOLUME_CLAIMS: ResourceType<PersistentVolumeClaim> = define(
   'v1',
   'persistentvolumeclaims',
   'PersistentVolumeClaim',
+  'Namespaced',
+);
+export const RESOURCE_QUOTAS: ResourceType<ResourceQuota> = define(
+  'v1',
+  'resourcequotas',
+  'ResourceQuota',
   'Namespaced',
 );
 export const ENDPOINT_SLICES: ResourceType<EndpointSlice> = define(

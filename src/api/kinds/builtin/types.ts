@@ -273,6 +273,15 @@ export interface PersistentVolumeClaim extends KubeObject {
   status?: PersistentVolumeClaimStatus;
 }
 
+export interface ResourceQuota extends KubeObject {
+  spec?: {
+    hard?: ResourceList;
+    scopes?: string[];
+    scopeSelector?: { matchExpressions?: { scopeName: string; operator: string; values?: string[] }[] };
+  };
+  status?: { hard?: ResourceList; used?: ResourceList };
+}
+
 export interface PersistentVolume extends KubeObject {
   spec?: {
     capacity?: ResourceList;

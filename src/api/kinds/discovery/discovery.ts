@@ -13,10 +13,10 @@ export interface GroupPriority {
   readonly version: number;
 }
 
-/** Priority of a group version that no APIService speaks about. */
-const CUSTOM: GroupPriority = { group: 1000, version: 100 };
+/** Priority of a group version that no APIService speaks about, and of those made for custom resources. */
+export const CUSTOM_PRIORITY: GroupPriority = { group: 1000, version: 100 };
 
-/** As kube-apiserver registers its own groups. */
+/** As kube-apiserver registers its own groups: the one table, for discovery and for APIService objects. */
 const BUILTIN_PRIORITIES: Readonly<Record<string, number>> = {
   '': 18_000,
   'apiregistration.k8s.io': 18_000,
@@ -40,11 +40,27 @@ const BUILTIN_PRIORITIES: Readonly<Record<string, number>> = {
   'resource.k8s.io': 16_200,
   'flowcontrol.apiserver.k8s.io': 16_100,
 };
+/** Versions that are not at 15, where a first stable version stands. */
+const BUILTIN_VERSION_PRIORITIES: Readonly<Record<string, number>> = {
+  v1: 1,
+  'apiregistration.k8s.io/v1': 18,
+  'autoscaling/v2': 30,
+  'flowcontrol.apiserver.k8s.io/v1': 21,
+  'resource.k8s.io/v1': 20,
+};
 
 /** The priorities kube-apiserver gives its own groups; undefined for others. */
 export function builtinPriority(group: string, version: string): GroupPriority | undefined {
-  const priority = BUILTIN_PRIORITIES[group];
-  return priority === undefined ? undefined : { group: priority, version: version === 'v2' ? 30 : 15 };
+  if (!Object.hasOwn(BUILTIN_PRIORITIES, group)) return undefined;
+  const key = apiVersionOf({ group, version });
+  return { group: BUILTIN_PRIORITIES[group]!, version: BUILTIN_VERSION_PRIORITIES[key] ?? 15 };
+}
+
+/** A version of a group that another server serves; `resources` are entries of its own aggregated document. */
+export interface RemoteGroupVersion {
+  readonly group: string;
+  readonly version: string;
+  readonly resources: readonly unknown[];
 }
 
 export interface DiscoveryOptions {
@@ -53,11 +69,14 @@ export interface DiscoveryOptions {
   readonly priorityOf?: (group: string, version: string) => GroupPriority | undefined;
   /** Group versions whose server does not answer (`group/version`): served, but marked stale. */
   readonly stale?: ReadonlySet<string>;
+  /** Group versions of other servers; one of them takes the place of a local one of its name. */
+  readonly remote?: readonly RemoteGroupVersion[];
 }
 
 interface VersionOfGroup {
   readonly version: string;
   readonly resources: readonly ResourceInfo[];
+  readonly remote?: readonly unknown[];
 }
 
 interface Group {
@@ -87,6 +106,12 @@ export function compareVersions(a: string, b: string): number {
 
 function groupsOf(infos: readonly ResourceInfo[], options: DiscoveryOptions): Group[] {
   const byGroup = new Map<string, Map<string, ResourceInfo[]>>();
+  const remote = new Map<string, readonly unknown[]>();
+  for (const { group, version, resources } of options.remote ?? []) {
+    remote.set(apiVersionOf({ group, version }), resources);
+    const versions = byGroup.get(group) ?? new Map<string, ResourceInfo[]>();
+    byGroup.set(group, versions.set(version, []));
+  }
   for (const info of infos) {
     const versions = byGroup.get(info.group) ?? new Map<string, ResourceInfo[]>();
     byGroup.set(info.group, versions);
@@ -95,7 +120,7 @@ function groupsOf(infos: readonly ResourceInfo[], options: DiscoveryOptions): Gr
     else resources.push(info);
   }
   const priority = (group: string, version: string): GroupPriority =>
-    options.priorityOf?.(group, version) ?? builtinPriority(group, version) ?? CUSTOM;
+    options.priorityOf?.(group, version) ?? builtinPriority(group, version) ?? CUSTOM_PRIORITY;
   const groupRank = (group: Group): number =>
     Math.max(...group.versions.map((version) => priority(group.group, version.version).group));
   return [...byGroup]
@@ -103,7 +128,10 @@ function groupsOf(infos: readonly ResourceInfo[], options: DiscoveryOptions): Gr
       ([group, versions]): Group => ({
         group,
         versions: [...versions]
-          .map(([version, resources]) => ({ version, resources: [...resources].sort(byName) }))
+          .map(([version, resources]) => {
+            const elsewhere = remote.get(apiVersionOf({ group, version }));
+            return { version, resources: [...resources].sort(byName), ...(elsewhere && { remote: elsewhere }) };
+          })
           .sort(
             (a, b) =>
               priority(group, b.version).version - priority(group, a.version).version ||
@@ -210,9 +238,9 @@ export function aggregatedDiscovery(
       .filter(({ group }) => (group === '') === options.core)
       .map(({ group, versions }) => ({
         metadata: group === '' ? {} : { name: group },
-        versions: versions.map(({ version, resources }) => ({
+        versions: versions.map(({ version, resources, remote }) => ({
           version,
-          resources: resources.map(aggregatedResource),
+          resources: remote ?? resources.map(aggregatedResource),
           freshness: options.stale?.has(apiVersionOf({ group, version })) ? 'Stale' : 'Current',
         })),
       })),

@@ -23,6 +23,15 @@ const cdromTarget = object('A CD-ROM drive.', {
   tray: str('open or closed; closed when absent.'),
 });
 
+export const blockSize = object('Block sizes shown to the guest; one member only.', {
+  custom: object('Given sizes in bytes.', {
+    logical: count('Logical block size.'),
+    physical: count('Physical block size.'),
+    discardGranularity: count('Smallest range of a discard.'),
+  }),
+  matchVolume: featureState('Takes over the block size of the volume.'),
+});
+
 export const disk = object('A disk device for a volume of the same name.', {
   name: needed(str('Name of the volume.')),
   disk: diskTarget,
@@ -34,14 +43,7 @@ export const disk = object('A disk device for a volume of the same name.', {
   cache: str('none, writethrough, writeback or directsync.'),
   io: str('native, threads or default.'),
   tag: str('Tag in the metadata of the config drive.'),
-  blockSize: object('Block sizes shown to the guest; one member only.', {
-    custom: object('Given sizes in bytes.', {
-      logical: count('Logical block size.'),
-      physical: count('Physical block size.'),
-      discardGranularity: count('Smallest range of a discard.'),
-    }),
-    matchVolume: featureState('Takes over the block size of the volume.'),
-  }),
+  blockSize,
   shareable: bool('Lets several guests write at a time.'),
   errorPolicy: str('On I/O errors: stop, ignore, report or enospace.'),
   changedBlockTracking: bool('Tracks changed blocks for backups.'),
@@ -66,24 +68,31 @@ const claimRequest = {
   requestName: str('Request of that claim.'),
 };
 
-const gpu = object('A GPU of the host.', {
+export const virtualGPUOptions = object('Options of a virtual GPU.', {
+  display: object('Display of the virtual GPU.', {
+    enabled: bool('On unless set to false.'),
+    ramFB: featureState('Frame buffer until the driver is loaded.'),
+  }),
+});
+
+export const gpu = object('A GPU of the host.', {
   name: needed(str('Name of the device.')),
   deviceName: str('Resource name of the device plug-in.'),
   ...claimRequest,
-  virtualGPUOptions: object('Options of a virtual GPU.', {
-    display: object('Display of the virtual GPU.', {
-      enabled: bool('On unless set to false.'),
-      ramFB: featureState('Frame buffer until the driver is loaded.'),
-    }),
-  }),
+  virtualGPUOptions,
   tag: str('Tag in the metadata of the config drive.'),
 });
 
-const hostDevice = object('A device of the host.', {
+export const hostDevice = object('A device of the host.', {
   name: needed(str('Name of the device.')),
   deviceName: str('Resource name of the device plug-in.'),
   ...claimRequest,
   tag: str('Tag in the metadata of the config drive.'),
+});
+
+export const tpm = object('A TPM.', {
+  enabled: bool('False means no TPM, also when a preference wants one.'),
+  persistent: bool('Keeps the TPM state over restarts.'),
 });
 
 export const devices = object('Disks, interfaces and the other devices.', {
@@ -122,10 +131,7 @@ export const devices = object('Disks, interfaces and the other devices.', {
     name: needed(str('Name of the device.')),
     model: str('ich9 or ac97; ich9 when absent.'),
   }),
-  tpm: object('A TPM.', {
-    enabled: bool('False means no TPM, also when a preference wants one.'),
-    persistent: bool('Keeps the TPM state over restarts.'),
-  }),
+  tpm,
   video: object('The display adapter.', { type: str('virtio, vga, bochs or ramfb.') }),
 });
 

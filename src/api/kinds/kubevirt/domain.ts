@@ -11,31 +11,38 @@ export const cpuTopology = object('Sockets, cores and threads.', {
   threads: count('Threads of each core.'),
 });
 
+export const cpuFeature = object('One processor feature.', {
+  name: needed(str('Feature name as QEMU knows it.')),
+  policy: str('force, require, optional, disable or forbid; require when absent.'),
+});
+
+export const numa = object('Guest NUMA layout.', {
+  guestMappingPassthrough: flag('Copies the NUMA layout of the host processors that were given to the guest.'),
+});
+
+export const realtime = object('Tuning for real-time guests.', {
+  mask: str('Which virtual processors are real-time: ranges such as 0-3,^1.'),
+});
+
 const cpu = object('Virtual processors.', {
   cores: count('Cores of each socket; at least 1.'),
   sockets: count('Sockets; at least 1.'),
   maxSockets: count('Up to how many sockets may be plugged while the guest runs.'),
   threads: count('Threads of each core; at least 1.'),
   model: str('Processor model, or host-model or host-passthrough.'),
-  features: list(
-    object('One processor feature.', {
-      name: needed(str('Feature name as QEMU knows it.')),
-      policy: str('force, require, optional, disable or forbid; require when absent.'),
-    }),
-    'Processor features to add or take away.',
-  ),
+  features: list(cpuFeature, 'Processor features to add or take away.'),
   dedicatedCpuPlacement: bool('Asks for host processors of its own, pinned one to one.'),
-  numa: object('Guest NUMA layout.', {
-    guestMappingPassthrough: flag('Copies the NUMA layout of the host processors that were given to the guest.'),
-  }),
+  numa,
   isolateEmulatorThread: bool('Gives the emulator thread one more dedicated processor.'),
-  realtime: object('Tuning for real-time guests.', {
-    mask: str('Which virtual processors are real-time: ranges such as 0-3,^1.'),
-  }),
+  realtime,
+});
+
+export const hugepages = object('Backs the guest by huge pages.', {
+  pageSize: str('Page size, for instance 2Mi or 1Gi.'),
 });
 
 const memory = object('Guest memory.', {
-  hugepages: object('Backs the guest by huge pages.', { pageSize: str('Page size, for instance 2Mi or 1Gi.') }),
+  hugepages,
   guest: quantity('What the guest sees as its memory.'),
   maxGuest: quantity('Up to how much memory may be plugged while the guest runs.'),
   reservedOverhead: object('Memory kept beside that of the guest.', {
@@ -57,14 +64,16 @@ const kernelBoot = object('Boots a kernel of an image instead of a disk.', {
   }),
 });
 
+export const efi = object('Boots by UEFI.', {
+  secureBoot: bool('Enforces signed boot loaders; on unless set to false, needs SMM.'),
+  persistent: bool('Keeps the UEFI variables over restarts.'),
+});
+
 const firmware = object('Firmware and identity of the machine.', {
   uuid: str('SMBIOS UUID of the guest.'),
   bootloader: object('Which firmware boots the guest.', {
     bios: object('Boots by BIOS.', { useSerial: bool('Sends BIOS output to the serial console.') }),
-    efi: object('Boots by UEFI.', {
-      secureBoot: bool('Enforces signed boot loaders; on unless set to false, needs SMM.'),
-      persistent: bool('Keeps the UEFI variables over restarts.'),
-    }),
+    efi,
   }),
   serial: str('SMBIOS serial number of the system.'),
   kernelBoot,
@@ -76,33 +85,34 @@ const firmware = object('Firmware and identity of the machine.', {
 
 const timerFlag = { present: bool('False keeps the timer out; on unless set.') };
 
-const clock = object(
-  'Clock and timers.',
-  {
-    utc: object('Clock in UTC.', { offsetSeconds: int('Seconds away from UTC.') }),
-    timezone: str('Clock in this zone of the tz database.'),
-    timer: object('Timers of the guest.', {
-      hpet: object('High precision event timer.', {
-        tickPolicy: str('Late ticks: delay, catchup, merge or discard.'),
-        ...timerFlag,
-      }),
-      kvm: object('KVM clock.', timerFlag),
-      pit: object('Programmable interval timer.', {
-        tickPolicy: str('Late ticks: delay, catchup or discard.'),
-        ...timerFlag,
-      }),
-      rtc: object('Real-time clock.', {
-        tickPolicy: str('Late ticks: delay or catchup.'),
-        track: str('Follows the guest or the wall clock.'),
-        ...timerFlag,
-      }),
-      hyperv: object('Hyper-V clock.', timerFlag),
-    }),
-  },
-  { 'x-kubernetes-preserve-unknown-fields': true },
-);
+const clockOffset = {
+  utc: object('Clock in UTC.', { offsetSeconds: int('Seconds away from UTC.') }),
+  timezone: str('Clock in this zone of the tz database.'),
+};
 
-const hyperv = object('Hyper-V enlightenments.', {
+export const preferredClockOffset = object('Offset of the clock; one member only.', clockOffset);
+
+export const timer = object('Timers of the guest.', {
+  hpet: object('High precision event timer.', {
+    tickPolicy: str('Late ticks: delay, catchup, merge or discard.'),
+    ...timerFlag,
+  }),
+  kvm: object('KVM clock.', timerFlag),
+  pit: object('Programmable interval timer.', {
+    tickPolicy: str('Late ticks: delay, catchup or discard.'),
+    ...timerFlag,
+  }),
+  rtc: object('Real-time clock.', {
+    tickPolicy: str('Late ticks: delay or catchup.'),
+    track: str('Follows the guest or the wall clock.'),
+    ...timerFlag,
+  }),
+  hyperv: object('Hyper-V clock.', timerFlag),
+});
+
+const clock = object('Clock and timers.', { ...clockOffset, timer }, { 'x-kubernetes-preserve-unknown-fields': true });
+
+export const hyperv = object('Hyper-V enlightenments.', {
   relaxed: featureState('No watchdog timeouts in the guest.'),
   vapic: featureState('Paravirtual interrupt controller.'),
   spinlocks: object('Retries of spin locks before the host is told.', {
@@ -126,19 +136,26 @@ const hyperv = object('Hyper-V enlightenments.', {
   evmcs: featureState('Enlightened VMCS for nested guests.'),
 });
 
+export const apic = object('APIC.', {
+  ...enabledFlag,
+  endOfInterrupt: bool('Tells the guest of the end of interrupts.'),
+});
+
+export const kvmFeature = object('How KVM shows itself.', { hidden: bool('Hides KVM from the guest.') });
+
 const features = object('Features of the machine.', {
   acpi: featureState('ACPI; on unless set to false.'),
-  apic: object('APIC.', { ...enabledFlag, endOfInterrupt: bool('Tells the guest of the end of interrupts.') }),
+  apic,
   hypervPassthrough: object('All Hyper-V enlightenments the host has.', {
     enabled: bool('Switches it on.'),
   }),
   hyperv,
   smm: featureState('System management mode.'),
-  kvm: object('How KVM shows itself.', { hidden: bool('Hides KVM from the guest.') }),
+  kvm: kvmFeature,
   pvspinlock: featureState('Paravirtual spin locks.'),
 });
 
-const launchSecurity = object('Encrypted guests.', {
+export const launchSecurity = object('Encrypted guests.', {
   sev: object('AMD SEV.', {
     policy: object('Guest policy.', { encryptedState: bool('Also encrypts the registers (SEV-ES).') }),
     attestation: flag('Stops before boot until the guest was attested.'),
@@ -158,6 +175,10 @@ const launchSecurity = object('Encrypted guests.', {
   tdx: flag('Intel TDX.'),
 });
 
+export const ioThreads = object('I/O threads.', {
+  supplementalPoolThreadCount: count('Threads of the supplemental pool.'),
+});
+
 export const domain = object('The machine.', {
   resources: object('What the guest asks of the host.', {
     requests: resourceList('Reserved amounts; cpu and memory count.'),
@@ -172,7 +193,7 @@ export const domain = object('The machine.', {
   features,
   devices: needed(devices),
   ioThreadsPolicy: str('shared, auto or supplementalPool; no I/O threads when absent.'),
-  ioThreads: object('I/O threads.', { supplementalPoolThreadCount: count('Threads of the supplemental pool.') }),
+  ioThreads,
   chassis: object('SMBIOS chassis data.', {
     manufacturer: str('Manufacturer.'),
     version: str('Version.'),

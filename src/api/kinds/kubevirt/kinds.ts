@@ -1,14 +1,19 @@
 /** The KubeVirt kinds as TypeScript types, and their names as clients use them. */
 import type { ResourceType } from '../../meta/gvk.ts';
 import type { KubeObject } from '../../meta/object.ts';
+import type { InstancetypeSpec, PreferenceSpec } from './instancetype.ts';
 import type { KubeVirtSpec, KubeVirtStatus } from './kubevirt-cr.ts';
 import type { MigrationSpec, MigrationStatus } from './migration.ts';
+import type { MigrationPolicySpec } from './migration-policy.ts';
 import type { PresetSpec, ReplicaSetSpec, ReplicaSetStatus } from './sets.ts';
 import type { VirtualMachineInstanceStatus } from './status.ts';
 import type { VirtualMachineSpec, VirtualMachineStatus } from './vm.ts';
 import type { VirtualMachineInstanceSpec } from './vmi-spec.ts';
 
 export const KUBEVIRT_GROUP = 'kubevirt.io';
+export const INSTANCETYPE_GROUP = 'instancetype.kubevirt.io';
+export const INSTANCETYPE_VERSION = 'v1beta1';
+export const MIGRATIONS_GROUP = 'migrations.kubevirt.io';
 
 export interface VirtualMachine extends KubeObject {
   spec: VirtualMachineSpec;
@@ -39,6 +44,21 @@ export interface KubeVirt extends KubeObject {
   status?: KubeVirtStatus;
 }
 
+/** Namespaced and cluster-wide instance types share this shape. */
+export interface VirtualMachineInstancetype extends KubeObject {
+  spec: InstancetypeSpec;
+}
+
+/** Namespaced and cluster-wide preferences share this shape. */
+export interface VirtualMachinePreference extends KubeObject {
+  spec: PreferenceSpec;
+}
+
+export interface MigrationPolicy extends KubeObject {
+  spec: MigrationPolicySpec;
+  status?: Record<string, unknown>;
+}
+
 const define = <T>(resource: string, kind: string): ResourceType<T> =>
   Object.freeze({ group: KUBEVIRT_GROUP, version: 'v1', resource, kind, namespaced: true });
 
@@ -60,3 +80,34 @@ export const VIRTUAL_MACHINE_INSTANCE_PRESETS: ResourceType<VirtualMachineInstan
   'VirtualMachineInstancePreset',
 );
 export const KUBEVIRTS: ResourceType<KubeVirt> = define('kubevirts', 'KubeVirt');
+
+const defineInstancetype = <T>(resource: string, kind: string, namespaced: boolean): ResourceType<T> =>
+  Object.freeze({ group: INSTANCETYPE_GROUP, version: INSTANCETYPE_VERSION, resource, kind, namespaced });
+
+export const VIRTUAL_MACHINE_INSTANCETYPES: ResourceType<VirtualMachineInstancetype> = defineInstancetype(
+  'virtualmachineinstancetypes',
+  'VirtualMachineInstancetype',
+  true,
+);
+export const VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES: ResourceType<VirtualMachineInstancetype> = defineInstancetype(
+  'virtualmachineclusterinstancetypes',
+  'VirtualMachineClusterInstancetype',
+  false,
+);
+export const VIRTUAL_MACHINE_PREFERENCES: ResourceType<VirtualMachinePreference> = defineInstancetype(
+  'virtualmachinepreferences',
+  'VirtualMachinePreference',
+  true,
+);
+export const VIRTUAL_MACHINE_CLUSTER_PREFERENCES: ResourceType<VirtualMachinePreference> = defineInstancetype(
+  'virtualmachineclusterpreferences',
+  'VirtualMachineClusterPreference',
+  false,
+);
+export const MIGRATION_POLICIES: ResourceType<MigrationPolicy> = Object.freeze({
+  group: MIGRATIONS_GROUP,
+  version: 'v1alpha1',
+  resource: 'migrationpolicies',
+  kind: 'MigrationPolicy',
+  namespaced: false,
+});

@@ -15,28 +15,48 @@ export type {
 } from './domain.ts';
 export type { QuantityValue } from './fields.ts';
 export type {
+  CpuTopologyName,
+  DevicePreferences,
+  InstancetypeSpec,
+  PreferenceSpec,
+  SpreadAcross,
+} from './instancetype.ts';
+export { CPU_TOPOLOGIES, SPREAD_ACROSS } from './instancetype.ts';
+export type {
   KubeVirt,
+  MigrationPolicy,
   VirtualMachine,
   VirtualMachineInstance,
   VirtualMachineInstanceMigration,
   VirtualMachineInstancePreset,
   VirtualMachineInstanceReplicaSet,
+  VirtualMachineInstancetype,
+  VirtualMachinePreference,
 } from './kinds.ts';
 export {
+  INSTANCETYPE_GROUP,
+  INSTANCETYPE_VERSION,
   KUBEVIRT_GROUP,
   KUBEVIRTS,
+  MIGRATION_POLICIES,
+  MIGRATIONS_GROUP,
+  VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES,
+  VIRTUAL_MACHINE_CLUSTER_PREFERENCES,
   VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
   VIRTUAL_MACHINE_INSTANCE_PRESETS,
   VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS,
   VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINE_INSTANCETYPES,
+  VIRTUAL_MACHINE_PREFERENCES,
   VIRTUAL_MACHINES,
 } from './kinds.ts';
 export type { KubeVirtConfiguration, KubeVirtSpec, KubeVirtStatus } from './kubevirt-cr.ts';
 export type { MigrationPhase, MigrationSpec, MigrationStatus } from './migration.ts';
 export { MIGRATION_PHASES } from './migration.ts';
 export type { MigrationConfiguration, MigrationOptions } from './migration-options.ts';
+export type { MigrationPolicySpec } from './migration-policy.ts';
 export type { Interface, Network, Port } from './network.ts';
-export { kubevirtCrd, kubevirtResources } from './resources.ts';
+export { kubevirtCrd, kubevirtCrds, kubevirtResources } from './resources.ts';
 export type { PresetSpec, ReplicaSetSpec, ReplicaSetStatus } from './sets.ts';
 export type {
   GuestOsInfo,

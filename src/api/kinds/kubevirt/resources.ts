@@ -4,10 +4,12 @@ import { formatTime } from '../../meta/object.ts';
 import type { Schema } from '../../schema/schema.ts';
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '../builtin/access-types.ts';
 import { builtinSchema } from '../builtin/builtin-types.ts';
-import type { PrinterColumn, ResourceInfo, ResourceStrategy, SubresourceInfo } from '../resource.ts';
-import { KUBEVIRT_GROUP } from './kinds.ts';
+import { customStrategy, type PrinterColumn, type ResourceInfo, type SubresourceInfo } from '../resource.ts';
+import { instancetypeSpec, preferenceSpec } from './instancetype.ts';
+import { INSTANCETYPE_GROUP, KUBEVIRT_GROUP, MIGRATIONS_GROUP } from './kinds.ts';
 import { kubeVirtSpec, kubeVirtStatus } from './kubevirt-cr.ts';
 import { migrationSpec, migrationStatus } from './migration.ts';
+import { migrationPolicySpec, migrationPolicyStatus } from './migration-policy.ts';
 import { presetSpec, replicaSetSpec, replicaSetStatus } from './sets.ts';
 import { vmiStatus } from './status.ts';
 import { toStructuralSchema } from './structural-schema.ts';
@@ -53,14 +55,33 @@ const presetVersion = (name: string): Version => ({
 
 interface KindTable {
   readonly kind: string;
+  /** kubevirt.io when absent. */
+  readonly group?: string;
+  /** The kind in lower case with an s when absent. */
+  readonly plural?: string;
+  /** Namespaced when absent. */
+  readonly scope?: 'Namespaced' | 'Cluster';
+  /** `all` when absent. */
+  readonly categories?: readonly string[];
   readonly shortNames: readonly string[];
   readonly description: string;
   readonly spec: TSchema;
   readonly status?: TSchema;
   readonly columns: readonly PrinterColumn[];
+  /** v1 and the deprecated v1alpha3 when absent. */
   readonly versions?: readonly Version[];
+  /** v1 when absent. */
   readonly storage?: string;
 }
+
+/** The kinds of the instancetype group have one version, no status and no columns of their own. */
+const instancetypeKind = {
+  group: INSTANCETYPE_GROUP,
+  columns: [],
+  versions: [{ name: 'v1beta1' }],
+  storage: 'v1beta1',
+};
+const clusterKind = { scope: 'Cluster', categories: [] } as const;
 
 const KINDS: readonly KindTable[] = [
   {
@@ -132,18 +153,52 @@ const KINDS: readonly KindTable[] = [
     status: kubeVirtStatus,
     columns: [age, phase],
   },
+  {
+    ...instancetypeKind,
+    kind: 'VirtualMachineInstancetype',
+    shortNames: ['vminstancetype', 'vminstancetypes', 'vmf', 'vmfs'],
+    description: 'Amounts that virtual machines of its namespace take over.',
+    spec: instancetypeSpec,
+  },
+  {
+    ...instancetypeKind,
+    ...clusterKind,
+    kind: 'VirtualMachineClusterInstancetype',
+    shortNames: ['vmclusterinstancetype', 'vmclusterinstancetypes', 'vmcf', 'vmcfs'],
+    description: 'Amounts that virtual machines of every namespace take over.',
+    spec: instancetypeSpec,
+  },
+  {
+    ...instancetypeKind,
+    kind: 'VirtualMachinePreference',
+    shortNames: ['vmpref', 'vmprefs', 'vmp', 'vmps'],
+    description: 'How a guest likes its machine, for virtual machines of its namespace.',
+    spec: preferenceSpec,
+  },
+  {
+    ...instancetypeKind,
+    ...clusterKind,
+    kind: 'VirtualMachineClusterPreference',
+    shortNames: ['vmcp', 'vmcps'],
+    description: 'How a guest likes its machine, for virtual machines of every namespace.',
+    spec: preferenceSpec,
+  },
+  {
+    ...clusterKind,
+    kind: 'MigrationPolicy',
+    group: MIGRATIONS_GROUP,
+    plural: 'migrationpolicies',
+    shortNames: [],
+    description: 'Settings of the migrations of the instances it selects.',
+    spec: migrationPolicySpec,
+    status: migrationPolicyStatus,
+    columns: [],
+    versions: [{ name: 'v1alpha1' }],
+    storage: 'v1alpha1',
+  },
 ];
 
-const strategy = (statusSubresource: boolean): ResourceStrategy => ({
-  generation: 'except-status',
-  statusSubresource,
-  statusMetadata: 'reset',
-  deleteReturnsObject: false,
-  unconditionalUpdate: false,
-  createOnUpdate: false,
-  custom: true,
-  names: 'subdomain',
-});
+const groupOf = (table: KindTable): string => table.group ?? KUBEVIRT_GROUP;
 
 function schemaOf(table: KindTable, metadata: Schema): Schema {
   const properties: Record<string, Schema> = Object.create(null);
@@ -158,25 +213,27 @@ function schemaOf(table: KindTable, metadata: Schema): Schema {
 function infoOf(table: KindTable, version: Version, schema: Schema): ResourceInfo {
   const singular = table.kind.toLowerCase();
   const storage = table.storage ?? 'v1';
+  const group = groupOf(table);
   const subresources: SubresourceInfo[] =
     table.status === undefined ? [] : [{ name: 'status', kind: table.kind, verbs: ['get', 'patch', 'update'] }];
   return {
-    group: KUBEVIRT_GROUP,
+    group,
     version: version.name,
-    resource: `${singular}s`,
+    resource: table.plural ?? `${singular}s`,
     singular,
     kind: table.kind,
     listKind: `${table.kind}List`,
-    namespaced: true,
+    namespaced: table.scope !== 'Cluster',
     verbs: VERBS,
     shortNames: table.shortNames,
-    categories: ['all'],
+    categories: table.categories ?? ['all'],
     subresources,
     schema,
-    columns: table.columns,
+    // A CustomResourceDefinition without columns is shown with the age alone.
+    columns: table.columns.length > 0 ? table.columns : [age],
     selectableFields: {},
-    strategy: strategy(table.status !== undefined),
-    ...(version.name !== storage && { storageVersion: `${KUBEVIRT_GROUP}/${storage}` }),
+    strategy: customStrategy(table.status !== undefined),
+    ...(version.name !== storage && { storageVersion: `${group}/${storage}` }),
     ...(version.deprecationWarning !== undefined && { deprecationWarning: version.deprecationWarning }),
   };
 }
@@ -192,13 +249,20 @@ export function kubevirtResources(): readonly ResourceInfo[] {
   return resources;
 }
 
+/** The CustomResourceDefinition of each kind, once. `now` is the time their conditions carry. */
+export function kubevirtCrds(now: number): readonly CustomResourceDefinition[] {
+  return kubevirtResources()
+    .filter(({ storageVersion }) => storageVersion === undefined)
+    .map((info) => kubevirtCrd(info, now));
+}
+
 /**
  * The CustomResourceDefinition of the kind that `info` (any version of it) serves, with the status of an accepted one.
  * `now` is the time its conditions carry.
  * @throws Error when `info` is no KubeVirt resource
  */
 export function kubevirtCrd(info: ResourceInfo, now: number): CustomResourceDefinition {
-  const table = KINDS.find(({ kind }) => info.group === KUBEVIRT_GROUP && kind === info.kind);
+  const table = KINDS.find((candidate) => info.group === groupOf(candidate) && candidate.kind === info.kind);
   if (table === undefined) throw new Error(`${info.group}/${info.kind} is no kind of ${KUBEVIRT_GROUP}`);
   const storage = table.storage ?? 'v1';
   const names = {
@@ -220,7 +284,7 @@ export function kubevirtCrd(info: ResourceInfo, now: number): CustomResourceDefi
     spec: {
       group: info.group,
       names,
-      scope: 'Namespaced',
+      scope: table.scope === 'Cluster' ? 'Cluster' : 'Namespaced',
       versions: (table.versions ?? VERSIONS).map((version) => versionOf(table, version, version.name === storage)),
       conversion: { strategy: 'None' },
     },

@@ -7,7 +7,8 @@ import type { GroupVersionKind } from '../../meta/gvk.ts';
 import type { Schema } from '../../schema/schema.ts';
 import { builtinKindOf, builtinSchema } from '../builtin/builtin-types.ts';
 import type { ResourceInfo } from '../resource.ts';
-import { fieldDescription, kindDescription } from './descriptions.ts';
+import { fieldDescription, kindDescription, metadataDescription } from './descriptions.ts';
+import { EVERYWHERE, readTypeTexts } from './texts/type-texts.ts';
 
 export type Dialect = 'v3' | 'v2';
 export type OpenApiObject = Record<string, unknown>;
@@ -61,6 +62,7 @@ const EXTENSION_KEYS = [
 export class Definitions {
   readonly #dialect: Dialect;
   readonly #found = new Map<string, OpenApiObject>();
+  readonly #texts = readTypeTexts();
   /** Every group version with its own DeleteOptions and WatchEvent; others declare their kinds themselves. */
   readonly #groupVersions: readonly { readonly group: string; readonly version: string }[];
 
@@ -117,10 +119,15 @@ export class Definitions {
       // Put down before it is filled: a type may refer to itself.
       this.#found.set(name, definition);
       Object.assign(definition, this.#inline(schema, { named: true }));
+      if (name === OBJECT_META) this.#describeFields(definition, metadataDescription);
       const kind = builtinKindOf(name);
+      const texts = this.#texts.get(name);
+      const description = texts?.text ?? (kind === undefined ? undefined : kindDescription(kind.kind));
+      if (description !== undefined) definition['description'] ??= description;
+      if (texts !== undefined) this.#describeFields(definition, (field) => texts.fields.get(field));
+      if (kind !== undefined) this.#describeFields(definition);
+      if (isBuiltin(name)) this.#describeFields(definition, (field) => this.#texts.get(EVERYWHERE)?.fields.get(field));
       if (kind !== undefined) {
-        definition['description'] ??= kindDescription(kind.kind);
-        this.#describeFields(definition);
         const { everyGroup, ...gvk } = kind;
         definition['x-kubernetes-group-version-kind'] = everyGroup
           ? this.#groupVersions.map(({ group, version }) => ({ group, kind: kind.kind, version }))
@@ -141,25 +148,26 @@ export class Definitions {
       ...own,
     };
     const open = this.#dialect === 'v2' && info.schema['x-kubernetes-preserve-unknown-fields'] === true;
+    const selectable = Object.keys(info.selectableFields).map((fieldPath) => ({ fieldPath }));
     return {
-      description: kindDescription(info.kind),
       ...definition,
       type: 'object',
       ...(open ? {} : { properties }),
+      ...(selectable.length > 0 && { 'x-kubernetes-selectable-fields': selectable }),
       'x-kubernetes-group-version-kind': [{ group: info.group, kind: info.kind, version: info.version }],
     };
   }
 
-  #describeFields(definition: OpenApiObject): void {
+  #describeFields(definition: OpenApiObject, describe = fieldDescription): void {
     const properties = definition['properties'] as Record<string, OpenApiObject> | undefined;
     for (const field of Object.keys(properties ?? {})) {
-      if (properties?.[field] !== undefined) properties[field] = this.#described(properties[field], field);
+      if (properties?.[field] !== undefined) properties[field] = this.#described(properties[field], field, describe);
     }
   }
 
   /** OpenAPI 3.0 ignores what stands beside `$ref`, so a description needs `allOf` there; Swagger readers take both. */
-  #described(schema: OpenApiObject, field: string): OpenApiObject {
-    const description = fieldDescription(field);
+  #described(schema: OpenApiObject, field: string, describe = fieldDescription): OpenApiObject {
+    const description = describe(field);
     if (description === undefined || schema['description'] !== undefined) return schema;
     return '$ref' in schema && this.#dialect === 'v3' ? { description, allOf: [schema] } : { description, ...schema };
   }
@@ -190,7 +198,8 @@ export class Definitions {
     if (schema.type !== undefined) out['type'] = schema.type;
     if (schema.required !== undefined && schema.required.length > 0) out['required'] = schema.required;
     if (schema.items !== undefined) out['items'] = this.#convert(schema.items);
-    if (schema.properties !== undefined) out['properties'] = this.#convertAll(schema.properties);
+    const { properties = {} } = schema;
+    if (Object.keys(properties).length > 0) out['properties'] = this.#convertAll(properties);
     if (schema.additionalProperties !== undefined) {
       const extra = schema.additionalProperties;
       out['additionalProperties'] = typeof extra === 'boolean' ? extra : this.#convert(extra);

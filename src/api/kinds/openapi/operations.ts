@@ -227,7 +227,10 @@ export function queryParameters({ action }: Operation): readonly QueryParameter[
 
 const pathParameters = (path: string): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
 
-/** The path items of a document, in order: each holds its path parameters and one entry for each method. */
+/**
+ * The path items of a document, in order: each holds its path parameters and one entry for each method. What is empty
+ * is left out, as Go's `omitempty` does: clients compare documents that went through their own types.
+ */
 export function renderPaths(
   infos: readonly ResourceInfo[],
   render: {
@@ -237,8 +240,12 @@ export function renderPaths(
 ): Record<string, Record<string, unknown>> {
   const items = new Map<string, Record<string, unknown>>();
   for (const operation of infos.flatMap(operationsOf)) {
-    const item = items.get(operation.path) ?? { parameters: pathParameters(operation.path).map(render.parameter) };
-    items.set(operation.path, item);
+    let item = items.get(operation.path);
+    if (!item) {
+      const parameters = pathParameters(operation.path).map(render.parameter);
+      item = parameters.length > 0 ? { parameters } : {};
+      items.set(operation.path, item);
+    }
     item[operation.method] = render.operation(operation);
   }
   return Object.fromEntries([...items].sort(([a], [b]) => (a < b ? -1 : 1)));

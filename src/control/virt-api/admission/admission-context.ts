@@ -1,7 +1,5 @@
 /** What a decision about an object may depend on. */
 
-import type { VirtualMachine } from '../../../api/kinds/kubevirt/kubevirt.ts';
-import type { FieldError } from '../../../api/meta/status.ts';
 import type { ClusterConfig } from '../../../domain/machine-defaults/cluster-config.ts';
 
 export interface AdmissionUser {
@@ -18,11 +16,6 @@ export interface AdmissionContext {
   randomUuid(): string;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /**
-   * Applies instance type and preference to a copy of the virtual machine and returns what contradicts them. Absent
-   * where the cluster has no instance types.
-   */
-  readonly applyInstancetype?: (vm: VirtualMachine) => Promise<readonly FieldError[]>;
 }
 
 const COMPONENTS =

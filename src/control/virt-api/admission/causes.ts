@@ -15,6 +15,7 @@ export const requiredValue = finding('FieldValueRequired');
 export const unsupportedValue = finding('FieldValueNotSupported');
 export const duplicateValue = finding('FieldValueDuplicate');
 export const missingValue = finding('FieldValueNotFound');
+export const forbiddenValue = finding('FieldValueForbidden');
 
 /**
  * The refusal as a client sees it when a webhook answers with causes: 422 Invalid, the messages joined, no details but
@@ -28,6 +29,30 @@ export function denial(webhook: string, causes: readonly FieldError[]): ApiError
     details: { causes: statusCauses(causes) },
   });
 }
+
+/** A refusal that is neither a finding about a field nor a fault of the request: the webhook chose its code and words. */
+export class WebhookRefusal extends Error {
+  readonly code: number;
+
+  constructor(code: number, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** Findings of a mutating webhook: refused as those of a validating one are. */
+export class CauseRefusal extends Error {
+  readonly causes: readonly FieldError[];
+
+  constructor(causes: readonly FieldError[]) {
+    super(joinMessages(causes));
+    this.causes = causes;
+  }
+}
+
+/** A refusal as a client sees it: the code, no reason, no details. */
+export const refusedBy = (webhook: string, { code, message }: WebhookRefusal): ApiError =>
+  new ApiError({ code, message: deniedBy(webhook, message) });
 
 /** The refusal for a request that could not be judged at all: 400 without a reason. */
 export const rejection = (webhook: string, message: string): ApiError =>

@@ -16,7 +16,7 @@ export const MIGRATION_FINALIZER = 'kubevirt.io/migrationJobFinalize';
 export const MIGRATION_SELECTOR_LABEL = 'kubevirt.io/vmi-name';
 const PCI_TOPOLOGY_ANNOTATION = 'kubevirt.io/pci-topology-version';
 const PCI_TOPOLOGY = 'v3';
-/** The user that launchers run QEMU as. */
+/** The user that launchers run QEMU as, unless the gate Root makes it 0. */
 const RUNTIME_USER = 107;
 
 /** Fills architecture and machine type, and on creation the identity. */
@@ -69,7 +69,7 @@ export function mutateVirtualMachineInstance(
     ...next.status,
     phase: 'Pending',
     phaseTransitionTimestamps: [{ phase: 'Pending', phaseTransitionTimestamp: formatTime(context.now) }],
-    runtimeUser: RUNTIME_USER,
+    runtimeUser: context.config.isEnabled('Root') ? 0 : RUNTIME_USER,
   };
   return next;
 }
@@ -90,7 +90,7 @@ export function mutateMigration(
 }
 
 /** A spec whose domain, devices and resources are there: users may leave them out. */
-function withDomain(spec: Partial<VirtualMachineInstanceSpec> | undefined): VirtualMachineInstanceSpec {
+export function withDomain(spec: Partial<VirtualMachineInstanceSpec> | undefined): VirtualMachineInstanceSpec {
   const domain: Partial<VirtualMachineInstanceSpec['domain']> = spec?.domain ?? {};
   return { ...spec, domain: { ...domain, devices: domain.devices ?? {}, resources: domain.resources ?? {} } };
 }

@@ -26,9 +26,7 @@ export const isPciAddress = (text: string): boolean => PCI_ADDRESS.test(text);
 export function validateDevices(path: string, spec: Spec, config: ClusterConfig): Cause[] {
   return [
     ...validateBootOrder(path, spec),
-    ...(spec.domain.devices.disks ?? []).flatMap((disk, i, disks) =>
-      validateDisk(`${path}.domain.devices.disks[${i}]`, disk, disks.slice(0, i)),
-    ),
+    ...validateDisks(`${path}.domain.devices.disks`, spec.domain.devices.disks),
     ...validateDiskVolumes(path, spec, config),
     ...validateIoThreads(path, spec),
     ...validateInputs(path, spec),
@@ -36,6 +34,10 @@ export function validateDevices(path: string, spec: Spec, config: ClusterConfig)
     ...validatePanicDevices(path, spec),
   ];
 }
+
+/** Each disk by itself and next to those before it. `path` is that of the list. */
+export const validateDisks = (path: string, disks: readonly Readonly<Disk>[] = []): Cause[] =>
+  disks.flatMap((disk, i) => validateDisk(`${path}[${i}]`, disk, disks.slice(0, i)));
 
 function validateBootOrder(path: string, spec: Spec): Cause[] {
   const causes: Cause[] = [];
@@ -285,7 +287,7 @@ function validateOtherDevices(path: string, spec: Spec, config: ClusterConfig): 
 
   const displays = (devices.gpus ?? []).filter(({ virtualGPUOptions }) => {
     const display = virtualGPUOptions?.display;
-    return display !== undefined && display.enabled !== false && display.ramFB?.enabled !== false;
+    return display !== undefined && display.enabled !== false && (display.ramFB === undefined || display.ramFB.enabled);
   });
   if (displays.length > 1) {
     causes.push(invalidValue(`${path}.GPUs`, 'configuring multiple displays with ramfb is not valid'));
@@ -294,7 +296,7 @@ function validateOtherDevices(path: string, spec: Spec, config: ClusterConfig): 
   if (sound !== undefined && !['', 'ich9', 'ac97'].includes(sound.model ?? '')) {
     causes.push(invalidValue(`${path}.Sound`, "Sound device type is not supported. Options: 'ich9' or 'ac97'"));
   }
-  if (sound !== undefined && sound.name === '') {
+  if (sound !== undefined && !sound.name) {
     causes.push(invalidValue(`${path}.Sound`, 'Sound device requires a name field.'));
   }
   if (video !== undefined && devices.autoattachGraphicsDevice === false) {
@@ -320,7 +322,12 @@ function validateFilesystems(path: string, spec: Spec, config: ClusterConfig): C
 }
 
 function validatePanicDevices(path: string, spec: Spec): Cause[] {
-  return (spec.domain.devices.panicDevices ?? []).flatMap(({ model }, i) => {
+  const { panicDevices = [] } = spec.domain.devices;
+  if (panicDevices.length > 0 && spec.architecture === 's390x') {
+    const text = 'custom panic devices are not supported on s390x architecture';
+    return [invalidValue(`${path}.domain.devices.panicDevices`, text)];
+  }
+  return panicDevices.flatMap(({ model }, i) => {
     const field = `${path}.domain.devices.panicDevices[${i}].model`;
     if (model === undefined) return [];
     const supported = Object.hasOwn(PANIC_MODELS, model) ? PANIC_MODELS[model]! : [];

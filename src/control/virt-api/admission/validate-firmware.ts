@@ -3,6 +3,7 @@ import type { Firmware, VirtualMachineInstanceSpec } from '../../../api/kinds/ku
 import type { ClusterConfig } from '../../../domain/machine-defaults/cluster-config.ts';
 import { brokenHypervDependencies } from '../../../domain/machine-defaults/feature-defaults.ts';
 import { type Cause, invalidValue, requiredValue } from './causes.ts';
+import { validateLaunchSecurity } from './validate-launch-security.ts';
 import { gateMissing, validateSerial } from './validate-resources.ts';
 import { validateImagePath } from './validate-volumes.ts';
 
@@ -12,19 +13,31 @@ export function validateMachine(path: string, spec: Spec, config: ClusterConfig)
   return [
     ...validateMachineType(path, spec, config),
     ...validateSerial(`${path}.domain.firmware.serial`, spec.domain.firmware?.serial),
-    ...validateFirmware(path, spec),
+    ...validateFirmware(`${path}.domain.firmware`, spec.domain.firmware),
+    ...validateSecureBoot(path, spec),
     ...validateAcpiTables(path, spec),
     ...validateRebootPolicy(path, spec, config),
     ...validateLaunchSecurity(path, spec, config),
   ];
 }
 
-/** Hyper-V features that lack what they need. Only instances are held to this: the defaults add what was left out. */
-export const validateHyperv = (path: string, spec: Spec): Cause[] =>
-  brokenHypervDependencies(spec.domain.features?.hyperv).map(([feature, need]) => {
+/**
+ * Hyper-V features that lack what they need, or are listed although all are passed through. Only instances are held to
+ * this: the defaults add what was left out.
+ */
+export function validateHyperv(path: string, spec: Spec): Cause[] {
+  const { hyperv, hypervPassthrough } = spec.domain.features ?? {};
+  const causes = brokenHypervDependencies(hyperv).map(([feature, need]) => {
     const field = `${path}.domain.features.hyperv.${feature}`;
-    return invalidValue(field, `${field} requires ${need}`);
+    return invalidValue(field, `'${field}' requires '${path}.domain.features.hyperv.${need}', which was disabled.`);
   });
+  if (hyperv !== undefined && hypervPassthrough !== undefined) {
+    const text =
+      'Cannot explicitly set hyperV features if HypervPassthrough is being used. Please use either HyperV or HypervPassthrough.';
+    causes.push(invalidValue(`${path}.domain.features.hyperv`, text));
+  }
+  return causes;
+}
 
 /** Shell patterns of one path segment: `*` and `?` are all that the settings use. */
 export function matchesPattern(pattern: string, text: string): boolean {
@@ -47,26 +60,28 @@ function validateMachineType(path: string, spec: Spec, config: ClusterConfig): C
 const bootsSecurely = (firmware: Readonly<Firmware> | undefined): boolean =>
   firmware?.bootloader?.efi !== undefined && firmware.bootloader.efi.secureBoot !== false;
 
-function validateFirmware(path: string, spec: Spec): Cause[] {
+function validateSecureBoot(path: string, { domain: { firmware, features } }: Spec): Cause[] {
+  const smm = features?.smm !== undefined && features.smm.enabled !== false;
+  if (smm || !bootsSecurely(firmware)) return [];
+  const field = `${path}.domain`;
+  return [
+    invalidValue(
+      field,
+      `${field} has EFI SecureBoot enabled. SecureBoot requires SMM, which is currently disabled: set features.smm, or secureBoot to false`,
+    ),
+  ];
+}
+
+/** What firmware says about how to boot. `path` is that of the firmware. */
+export function validateFirmware(path: string, firmware: Readonly<Firmware> | undefined): Cause[] {
   const causes: Cause[] = [];
-  const { firmware, features } = spec.domain;
   const { bootloader, kernelBoot } = firmware ?? {};
   if (bootloader?.efi !== undefined && bootloader.bios !== undefined) {
-    const field = `${path}.domain.firmware.bootloader`;
+    const field = `${path}.bootloader`;
     causes.push(invalidValue(field, `${field} has both EFI and BIOS configured, but they are mutually exclusive.`));
   }
-  const smm = features?.smm !== undefined && features.smm.enabled !== false;
-  if (bootsSecurely(firmware) && !smm) {
-    const field = `${path}.domain`;
-    causes.push(
-      invalidValue(
-        field,
-        `${field} has EFI SecureBoot enabled. SecureBoot requires SMM, which is currently disabled: set features.smm, or secureBoot to false`,
-      ),
-    );
-  }
   if (kernelBoot === undefined) return causes;
-  const field = `${path}.domain.firmware.kernelBoot`;
+  const field = `${path}.kernelBoot`;
   const { container, kernelArgs } = kernelBoot;
   if (container === undefined) {
     if (kernelArgs) {
@@ -108,26 +123,4 @@ function validateRebootPolicy(path: string, spec: Spec, config: ClusterConfig): 
   return spec.domain.rebootPolicy !== undefined && !config.isEnabled('RebootPolicy')
     ? [invalidValue(`${path}.domain.rebootPolicy`, gateMissing('RebootPolicy'))]
     : [];
-}
-
-function validateLaunchSecurity(path: string, spec: Spec, config: ClusterConfig): Cause[] {
-  const { launchSecurity, firmware, devices } = spec.domain;
-  const field = `${path}.launchSecurity`;
-  const causes: Cause[] = [];
-  if (launchSecurity?.tdx !== undefined && !config.isEnabled('WorkloadEncryptionTDX')) {
-    causes.push(invalidValue(field, gateMissing('WorkloadEncryptionTDX')));
-  }
-  if (launchSecurity?.sev === undefined) return causes;
-  if (!config.isEnabled('WorkloadEncryptionSEV')) {
-    return [...causes, invalidValue(field, gateMissing('WorkloadEncryptionSEV'))];
-  }
-  if (firmware?.bootloader?.efi === undefined) causes.push(invalidValue(field, 'SEV requires OVMF (UEFI)'));
-  else if (bootsSecurely(firmware)) causes.push(invalidValue(field, 'SEV does not work along with SecureBoot'));
-  if (launchSecurity.sev.attestation !== undefined && spec.startStrategy !== 'Paused') {
-    causes.push(invalidValue(field, "SEV attestation requires VMI StartStrategy 'Paused'"));
-  }
-  for (const { name, bootOrder } of devices.interfaces ?? []) {
-    if (bootOrder !== undefined) causes.push(invalidValue(field, `SEV does not work with bootable NICs: ${name}`));
-  }
-  return causes;
 }

@@ -3,9 +3,9 @@ import { describe, it } from 'node:test';
 import type { KubeVirt, VirtualMachineInstanceSpec } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import { clusterConfigOf } from '../../../domain/machine-defaults/cluster-config.ts';
 import { isIp, isPortName } from './formats.ts';
+import { validateArchitecture } from './validate-architecture.ts';
 import { matchesPattern, validateHyperv } from './validate-firmware.ts';
 import { validateVirtualMachineInstanceSpec } from './validate-instance-spec.ts';
-import { validateArchitecture } from './validate-pod.ts';
 import { validateMemoryGiven } from './validate-resources.ts';
 import { validateVolumeUse } from './validate-volumes.ts';
 
@@ -26,9 +26,30 @@ const disk = (more: Partial<NonNullable<Devices['disks']>[number]>, volume = {})
 const volume = (source: object): Spec => domain({}, { volumes: [{ name: 'v', ...source }] });
 const nic = (more: object, network: object = { pod: {} }): Spec =>
   devices({ interfaces: [{ name: 'n', ...more }] }, { networks: [{ name: 'n', ...network }] });
+/** An encrypted guest that boots by UEFI. */
+const encrypted = (launchSecurity: Domain['launchSecurity'], efi: object = { secureBoot: false }): Spec =>
+  domain({
+    ...(launchSecurity && { launchSecurity }),
+    firmware: { bootloader: { efi } },
+    features: 'secureBoot' in efi && efi.secureBoot ? { smm: {} } : {},
+  });
 const D = 'spec.domain';
 const DISK = `${D}.devices.disks[0]`;
 const NIC = `${D}.devices.interfaces[0]`;
+
+type Affinity = NonNullable<Spec['affinity']>;
+type NodeTerms = NonNullable<
+  NonNullable<Affinity['nodeAffinity']>['requiredDuringSchedulingIgnoredDuringExecution']
+>['nodeSelectorTerms'];
+type PodTerm = NonNullable<
+  NonNullable<Affinity['podAffinity']>['requiredDuringSchedulingIgnoredDuringExecution']
+>[number];
+const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
+const onNodes = (nodeSelectorTerms: NodeTerms): Spec =>
+  domain({}, { affinity: { nodeAffinity: { [REQUIRED]: { nodeSelectorTerms } } } });
+const nearPods = (term: PodTerm): Spec => domain({}, { affinity: { podAffinity: { [REQUIRED]: [term] } } });
+const NODES = `spec.nodeAffinity.${REQUIRED}.nodeSelectorTerms`;
+const PODS = `spec.podAffinity.${REQUIRED}`;
 
 type Row = [name: string, spec: Spec, expected: string | undefined, configuration?: Configuration];
 
@@ -169,6 +190,14 @@ const TABLES: Record<string, Row[]> = {
       `FieldValueInvalid ${D}.cpu.dedicatedCpuPlacement`,
     ],
     [
+      'dedicated threads on arm64',
+      domain(
+        { cpu: { cores: 1, threads: 2, dedicatedCpuPlacement: true }, memory: { guest: '1Gi' } },
+        { architecture: 'arm64' },
+      ),
+      'FieldValueInvalid spec.architecture',
+    ],
+    [
       'dedicated and right',
       domain({ cpu: { cores: 2, dedicatedCpuPlacement: true }, memory: { guest: '1Gi' } }),
       undefined,
@@ -217,7 +246,36 @@ const TABLES: Record<string, Row[]> = {
       domain({ firmware: { acpi: { msdmNameRef: 'a' } } }, { volumes: [{ name: 'a', secret: { secretName: 's' } }] }),
       undefined,
     ],
+    ['encryption by nothing', domain({ launchSecurity: {} }), 'FieldValueForbidden spec.launchSecurity'],
+    ['two encryptions', encrypted({ sev: {}, snp: {} }), 'FieldValueForbidden spec.launchSecurity'],
+    ['SEV', encrypted({ sev: {} }), undefined],
     ['SEV without UEFI', domain({ launchSecurity: { sev: {} } }), 'FieldValueInvalid spec.launchSecurity'],
+    ['SEV with secure boot', encrypted({ sev: {} }, { secureBoot: true }), 'FieldValueInvalid spec.launchSecurity'],
+    ['SEV with kept variables', encrypted({ sev: {} }, { secureBoot: false, persistent: true }), undefined],
+    [
+      'attestation of a running guest',
+      encrypted({ sev: { attestation: {} } }),
+      'FieldValueInvalid spec.launchSecurity',
+    ],
+    [
+      'attestation of a paused guest',
+      { ...encrypted({ sev: { attestation: {} } }), startStrategy: 'Paused' },
+      undefined,
+    ],
+    [
+      'SNP with kept variables',
+      encrypted({ snp: {} }, { secureBoot: false, persistent: true }),
+      'FieldValueInvalid spec.launchSecurity',
+    ],
+    ['an SNP policy in hex', encrypted({ snp: { policy: '0x30000' } }), undefined],
+    ['an SNP policy in words', encrypted({ snp: { policy: 'strict' } }), 'FieldValueInvalid spec.launchSecurity'],
+    ['half an SNP identity', encrypted({ snp: { authorKey: 'a' } }), 'FieldValueInvalid spec.launchSecurity.snp'],
+    [
+      'SNP hashes without a kernel',
+      encrypted({ snp: { kernelHashes: 'on' } }),
+      'FieldValueInvalid spec.launchSecurity.snp.kernelHashes',
+    ],
+    ['TDX with its gate', encrypted({ tdx: {} }), undefined, gates('WorkloadEncryptionTDX')],
     ['TDX without its gate', domain({ launchSecurity: { tdx: {} } }), 'FieldValueInvalid spec.launchSecurity'],
     [
       'a reboot policy with its gate off',
@@ -248,6 +306,118 @@ const TABLES: Record<string, Row[]> = {
       'a pool',
       domain({ ioThreadsPolicy: 'supplementalPool', ioThreads: { supplementalPoolThreadCount: 2 } }),
       undefined,
+    ],
+  ],
+  placement: [
+    ['no affinity', domain({}, { affinity: {} }), undefined],
+    [
+      'a term that names a node and one that reads labels',
+      onNodes([
+        { matchFields: [{ key: 'metadata.name', operator: 'In', values: ['node01'] }] },
+        { matchExpressions: [{ key: 'a/b', operator: 'Gt', values: ['1'] }] },
+      ]),
+      undefined,
+    ],
+    ['no term', onNodes([]), `FieldValueInvalid ${NODES}`],
+    [
+      'nothing to be in',
+      onNodes([{ matchExpressions: [{ key: 'a', operator: 'In' }] }]),
+      `FieldValueInvalid ${NODES}[0].matchExpressions[0].values`,
+    ],
+    [
+      'values of what need only exist',
+      onNodes([{ matchExpressions: [{ key: 'a', operator: 'Exists', values: ['b'] }] }]),
+      `FieldValueInvalid ${NODES}[0].matchExpressions[0].values`,
+    ],
+    [
+      'two numbers to be below',
+      onNodes([{ matchExpressions: [{ key: 'a', operator: 'Lt', values: ['1', '2'] }] }]),
+      `FieldValueInvalid ${NODES}[0].matchExpressions[0].values`,
+    ],
+    [
+      'a key that is no label',
+      onNodes([{ matchExpressions: [{ key: '-a', operator: 'Exists' }] }]),
+      `FieldValueInvalid ${NODES}[0].matchExpressions[0].key`,
+    ],
+    [
+      'an unknown operator',
+      onNodes([{ matchExpressions: [{ key: 'a', operator: 'Is' as 'In' }] }]),
+      `FieldValueInvalid ${NODES}[0].matchExpressions[0].operator`,
+    ],
+    [
+      'another field than the name',
+      onNodes([{ matchFields: [{ key: 'metadata.uid', operator: 'In', values: ['a'] }] }]),
+      `FieldValueInvalid ${NODES}[0].matchFields[0].key`,
+    ],
+    [
+      'two names at once',
+      onNodes([{ matchFields: [{ key: 'metadata.name', operator: 'In', values: ['a', 'b'] }] }]),
+      `FieldValueInvalid ${NODES}[0].matchFields[0].values`,
+    ],
+    [
+      'a heavy wish for a node',
+      domain(
+        {},
+        {
+          affinity: {
+            nodeAffinity: {
+              preferredDuringSchedulingIgnoredDuringExecution: [
+                { weight: 101, preference: { matchExpressions: [{ key: 'a', operator: 'Exists' }] } },
+              ],
+            },
+          },
+        },
+      ),
+      'FieldValueInvalid spec.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight',
+    ],
+    ['near others', nearPods({ topologyKey: 'kubernetes.io/hostname' }), undefined],
+    [
+      'near others in a namespace that cannot be',
+      nearPods({ topologyKey: 'a', namespaces: ['A_b'] }),
+      `FieldValueInvalid ${PODS}[0].namespace`,
+    ],
+    [
+      'near others by a label that cannot be',
+      nearPods({ topologyKey: 'a', labelSelector: { matchLabels: { a: '-' } } }),
+      `FieldValueInvalid ${PODS}[0].labelSelector.matchLabels`,
+    ],
+    [
+      'near others by nothing',
+      nearPods({
+        topologyKey: 'a',
+        labelSelector: { matchExpressions: [{ key: 'a', operator: 'NotIn', values: [] }] },
+      }),
+      `FieldValueInvalid ${PODS}[0].labelSelector.matchExpressions[0].values`,
+    ],
+    [
+      'spread evenly',
+      domain(
+        {},
+        { topologySpreadConstraints: [{ maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'ScheduleAnyway' }] },
+      ),
+      undefined,
+    ],
+    [
+      'spread by no skew',
+      domain(
+        {},
+        { topologySpreadConstraints: [{ maxSkew: 0, topologyKey: 'zone', whenUnsatisfiable: 'DoNotSchedule' }] },
+      ),
+      'FieldValueInvalid spec.topologySpreadConstraints[0].maxSkew',
+    ],
+    [
+      'spread twice alike',
+      domain(
+        {},
+        {
+          topologySpreadConstraints: [1, 2].map((maxSkew) => ({
+            maxSkew,
+            topologyKey: 'zone',
+            whenUnsatisfiable: 'DoNotSchedule',
+          })),
+        },
+      ),
+      'FieldValueInvalid spec.topologySpreadConstraints[0].{topologyKey, whenUnsatisfiable}',
     ],
   ],
   probes: [
@@ -304,6 +474,11 @@ const TABLES: Record<string, Row[]> = {
       'an unknown panic device',
       devices({ panicDevices: [{ model: 'constructor' }] }),
       `FieldValueInvalid ${D}.devices.panicDevices[0].model`,
+    ],
+    [
+      'a panic device on s390x',
+      devices({ panicDevices: [{}] }, { architecture: 's390x' }),
+      `FieldValueInvalid ${D}.devices.panicDevices`,
     ],
     [
       'a panic device of another architecture',
@@ -470,6 +645,11 @@ const TABLES: Record<string, Row[]> = {
       'FieldValueInvalid spec.volumes[0].cloudInitNoCloud.userDataBase64',
     ],
     [
+      'cloud-init in base64 that is not padded',
+      volume({ cloudInitNoCloud: { userDataBase64: 'YQ' } }),
+      'FieldValueInvalid spec.volumes[0].cloudInitNoCloud.userDataBase64',
+    ],
+    [
       'large base64',
       volume({ cloudInitNoCloud: { networkDataBase64: btoa('x'.repeat(2049)) } }),
       'FieldValueInvalid spec.volumes[0].cloudInitNoCloud',
@@ -565,6 +745,12 @@ const TABLES: Record<string, Row[]> = {
       `FieldValueInvalid ${NIC}.macAddress`,
     ],
     ['a malformed address', nic({ masquerade: {}, macAddress: 'de:ad' }), `FieldValueInvalid ${NIC}.macAddress`],
+    ['an address in words', nic({ masquerade: {}, macAddress: 'dead.0000.beaf' }), undefined],
+    [
+      'an address of eight octets',
+      nic({ masquerade: {}, macAddress: 'de-ad-00-00-be-af-be-af' }),
+      `FieldValueInvalid ${NIC}.macAddress`,
+    ],
     ['an unknown model', nic({ masquerade: {}, model: 'gem' }), `FieldValueNotSupported ${NIC}.model`],
     ['a malformed PCI address', nic({ masquerade: {}, pciAddress: 'x' }), `FieldValueInvalid ${NIC}.pciAddress`],
     ['an unknown state', nic({ masquerade: {}, state: 'off' }), `FieldValueInvalid ${NIC}.state`],
@@ -743,7 +929,57 @@ describe('rules about instances alone', () => {
   });
   const rows: [name: string, spec: Spec, expected: string[]][] = [
     ['an unknown architecture', domain({}, { architecture: 'riscv64' }), ['spec.architecture']],
-    ['arm64 with threads', domain({ cpu: { threads: 2 } }, { architecture: 'arm64' }), ['spec.architecture']],
+    ['arm64 with threads', domain({ cpu: { threads: 2 } }, { architecture: 'arm64' }), []],
+    [
+      'arm64 with UEFI that says nothing of secure boot',
+      domain({ firmware: { bootloader: { efi: {} } } }, { architecture: 'arm64' }),
+      [`${D}.firmware.bootloader.efi.secureboot`],
+    ],
+    [
+      'arm64 with a named processor',
+      domain({ cpu: { model: 'Haswell' } }, { architecture: 'arm64' }),
+      [`${D}.cpu.model`],
+    ],
+    [
+      'arm64 with a watchdog, sound and a VGA card',
+      devices(
+        { watchdog: { name: 'w', i6300esb: {} }, sound: { name: 's' }, video: { type: 'vga' } },
+        { architecture: 'arm64' },
+      ),
+      [`${D}.devices.watchdog`, `${D}.devices.sound`, `${D}.devices.video.type`],
+    ],
+    [
+      'arm64 with buses',
+      devices(
+        {
+          disks: [
+            { name: 'a', disk: { bus: 'virtio' } },
+            { name: 'b', cdrom: { bus: 'usb' } },
+            { name: 'c', lun: { bus: 'scsi' } },
+          ],
+        },
+        { architecture: 'arm64' },
+      ),
+      [`${D}.devices.disks[1].cdrom.bus`],
+    ],
+    ['s390x with virtio graphics', devices({ video: { type: 'virtio' } }, { architecture: 's390x' }), []],
+    [
+      's390x with a frame buffer',
+      devices({ video: { type: 'ramfb' } }, { architecture: 's390x' }),
+      [`${D}.devices.video.type`],
+    ],
+    [
+      's390x with the watchdog of a PC',
+      devices({ watchdog: { name: 'w', i6300esb: {} } }, { architecture: 's390x' }),
+      [`${D}.devices.watchdog`],
+    ],
+    ['amd64 with bochs', devices({ video: { type: 'bochs' } }, { architecture: 'amd64' }), []],
+    ['amd64 with qxl', devices({ video: { type: 'qxl' } }, { architecture: 'amd64' }), [`${D}.devices.video.type`]],
+    [
+      'amd64 with two watchdogs',
+      devices({ watchdog: { name: 'w', i6300esb: {}, diag288: {} } }, { architecture: 'amd64' }),
+      [`${D}.devices.watchdog`],
+    ],
     [
       'arm64 with BIOS',
       domain({ firmware: { bootloader: { bios: {} } } }, { architecture: 'arm64' }),

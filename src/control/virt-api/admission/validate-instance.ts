@@ -5,11 +5,11 @@ import { deepEqual } from '../../../api/meta/deep-equal.ts';
 import type { DeepReadonly } from '../../../api/meta/object.ts';
 import { amountOf } from '../../../domain/machine-defaults/amounts.ts';
 import type { AdmissionContext } from './admission-context.ts';
-import { type Cause, requiredValue, unsupportedValue } from './causes.ts';
+import { type Cause, invalidValue, requiredValue, unsupportedValue } from './causes.ts';
+import { validateArchitecture } from './validate-architecture.ts';
 import { validateHyperv } from './validate-firmware.ts';
 import { validateVirtualMachineInstanceSpec } from './validate-instance-spec.ts';
 import { reservedLabels, validateMetadata } from './validate-metadata.ts';
-import { validateArchitecture } from './validate-pod.ts';
 import { validateMemoryGiven } from './validate-resources.ts';
 import { validateVolumeUse } from './validate-volumes.ts';
 
@@ -45,15 +45,13 @@ export function validateInstanceUpdate(vmi: Vmi, old: Vmi, context: AdmissionCon
     }
     return [];
   }
-  const causes: Cause[] = [];
   const before = old.spec.domain;
   const after = vmi.spec.domain;
-  if (before.cpu?.maxSockets && after.cpu?.maxSockets !== before.cpu.maxSockets) {
-    causes.push(unsupportedValue('spec.domain.cpu.maxSockets', 'CPU topology maxSockets changed'));
-  }
+  if ((after.cpu?.maxSockets ?? 0) !== (before.cpu?.maxSockets ?? 0))
+    return [invalidValue('', 'CPU topology maxSockets changed')];
   const most = amountOf(before.memory?.maxGuest);
-  if (most !== undefined && amountOf(after.memory?.maxGuest)?.nano !== most.nano) {
-    causes.push(unsupportedValue('spec.domain.memory.maxGuest', 'Memory maxGuest changed'));
-  }
-  return causes;
+  const now = amountOf(after.memory?.maxGuest);
+  return most !== undefined && now !== undefined && now.nano !== most.nano
+    ? [invalidValue('', 'Memory maxGuest changed')]
+    : [];
 }

@@ -1,9 +1,15 @@
 /** Rules about migrations. */
-import type { VirtualMachineInstance, VirtualMachineInstanceMigration } from '../../../api/kinds/kubevirt/kubevirt.ts';
+import type {
+  MigrationPolicy,
+  VirtualMachineInstance,
+  VirtualMachineInstanceMigration,
+} from '../../../api/kinds/kubevirt/kubevirt.ts';
 import { deepEqual } from '../../../api/meta/deep-equal.ts';
 import type { DeepReadonly } from '../../../api/meta/object.ts';
+import { amountOf } from '../../../domain/machine-defaults/amounts.ts';
 import type { AdmissionContext } from './admission-context.ts';
-import { type Cause, duplicateValue, invalidValue, missingValue, requiredValue, unsupportedValue } from './causes.ts';
+import { type Cause, invalidValue, requiredValue, unsupportedValue } from './causes.ts';
+import { MIGRATION_SELECTOR_LABEL } from './mutate.ts';
 
 type Migration = DeepReadonly<VirtualMachineInstanceMigration>;
 
@@ -12,57 +18,73 @@ const PRIORITIES = ['system-critical', 'user-triggered', 'system-maintenance'];
 export const isFinalMigration = ({ status }: Migration): boolean =>
   status?.phase === 'Succeeded' || status?.phase === 'Failed';
 
-/** Judges a new migration by its own fields; what it says of its instance is `validateMigrationOf`. */
+/** Judges a new migration by its own fields; what it says of its instance is `obstacleToMigration`. */
 export function validateMigrationSpec({ spec }: Migration, { config, trusted }: AdmissionContext): Cause[] {
   const causes: Cause[] = [];
   if (!spec.vmiName) causes.push(requiredValue('spec.vmiName', 'vmiName is missing'));
   if (spec.priority !== undefined && !PRIORITIES.includes(spec.priority)) {
     causes.push(unsupportedValue('spec.priority', `priority must be one of ${PRIORITIES.join(', ')}`));
   } else if (spec.priority !== undefined && !trusted) {
-    causes.push(unsupportedValue('spec.priority', 'priority may be set by the migration controllers only'));
+    causes.push(
+      unsupportedValue(
+        'spec.priority',
+        'Migration priority queue, only virt-controller is allowed to set priority field',
+      ),
+    );
   }
-  if (spec.sendTo !== undefined && spec.receive !== undefined) {
-    causes.push(invalidValue('spec', 'sendTo and receive are mutually exclusive'));
+  // Both together are a move within one cluster, to another namespace.
+  if (spec.sendTo !== undefined && spec.receive !== undefined && spec.sendTo.migrationID !== spec.receive.migrationID) {
+    causes.push(invalidValue('spec', 'sendTo and receive must name the same migrationID'));
   }
   if ((spec.sendTo ?? spec.receive) !== undefined && !config.isEnabled('DecentralizedLiveMigration')) {
-    causes.push(invalidValue('spec', 'DecentralizedLiveMigration feature gate is not enabled'));
+    causes.push(invalidValue('spec', 'DecentralizedLiveMigration feature gate is not enabled in kubevirt resource'));
   }
   return causes;
 }
 
-/** Judges a new migration against its instance and the other migrations of the namespace. */
-export function validateMigrationOf(
+/**
+ * Why a migration cannot be for the sake of its instance or of another migration, undefined when it can. Upstream
+ * answers these with 400 and no field.
+ */
+export function obstacleToMigration(
   migration: Migration,
   vmi: DeepReadonly<VirtualMachineInstance> | undefined,
   others: readonly Migration[],
-): Cause[] {
+): string | undefined {
   const { vmiName } = migration.spec;
-  if (vmi === undefined)
-    return [missingValue('spec.vmiName', `the VMI "${migration.metadata.namespace}/${vmiName}" does not exist`)];
-  if (vmi.status?.phase === 'Succeeded' || vmi.status?.phase === 'Failed') {
-    return [invalidValue('spec.vmiName', 'Cannot migrate VMI in finalized state.')];
-  }
+  if (vmi === undefined) return `the VMI "${migration.metadata.namespace}/${vmiName}" does not exist`;
+  if (vmi.status?.phase === 'Succeeded' || vmi.status?.phase === 'Failed')
+    return 'Cannot migrate VMI in finalized state.';
   const decentralized = migration.spec.sendTo !== undefined || migration.spec.receive !== undefined;
   const migratable = vmi.status?.conditions?.find(({ type }) => type === 'LiveMigratable');
   const tolerated = decentralized && migratable?.reason === 'DisksNotLiveMigratable';
-  if (migratable?.status === 'False' && !tolerated) {
-    return [
-      invalidValue(
-        'spec.vmiName',
-        `Cannot migrate VMI, Reason: ${migratable.reason ?? ''}, Message: ${migratable.message ?? ''}`,
-      ),
-    ];
-  }
+  if (migratable?.status === 'False' && !tolerated)
+    return `Cannot migrate VMI, Reason: ${migratable.reason ?? ''}, Message: ${migratable.message ?? ''}`;
   const running = others.find((other) => other.spec.vmiName === vmiName && !isFinalMigration(other));
-  return running === undefined
-    ? []
-    : [
-        duplicateValue(
-          'spec.vmiName',
-          `in-flight migration detected. Active migration job (${running.metadata.uid ?? running.metadata.name}) is currently already in progress for VMI ${vmiName}.`,
-        ),
-      ];
+  if (running === undefined) return undefined;
+  const job = running.metadata.uid ?? running.metadata.name;
+  return `in-flight migration detected. Active migration job (${job}) is currently already in progress for VMI ${vmiName}.`;
 }
 
-export const validateMigrationUpdate = (migration: Migration, old: Migration): Cause[] =>
-  deepEqual(migration.spec, old.spec) ? [] : [unsupportedValue('', "update of Migration object's spec is restricted")];
+/** A migration is what it was made as, and can be found by the label of its instance until it is done. */
+export function validateMigrationUpdate(migration: Migration, old: Migration): Cause[] {
+  if (!deepEqual(migration.spec, old.spec))
+    return [unsupportedValue('', "update of Migration object's spec is restricted")];
+  const before = old.metadata.labels?.[MIGRATION_SELECTOR_LABEL];
+  if (isFinalMigration(migration) || before === undefined) return [];
+  if (migration.metadata.labels === undefined)
+    return [unsupportedValue('', "selector label can't be removed from an in-flight migration")];
+  return migration.metadata.labels[MIGRATION_SELECTOR_LABEL] === before
+    ? []
+    : [unsupportedValue('', "selector label can't be modified on an in-flight migration")];
+}
+
+/** Findings about a MigrationPolicy: limits below nothing. */
+export function validateMigrationPolicy({ spec }: DeepReadonly<MigrationPolicy>): Cause[] {
+  const negative = (member: string, amount: bigint | number): Cause[] =>
+    amount < 0 ? [invalidValue(`spec.${member}`, 'must not be negative')] : [];
+  return [
+    ...negative('completionTimeoutPerGiB', spec.completionTimeoutPerGiB ?? 0),
+    ...negative('bandwidthPerMigration', amountOf(spec.bandwidthPerMigration)?.nano ?? 0n),
+  ];
+}

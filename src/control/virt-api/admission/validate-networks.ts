@@ -183,7 +183,7 @@ function validateInterface(field: string, nic: Readonly<Interface>): Cause[] {
     causes.push(
       invalidValue(
         `${field}.name`,
-        'Network interface name may have letters, digits, dashes (-) and underscores (_) only',
+        'Network interface name can only contain alphabetical characters, numbers, dashes (-) or underscores (_)',
       ),
     );
   }
@@ -192,9 +192,17 @@ function validateInterface(field: string, nic: Readonly<Interface>): Cause[] {
       unsupportedValue(`${field}.model`, `interface ${field}.name uses model ${nic.model} that is not supported.`),
     );
   }
-  if (nic.macAddress && !isMacAddress(nic.macAddress)) {
+  const octets = nic.macAddress ? octetsOf(nic.macAddress) : MAC_OCTETS;
+  if (octets === undefined) {
     causes.push(
       invalidValue(`${field}.macAddress`, `interface ${field}.name has malformed MAC address (${nic.macAddress}).`),
+    );
+  } else if (octets > MAC_OCTETS) {
+    causes.push(
+      invalidValue(
+        `${field}.macAddress`,
+        `interface ${field}.name has MAC address (${nic.macAddress}) that is too long.`,
+      ),
     );
   }
   if (nic.pciAddress && !isPciAddress(nic.pciAddress)) {
@@ -205,7 +213,17 @@ function validateInterface(field: string, nic: Readonly<Interface>): Cause[] {
   return causes;
 }
 
-const isMacAddress = (text: string): boolean => /^[0-9a-fA-F]{2}([:-])[0-9a-fA-F]{2}(\1[0-9a-fA-F]{2}){4}$/.test(text);
+const MAC_OCTETS = 6;
+const OCTETS = [MAC_OCTETS, 8, 20];
+
+/** Octets of a hardware address (`02:..`, `02-..` or `0200.5e10.0001`), undefined when the text is none. */
+function octetsOf(text: string): number | undefined {
+  const bytes = /^[0-9a-fA-F]{2}([:-])[0-9a-fA-F]{2}(\1[0-9a-fA-F]{2})*$/.test(text);
+  const words = /^[0-9a-fA-F]{4}(\.[0-9a-fA-F]{4})+$/.test(text);
+  if (!bytes && !words) return undefined;
+  const octets = text.replace(/[^0-9a-fA-F]/g, '').length / 2;
+  return OCTETS.includes(octets) ? octets : undefined;
+}
 
 function validatePorts(field: string, { nic, network, config }: BoundInterface): Cause[] {
   const causes: Cause[] = [];

@@ -1,8 +1,10 @@
 /** Rules about names, probes, DNS, credentials and the other settings that shape the launcher pod. */
+
+import { validateAffinity, validateTopologySpread } from '../../../api/kinds/builtin/validation/affinity.ts';
 import type { AccessCredential, GuestProbe, VirtualMachineInstanceSpec } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import { EVICTION_STRATEGIES } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import { checkLabelName, checkSubdomain } from '../../../api/meta/names.ts';
-import { ARCHITECTURES } from '../../../domain/machine-defaults/cluster-config.ts';
+import { fieldErrorBody } from '../../../api/meta/status.ts';
 import { type Cause, countPresent, invalidValue, requiredValue, unsupportedValue } from './causes.ts';
 import { isIp } from './formats.ts';
 
@@ -17,6 +19,7 @@ export function validatePodSettings(path: string, spec: Spec): Cause[] {
   return [
     ...validateNames(path, spec),
     ...validateStrategies(path, spec),
+    ...validatePlacement(path, spec),
     ...validateProbe(`${path}.readinessProbe`, spec.readinessProbe, spec),
     ...validateProbe(`${path}.livenessProbe`, spec.livenessProbe, spec),
     ...validateDns(path, spec),
@@ -75,6 +78,14 @@ function validateStrategies(path: string, spec: Spec): Cause[] {
   return causes;
 }
 
+/** Upstream names the members of the affinity directly below the spec. */
+function validatePlacement(path: string, spec: Spec): Cause[] {
+  return [
+    ...validateAffinity(spec.affinity, path),
+    ...validateTopologySpread(spec, `${path}.topologySpreadConstraints`),
+  ].map((error) => invalidValue(error.field, `${error.field}: ${fieldErrorBody(error)}`));
+}
+
 function validateProbe(field: string, probe: Readonly<GuestProbe> | undefined, spec: Spec): Cause[] {
   if (probe === undefined) return [];
   const causes: Cause[] = [];
@@ -106,7 +117,7 @@ function validateDns(path: string, spec: Spec): Cause[] {
     causes.push(
       unsupportedValue(
         `${path}.dnsPolicy`,
-        `DNSPolicy: ${dnsPolicy} is not supported, valid values: ${DNS_POLICIES.filter(Boolean).join(', ')}`,
+        `DNSPolicy: ${dnsPolicy} is not supported, valid values: [${DNS_POLICIES.join(' ')}]`,
       ),
     );
   }
@@ -122,7 +133,7 @@ function validateDns(path: string, spec: Spec): Cause[] {
   }
   if (nameservers.length > MAX_NAMESERVERS) {
     causes.push(
-      invalidValue('nameservers', `must not have more than ${MAX_NAMESERVERS} nameservers: ${nameservers.join(' ')}`),
+      invalidValue('nameservers', `must not have more than ${MAX_NAMESERVERS} nameservers: [${nameservers.join(' ')}]`),
     );
   }
   for (const server of nameservers) {
@@ -142,7 +153,7 @@ function validateDns(path: string, spec: Spec): Cause[] {
   for (const search of searches) {
     causes.push(...checkSubdomain(search).map((problem) => invalidValue('searchDomains', problem)));
   }
-  if (options.some(({ name }) => !name)) causes.push(invalidValue('options', 'Option.Name must not be empty'));
+  for (const { name } of options) if (!name) causes.push(invalidValue('options', 'Option.Name must not be empty'));
   return causes;
 }
 
@@ -184,46 +195,6 @@ function validateCredential(field: string, credential: Readonly<AccessCredential
   if (userPassword !== undefined) {
     exactlyOne('userPassword.source', 'source', [userPassword.source.secret]);
     exactlyOne('userPassword.propagationMethod', 'propagationMethod', [userPassword.propagationMethod.qemuGuestAgent]);
-  }
-  return causes;
-}
-
-/** The architecture is one we know, and nothing asks for what it lacks. */
-export function validateArchitecture(path: string, spec: Spec): Cause[] {
-  const field = `${path}.architecture`;
-  const { architecture = '' } = spec;
-  if (!(ARCHITECTURES as readonly string[]).includes(architecture)) {
-    return [invalidValue(field, `unsupported architecture: ${architecture}`)];
-  }
-  const causes: Cause[] = [];
-  const refuse = (used: boolean, at: string, what: string): void => {
-    if (used) causes.push(invalidValue(`${path}.${at}`, `${architecture} does not support ${what}`));
-  };
-  const { cpu, launchSecurity, devices, firmware } = spec.domain;
-  if (architecture === 'arm64') {
-    refuse((cpu?.threads ?? 0) > 1, 'architecture', `more than one thread a core at ${path}.domain.cpu.threads`);
-    refuse(launchSecurity !== undefined, 'domain.launchSecurity', 'launch security');
-    refuse(devices.sound !== undefined, 'domain.devices.sound', 'a sound device');
-    refuse(devices.watchdog !== undefined, 'domain.devices.watchdog', 'a watchdog device');
-    refuse(firmware?.bootloader?.bios !== undefined, 'domain.firmware.bootloader.bios', 'BIOS boot');
-    refuse(
-      firmware?.bootloader?.efi?.secureBoot === true,
-      'domain.firmware.bootloader.efi.secureboot',
-      'UEFI secure boot',
-    );
-    for (const [i, disk] of (devices.disks ?? []).entries()) {
-      const [type, bus] = disk.disk
-        ? ['disk', disk.disk.bus]
-        : disk.cdrom
-          ? ['cdrom', disk.cdrom.bus]
-          : ['lun', disk.lun?.bus];
-      refuse(bus === 'sata', `domain.devices.disks[${i}].${type}.bus`, 'the sata bus');
-    }
-  } else if (architecture === 's390x') {
-    refuse(devices.sound !== undefined, 'domain.devices.sound', 'a sound device');
-    refuse(devices.watchdog?.i6300esb !== undefined, 'domain.devices.watchdog', 'the i6300esb watchdog');
-  } else {
-    refuse(devices.watchdog?.diag288 !== undefined, 'domain.devices.watchdog', 'the diag288 watchdog');
   }
   return causes;
 }

@@ -115,7 +115,7 @@ function validateCpu(path: string, spec: Spec): Cause[] {
       causes.push(
         unsupportedValue(
           `${cpuPath}.features[${i}].policy`,
-          `CPU feature ${name} uses policy ${policy}, which is not one of ${CPU_POLICIES.slice(1).join(', ')}`,
+          `CPU feature ${name} uses policy ${policy} that is not supported.`,
         ),
       );
     }
@@ -201,6 +201,14 @@ function validateDedicatedCpu(path: string, spec: Spec): Cause[] {
       invalidValue(
         field,
         `${at('requests', 'cpu')} or ${at('limits', 'cpu')} contradicts the topology of ${vcpus} processors while ${field} is true`,
+      ),
+    );
+  }
+  if (spec.architecture === 'arm64' && (cpu.threads ?? 0) > 1) {
+    causes.push(
+      invalidValue(
+        `${path}.architecture`,
+        `threads must not be greater than 1 at ${path}.domain.cpu.threads (got ${cpu.threads}) when ${path}.architecture is arm64`,
       ),
     );
   }

@@ -4,13 +4,15 @@ import { cloneJson } from '../../../api/meta/deep-clone.ts';
 import { deepEqual } from '../../../api/meta/deep-equal.ts';
 import type { DeepReadonly } from '../../../api/meta/object.ts';
 import type { FieldError } from '../../../api/meta/status.ts';
+import type { Judgement } from '../../../domain/instancetype/judge.ts';
 import {
   setInstanceSpecDefaults,
   setVirtualMachineDefaults,
 } from '../../../domain/machine-defaults/instance-defaults.ts';
 import { memoryHotplugObstacle } from '../../../domain/machine-defaults/live-update.ts';
 import type { AdmissionContext } from './admission-context.ts';
-import { type Cause, countPresent, invalidValue, requiredValue, unsupportedValue } from './causes.ts';
+import { type Cause, invalidValue, requiredValue, unsupportedValue } from './causes.ts';
+import { validateDataVolumeTemplates, validateTemplateNamespaces } from './validate-data-volume-templates.ts';
 import { validateVirtualMachineInstanceSpec } from './validate-instance-spec.ts';
 import { validateMetadata } from './validate-metadata.ts';
 
@@ -19,26 +21,29 @@ type Vm = DeepReadonly<VirtualMachine>;
 export const RUNNING_DEPRECATED = 'spec.running is deprecated, please use spec.runStrategy instead.';
 
 /**
- * Judges a virtual machine as the validating webhook does: instance type, preference and defaults are applied to a
- * copy first. One that is being deleted is never refused, so that nothing keeps it from going.
+ * Judges a virtual machine as the validating webhook does: instance type, preference (`judge`) and defaults are applied
+ * to a copy first. One that is being deleted is never refused, so that nothing keeps it from going.
  * @throws DefaultsError when the cluster's settings contradict each other
  */
 export async function validateVirtualMachine(
   vm: Vm,
   old: Vm | undefined,
   context: AdmissionContext,
+  judge: () => Promise<Judgement | undefined> = () => Promise.resolve(undefined),
 ): Promise<FieldError[]> {
   if (vm.metadata.deletionTimestamp !== undefined) return [];
   if (vm.spec?.template === undefined) {
     return [requiredValue('spec.template', 'missing virtual machine template.')];
   }
   const copy = cloneJson<VirtualMachine>(vm);
-  const conflicts = (await context.applyInstancetype?.(copy)) ?? [];
-  if (conflicts.length > 0) return [...conflicts];
+  const judgement = await judge();
+  if (judgement?.ok === false) return [...judgement.causes];
+  if (judgement !== undefined) copy.spec.template.spec = judgement.spec;
   setVirtualMachineDefaults(copy, context.config);
   if (copy.spec.template.spec !== undefined) setInstanceSpecDefaults(copy.spec.template.spec, context.config);
 
   const causes = validateSpec(copy, context);
+  if (causes.length === 0) causes.push(...validateTemplateNamespaces(vm, old));
   return causes.length > 0 || old === undefined ? causes : validateInProgress(vm, old);
 }
 
@@ -50,7 +55,7 @@ function validateSpec(vm: VirtualMachine, context: AdmissionContext): Cause[] {
   return [
     ...validateMetadata('spec.template.metadata', template.metadata, context),
     ...validateVirtualMachineInstanceSpec('spec.template.spec', template.spec, context.config),
-    ...validateDataVolumeTemplates(vm),
+    ...validateDataVolumeTemplates(vm.spec),
     ...validateRunStrategy(vm),
     ...validateLiveUpdate(vm, context),
   ];
@@ -75,53 +80,6 @@ function validateRunStrategy({ spec }: VirtualMachine): Cause[] {
   return causes;
 }
 
-function validateDataVolumeTemplates({ metadata, spec }: VirtualMachine): Cause[] {
-  const volumes = spec.template.spec?.volumes ?? [];
-  return (spec.dataVolumeTemplates ?? []).flatMap((template, i) => {
-    const causes: Cause[] = [];
-    const field = `spec.dataVolumeTemplates[${i}]`;
-    const name = template.metadata?.name;
-    if (!name) {
-      causes.push(
-        requiredValue(`${field}.name`, `'name' field must not be empty for DataVolumeTemplate entry ${field}.`),
-      );
-    }
-    if (countPresent([template.spec.pvc, template.spec.storage]) !== 1) {
-      causes.push(invalidValue(field, `${field} must have exactly one of pvc and storage`));
-    }
-    const { source, sourceRef } = template.spec;
-    const claimSource = template.spec.pvc ?? template.spec.storage;
-    const populated = claimSource?.dataSource !== undefined || claimSource?.dataSourceRef !== undefined;
-    if (countPresent([source, sourceRef]) !== 1 && !populated) {
-      causes.push(invalidValue(field, `${field} must have exactly one of source and sourceRef`));
-    }
-    if (source !== undefined && countPresent(Object.values(source)) !== 1) {
-      causes.push(invalidValue(`${field}.spec.source`, `${field} must have exactly one source`));
-    }
-    const namespace = template.metadata?.['namespace'];
-    if (namespace && metadata.namespace && namespace !== metadata.namespace) {
-      causes.push(
-        invalidValue(
-          field,
-          `Embedded DataVolume namespace ${namespace} differs from VM namespace ${metadata.namespace}`,
-        ),
-      );
-    }
-    const referenced = volumes.some(({ dataVolume, persistentVolumeClaim }) =>
-      [dataVolume?.name, persistentVolumeClaim?.claimName].some((used) => Boolean(used) && used === name),
-    );
-    if (!referenced) {
-      causes.push(
-        requiredValue(
-          field,
-          `DataVolumeTemplate entry ${field} must be referenced in the VMI template's 'volumes' list`,
-        ),
-      );
-    }
-    return causes;
-  });
-}
-
 function validateLiveUpdate({ spec }: VirtualMachine, { config }: AdmissionContext): Cause[] {
   const template = spec.template.spec;
   const maxGuest = template?.domain.memory?.maxGuest;
@@ -130,19 +88,30 @@ function validateLiveUpdate({ spec }: VirtualMachine, { config }: AdmissionConte
   return obstacle === undefined ? [] : [invalidValue(`spec.template.spec.${obstacle.field}`, obstacle.message)];
 }
 
-/** While a snapshot or a restore works on it, the spec may not move under it. */
+/**
+ * While a snapshot works on it, its volumes and its run strategy stay as they are; while a restore does, it must not
+ * start (kubevirt pkg/storage/admitters/vm-storage-status).
+ */
 function validateInProgress(vm: Vm, old: Vm): Cause[] {
   const { snapshotInProgress, restoreInProgress } = vm.status ?? {};
-  if ((snapshotInProgress === undefined && restoreInProgress === undefined) || deepEqual(vm.spec, old.spec)) return [];
+  const refuse = (text: string): Cause[] => [unsupportedValue('spec', text)];
   if (snapshotInProgress !== undefined) {
-    return [
-      unsupportedValue('spec', `Cannot update VM spec until snapshot ${JSON.stringify(snapshotInProgress)} completes`),
-    ];
+    const name = JSON.stringify(snapshotInProgress);
+    if (!deepEqual(volumesOf(vm), volumesOf(old)))
+      return refuse(`Cannot update vm disks or volumes until snapshot ${name} completes`);
+    if (!runsAlike(vm, old)) return refuse(`Cannot update vm running state until snapshot ${name} completes`);
   }
+  if (restoreInProgress === undefined || deepEqual(vm.spec, old.spec)) return [];
   const halted = vm.spec.runStrategy === 'Halted' || vm.spec.running === false;
-  return halted
-    ? []
-    : [unsupportedValue('spec', `Cannot start VM until restore ${JSON.stringify(restoreInProgress)} completes`)];
+  return halted ? [] : refuse(`Cannot start VM until restore ${JSON.stringify(restoreInProgress)} completes`);
+}
+
+const volumesOf = ({ spec }: Vm): readonly unknown[] => spec.template?.spec?.volumes ?? [];
+
+/** One must not take the place of the other, even if they mean the same. */
+function runsAlike({ spec }: Vm, old: Vm): boolean {
+  if (spec.running !== undefined && old.spec.running !== undefined) return spec.running === old.spec.running;
+  return spec.runStrategy !== undefined && spec.runStrategy === old.spec.runStrategy;
 }
 
 /** Texts for the client of an accepted virtual machine. */

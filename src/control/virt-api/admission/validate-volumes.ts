@@ -132,13 +132,12 @@ function validateCloudInit(field: string, source: Readonly<CloudInitSource>): Ca
   return causes;
 }
 
-/** Bytes that a base64 text stands for, undefined when it is none. */
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/** Bytes that a base64 text stands for, undefined when it is none: it must be padded and have no blanks. */
 function decodedLength(base64: string): number | undefined {
-  try {
-    return atob(base64).length;
-  } catch {
-    return undefined;
-  }
+  const text = base64.replace(/[\r\n]/g, '');
+  return BASE64.test(text) ? atob(text).length : undefined;
 }
 
 /** A path in an image: absolute, to a file, without `.` and `..`. */

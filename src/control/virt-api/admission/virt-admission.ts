@@ -2,14 +2,24 @@
  * virt-api's admission in process: what the embedded server calls for KubeVirt's kinds. It decides and throws as the
  * webhooks do, with the same refusals.
  */
-import { KUBEVIRT_GROUP } from '../../../api/kinds/kubevirt/kubevirt.ts';
+import type { ControllerRevision } from '../../../api/kinds/builtin/types.ts';
+import {
+  VIRTUAL_MACHINE_INSTANCE_PRESETS,
+  type VirtualMachineInstancePreset,
+} from '../../../api/kinds/kubevirt/kubevirt.ts';
 import type { DeepReadonly, KubeObject } from '../../../api/meta/object.ts';
 import type { Client } from '../../../client/client.ts';
 import type { ClusterConfig } from '../../../domain/machine-defaults/cluster-config.ts';
 import { DefaultsError } from '../../../domain/machine-defaults/implicit-devices.ts';
-import { type AdmissionContext, type AdmissionUser, isKubeVirtComponent } from './admission-context.ts';
-import { denial, rejection } from './causes.ts';
-import { MUTATING_WEBHOOKS, type Operation, type Subject, VALIDATING_WEBHOOKS } from './virt-webhooks.ts';
+import { type AdmissionUser, isKubeVirtComponent } from './admission-context.ts';
+import { CauseRefusal, denial, refusedBy, rejection, WebhookRefusal } from './causes.ts';
+import {
+  isWebhookTarget,
+  MUTATING_WEBHOOKS,
+  type Operation,
+  type Subject,
+  VALIDATING_WEBHOOKS,
+} from './virt-webhooks.ts';
 
 export interface VirtAdmissionOptions {
   /** For what a decision must look up: the instance of a migration, other KubeVirt objects. */
@@ -22,88 +32,129 @@ export interface VirtAdmissionOptions {
   now(): number;
   /** Who counts as one of KubeVirt's components; by their usual service accounts when absent. */
   readonly isTrusted?: (user: AdmissionUser) => boolean;
-  readonly applyInstancetype?: AdmissionContext['applyInstancetype'];
+  /** Presets of a namespace, where they can be had for less than a request; asked of the client when absent. */
+  presets?(namespace: string): readonly DeepReadonly<VirtualMachineInstancePreset>[];
 }
 
 /** One write in front of the admission. On DELETE `object` is the stored object. */
 export interface VirtAdmissionRequest {
   readonly group: string;
   readonly resource: string;
-  /** '' for the object itself; nothing else is judged here. */
+  /** '' for the object itself. */
   readonly subresource: string;
   readonly operation: Operation;
   readonly namespace: string;
   readonly object: DeepReadonly<KubeObject>;
   readonly old: DeepReadonly<KubeObject> | undefined;
   readonly user: AdmissionUser;
+  /** Absent = not. */
+  readonly dryRun?: boolean;
 }
 
 export interface VirtAdmission {
   /** Whether any webhook is asked about such a write. */
   handles(request: Pick<VirtAdmissionRequest, 'group' | 'resource' | 'subresource' | 'operation'>): boolean;
-  /** The object with everything filled in; the argument is left alone. Throws ApiError. */
-  mutate(request: VirtAdmissionRequest): KubeObject;
-  /** Returns the warnings for the client. Throws ApiError 422 (or 400) to refuse. */
-  validate(request: VirtAdmissionRequest): Promise<readonly string[]>;
+  /**
+   * The object with everything filled in; the argument is left alone. A promise only where something must be looked up.
+   * Throws ApiError.
+   */
+  mutate(request: VirtAdmissionRequest): Promise<Mutated> | Mutated;
+  /** Throws ApiError to refuse: 422, 400, or 429 for an eviction. */
+  validate(request: VirtAdmissionRequest): Promise<Validated>;
+}
+
+export interface Mutated {
+  readonly object: KubeObject;
+  /** For the client. */
+  readonly warnings: readonly string[];
+}
+
+export interface Validated {
+  /** For the client. */
+  readonly warnings: readonly string[];
+  /** To be created together with the object, which owns them. */
+  readonly captures: readonly ControllerRevision[];
 }
 
 export function virtAdmission(options: VirtAdmissionOptions): VirtAdmission {
   const asks = (
-    hook: { readonly resource: string; readonly operations: readonly Operation[] },
-    request: Pick<VirtAdmissionRequest, 'resource' | 'operation'>,
-  ): boolean => hook.resource === request.resource && hook.operations.includes(request.operation);
-  const isOurs = ({ group, subresource }: Pick<VirtAdmissionRequest, 'group' | 'subresource'>): boolean =>
-    group === KUBEVIRT_GROUP && subresource === '';
+    hook: {
+      readonly group: string;
+      readonly resource: string;
+      readonly subresource: string;
+      readonly operations: readonly Operation[];
+    },
+    request: VirtAdmissionRequest,
+  ): boolean =>
+    hook.resource === request.resource &&
+    hook.group === request.group &&
+    hook.subresource === request.subresource &&
+    hook.operations.includes(request.operation);
   return {
-    handles: (request) =>
-      isOurs(request) && [...MUTATING_WEBHOOKS, ...VALIDATING_WEBHOOKS].some((hook) => asks(hook, request)),
+    handles: isWebhookTarget,
 
     mutate(request) {
-      let { object } = request;
-      if (!isOurs(request)) return object as KubeObject;
-      for (const hook of MUTATING_WEBHOOKS) {
-        if (!asks(hook, request)) continue;
-        try {
-          object = hook.mutate(subjectOf(options, { ...request, object }));
-        } catch (error) {
-          if (error instanceof DefaultsError) throw rejection(hook.name, error.message);
-          throw error;
-        }
+      // No object has more than one mutating webhook.
+      const hook = MUTATING_WEBHOOKS.find((each) => asks(each, request));
+      if (hook === undefined) return { object: request.object as KubeObject, warnings: [] };
+      const warnings: string[] = [];
+      const refuse = (error: unknown): never => {
+        throw refusalOf(hook.name, error);
+      };
+      try {
+        const object = hook.mutate({ ...subjectOf(options, request), warn: (text) => warnings.push(text) });
+        return object instanceof Promise
+          ? object.then((mutated) => ({ object: mutated, warnings }), refuse)
+          : { object, warnings };
+      } catch (error) {
+        return refuse(error);
       }
-      return object as KubeObject;
     },
 
     async validate(request) {
-      if (!isOurs(request)) return [];
       const warnings: string[] = [];
-      const subject = subjectOf(options, request);
+      const captures: ControllerRevision[] = [];
+      const subject = { ...subjectOf(options, request), capture: (copy: ControllerRevision) => captures.push(copy) };
       for (const hook of VALIDATING_WEBHOOKS) {
         if (!asks(hook, request)) continue;
         try {
           const causes = await hook.validate(subject);
           if (causes.length > 0) throw denial(hook.name, causes);
         } catch (error) {
-          if (error instanceof DefaultsError) throw rejection(hook.name, error.message);
-          throw error;
+          throw refusalOf(hook.name, error);
         }
         warnings.push(...(hook.warnings?.(subject) ?? []));
       }
-      return warnings;
+      return { warnings, captures };
     },
   };
+}
+
+/** How a client sees that a webhook refused. */
+function refusalOf(webhook: string, error: unknown): unknown {
+  if (error instanceof WebhookRefusal) return refusedBy(webhook, error);
+  if (error instanceof CauseRefusal) return denial(webhook, error.causes);
+  if (error instanceof DefaultsError) return rejection(webhook, error.message);
+  return error;
 }
 
 /** What a webhook is given for one write. */
 export function subjectOf(
   options: VirtAdmissionOptions,
-  request: Pick<VirtAdmissionRequest, 'object' | 'old' | 'namespace' | 'operation' | 'user'>,
+  request: Pick<VirtAdmissionRequest, 'object' | 'old' | 'namespace' | 'operation' | 'user' | 'dryRun'>,
 ): Subject {
-  const { object, old, namespace, operation, user } = request;
+  const { object, old, namespace, operation, user, dryRun = false } = request;
   return {
     object,
     old,
     namespace,
+    dryRun,
     client: options.client,
+    presets: (of) =>
+      options.presets?.(of) ??
+      options.client.list(VIRTUAL_MACHINE_INSTANCE_PRESETS, { namespace: of }).then(({ items }) => items),
+    warn: () => {},
+    capture: () => {},
     context: {
       operation,
       user,
@@ -111,7 +162,6 @@ export function subjectOf(
       trusted: (options.isTrusted ?? isKubeVirtComponent)(user),
       randomUuid: options.randomUuid,
       now: options.now(),
-      ...(options.applyInstancetype && { applyInstancetype: options.applyInstancetype }),
     },
   };
 }

@@ -2,29 +2,58 @@
  * The webhooks of virt-api as a table: name, path, what they are asked about, and the decision. The embedded server
  * runs the table in process (`virt-admission.ts`), a cluster reaches it over HTTPS (`webhook-server.ts`).
  */
+import type { ControllerRevision } from '../../../api/kinds/builtin/types.ts';
 import {
   KUBEVIRTS,
   type KubeVirt,
+  MIGRATION_POLICIES,
+  type MigrationPolicy,
+  VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES,
+  VIRTUAL_MACHINE_CLUSTER_PREFERENCES,
   VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
+  VIRTUAL_MACHINE_INSTANCE_PRESETS,
   VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS,
   VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINE_INSTANCETYPES,
+  VIRTUAL_MACHINE_PREFERENCES,
   VIRTUAL_MACHINES,
   type VirtualMachine,
   type VirtualMachineInstance,
   type VirtualMachineInstanceMigration,
+  type VirtualMachineInstancePreset,
   type VirtualMachineInstanceReplicaSet,
+  type VirtualMachineInstancetype,
+  type VirtualMachinePreference,
 } from '../../../api/kinds/kubevirt/kubevirt.ts';
+import { cloneJson } from '../../../api/meta/deep-clone.ts';
 import type { ResourceType } from '../../../api/meta/gvk.ts';
 import type { DeepReadonly, KubeObject } from '../../../api/meta/object.ts';
 import { ApiError, type FieldError } from '../../../api/meta/status.ts';
 import type { Client } from '../../../client/client.ts';
+import { applyPresets } from '../../../domain/instancetype/preset.ts';
+import { hasMatcher } from '../../../domain/instancetype/resolve.ts';
+import {
+  instancetypeWarnings,
+  preferenceWarnings,
+  validateInstancetypeSpec,
+  validatePreferenceSpec,
+} from '../../../domain/instancetype/validate-kinds.ts';
 import type { AdmissionContext } from './admission-context.ts';
-import { type Cause, invalidValue, requiredValue } from './causes.ts';
-import { mutateMigration, mutateVirtualMachine, mutateVirtualMachineInstance } from './mutate.ts';
+import { type Cause, WebhookRefusal } from './causes.ts';
+import { validateEviction } from './evict-pod.ts';
+import { judgeMatchers, mutateMatchers } from './instancetypes.ts';
+import { mutateMigration, mutateVirtualMachine, mutateVirtualMachineInstance, withDomain } from './mutate.ts';
+import { needsSourceArchitecture, setSourceArchitecture } from './source-architecture.ts';
 import { validateInstanceUpdate, validateNewInstance } from './validate-instance.ts';
-import { validateVirtualMachineInstanceSpec } from './validate-instance-spec.ts';
 import { validateKubeVirt, validateKubeVirtDeletion, validateNewKubeVirt } from './validate-kubevirt.ts';
-import { validateMigrationOf, validateMigrationSpec, validateMigrationUpdate } from './validate-migration.ts';
+import {
+  obstacleToMigration,
+  validateMigrationPolicy,
+  validateMigrationSpec,
+  validateMigrationUpdate,
+} from './validate-migration.ts';
+import { validatePreset } from './validate-preset.ts';
+import { validateReplicaSet } from './validate-replica-set.ts';
 import { validateVirtualMachine, virtualMachineWarnings } from './validate-virtual-machine.ts';
 
 export type Operation = AdmissionContext['operation'];
@@ -36,47 +65,88 @@ export interface Subject<T = KubeObject> {
   readonly namespace: string;
   readonly context: AdmissionContext;
   readonly client: Client;
+  /** Nothing may be written on behalf of such a request. */
+  readonly dryRun: boolean;
+  /** The presets of a namespace. */
+  presets(namespace: string): readonly Preset[] | Promise<readonly Preset[]>;
+  /** A text for the client. */
+  warn(text: string): void;
+  /** Has a copy of an instance type or preference created together with the object, which owns it. */
+  capture(copy: ControllerRevision): void;
 }
+
+type Preset = DeepReadonly<VirtualMachineInstancePreset>;
 
 interface Target {
   /** `virtualmachine-validator.kubevirt.io`: named in refusals. */
   readonly name: string;
   /** Where a cluster reaches it. */
   readonly path: string;
+  readonly group: string;
   readonly resource: string;
+  /** '' for the object itself. */
+  readonly subresource: string;
   readonly operations: readonly Operation[];
 }
 
 export interface MutatingWebhook extends Target {
-  /** @throws DefaultsError */
-  mutate(subject: Subject): KubeObject;
+  /** @throws DefaultsError, CauseRefusal, WebhookRefusal */
+  mutate(subject: Subject): Promise<KubeObject> | KubeObject;
 }
 
 export interface ValidatingWebhook extends Target {
-  /** @throws DefaultsError, ApiError when the API cannot be asked */
+  /** @throws DefaultsError, WebhookRefusal, ApiError when the API cannot be asked */
   validate(subject: Subject): Promise<readonly FieldError[]> | readonly FieldError[];
   warnings?(subject: Subject): readonly string[];
 }
 
+type TargetOf<T extends KubeObject> = Pick<Target, 'name' | 'path' | 'operations'> & { readonly type: ResourceType<T> };
+
+const targetOf = <T extends KubeObject>({ name, path, operations, type }: TargetOf<T>): Target => ({
+  name,
+  path,
+  operations,
+  group: type.group,
+  resource: type.resource,
+  subresource: '',
+});
+
 const mutating = <T extends KubeObject>(
-  target: Omit<Target, 'resource'> & { readonly type: ResourceType<T> },
-  mutate: (subject: Subject<T>) => KubeObject,
+  target: TargetOf<T>,
+  mutate: (subject: Subject<T>) => Promise<KubeObject> | KubeObject,
 ): MutatingWebhook => ({
-  ...target,
-  resource: target.type.resource,
+  ...targetOf(target),
   mutate: mutate as unknown as MutatingWebhook['mutate'],
 });
 
 const validating = <T extends KubeObject>(
-  target: Omit<Target, 'resource'> & { readonly type: ResourceType<T> },
+  target: TargetOf<T>,
   validate: (subject: Subject<T>) => Promise<readonly FieldError[]> | readonly FieldError[],
   warnings?: (subject: Subject<T>) => readonly string[],
 ): ValidatingWebhook => ({
-  ...target,
-  resource: target.type.resource,
+  ...targetOf(target),
   validate: validate as unknown as ValidatingWebhook['validate'],
   ...(warnings && { warnings: warnings as unknown as (subject: Subject) => readonly string[] }),
 });
+
+/** One webhook for each kind, named and reached as upstream's. */
+const sourceWebhooks = <T extends KubeObject>(
+  types: readonly ResourceType<T>[],
+  validate: (object: DeepReadonly<T>) => readonly FieldError[],
+  warnings: (object: DeepReadonly<T>) => readonly string[],
+): ValidatingWebhook[] =>
+  types.map((type) =>
+    validating<T>(
+      {
+        name: `${type.resource.slice(0, -1)}-validator.instancetype.kubevirt.io`,
+        path: `/${type.resource}-validate`,
+        type,
+        operations: ['CREATE', 'UPDATE'],
+      },
+      ({ object }) => validate(object),
+      ({ object }) => warnings(object),
+    ),
+  );
 
 export const MUTATING_WEBHOOKS: readonly MutatingWebhook[] = [
   mutating<VirtualMachine>(
@@ -86,7 +156,7 @@ export const MUTATING_WEBHOOKS: readonly MutatingWebhook[] = [
       type: VIRTUAL_MACHINES,
       operations: ['CREATE', 'UPDATE'],
     },
-    ({ object, context }) => mutateVirtualMachine(object, context),
+    mutateNewMachine,
   ),
   mutating<VirtualMachineInstance>(
     {
@@ -95,7 +165,7 @@ export const MUTATING_WEBHOOKS: readonly MutatingWebhook[] = [
       type: VIRTUAL_MACHINE_INSTANCES,
       operations: ['CREATE', 'UPDATE'],
     },
-    ({ object, old, context }) => mutateVirtualMachineInstance(object, context, old),
+    mutateInstance,
   ),
   mutating<VirtualMachineInstanceMigration>(
     {
@@ -116,8 +186,18 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
       type: VIRTUAL_MACHINES,
       operations: ['CREATE', 'UPDATE'],
     },
-    ({ object, old, context }) => validateVirtualMachine(object, old, context),
+    validateMachine,
     ({ object }) => virtualMachineWarnings(object),
+  ),
+  ...sourceWebhooks<VirtualMachineInstancetype>(
+    [VIRTUAL_MACHINE_INSTANCETYPES, VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES],
+    ({ spec }) => validateInstancetypeSpec(spec),
+    ({ spec }) => instancetypeWarnings(spec),
+  ),
+  ...sourceWebhooks<VirtualMachinePreference>(
+    [VIRTUAL_MACHINE_PREFERENCES, VIRTUAL_MACHINE_CLUSTER_PREFERENCES],
+    ({ spec }) => validatePreferenceSpec(spec),
+    ({ spec }) => preferenceWarnings(spec),
   ),
   validating<VirtualMachineInstance>(
     {
@@ -144,7 +224,16 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
       type: VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS,
       operations: ['CREATE', 'UPDATE'],
     },
-    validateReplicaSet,
+    ({ object, context }) => validateReplicaSet(object, context.config),
+  ),
+  validating<VirtualMachineInstancePreset>(
+    {
+      name: 'virtualmachinepreset-validator.kubevirt.io',
+      path: '/vmipreset-validate',
+      type: VIRTUAL_MACHINE_INSTANCE_PRESETS,
+      operations: ['CREATE', 'UPDATE'],
+    },
+    ({ object }) => validatePreset(object),
   ),
   validating<VirtualMachineInstanceMigration>(
     {
@@ -163,6 +252,15 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
       operations: ['UPDATE'],
     },
     ({ object, old }) => (old === undefined ? [] : validateMigrationUpdate(object, old)),
+  ),
+  validating<MigrationPolicy>(
+    {
+      name: 'migration-policy-validator.kubevirt.io',
+      path: '/migration-policy-validate-create',
+      type: MIGRATION_POLICIES,
+      operations: ['CREATE', 'UPDATE'],
+    },
+    ({ object }) => validateMigrationPolicy(object),
   ),
   validating<KubeVirt>(
     {
@@ -194,24 +292,75 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
     },
     async ({ object, client }) => validateKubeVirtDeletion(object, await countWorkloads(client)),
   ),
+  {
+    name: 'virt-launcher-eviction-interceptor.kubevirt.io',
+    path: '/pod-eviction-validate',
+    group: '',
+    resource: 'pods',
+    subresource: 'eviction',
+    operations: ['CREATE'],
+    validate: validateEviction as ValidatingWebhook['validate'],
+  },
 ];
 
-function validateReplicaSet({ object, context }: Subject<VirtualMachineInstanceReplicaSet>): Cause[] {
-  const { template, selector } = object.spec;
-  if (template?.spec?.domain?.devices === undefined) {
-    return [requiredValue('spec.template', 'missing virtual machine template.')];
-  }
-  const labels = template.metadata?.labels ?? {};
-  const wanted = Object.entries(selector.matchLabels ?? {});
-  const selected = wanted.every(([key, value]) => Object.hasOwn(labels, key) && labels[key] === value);
-  return [
-    ...validateVirtualMachineInstanceSpec(
-      'spec.template.spec',
-      template.spec as Parameters<typeof validateVirtualMachineInstanceSpec>[1],
-      context.config,
-    ),
-    ...(selected ? [] : [invalidValue('spec.selector', 'selector does not match labels.')]),
-  ];
+const keyOf = ({ group, resource, subresource }: Pick<Target, 'group' | 'resource' | 'subresource'>): string =>
+  `${group}/${resource}/${subresource}`;
+
+const TARGETS: ReadonlyMap<string, readonly Target[]> = Map.groupBy<string, Target>(
+  [...MUTATING_WEBHOOKS, ...VALIDATING_WEBHOOKS],
+  keyOf,
+);
+
+/** Whether any webhook is asked about such a write. One look-up for a write that concerns none. */
+export const isWebhookTarget = (
+  write: Pick<Target, 'group' | 'resource' | 'subresource'> & { readonly operation: Operation },
+): boolean => TARGETS.get(keyOf(write))?.some(({ operations }) => operations.includes(write.operation)) === true;
+
+function mutateNewMachine({ object, old, context, client }: Subject<VirtualMachine>): Promise<KubeObject> | KubeObject {
+  const asks = hasMatcher(object) || needsSourceArchitecture(object);
+  if (object.spec === undefined || !asks || object.metadata.deletionTimestamp !== undefined)
+    return mutateVirtualMachine(object, context);
+  const next = cloneJson<VirtualMachine>(object);
+  const fill = async (): Promise<KubeObject> => {
+    if (hasMatcher(next)) await mutateMatchers(next, old, client);
+    await setSourceArchitecture(next, client);
+    return mutateVirtualMachine(next, context);
+  };
+  return fill();
+}
+
+const PRESETS_DEPRECATED = 'kubevirt.io/v1 VirtualMachineInstancePresets is now deprecated and will be removed in v2.';
+
+function mutateInstance({
+  object,
+  old,
+  namespace,
+  context,
+  presets,
+  warn,
+}: Subject<VirtualMachineInstance>): Promise<KubeObject> | KubeObject {
+  const apply = (found: readonly Preset[]): KubeObject => {
+    if (found.length === 0) return mutateVirtualMachineInstance(object, context, old);
+    const next = cloneJson<VirtualMachineInstance>(object);
+    next.spec = withDomain(next.spec);
+    const outcome = applyPresets(next, found);
+    if (outcome.error !== undefined) throw new WebhookRefusal(422, outcome.error);
+    if (outcome.applied.length > 0) warn(PRESETS_DEPRECATED);
+    for (const text of outcome.warnings) warn(text);
+    return mutateVirtualMachineInstance(next, context, old);
+  };
+  if (context.operation !== 'CREATE') return mutateVirtualMachineInstance(object, context, old);
+  const found = presets(namespace);
+  return found instanceof Promise ? found.then(apply) : apply(found);
+}
+
+function validateMachine(subject: Subject<VirtualMachine>): Promise<readonly FieldError[]> {
+  const { object, old, context, client, capture } = subject;
+  return validateVirtualMachine(object, old, context, async () => {
+    const judged = await judgeMatchers(object, context, client);
+    for (const copy of judged?.captures ?? []) capture(copy);
+    return judged?.judgement;
+  });
 }
 
 async function validateNewMigration({
@@ -224,7 +373,9 @@ async function validateNewMigration({
   if (causes.length > 0) return causes;
   const others = await client.list(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, { namespace });
   const vmi = await findInstance(client, { namespace, name: object.spec.vmiName ?? '' });
-  return validateMigrationOf(object, vmi, others.items);
+  const obstacle = obstacleToMigration(object, vmi, others.items);
+  if (obstacle !== undefined) throw new WebhookRefusal(400, obstacle);
+  return [];
 }
 
 async function findInstance(

@@ -1,13 +1,16 @@
 /** virt-api's webhooks over HTTP: AdmissionReview in, AdmissionReview out, for clusters that are not the embedded one. */
 
+import { CONTROLLER_REVISIONS } from '../../../api/kinds/builtin/resource-types.ts';
+import type { ControllerRevision } from '../../../api/kinds/builtin/types.ts';
 import { encodeBase64 } from '../../../api/meta/base64.ts';
 import { deepEqual } from '../../../api/meta/deep-equal.ts';
 import type { KubeObject } from '../../../api/meta/object.ts';
 import { isJsonObject } from '../../../api/meta/own-property.ts';
+import type { FieldError } from '../../../api/meta/status.ts';
 import type { ApiHandler, ApiRequest, ApiResponse } from '../../../base/http/seam.ts';
 import type { JsonPatchOperation } from '../../../client/client.ts';
 import { DefaultsError } from '../../../domain/machine-defaults/implicit-devices.ts';
-import { joinMessages, statusCauses } from './causes.ts';
+import { CauseRefusal, joinMessages, statusCauses, WebhookRefusal } from './causes.ts';
 import { subjectOf, type VirtAdmissionOptions } from './virt-admission.ts';
 import { MUTATING_WEBHOOKS, type Operation, VALIDATING_WEBHOOKS } from './virt-webhooks.ts';
 
@@ -18,6 +21,7 @@ export interface AdmissionRequest {
   readonly namespace?: string;
   readonly object?: KubeObject | null;
   readonly oldObject?: KubeObject | null;
+  readonly dryRun?: boolean;
   readonly userInfo?: { readonly username?: string; readonly groups?: readonly string[] };
 }
 
@@ -82,28 +86,42 @@ export async function admit(
     namespace: request.namespace ?? object.metadata.namespace ?? '',
     object,
     old: request.oldObject ?? undefined,
+    dryRun: request.dryRun === true,
     user: { username: request.userInfo?.username ?? '', groups: request.userInfo?.groups ?? [] },
   });
   try {
     const mutating = MUTATING_WEBHOOKS.find((hook) => hook.path === path);
-    if (mutating !== undefined) return mutation(uid, object, mutating.mutate(subject));
-    const validating = VALIDATING_WEBHOOKS.find((hook) => hook.path === path);
-    const causes = (await validating?.validate(subject)) ?? [];
-    if (causes.length > 0) {
-      return refusal(uid, {
-        code: 422,
-        reason: 'Invalid',
-        message: joinMessages(causes),
-        details: { causes: statusCauses(causes) },
-      });
+    if (mutating !== undefined) {
+      const warnings: string[] = [];
+      const mutated = await mutating.mutate({ ...subject, warn: (text) => warnings.push(text) });
+      return { ...mutation(uid, object, mutated), ...(warnings.length > 0 && { warnings }) };
     }
+    const validating = VALIDATING_WEBHOOKS.find((hook) => hook.path === path);
+    const captures: ControllerRevision[] = [];
+    const causes =
+      (await validating?.validate({ ...subject, capture: (copy: ControllerRevision) => captures.push(copy) })) ?? [];
+    if (causes.length > 0) return denialOf(uid, causes);
+    // The object is not stored yet: should it never be, its owner reference has the copy collected. What cannot be
+    // written here is captured by the controller.
+    if (!subject.dryRun)
+      await Promise.all(captures.map((copy) => options.client.create(CONTROLLER_REVISIONS, copy).catch(() => {})));
     const warnings = validating?.warnings?.(subject) ?? [];
     return { uid, allowed: true, ...(warnings.length > 0 && { warnings }) };
   } catch (error) {
+    if (error instanceof CauseRefusal) return denialOf(uid, error.causes);
     if (error instanceof DefaultsError) return refusal(uid, { code: 400, message: error.message });
+    if (error instanceof WebhookRefusal) return refusal(uid, { code: error.code, message: error.message });
     throw error;
   }
 }
+
+const denialOf = (uid: string, causes: readonly FieldError[]): AdmissionResponse =>
+  refusal(uid, {
+    code: 422,
+    reason: 'Invalid',
+    message: joinMessages(causes),
+    details: { causes: statusCauses(causes) },
+  });
 
 const refusal = (uid: string, status: Record<string, unknown>): AdmissionResponse => ({
   uid,

@@ -1,18 +1,36 @@
 /** evacuate/cancel: takes back the mark by which an eviction asked for a migration. */
+import { NODES } from '../../../api/kinds/builtin/resource-types.ts';
 import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import { ApiError, badRequest, internalError } from '../../../api/meta/status.ts';
-import { empty, isDryRun, messageOf, readOptions, vmConflict, vmiConflict } from './responses.ts';
-import { type Call, fetchVm, fetchVmi, type Handler } from './subresource-context.ts';
+import { empty, isDryRun, messageOf, readOptions, vmiConflict } from './responses.ts';
+import { type Call, fetchVmi, fetchVmiOfVm, type Handler } from './subresource-context.ts';
 
 export const evacuateCancelVmi: Handler = async (call) => cancel(call, await fetchVmi(call));
 
-export const evacuateCancelVm: Handler = async (call) => {
-  const vm = await fetchVm(call);
-  if (vm.status?.created !== true) throw vmConflict(call.key.name, 'VMI is not started');
-  return cancel(call, await fetchVmi(call));
-};
+export const evacuateCancelVm: Handler = async (call) => cancel(call, await fetchVmiOfVm(call));
 
-async function cancel({ key, request, options }: Call, vmi: VirtualMachineInstance) {
+/**
+ * A drained node asks again and again as long as its taint is there: taking a mark back would be in vain.
+ * A node that is gone has no taint.
+ */
+async function refuseOnDrainedNode({ request, options }: Call, { status }: VirtualMachineInstance): Promise<void> {
+  const name = status?.evacuationNodeName || status?.nodeName;
+  if (!name) return;
+  const node = await options.client
+    .get(NODES, { namespace: '', name }, { signal: request.signal })
+    .catch((error: unknown) => {
+      if (error instanceof ApiError && error.code === 404) return undefined;
+      throw internalError(messageOf(error), error);
+    });
+  const key = options.config().nodeDrainTaintKey;
+  const drained = node?.spec?.taints?.some((taint) => taint.key === key && taint.effect === 'NoSchedule');
+  if (drained)
+    throw badRequest(`Node ${JSON.stringify(name)} has NodeDrainTaintKey ${JSON.stringify(`${key}:NoSchedule`)}`);
+}
+
+async function cancel(call: Call, vmi: VirtualMachineInstance) {
+  const { key, request, options } = call;
+  await refuseOnDrainedNode(call, vmi);
   const body = readOptions(request.body);
   const wanted = body['evacuationNodeName'];
   if (wanted !== undefined && typeof wanted !== 'string') throw badRequest('evacuationNodeName must be a string');

@@ -15,6 +15,7 @@ import {
 } from '../../../base/http/seam.ts';
 import { silentLogger } from '../../../base/log/log.ts';
 import type { Client, Patch } from '../../../client/client.ts';
+import { clusterConfigOf } from '../../../domain/machine-defaults/cluster-config.ts';
 import { createSubresourceApi, type SubresourceAttributes } from './subresource-api.ts';
 
 type Phase = NonNullable<NonNullable<VirtualMachineInstance['status']>['phase']>;
@@ -61,7 +62,12 @@ interface Board {
 /** The API over a fixed set of objects; patches are applied and noted, not kept. */
 function boardOf(
   objects: KubeObject[],
-  options: { agent?: ApiHandler; allowed?: (attributes: SubresourceAttributes) => boolean; patchFails?: ApiError } = {},
+  options: {
+    agent?: ApiHandler;
+    allowed?: (attributes: SubresourceAttributes) => boolean;
+    patchFails?: ApiError;
+    createFails?: ApiError;
+  } = {},
 ): Board {
   const writes: Board['writes'] = [];
   const asked: Board['asked'] = [];
@@ -83,7 +89,9 @@ function boardOf(
       });
       return result;
     },
-    async create(type: { kind: string }, object: KubeObject & { spec?: unknown }) {
+    async create(type: { kind: string }, object: KubeObject & { spec?: unknown }, { dryRun = false } = {}) {
+      if (options.createFails) throw options.createFails;
+      if (dryRun) return object;
       writes.push({ what: `create ${type.kind}`, result: [object.metadata.generateName, object.spec] });
       return object;
     },
@@ -93,6 +101,7 @@ function boardOf(
   } as unknown as Client;
   const api = createSubresourceApi({
     client,
+    config: () => clusterConfigOf(undefined),
     nodeHandler: (node) =>
       options.agent === undefined
         ? Promise.reject(new Error(`node ${node} is not there`))
@@ -316,6 +325,14 @@ describe('start, stop and restart', () => {
       409,
       'volumes',
     ],
+    [
+      'restart: volumes on their way, as the machine says',
+      'restart',
+      {},
+      [vmOf({ runStrategy: 'Halted' }, { conditions: [{ type: 'VolumesChange', status: 'True' }] }), vmiOf('Running')],
+      409,
+      'VM recovery required',
+    ],
     ['restart: a grace period', 'restart', { gracePeriodSeconds: 1 }, [], 400, 'only gracePeriod=0'],
     ['restart: a negative one', 'restart', { gracePeriodSeconds: -1 }, [], 400, 'greater or equal to 0'],
     ['migrate: not running', 'migrate', undefined, [vmOf(), vmiOf('Scheduled')], 409, 'VM is not running'],
@@ -381,6 +398,13 @@ describe('start, stop and restart', () => {
     assert.equal((await board.call('PUT', 'virtualmachines/a/stop', { dryRun: ['Some'] })).status, 400);
     assert.deepEqual(board.writes, []);
   });
+  it('a dry run of migrate asks the admission too', async () => {
+    const createFails = new ApiError({ code: 400, message: 'in-flight migration detected.' });
+    const board = boardOf([vmOf(), vmiOf('Running')], { createFails });
+    const answer = await board.call('PUT', 'virtualmachines/a/migrate', { dryRun: ['All'] });
+    assert.equal(answer.status, 500);
+    assert.match(answer.text, /in-flight migration detected/);
+  });
   it('a lost race is a conflict, any other failure an internal error', async () => {
     const lost = new ApiError({
       code: 422,
@@ -420,14 +444,26 @@ describe('requests for the node agent', () => {
     ['pause: missing', 'PUT', 'pause', [], 404, 'virtualmachineinstance.kubevirt.io "a" not found'],
     ['unpause', 'PUT', 'unpause', [paused], 200, 'PUT unpause'],
     ['unpause: not paused', 'PUT', 'unpause', [running], 409, 'VMI is not paused'],
+    [
+      'unpause: during a snapshot',
+      'PUT',
+      'unpause',
+      [paused, vmOf({}, { snapshotInProgress: 's' })],
+      409,
+      'VM snapshot is in progress',
+    ],
     ['softreboot', 'PUT', 'softreboot', [running], 200, 'PUT softreboot'],
     ['softreboot: paused', 'PUT', 'softreboot', [paused], 409, 'VMI is paused'],
     ['softreboot: deaf', 'PUT', 'softreboot', [noAcpi], 409, 'neither have the agent connected'],
     ['reset', 'PUT', 'reset', [running], 200, 'PUT reset'],
     ['reset: not running', 'PUT', 'reset', [vmiOf('Pending')], 409, 'VMI is not running'],
     ['freeze', 'PUT', 'freeze', [running], 200, 'PUT freeze'],
+    ['freeze: not running', 'PUT', 'freeze', [vmiOf('Scheduled')], 409, 'VM is not running'],
+    ['unfreeze: not running', 'PUT', 'unfreeze', [vmiOf('Scheduled')], 409, 'VMI is not running'],
     ['guestosinfo', 'GET', 'guestosinfo', [agent], 200, 'GET guestosinfo'],
     ['guestosinfo: no agent', 'GET', 'guestosinfo', [running], 500, 'VMI does not have guest agent connected'],
+    ['vnc/screenshot', 'GET', 'vnc/screenshot', [running], 200, 'GET vnc/screenshot'],
+    ['vnc/screenshot: not running', 'GET', 'vnc/screenshot', [vmiOf('Scheduled')], 400, 'VMI is not running'],
     ['userlist: not running', 'GET', 'userlist', [vmiOf('Failed')], 500, 'VMI is not running'],
     ['filesystemlist: missing', 'GET', 'filesystemlist', [], 404, 'not found'],
   ];
@@ -593,6 +629,34 @@ describe('evacuate/cancel', () => {
       409,
     );
     assert.equal((await boardOf([vmOf()]).call('PUT', 'virtualmachines/a/evacuate/cancel')).status, 409);
+  });
+  it('refuses while the node is drained by its taint', async () => {
+    const nodeOf = (key: string, effect: string) =>
+      ({
+        apiVersion: 'v1',
+        kind: 'Node',
+        metadata: { name: 'node' },
+        spec: { taints: [{ key, effect }] },
+      }) as KubeObject;
+    const rows: [vmi: KubeObject, node: KubeObject, status: number][] = [
+      [marked, nodeOf('kubevirt.io/drain', 'NoSchedule'), 400],
+      [vmiOf('Running'), nodeOf('kubevirt.io/drain', 'NoSchedule'), 400],
+      [marked, nodeOf('kubevirt.io/drain', 'NoExecute'), 200],
+      [marked, nodeOf('other', 'NoSchedule'), 200],
+    ];
+    for (const [vmi, node, status] of rows) {
+      const board = boardOf([vmi, node]);
+      const answer = await board.call('PUT', 'virtualmachineinstances/a/evacuate/cancel');
+      assert.equal(answer.status, status, answer.text);
+      if (status === 400) assert.match(messageIn(answer.text) ?? '', /Node "node" has NodeDrainTaintKey/);
+    }
+  });
+  it('takes the mark back through the machine, and only from its own instance', async () => {
+    const created = vmOf({}, { created: true });
+    const board = boardOf([created, marked]);
+    assert.equal((await board.call('PUT', 'virtualmachines/a/evacuate/cancel')).status, 200);
+    const other = { ...created, metadata: { ...created.metadata, uid: 'other' } };
+    assert.equal((await boardOf([other, marked]).call('PUT', 'virtualmachines/a/evacuate/cancel')).status, 500);
   });
 });
 

@@ -6,6 +6,7 @@
 import { ApiError } from '../../../api/meta/status.ts';
 import type { ApiRequest, ApiResponse } from '../../../base/http/seam.ts';
 import { evacuateCancelVm, evacuateCancelVmi } from './evacuate-cancel.ts';
+import { expandSpecOfVm, expandVmSpec } from './expand-spec.ts';
 import { failure, json, text } from './responses.ts';
 import type { Handler, SubresourceOptions } from './subresource-context.ts';
 import { migrateVm, restartVm, startVm, stopVm } from './vm-power.ts';
@@ -20,6 +21,7 @@ import {
   portForwardVm,
   portForwardVmi,
   resetVmi,
+  screenshotOfVmi,
   serverVersion,
   softRebootVmi,
   unfreezeVmi,
@@ -70,7 +72,8 @@ export interface CreateSubresourceApiOptions extends SubresourceOptions {
 }
 
 interface Route {
-  readonly resource: 'virtualmachines' | 'virtualmachineinstances';
+  /** `expand-vm-spec` belongs to a namespace and not to an object: it has no name and no path. */
+  readonly resource: 'virtualmachines' | 'virtualmachineinstances' | 'expand-vm-spec';
   /** Path behind the name: `start`, `evacuate/cancel`. */
   readonly path: string;
   readonly method: 'GET' | 'PUT';
@@ -92,6 +95,8 @@ const vmi = (method: Route['method'], path: string, handler: Handler, rest?: Rou
 });
 
 const ROUTES: readonly Route[] = [
+  { resource: 'expand-vm-spec', method: 'PUT', path: '', handler: expandVmSpec },
+  vm('GET', 'expand-spec', expandSpecOfVm),
   vm('PUT', 'start', startVm),
   vm('PUT', 'stop', stopVm),
   vm('PUT', 'restart', restartVm),
@@ -107,6 +112,7 @@ const ROUTES: readonly Route[] = [
   vmi('PUT', 'evacuate/cancel', evacuateCancelVmi),
   vmi('GET', 'console', consoleOfVmi),
   vmi('GET', 'vnc', vncOfVmi),
+  vmi('GET', 'vnc/screenshot', screenshotOfVmi),
   vmi('GET', 'portforward', portForwardVmi, [1, 2]),
   vmi('GET', 'guestosinfo', guestOsInfo),
   vmi('GET', 'userlist', userList),
@@ -202,13 +208,15 @@ function openEndpoint({ resource }: SubresourceRequestInfo, version: string): Ap
   }
 }
 
+const segmentsOf = (path: string): string[] => (path === '' ? [] : path.split('/'));
+
 function findRoute(
   request: ApiRequest,
   info: SubresourceRequestInfo,
 ): { route: Route; rest: readonly string[] } | ApiResponse {
   const behind = info.parts.slice(2);
   const candidates = ROUTES.filter(({ resource, path, rest: [min, max] = [0, 0] }) => {
-    const segments = path.split('/');
+    const segments = segmentsOf(path);
     const extra = behind.length - segments.length;
     return (
       resource === info.resource &&
@@ -218,7 +226,7 @@ function findRoute(
     );
   });
   const route = candidates.find(({ method }) => method === request.method);
-  if (route !== undefined) return { route, rest: behind.slice(route.path.split('/').length) };
+  if (route !== undefined) return { route, rest: behind.slice(segmentsOf(route.path).length) };
   return candidates.length > 0
     ? text(405, '405: Method Not Allowed')
     : json(404, {
@@ -242,7 +250,9 @@ function discoveryEntries(): DiscoveryEntry[] {
     verbs: [verb],
   });
   return [
-    ...ROUTES.map(({ resource, path, method }) => entry(`${resource}/${path}`, true, VERB[method]!)),
+    ...ROUTES.map(({ resource, path, method }) =>
+      entry(path === '' ? resource : `${resource}/${path}`, true, VERB[method]!),
+    ),
     ...['version', 'healthz', 'guestfs'].map((name) => entry(name, false, 'get')),
   ].sort((a, b) => (a.name < b.name ? -1 : 1));
 }

@@ -12,10 +12,13 @@ import type { Clock } from '../../../base/clock/clock.ts';
 import type { ApiHandler, ApiRequest, ApiResponse } from '../../../base/http/seam.ts';
 import type { Logger } from '../../../base/log/log.ts';
 import type { Client } from '../../../client/client.ts';
-import { messageOf, vmiNotFound, vmNotFound } from './responses.ts';
+import type { ClusterConfig } from '../../../domain/machine-defaults/cluster-config.ts';
+import { messageOf, vmConflict, vmiNotFound, vmNotFound } from './responses.ts';
 
 export interface SubresourceOptions {
   readonly client: Client;
+  /** The settings of the KubeVirt object now. */
+  config(): ClusterConfig;
   /** The agent of a node; rejects when the node has none that can be reached. */
   nodeHandler(nodeName: string): Promise<ApiHandler>;
   readonly clock: Clock;
@@ -59,6 +62,18 @@ export async function findVmi({ key, request, options }: Call): Promise<VirtualM
 export async function fetchVmi(call: Call): Promise<VirtualMachineInstance> {
   const vmi = await findVmi(call);
   if (vmi === undefined) throw vmiNotFound(call.key.name);
+  return vmi;
+}
+
+/** The instance that a virtual machine has started. */
+export async function fetchVmiOfVm(call: Call): Promise<VirtualMachineInstance> {
+  const vm = await fetchVm(call);
+  if (vm.status?.created !== true) throw vmConflict(call.key.name, 'VMI is not started');
+  const vmi = await findVmi(call);
+  if (vmi === undefined) throw vmiNotFound(call.key.name);
+  if (!vmi.metadata.ownerReferences?.some(({ uid }) => uid === vm.metadata.uid)) {
+    throw internalError(`the vmi [${call.key.name}] was not started by the vm of that name`);
+  }
   return vmi;
 }
 

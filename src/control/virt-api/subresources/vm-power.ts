@@ -12,6 +12,9 @@ import { changeRequestPatch, gracePeriodPatch, runningPatch, runStrategyOf } fro
 import { empty, isDryRun, messageOf, readOptions, VM_NOT_RUNNING, vmConflict } from './responses.ts';
 import { type Call, fetchVm, fetchVmi, findVmi, type Handler, hasCondition, isFinal } from './subresource-context.ts';
 
+const RECOVERY_REQUIRED =
+  'VM recovery required: Volume migration failed, leaving some volumes pointing to non-consistent targets; manual intervention is needed to reassign them to their original volumes.';
+
 /** Shortest grace period that still lets the launcher tidy up. */
 const SWIFT_GRACE_SECONDS = 1;
 
@@ -24,7 +27,7 @@ export const startVm: Handler = async (call) => {
     throw vmConflict(name, 'VM is already running');
   }
   if (vm.status?.conditions?.some(({ type, status }) => type === 'ManualRecoveryRequired' && status === 'True')) {
-    throw vmConflict(name, 'VM recovery required: a volume migration was interrupted');
+    throw vmConflict(name, RECOVERY_REQUIRED);
   }
   const options = readOptions(call.request.body);
   const paused = options['paused'] === true;
@@ -104,6 +107,10 @@ export const restartVm: Handler = async (call) => {
     throw badRequest('gracePeriod has to be greater or equal to 0');
   }
   const vm = await fetchVm(call);
+  // A restart in the midst of a move would lose what was not moved yet.
+  if (vm.status?.conditions?.some(({ type, status }) => type === 'VolumesChange' && status === 'True')) {
+    throw vmConflict(name, RECOVERY_REQUIRED);
+  }
   const strategy = runStrategyOf(vm);
   if (strategy === 'Halted' || strategy === 'Once') {
     throw vmConflict(name, `RunStategy ${strategy} does not support manual restart requests`);
@@ -130,7 +137,6 @@ export const migrateVm: Handler = async (call) => {
   await fetchVm(call);
   const vmi = await fetchVmi(call);
   if (vmi.status?.phase !== 'Running') throw vmConflict(key.name, VM_NOT_RUNNING);
-  if (dryRun) return empty(202);
   await context.client
     .create(
       VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
@@ -144,7 +150,8 @@ export const migrateVm: Handler = async (call) => {
             selector !== null && { addedNodeSelector: selector as Record<string, string> }),
         },
       },
-      { signal: request.signal },
+      // Also in a dry run: whether a migration may be made is for the admission to say.
+      { dryRun, signal: request.signal },
     )
     .catch((error: unknown) => {
       throw internalError(messageOf(error), error);

@@ -1,7 +1,7 @@
 /** Requests that the node's agent carries out: pause and its like, guest information, console and port forward. */
 
 import type { VirtualMachineInstance } from '../../../api/kinds/kubevirt/kubevirt.ts';
-import { badRequest, internalError } from '../../../api/meta/status.ts';
+import { ApiError, badRequest, internalError } from '../../../api/meta/status.ts';
 import { type ApiResponse, redirected } from '../../../base/http/seam.ts';
 import { wholeBody } from '../../../client/transport/response-body.ts';
 import {
@@ -15,9 +15,16 @@ import {
   vmConflict,
   vmiConflict,
   vmiForbidden,
-  vmiNotFound,
 } from './responses.ts';
-import { type Call, fetchVm, fetchVmi, findVmi, type Handler, hasCondition, isRunning } from './subresource-context.ts';
+import {
+  type Call,
+  fetchVm,
+  fetchVmi,
+  fetchVmiOfVm,
+  type Handler,
+  hasCondition,
+  isRunning,
+} from './subresource-context.ts';
 
 /** Sub-protocol of all streams: bytes as they are, in binary messages. */
 export const PLAIN = 'plain.kubevirt.io';
@@ -31,7 +38,7 @@ const checkPause: Check = (vmi) => {
   if (!isRunning(vmi)) throw vmiConflict(nameOf(vmi), VM_NOT_RUNNING);
   // A probe of the agent pauses with the guest; the others would see it fail and have it killed.
   if (vmi.spec.livenessProbe !== undefined && vmi.spec.livenessProbe.guestAgentPing === undefined) {
-    throw vmiForbidden(nameOf(vmi), 'Pausing VMIs with LivenessProbe is currently not supported');
+    throw vmiForbidden(nameOf(vmi), 'Pausing VMIs with a non-GuestAgentPing LivenessProbe is not supported');
   }
   if (hasCondition(vmi, 'Paused')) throw vmiConflict(nameOf(vmi), 'VMI is already paused');
 };
@@ -43,6 +50,10 @@ const checkUnpause: Check = (vmi) => {
 
 const checkRunning: Check = (vmi) => {
   if (!isRunning(vmi)) throw vmiConflict(nameOf(vmi), VMI_NOT_RUNNING);
+};
+
+const checkFreeze: Check = (vmi) => {
+  if (!isRunning(vmi)) throw vmiConflict(nameOf(vmi), VM_NOT_RUNNING);
 };
 
 const checkSoftReboot: Check = (vmi) => {
@@ -78,8 +89,9 @@ const checkPortForward: Check = (vmi) => {
 
 /** A PUT that the agent carries out; answers 200 without a body. */
 const action =
-  (name: string, check: Check, options: { body?: boolean } = {}): Handler =>
+  (name: string, check: Check, options: { body?: boolean; before?: (call: Call) => Promise<void> } = {}): Handler =>
   async (call) => {
+    await options.before?.(call);
     const vmi = await fetchVmi(call);
     check(vmi);
     const dryRun = options.body !== true && isDryRun(readOptions(call.request.body));
@@ -90,8 +102,17 @@ const action =
   };
 
 export const pauseVmi = action('pause', checkPause);
-export const unpauseVmi = action('unpause', checkUnpause);
-export const freezeVmi = action('freeze', checkRunning, { body: true });
+/** A snapshot holds the guest still: nobody may wake it meanwhile. An instance without a machine has no snapshots. */
+async function refuseDuringSnapshot(call: Call): Promise<void> {
+  const vm = await fetchVm(call).catch((error: unknown) => {
+    if (error instanceof ApiError && error.code === 404) return undefined;
+    throw error;
+  });
+  if (vm?.status?.snapshotInProgress !== undefined) throw vmConflict(call.key.name, 'VM snapshot is in progress');
+}
+
+export const unpauseVmi = action('unpause', checkUnpause, { before: refuseDuringSnapshot });
+export const freezeVmi = action('freeze', checkFreeze, { body: true });
 export const unfreezeVmi = action('unfreeze', checkRunning, { body: true });
 export const softRebootVmi = action('softreboot', checkSoftReboot);
 export const resetVmi = action('reset', checkRunning);
@@ -115,6 +136,15 @@ export const guestOsInfo = guestInformation('guestosinfo');
 export const userList = guestInformation('userlist');
 export const filesystemList = guestInformation('filesystemlist');
 
+/** A picture of the screen. */
+export const screenshotOfVmi: Handler = async (call) => {
+  const vmi = await fetchVmi(call);
+  checkVnc(vmi);
+  const answer = await askAgent(call, vmi, { method: 'GET', path: 'vnc/screenshot' });
+  if (answer.status !== 200) throw internalError(await agentMessage(answer, call.request.signal));
+  return { ...answer, headers: { 'content-type': 'image/png' } };
+};
+
 /** A byte stream between the client and the agent. */
 const stream =
   (check: Check, pathOf: (call: Call) => string, find: (call: Call) => Promise<VirtualMachineInstance>): Handler =>
@@ -133,18 +163,6 @@ const stream =
     // The agent takes the client's socket itself: both ends speak the same messages, so nothing stands between them.
     return { status: 101, headers: {}, upgrade: { protocol: offered.includes(PLAIN) ? PLAIN : '', accept } };
   };
-
-/** The instance that a virtual machine has started. */
-async function fetchVmiOfVm(call: Call): Promise<VirtualMachineInstance> {
-  const vm = await fetchVm(call);
-  if (vm.status?.created !== true) throw vmConflict(call.key.name, 'VMI is not started');
-  const vmi = await findVmi(call);
-  if (vmi === undefined) throw vmiNotFound(call.key.name);
-  if (!vmi.metadata.ownerReferences?.some(({ uid }) => uid === vm.metadata.uid)) {
-    throw internalError(`the vmi [${call.key.name}] was not started by the vm of that name`);
-  }
-  return vmi;
-}
 
 function portForwardPath({ rest }: Call): string {
   const [port = '', protocol = 'tcp'] = rest;

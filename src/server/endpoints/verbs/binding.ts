@@ -44,7 +44,10 @@ export function namedBody(exchange: Exchange, kind: string): UnstructuredObject 
     throw badRequest(`${object.kind} in version "${object.apiVersion}" cannot be handled as a ${kind}`);
   }
   if (!isJsonObject(object.metadata)) object.metadata = {};
-  if (exchange.info.name !== '') object.metadata.name ||= exchange.info.name;
+  const { name } = exchange.info;
+  if (name !== '') object.metadata.name ||= name;
+  if (name !== '' && object.metadata.name !== name)
+    throw badRequest(`name in URL does not match name in ${kind} object`);
   matchName(object.metadata, exchange.info.name || (object.metadata.name ?? ''), exchange.namespace);
   matchNamespace(object.metadata, exchange.namespace);
   return object;

@@ -11,7 +11,7 @@ export async function createVerb(exchange: Exchange): Promise<ApiResponse> {
   const { resource: info } = exchange;
   const representation = representationOf(exchange);
   const options = parseWriteOptions(exchange.query, 'CreateOptions');
-  const object = decodeObjectBody(exchange, {
+  const object = await decodeObjectBody(exchange, {
     info,
     fieldValidation: options.fieldValidation,
     dropStatus: info.strategy.statusSubresource,

@@ -5,11 +5,14 @@
  */
 
 import { storagePrefix } from '../../../api/kinds/resource.ts';
+import type { UnstructuredObject } from '../../../api/meta/object.ts';
 import { ApiError, badRequest, notFound } from '../../../api/meta/status.ts';
 import type { ApiResponse } from '../../../base/http/seam.ts';
+import type { StoreKey } from '../../cache/object-store.ts';
 import { deleteObject } from '../../registry/delete.ts';
 import {
   budgetVerdict,
+  mustNotChange,
   needsNoBudget,
   stillProcessing,
   withDisruption,
@@ -17,6 +20,7 @@ import {
 } from '../../registry/eviction.ts';
 import type { DeleteOptions } from '../../registry/graceful-deletion.ts';
 import { guaranteedUpdate } from '../../registry/guaranteed-update.ts';
+import { refuseWhenDurable } from '../../registry/refuse-when-durable.ts';
 import { NO_ADMISSION, type WriteCall } from '../../registry/write-call.ts';
 import { readDeleteOptions } from '../delete-options.ts';
 import type { Exchange } from '../exchange.ts';
@@ -25,6 +29,9 @@ import { documentResponse, successStatus } from '../responses.ts';
 import { writeCall } from '../write-request.ts';
 import { namedBody } from './binding.ts';
 import { storedObject } from './get.ts';
+
+/** Lost races with other writers of the pod. Upstream's number; here each try begins at once. */
+const MAX_TRIES = 20;
 
 export async function evictionVerb(exchange: Exchange): Promise<ApiResponse> {
   const write = parseWriteOptions(exchange.query, 'CreateOptions');
@@ -41,29 +48,46 @@ export async function evictionVerb(exchange: Exchange): Promise<ApiResponse> {
   const subject = { name: call.name, object: eviction, oldObject: undefined };
   await call.admission.mutate('CREATE', subject);
   await call.admission.validate('CREATE', subject);
-  await evict(exchange, { ...call, admission: NO_ADMISSION }, options);
+  const key = { prefix: storagePrefix(call.info), namespace: call.namespace, name: call.name };
+  await refuseWhenDurable(exchange.server.registry.store, key, () =>
+    evict(exchange, { ...call, admission: NO_ADMISSION }, { key, options }),
+  );
   return documentResponse(exchange, { status: 201, object: successStatus(201) });
 }
 
-async function evict(exchange: Exchange, call: WriteCall, options: DeleteOptions): Promise<void> {
+async function evict(
+  exchange: Exchange,
+  call: WriteCall,
+  { key, options }: { readonly key: StoreKey; readonly options: DeleteOptions },
+): Promise<void> {
   const { registry } = exchange.server;
-  const found = registry.store.peek({ prefix: storagePrefix(call.info), namespace: call.namespace, name: call.name });
-  if (!found) throw notFound(call.info, call.name);
-  const pod = found.object;
-  if (needsNoBudget(pod)) {
-    await deleteObject(registry, { ...call, options });
-    return;
-  }
-  const verdict = budgetVerdict(registry.store, pod);
-  if (verdict.type === 'take') await takeDisruption(exchange, call, verdict.budget.name);
   const asked = options.preconditions?.resourceVersion;
-  const pinned = verdict.type === 'allowed' && verdict.pinned && asked === undefined;
-  try {
-    // A pod the budget does not count must still be as unready as it was when the budget was asked.
-    const expected = pinned ? pod.metadata.resourceVersion : asked;
+  /** Writes down why the pod goes, and deletes it: as it was at `expected`, when given. */
+  const remove = async (expected: string | undefined): Promise<void> => {
     const marked = await markTarget(exchange, call, { ...options.preconditions, resourceVersion: expected });
     const preconditions = { ...options.preconditions, ...(expected && marked && { resourceVersion: marked }) };
     await deleteObject(registry, { ...call, options: { ...options, preconditions } });
+  };
+  let pod: Readonly<UnstructuredObject>;
+  for (let tries = 1; ; tries++) {
+    const found = registry.store.peek(key);
+    if (!found) throw notFound(call.info, call.name);
+    pod = found.object;
+    if (!needsNoBudget(pod)) break;
+    const expected = mustNotChange(pod) ? (asked ?? pod.metadata.resourceVersion) : asked;
+    try {
+      return await remove(expected);
+    } catch (error) {
+      const isLostRace = error instanceof ApiError && error.reason === 'Conflict' && asked === undefined;
+      if (!isLostRace || tries === MAX_TRIES) throw error;
+    }
+  }
+  const verdict = budgetVerdict(registry.store, pod);
+  if (verdict.type === 'take') await takeDisruption(exchange, call, verdict.budget.name);
+  const pinned = verdict.type === 'allowed' && verdict.pinned && asked === undefined;
+  try {
+    // A pod the budget does not count must still be as unready as it was when the budget was asked.
+    await remove(pinned ? pod.metadata.resourceVersion : asked);
   } catch (error) {
     if (pinned && verdict.type === 'allowed' && error instanceof ApiError && error.reason === 'Conflict') {
       throw stillProcessing(verdict.budget);

@@ -5,6 +5,7 @@ import { notFound } from '../../../api/meta/status.ts';
 import type { ApiResponse } from '../../../base/http/seam.ts';
 import type { StoredObject } from '../../cache/object-store.ts';
 import { parseResourceVersion, waitForRevision } from '../../registry/resource-version.ts';
+import { prepareViews } from '../../registry/versioned-view.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Representation } from '../negotiation.ts';
 import { objectResponse, representationOf } from '../responses.ts';
@@ -19,17 +20,17 @@ export function getVerb(exchange: Exchange): ApiResponse | Promise<ApiResponse> 
   return respond(exchange, representation);
 }
 
-const respond = (exchange: Exchange, representation: Representation): ApiResponse =>
-  objectResponse(exchange, { status: 200, representation, stored: storedObject(exchange) });
+function respond(exchange: Exchange, representation: Representation): ApiResponse | Promise<ApiResponse> {
+  const stored = storedObject(exchange);
+  const views = prepareViews(exchange.resource, [stored], { again: true });
+  const answer = (): ApiResponse => objectResponse(exchange, { status: 200, representation, stored });
+  return views ? views.then(answer) : answer();
+}
 
-/** The object the URL names. Throws ApiError 404. */
-export function storedObject(exchange: Exchange): StoredObject {
-  const { resource, info, server } = exchange;
-  const stored = server.registry.store.get({
-    prefix: storagePrefix(resource),
-    namespace: exchange.namespace,
-    name: info.name,
-  });
-  if (!stored) throw notFound(resource, info.name);
+/** The object the URL names, or one of another name beside it. Throws ApiError 404. */
+export function storedObject(exchange: Exchange, name: string = exchange.info.name): StoredObject {
+  const { resource, server } = exchange;
+  const stored = server.registry.store.get({ prefix: storagePrefix(resource), namespace: exchange.namespace, name });
+  if (!stored) throw notFound(resource, name);
   return stored;
 }

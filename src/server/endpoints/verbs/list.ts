@@ -7,7 +7,7 @@ import { validateListOptions } from '../../registry/list-options.ts';
 import { createSelection } from '../../registry/selection.ts';
 import { itemBytes, itemChunks, joinItems, viewObject } from '../../registry/versioned-view.ts';
 import type { Exchange } from '../exchange.ts';
-import type { Representation } from '../negotiation.ts';
+import { checkPartial, goTypeOf, type Representation } from '../negotiation.ts';
 import { parseListOptions } from '../query.ts';
 import { encodedResponse, JSON_HEADERS, representationOf } from '../responses.ts';
 import { parseIncludeObject, partialOf, tableOf } from '../table.ts';
@@ -56,6 +56,7 @@ export function listResponse(
     }
     return encodedResponse({ status: 200, bytes: joinItems(items, { head, tail: ']}' }), representation });
   }
+  checkPartial(representation, { list: true, goType: goTypeOf(info, true) });
   const document = representation.as === 'table' ? listTable : partialList;
   const bytes = encoder.encode(JSON.stringify(document(exchange, { listed, representation, metadata })));
   return encodedResponse({ status: 200, bytes, representation });

@@ -1,15 +1,19 @@
 /**
  * Subresources that only a container runtime can serve: log, exec, attach, portforward, proxy. A room that has one
- * registers a handler of its own; what is left is answered here at once, with what a kubelet's absence looks like.
+ * registers a handler of its own. Logs, forwarded ports and web pages are asked of the Pod's node by the kubelet's paths; what no
+ * node has is answered here at once.
  */
 
 import type { UnstructuredObject } from '../../../api/meta/object.ts';
-import { ApiError, badRequest, internalError } from '../../../api/meta/status.ts';
+import { badRequest, internalError } from '../../../api/meta/status.ts';
 import type { ApiResponse } from '../../../base/http/seam.ts';
 import { forbiddenBy } from '../authorization.ts';
 import type { Exchange } from '../exchange.ts';
 import { textResponse } from '../responses.ts';
+import { askNode, ownQuestion } from './ask-node.ts';
 import { storedObject } from './get.ts';
+import { forwardPorts } from './port-forward.ts';
+import { proxyVerb } from './proxy.ts';
 
 interface PodParts {
   spec?: Partial<Record<'containers' | 'initContainers' | 'ephemeralContainers', { name: string }[]>> & {
@@ -25,15 +29,15 @@ const KINDS = new Set(['pods', 'services', 'nodes']);
 export function runtimeSubresourceVerb(
   resource: string,
   subresource: string,
-): ((exchange: Exchange) => ApiResponse) | undefined {
-  if (subresource === 'proxy' && KINDS.has(resource)) return proxy;
+): ((exchange: Exchange) => ApiResponse | Promise<ApiResponse>) | undefined {
+  if (subresource === 'proxy' && KINDS.has(resource)) return proxyVerb;
   if (resource !== 'pods') return undefined;
   if (subresource === 'log') return log;
   return CONNECTS.has(subresource) ? connect : undefined;
 }
 
 /** GET `log`: empty before there is a node, else why there is nothing to read. */
-function log(exchange: Exchange): ApiResponse {
+async function log(exchange: Exchange): Promise<ApiResponse> {
   const pod = storedObject(exchange).object as Readonly<UnstructuredObject> & PodParts;
   for (const option of ['sinceSeconds', 'tailLines', 'limitBytes']) {
     const text = exchange.query.get(option);
@@ -41,19 +45,38 @@ function log(exchange: Exchange): ApiResponse {
       throw badRequest(`unable to convert query parameter ${option}: ${JSON.stringify(text)} is not a number`);
     }
   }
+  const { namespace = '', name = '' } = pod.metadata;
+  const ask = (container: string): Promise<ApiResponse | undefined> => {
+    const path = ['containerLogs', namespace, name, container].map(encodeURIComponent).join('/');
+    return askNode(exchange, pod.spec!.nodeName!, ownQuestion(exchange, `/${path}`));
+  };
+  const asked = exchange.query.get('container') ?? '';
+  if (asked !== '' && pod.spec?.nodeName && !allContainers(pod).some((one) => one.name === asked)) {
+    // A node may keep a log that no container of the Pod stands for: a guest's serial line.
+    const extra = await ask(asked);
+    if (extra?.status === 200) return extra;
+  }
   const container = containerOf(exchange, pod);
   if (!pod.spec?.nodeName) return textResponse(200, '');
+  const answer = await ask(container);
+  if (answer) return answer;
   throw badRequest(
     `container ${JSON.stringify(container)} in pod ${JSON.stringify(pod.metadata.name)} is waiting to start: ContainerCreating`,
   );
 }
+
+const allContainers = ({ spec = {} }: PodParts): readonly { name: string }[] => [
+  ...(spec.containers ?? []),
+  ...(spec.initContainers ?? []),
+  ...(spec.ephemeralContainers ?? []),
+];
 
 /** The container a request is about. Throws ApiError 400 when it is not clear, or not there. */
 function containerOf(exchange: Exchange, pod: Readonly<UnstructuredObject> & PodParts): string {
   const { spec = {}, metadata } = pod;
   const asked = exchange.query.get('container') ?? '';
   const containers = spec.containers ?? [];
-  const all = [...containers, ...(spec.initContainers ?? []), ...(spec.ephemeralContainers ?? [])];
+  const all = allContainers(pod);
   if (asked !== '') {
     if (!all.some(({ name }) => name === asked))
       throw badRequest(`container ${asked} is not valid for pod ${metadata.name}`);
@@ -69,7 +92,7 @@ function containerOf(exchange: Exchange, pod: Readonly<UnstructuredObject> & Pod
 }
 
 /** exec, attach and portforward need `create` whatever the HTTP method is. */
-function connect(exchange: Exchange): ApiResponse {
+async function connect(exchange: Exchange): Promise<ApiResponse> {
   const { info, server, user } = exchange;
   if (info.verb !== 'create') {
     const { group, version, resource, subresource, namespace, name } = info;
@@ -95,21 +118,12 @@ function connect(exchange: Exchange): ApiResponse {
     containerOf(exchange, pod);
   }
   if (!pod.spec?.nodeName) throw badRequest(`pod ${pod.metadata.name} does not have a host assigned`);
+  if (info.subresource === 'portforward' && server.connectNode) {
+    if (phase !== 'Running') {
+      throw badRequest(`unable to forward port because pod is not running. Current status=${phase}`);
+    }
+    const path = ['portForward', pod.metadata.namespace ?? '', pod.metadata.name ?? ''].map(encodeURIComponent);
+    return forwardPorts(exchange, pod.spec.nodeName, `/${path.join('/')}`);
+  }
   throw internalError(`error dialing backend: node ${JSON.stringify(pod.spec.nodeName)} runs no containers`);
 }
-
-function proxy(exchange: Exchange): ApiResponse {
-  const { info } = exchange;
-  if (info.resource === 'services') {
-    // `https:name:port` is a service as well.
-    const parts = info.name.split(':');
-    const name = parts.length === 3 ? parts[1]! : parts[0]!;
-    throw unavailable(`no endpoints available for service ${JSON.stringify(name)}`);
-  }
-  const { object } = storedObject(exchange);
-  throw unavailable(
-    `error trying to reach service: ${info.resource} ${JSON.stringify(object.metadata.name)} has no network`,
-  );
-}
-
-const unavailable = (message: string): ApiError => new ApiError({ code: 503, reason: 'ServiceUnavailable', message });

@@ -8,7 +8,7 @@ import type { ApiResponse } from '../../../base/http/seam.ts';
 import { guaranteedUpdate } from '../../registry/guaranteed-update.ts';
 import { matchName, matchNamespace } from '../../registry/object-metadata.ts';
 import { scaleOf, scalePathsOf, withScale } from '../../registry/scale.ts';
-import { viewObject } from '../../registry/versioned-view.ts';
+import { prepareViews, viewObject } from '../../registry/versioned-view.ts';
 import type { FieldManagement } from '../../registry/write-call.ts';
 import { parseBody } from '../body.ts';
 import type { Exchange } from '../exchange.ts';
@@ -18,13 +18,14 @@ import { documentResponse } from '../responses.ts';
 import { writeCall } from '../write-request.ts';
 import { storedObject } from './get.ts';
 
-export function getScaleVerb(exchange: Exchange): ApiResponse {
+export function getScaleVerb(exchange: Exchange): ApiResponse | Promise<ApiResponse> {
   const { resource: info } = exchange;
-  const object = viewObject(info, storedObject(exchange));
-  return documentResponse(exchange, {
-    status: 200,
-    object: scaleOf(info, object, scalePathsOf(exchange.subresource!)),
-  });
+  const stored = storedObject(exchange);
+  const paths = scalePathsOf(exchange.subresource!);
+  const answer = (): ApiResponse =>
+    documentResponse(exchange, { status: 200, object: scaleOf(info, viewObject(info, stored), paths) });
+  const views = prepareViews(info, [stored], { again: true });
+  return views ? views.then(answer) : answer();
 }
 
 export async function updateScaleVerb(exchange: Exchange): Promise<ApiResponse> {
@@ -35,7 +36,7 @@ export async function updateScaleVerb(exchange: Exchange): Promise<ApiResponse> 
 export async function patchScaleVerb(exchange: Exchange): Promise<ApiResponse> {
   const { resource: info } = exchange;
   const paths = scalePathsOf(exchange.subresource!);
-  const patch = readPatch(exchange, info);
+  const patch = await readPatch(exchange, info);
   if (patch.type === 'apply') return applyScale(exchange, patch);
   return writeScale(exchange, {
     kind: 'PatchOptions',
@@ -75,7 +76,7 @@ async function applyScale(exchange: Exchange, patch: PatchDocument): Promise<Api
   return documentResponse(exchange, { status: 200, object: scaleOf(info, result.object, paths) });
 }
 
-const asMerge = (patch: ReturnType<typeof readPatch>): ReturnType<typeof readPatch> =>
+const asMerge = (patch: PatchDocument): PatchDocument =>
   patch.type === 'strategic' ? { ...patch, type: 'merge' } : patch;
 
 async function writeScale(

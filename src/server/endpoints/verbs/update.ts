@@ -10,7 +10,7 @@ import { authorizeCreate, writeCall, writeResponse } from '../write-request.ts';
 export async function updateVerb(exchange: Exchange): Promise<ApiResponse> {
   const representation = representationOf(exchange);
   const options = parseWriteOptions(exchange.query, 'UpdateOptions');
-  const object = decodeObjectBody(exchange, {
+  const object = await decodeObjectBody(exchange, {
     info: exchange.resource,
     fieldValidation: options.fieldValidation,
     dropStatus: false,

@@ -8,6 +8,7 @@ import { parseListOptions } from '../query.ts';
 import { representationOf, WATCH_HEADERS } from '../responses.ts';
 import { parseIncludeObject } from '../table.ts';
 import { createFrameEncoder } from '../watch-frames.ts';
+import { socketResponse } from '../watch-socket.ts';
 import { watchStream } from '../watch-stream.ts';
 
 /** Watches without a timeout of their own end somewhere in this range, so that they do not all come back at once. */
@@ -35,19 +36,19 @@ export function watchVerb(exchange: Exchange): ApiResponse {
     options.timeoutSeconds > 0
       ? Math.min(options.timeoutSeconds, MAX_TIMEOUT_SECONDS)
       : MIN_TIMEOUT_SECONDS * (1 + Math.random());
-  return {
-    status: 200,
-    headers: WATCH_HEADERS[representation.encoding],
-    body: watchStream(server, {
-      info,
-      namespace: exchange.namespace,
-      selection,
-      from,
-      // Without a version a watch begins with what is there.
-      initialState: options.sendInitialEvents ?? from === 0,
-      bookmarks: options.allowWatchBookmarks,
-      timeoutMs: seconds * 1000,
-      frames,
-    }),
-  };
+  const stream = watchStream(server, {
+    info,
+    namespace: exchange.namespace,
+    name: exchange.info.name,
+    selection,
+    from,
+    // Without a version a watch begins with what is there.
+    initialState: options.sendInitialEvents ?? from === 0,
+    bookmarks: options.allowWatchBookmarks,
+    timeoutMs: seconds * 1000,
+    frames,
+  });
+  const { encoding } = representation;
+  if (exchange.request.upgradable) return socketResponse(exchange.request, { stream, encoding, clock: server.clock });
+  return { status: 200, headers: WATCH_HEADERS[encoding], body: stream };
 }

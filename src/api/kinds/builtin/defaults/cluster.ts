@@ -1,4 +1,5 @@
 /** Defaults of storage, admission, apiextensions, rbac, networking and the other cluster-level groups. */
+import { setCrdDefaults } from '../../custom/crd-strategy.ts';
 import { ensureObject, type GroupDefaults, type MutableObject, member, members, preset } from './preset.ts';
 
 export const STORAGE_DEFAULTS: GroupDefaults = {
@@ -62,17 +63,7 @@ export const ADMISSION_DEFAULTS: GroupDefaults = {
 };
 
 export const EXTENSIONS_DEFAULTS: GroupDefaults = {
-  customresourcedefinitions: (object) => {
-    const spec = ensureObject(object, 'spec');
-    const names = member(spec, 'names');
-    if (spec === undefined) return;
-    if (names !== undefined && typeof names['kind'] === 'string' && names['kind'] !== '') {
-      preset(names, { singular: names['kind'].toLowerCase(), listKind: `${names['kind']}List` });
-    }
-    preset(spec, { conversion: { strategy: 'None' } });
-    const service = member(member(member(member(spec, 'conversion'), 'webhook'), 'clientConfig'), 'service');
-    if (service !== undefined) preset(service, { port: 443 });
-  },
+  customresourcedefinitions: setCrdDefaults,
 };
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';

@@ -3,8 +3,8 @@ import { deepEqual } from '../../../meta/deep-equal.ts';
 import { checkPathSegment } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
 import { type JsonObject, objectsAt, textAt, textsAt, valueAt } from '../read-value.ts';
+import { POLICY_KIND_VALIDATORS } from './admission-policies.ts';
 import {
-  duplicate,
   forbidden,
   type GroupValidators,
   immutable,
@@ -14,6 +14,7 @@ import {
   required,
   unsupported,
 } from './field-errors.ts';
+import { validateWebhooks } from './webhooks.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 
@@ -147,40 +148,8 @@ function validateStorageClass(object: JsonObject, old?: JsonObject): readonly Fi
 
 export const STORAGE_VALIDATORS: GroupValidators = { storageclasses: validateStorageClass };
 
-function validateWebhooks(object: JsonObject): readonly FieldError[] {
-  const names = new Set<string>();
-  return objectsAt(object, 'webhooks').flatMap((webhook, i) => {
-    const at = `webhooks[${i}]`;
-    const name = textAt(webhook, 'name');
-    const errors: FieldError[] = [
-      ...oneOf(webhook, { name: 'failurePolicy', path: `${at}.failurePolicy` }, ['Fail', 'Ignore']),
-      ...oneOf(webhook, { name: 'matchPolicy', path: `${at}.matchPolicy` }, ['Equivalent', 'Exact']),
-    ];
-    if (name === '') errors.push(required(`${at}.name`));
-    else if (name.split('.').length < 3) {
-      errors.push(invalid(`${at}.name`, name, 'should be a domain with at least three segments separated by dots'));
-    }
-    if (names.has(name)) errors.push(duplicate(`${at}.name`, name));
-    names.add(name);
-    const sideEffects = valueAt(webhook, 'sideEffects');
-    if (sideEffects === undefined) errors.push(required(`${at}.sideEffects`, 'must specify one of None, NoneOnDryRun'));
-    else errors.push(...oneOf(webhook, { name: 'sideEffects', path: `${at}.sideEffects` }, ['None', 'NoneOnDryRun']));
-    if (textsAt(webhook, 'admissionReviewVersions').length === 0) {
-      errors.push(required(`${at}.admissionReviewVersions`, 'must specify one of v1, v1beta1'));
-    }
-    const seconds = valueAt(webhook, 'timeoutSeconds');
-    if (typeof seconds === 'number' && (seconds < 1 || seconds > 30)) {
-      errors.push(invalid(`${at}.timeoutSeconds`, seconds, 'the timeout value must be between 1 and 30 seconds'));
-    }
-    const config = valueAt(webhook, 'clientConfig');
-    if ((valueAt(config, 'url') === undefined) === (valueAt(config, 'service') === undefined)) {
-      errors.push(required(`${at}.clientConfig`, 'exactly one of url or service is required'));
-    }
-    return errors;
-  });
-}
-
 export const ADMISSION_VALIDATORS: GroupValidators = {
   mutatingwebhookconfigurations: validateWebhooks,
   validatingwebhookconfigurations: validateWebhooks,
+  ...POLICY_KIND_VALIDATORS,
 };

@@ -1,8 +1,9 @@
 /** Validation of a PodSpec, wherever one stands (core/validation, ValidatePodSpec): the rules users meet. */
 
 import type { FieldError } from '../../../meta/status.ts';
-import { compareQuantity, parseQuantity, type Quantity, QuantityError } from '../../../quantity/quantity.ts';
+import { compareQuantity } from '../../../quantity/quantity.ts';
 import { isObject, type JsonObject, objectAt, objectsAt, textAt, valueAt } from '../read-value.ts';
+import { validateAffinity, validateTopologySpread } from './affinity.ts';
 import {
   absent,
   duplicate,
@@ -15,6 +16,7 @@ import {
   uniqueNames,
   unsupported,
 } from './field-errors.ts';
+import { readQuantity } from './resource-names.ts';
 
 export const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
 const RESTART_POLICIES = ['Always', 'OnFailure', 'Never'];
@@ -65,6 +67,8 @@ export function validatePodSpec(
   objectsAt(spec, 'tolerations').forEach((toleration, i) => {
     errors.push(...validateToleration(toleration, `${path}.tolerations[${i}]`));
   });
+  errors.push(...validateAffinity(valueAt(spec, 'affinity'), `${path}.affinity`));
+  errors.push(...validateTopologySpread(spec, `${path}.topologySpreadConstraints`));
   return errors;
 }
 
@@ -182,16 +186,6 @@ function validateMounts(container: JsonObject, { path, volumeNames }: ContainerP
     return found;
   });
   return [...errors, ...devices];
-}
-
-function readQuantity(value: unknown): Quantity | undefined {
-  if (typeof value !== 'string' && typeof value !== 'number') return undefined;
-  try {
-    return parseQuantity(String(value));
-  } catch (error) {
-    if (error instanceof QuantityError) return undefined;
-    throw error;
-  }
 }
 
 /** Amounts are not negative, and no request exceeds its limit. */

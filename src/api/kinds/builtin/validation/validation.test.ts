@@ -12,6 +12,7 @@ function errors(apiVersion: string, resource: string, object: Json, old?: Json):
   return (info.validate?.(object, old) ?? []).map((error) => `${error.field}: ${fieldErrorBody(error)}`);
 }
 
+const ANTI = 'spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution';
 const pod = (spec: Json = {}): Json => ({ spec: { containers: [{ name: 'a', image: 'i' }], ...spec } });
 const container = (fields: Json): Json => pod({ containers: [{ name: 'a', image: 'i', ...fields }] });
 
@@ -32,6 +33,19 @@ test('Pods say what is wrong in upstream words', () => {
         ],
       }),
       ['spec.containers[1].name: Duplicate value: "a"'],
+    ],
+    [
+      pod({
+        affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: '' }] } },
+        topologySpreadConstraints: [{ maxSkew: 0, topologyKey: 'a', whenUnsatisfiable: 'Maybe' }],
+      }),
+      [
+        `${ANTI}[0].topologyKey: Required value: can not be empty`,
+        `${ANTI}[0].topologyKey: Invalid value: "": name part must be non-empty`,
+        `${ANTI}[0].topologyKey: Invalid value: "": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
+        'spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than zero',
+        'spec.topologySpreadConstraints[0].whenUnsatisfiable: Unsupported value: "Maybe": supported values: "DoNotSchedule", "ScheduleAnyway"',
+      ],
     ],
     [
       pod({ restartPolicy: 'Maybe' }),

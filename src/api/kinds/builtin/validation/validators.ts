@@ -1,4 +1,5 @@
 /** The validating function of each built-in resource that has one. */
+import { validateCrd } from '../../custom/crd-validation.ts';
 import {
   ADMISSION_VALIDATORS,
   COORDINATION_VALIDATORS,
@@ -9,11 +10,14 @@ import {
 import { CORE_VALIDATORS } from './core.ts';
 import { EVENTS_VALIDATORS } from './events.ts';
 import type { GroupValidators, Validate } from './field-errors.ts';
+import { REGISTRATION_VALIDATORS } from './registration.ts';
 import { APPS_VALIDATORS, BATCH_VALIDATORS, POLICY_VALIDATORS } from './workloads.ts';
 
 const BY_GROUP: Readonly<Record<string, GroupValidators>> = {
   '': CORE_VALIDATORS,
   'admissionregistration.k8s.io': ADMISSION_VALIDATORS,
+  'apiextensions.k8s.io': { customresourcedefinitions: validateCrd },
+  'apiregistration.k8s.io': REGISTRATION_VALIDATORS,
   apps: APPS_VALIDATORS,
   batch: BATCH_VALIDATORS,
   'coordination.k8s.io': COORDINATION_VALIDATORS,

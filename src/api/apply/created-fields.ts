@@ -1,0 +1,102 @@
+/**
+ * What a create gives to its manager. It follows from the object's shape alone (which members it has, not what is in
+ * them), and clients create objects of the same few shapes again and again, so it is remembered by shape.
+ */
+import type { JsonObject } from '../meta/own-property.ts';
+import type { Steps } from '../meta/steps.ts';
+import type { Schema } from '../schema/schema.ts';
+import { type Comparison, compareObjects, compareSteps } from './compare.ts';
+import { difference, type FieldSet, recursiveDifference, union } from './field-set.ts';
+import { ignoredFields, stripIdentity } from './ownership.ts';
+import { listItems, memberSchema, shapeOf } from './topology.ts';
+
+/** Shapes remembered over all kinds, the oldest go first; what has a longer description is worked out each time. */
+const MAX_SHAPES = 512;
+const MAX_SHAPE_TEXT = 4096;
+const shapes = new Map<string, FieldSet>();
+
+let lastNumber = 0;
+const numbers = new WeakMap<Schema, number>();
+
+/** A number for each schema, to be part of a key. */
+function numberOf(schema: Schema): number {
+  let number = numbers.get(schema);
+  if (number === undefined) {
+    number = ++lastNumber;
+    numbers.set(schema, number);
+  }
+  return number;
+}
+
+/** The fields of a new object (without managedFields) that come to be owned, those below `ignore` left out. */
+export function createdFields(
+  schema: Schema,
+  object: JsonObject,
+  ignore: readonly (readonly string[])[] | undefined,
+): FieldSet {
+  const ignored = ignore === undefined || ignore.length === 0 ? '' : JSON.stringify(ignore);
+  const shape = shapeText(schema, object);
+  const text = shape === undefined ? undefined : `${numberOf(schema)}${ignored}${shape}`;
+  const known = text === undefined ? undefined : shapes.get(text);
+  if (known !== undefined) return known;
+  const fields = wonBy(compareObjects(schema, {}, object), ignore);
+  if (text === undefined || text.length > MAX_SHAPE_TEXT) return fields;
+  if (shapes.size >= MAX_SHAPES) shapes.delete(shapes.keys().next().value!);
+  shapes.set(text, fields);
+  return fields;
+}
+
+/** The same in steps, for an object too large to be remembered. */
+export function* createdFieldsSteps(
+  schema: Schema,
+  object: JsonObject,
+  ignore: readonly (readonly string[])[] | undefined,
+): Steps<FieldSet> {
+  const comparison = yield* compareSteps(schema, {}, object);
+  yield;
+  return wonBy(comparison, ignore);
+}
+
+function wonBy({ added, modified, removed }: Comparison, ignore: readonly (readonly string[])[] | undefined): FieldSet {
+  const won = stripIdentity(difference(union(modified, added), removed));
+  const below = ignoredFields(ignore);
+  return below === undefined ? won : recursiveDifference(won, below);
+}
+
+/**
+ * Two values with the same text give the same fields. The length before each name keeps neighbours apart. Undefined for
+ * a shape too long to be remembered: no more of it is looked at.
+ */
+function shapeText(schema: Schema | undefined, value: unknown): string | undefined {
+  if (value === null) return 'n';
+  if (typeof value !== 'object') return 's';
+  switch (shapeOf(schema, value)) {
+    case 'leaf':
+      return Array.isArray(value) ? 'a' : Object.keys(value).length === 0 ? 'e' : 'o';
+    case 'list': {
+      // Each item takes four characters at the least.
+      if ((value as unknown[]).length > MAX_SHAPE_TEXT / 4) return undefined;
+      let text = '[';
+      for (const item of listItems(schema, value as unknown[]).items) {
+        const inner = shapeText(schema?.items, item.value);
+        if (inner === undefined) return undefined;
+        text += `${item.element.length}:${item.element}${inner}`;
+        if (text.length > MAX_SHAPE_TEXT) return undefined;
+      }
+      return `${text}]`;
+    }
+    case 'map': {
+      const object = value as JsonObject;
+      let text = '{';
+      for (const key of Object.keys(object)) {
+        const member = object[key];
+        if (member === undefined) continue;
+        const inner = shapeText(memberSchema(schema, key), member);
+        if (inner === undefined) return undefined;
+        text += `${key.length}:${key}${inner}`;
+        if (text.length > MAX_SHAPE_TEXT) return undefined;
+      }
+      return `${text}}`;
+    }
+  }
+}

@@ -1,0 +1,121 @@
+/** What an environment declares: functions with their overloads, types by name, and which syntax is on. */
+import type { CostModel } from './cost-models.ts';
+import {
+  ANY,
+  BOOL,
+  BYTES,
+  type CelType,
+  DOUBLE,
+  DURATION,
+  DYN,
+  INT,
+  listOf,
+  mapOf,
+  NULL,
+  opaqueType,
+  optionalOf,
+  paramType,
+  STRING,
+  TIMESTAMP,
+  typeOf,
+  UINT,
+} from './types.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: the declared signature says what arrives
+export type Implementation = (...args: any[]) => unknown;
+
+/** One signature of a function. */
+export interface Overload {
+  readonly name: string;
+  readonly member: boolean;
+  /** A member's receiver is the first. */
+  readonly args: readonly CelType[];
+  readonly result: CelType;
+  readonly run: Implementation;
+  readonly cost: CostModel | undefined;
+}
+
+/** A type whose objects an expression can make: `Object.spec{...}`. */
+export interface StructType {
+  readonly type: CelType;
+  field(name: string): CelType | undefined;
+}
+
+export interface Environment {
+  readonly functions: ReadonlyMap<string, readonly Overload[]>;
+  /** Types that are values too (`int`, `net.IP`). */
+  readonly types: ReadonlyMap<string, CelType>;
+  struct(name: string): StructType | undefined;
+  /** `a.?b`, `[?a]`, `optMap`. */
+  readonly optionals: boolean;
+  /** `all(k, v, ...)`, `transformList`, ... */
+  readonly twoVariables: boolean;
+  /** `cel.bind`. */
+  readonly bindings: boolean;
+  /** Elements of a literal must have one type. */
+  readonly homogeneous: boolean;
+  /** Literal patterns, durations and timestamps are checked when the expression is written. */
+  readonly literalChecks: boolean;
+}
+
+const NAMED: Readonly<Record<string, CelType>> = {
+  bool: BOOL,
+  int: INT,
+  uint: UINT,
+  double: DOUBLE,
+  string: STRING,
+  bytes: BYTES,
+  timestamp: TIMESTAMP,
+  duration: DURATION,
+  null_type: NULL,
+  dyn: DYN,
+  any: ANY,
+};
+
+/** Reads `list(A)`, `map(string, dyn)`, `net.IP`; a single capital is a type parameter. */
+export function parseType(text: string): CelType {
+  const open = text.indexOf('(');
+  if (open === -1) return NAMED[text] ?? (/^[A-Z]$/.test(text) ? paramType(text) : opaqueType(text));
+  const inner = splitArguments(text.slice(open + 1, -1)).map(parseType);
+  switch (text.slice(0, open)) {
+    case 'list':
+      return listOf(inner[0]!);
+    case 'map':
+      return mapOf(inner[0]!, inner[1]!);
+    case 'optional':
+      return optionalOf(inner[0]!);
+    case 'type':
+      return typeOf(inner[0]!);
+    default:
+      throw new Error(`no such type: ${text}`);
+  }
+}
+
+function splitArguments(text: string): string[] {
+  const parts: string[] = [];
+  let depth = 0;
+  let start = 0;
+  for (let i = 0; i <= text.length; i++) {
+    if (text[i] === '(') depth++;
+    else if (text[i] === ')') depth--;
+    else if (i === text.length || (text[i] === ',' && depth === 0)) {
+      const part = text.slice(start, i).trim();
+      if (part !== '') parts.push(part);
+      start = i + 1;
+    }
+  }
+  return parts;
+}
+
+/**
+ * Declares an overload: `overload('startsWith', 'string.(string): bool', run)` is a member,
+ * `overload('size', '(list(A)): int', run)` a global function.
+ */
+export function overload(name: string, signature: string, run: Implementation, cost?: CostModel): Overload {
+  const match = /^(?:(.+)\.)?\(((?:[^()]|\([^()]*(?:\([^()]*\)[^()]*)*\))*)\): (.+)$/.exec(signature);
+  if (match === null) throw new Error(`no such signature: ${signature}`);
+  const [, receiver, args, result] = match;
+  const types = splitArguments(args!).map(parseType);
+  if (receiver !== undefined) types.unshift(parseType(receiver));
+  return { name, member: receiver !== undefined, args: types, result: parseType(result!), run, cost };
+}

@@ -1,0 +1,55 @@
+/** The three ways a CEL expression can fail. Messages are cel-go's and the API server's. */
+
+/** The expression cannot be used: syntax, types, or the kind of its result. */
+export class CelCompileError extends Error {
+  /** `compile`: syntax and types, the message starts with `compilation failed: `. `result`: `must evaluate to bool`. */
+  readonly reason: 'compile' | 'result';
+  /** Without the prefix: cel-go's own report, one `ERROR: <input>:LINE:COLUMN: ...` for each fault. */
+  readonly issues: string;
+
+  constructor(reason: 'compile' | 'result', issues: string) {
+    super(reason === 'compile' ? `compilation failed: ${issues}` : issues);
+    this.name = 'CelCompileError';
+    this.reason = reason;
+    this.issues = issues;
+  }
+}
+
+/**
+ * The evaluation failed: `no such key: x`, `index out of bounds: 3`, `division by zero`, `no such overload`, ...
+ * An `instanceof Error` without a stack: `&&`, `||` and optional access swallow these on the hot path, and a stack costs
+ * more than the whole evaluation.
+ */
+export interface CelEvaluationError extends Omit<Error, 'message'> {}
+// biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the prototype is set below, see the comment above
+export class CelEvaluationError {
+  readonly message: string;
+
+  constructor(message: string) {
+    this.message = message;
+  }
+}
+Object.setPrototypeOf(CelEvaluationError.prototype, Error.prototype);
+Object.defineProperty(CelEvaluationError.prototype, 'name', { value: 'CelEvaluationError' });
+
+/** No function of that name takes these values. */
+export const noOverload = (): CelEvaluationError => new CelEvaluationError('no such overload');
+
+/**
+ * The expression costs too much. `call`: this one evaluation went over the limit of one call, message
+ * `operation cancelled: actual cost limit exceeded`. `total`: what is left of the shared budget does not suffice, message
+ * `validation failed due to running out of cost budget, no further validation rules will be run`.
+ */
+export class CelBudgetError extends Error {
+  readonly scope: 'call' | 'total';
+
+  constructor(scope: 'call' | 'total') {
+    super(
+      scope === 'call'
+        ? 'operation cancelled: actual cost limit exceeded'
+        : 'validation failed due to running out of cost budget, no further validation rules will be run',
+    );
+    this.name = 'CelBudgetError';
+    this.scope = scope;
+  }
+}

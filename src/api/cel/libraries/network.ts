@@ -1,0 +1,156 @@
+/** IP addresses and networks. */
+import { constant, containsModel, TRAVERSE_AT_RUN, TRAVERSE_TWICE_AT_RUN } from '../cost-models.ts';
+import { type Overload, overload } from '../declarations.ts';
+import { defineEquality } from '../equality.ts';
+import { CelEvaluationError } from '../errors.ts';
+import { CelOpaque } from '../values.ts';
+import { type Address, formatAddress, parseAddress } from './ip-address.ts';
+
+const IP = 'net.IP';
+const CIDR = 'net.CIDR';
+
+interface Network {
+  readonly address: Address;
+  readonly prefix: number;
+}
+
+type BoxedIp = CelOpaque<Address>;
+type BoxedCidr = CelOpaque<Network>;
+
+const boxIp = (address: Address): BoxedIp => new CelOpaque(IP, address);
+const boxCidr = (network: Network): BoxedCidr => new CelOpaque(CIDR, network);
+const sameAddress = (a: Address, b: Address): boolean => a.bits === b.bits && a.family === b.family;
+
+defineEquality(IP, (a, b) => sameAddress(a as Address, b as Address));
+defineEquality(CIDR, (a, b) => {
+  const [x, y] = [a as Network, b as Network];
+  return sameAddress(x.address, y.address) && x.prefix === y.prefix;
+});
+
+const fail = (message: string): never => {
+  throw new CelEvaluationError(message);
+};
+
+/** @throws CelEvaluationError with the reason upstream gives */
+function ip(text: string): Address {
+  if (text.includes('%')) fail(`IP address ${JSON.stringify(text)} with zone value is not allowed`);
+  const address = parseAddress(text);
+  if (address === undefined)
+    return fail(
+      `IP Address ${JSON.stringify(text)} parse error during conversion from string: ParseAddr(${JSON.stringify(text)}): unable to parse IP`,
+    );
+  if (isMapped(address)) fail(`IPv4-mapped IPv6 address ${JSON.stringify(text)} is not allowed`);
+  return address;
+}
+
+const isMapped = ({ family, bits }: Address): boolean => family === 6 && bits >> 32n === 0xffffn;
+
+function cidr(text: string): Network {
+  const match = /^(.*)\/(0|[1-9][0-9]{0,2})$/.exec(text);
+  const address = match === null ? undefined : parseAddress(match[1]!);
+  const prefix = Number(match?.[2]);
+  if (address === undefined || text.includes('%') || prefix > width(address)) {
+    return fail(
+      `network address parse error during conversion from string: netip.ParsePrefix(${JSON.stringify(text)}): no valid prefix`,
+    );
+  }
+  if (isMapped(address)) fail(`IPv4-mapped IPv6 address ${JSON.stringify(text)} is not allowed`);
+  return { address, prefix };
+}
+
+const width = ({ family }: Address): number => (family === 4 ? 32 : 128);
+const mask = (network: Network): bigint =>
+  (network.address.bits >> BigInt(width(network.address) - network.prefix)) <<
+  BigInt(width(network.address) - network.prefix);
+
+const succeeds =
+  (parse: (text: string) => unknown) =>
+  (text: string): boolean => {
+    try {
+      parse(text);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+
+function contains(network: Network, address: Address): boolean {
+  if (network.address.family !== address.family) return false;
+  return mask(network) === mask({ address, prefix: network.prefix });
+}
+
+const containsNetwork = (outer: Network, inner: Network): boolean =>
+  inner.prefix >= outer.prefix && contains(outer, inner.address);
+
+/** Whether the first `length` bits of an address are those of another. */
+const within = (address: Address, text: string): boolean => contains(cidr(text), address);
+
+const TESTS: Readonly<Record<string, (address: Address) => boolean>> = {
+  isUnspecified: ({ bits }) => bits === 0n,
+  isLoopback: (address) => within(address, '127.0.0.0/8') || within(address, '::1/128'),
+  isLinkLocalMulticast: (address) => within(address, '224.0.0.0/24') || within(address, 'ff02::/16'),
+  isLinkLocalUnicast: (address) => within(address, '169.254.0.0/16') || within(address, 'fe80::/10'),
+  isGlobalUnicast: (address) =>
+    address.bits !== 0n &&
+    !(address.family === 4 && address.bits === 0xffff_ffffn) &&
+    !within(address, '127.0.0.0/8') &&
+    !within(address, '::1/128') &&
+    !within(address, '224.0.0.0/4') &&
+    !within(address, 'ff00::/8') &&
+    !within(address, '169.254.0.0/16') &&
+    !within(address, 'fe80::/10'),
+};
+
+const cidrText = ({ address, prefix }: Network): string => `${formatAddress(address)}/${prefix}`;
+const ONE = constant(1);
+
+export const NETWORK: readonly Overload[] = [
+  overload('ip', `(string): ${IP}`, (text: string) => boxIp(ip(text)), TRAVERSE_AT_RUN),
+  overload('isIP', '(string): bool', succeeds(ip), TRAVERSE_AT_RUN),
+  overload(
+    'ip.isCanonical',
+    '(string): bool',
+    (text: string) => formatAddress(ip(text)) === text,
+    TRAVERSE_TWICE_AT_RUN,
+  ),
+  overload('family', `${IP}.(): int`, ({ value }: BoxedIp) => value.family, ONE),
+  ...Object.entries(TESTS).map(([name, test]) =>
+    overload(name, `${IP}.(): bool`, ({ value }: BoxedIp) => test(value), ONE),
+  ),
+  overload('string', `(${IP}): string`, ({ value }: BoxedIp) => formatAddress(value), ONE),
+  overload('cidr', `(string): ${CIDR}`, (text: string) => boxCidr(cidr(text)), TRAVERSE_AT_RUN),
+  overload('isCIDR', '(string): bool', succeeds(cidr), TRAVERSE_AT_RUN),
+  overload(
+    'containsIP',
+    `${CIDR}.(${IP}): bool`,
+    (a: BoxedCidr, b: BoxedIp) => contains(a.value, b.value),
+    containsModel(false, false),
+  ),
+  overload(
+    'containsIP',
+    `${CIDR}.(string): bool`,
+    (a: BoxedCidr, b: string) => contains(a.value, ip(b)),
+    containsModel(false, true),
+  ),
+  overload(
+    'containsCIDR',
+    `${CIDR}.(${CIDR}): bool`,
+    (a: BoxedCidr, b: BoxedCidr) => containsNetwork(a.value, b.value),
+    containsModel(true, false),
+  ),
+  overload(
+    'containsCIDR',
+    `${CIDR}.(string): bool`,
+    (a: BoxedCidr, b: string) => containsNetwork(a.value, cidr(b)),
+    containsModel(true, true),
+  ),
+  overload('ip', `${CIDR}.(): ${IP}`, ({ value }: BoxedCidr) => boxIp(value.address), ONE),
+  overload(
+    'masked',
+    `${CIDR}.(): ${CIDR}`,
+    ({ value }: BoxedCidr) => boxCidr({ ...value, address: { ...value.address, bits: mask(value) } }),
+    ONE,
+  ),
+  overload('prefixLength', `${CIDR}.(): int`, ({ value }: BoxedCidr) => value.prefix, ONE),
+  overload('string', `(${CIDR}): string`, ({ value }: BoxedCidr) => cidrText(value), ONE),
+];

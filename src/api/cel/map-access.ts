@@ -1,0 +1,114 @@
+/** Reading and making maps: objects of bound data, and maps made in CEL. */
+import { CelEvaluationError, noOverload } from './errors.ts';
+import { stringOf } from './to-string.ts';
+import {
+  CelDouble,
+  CelMap,
+  CelOptional,
+  CelStruct,
+  CelUint,
+  fromJson,
+  intFromBigInt,
+  isPlainObject,
+  NONE,
+} from './values.ts';
+
+/** One value for equal keys: 1, 1u and 1.0 are one key. Undefined: no key can be equal. */
+export function canonicalKey(key: unknown): unknown {
+  if (key instanceof CelUint) return intFromBigInt(key.value);
+  if (key instanceof CelDouble) {
+    if (!Number.isInteger(key.value)) return undefined;
+    return Number.isSafeInteger(key.value) ? key.value + 0 : intFromBigInt(BigInt(key.value));
+  }
+  const kind = typeof key;
+  return kind === 'string' || kind === 'number' || kind === 'bigint' || kind === 'boolean' ? key : undefined;
+}
+
+const noSuchKey = (key: unknown): CelEvaluationError => new CelEvaluationError(`no such key: ${stringOf(key)}`);
+
+/** Sets an entry. @throws CelEvaluationError for keys that cannot be one, and for repeated ones */
+export function mapInsert(map: CelMap, key: unknown, value: unknown): void {
+  const kind = typeof key;
+  if (kind !== 'string' && kind !== 'number' && kind !== 'bigint' && kind !== 'boolean' && !(key instanceof CelUint)) {
+    throw new CelEvaluationError('unsupported key type');
+  }
+  const canonical = canonicalKey(key);
+  if (map.entries.has(canonical)) throw new CelEvaluationError(`Failed with repeated key`);
+  map.entries.set(canonical, [key, value]);
+}
+
+/** The value of a key, or undefined. @throws CelEvaluationError when the target is no map */
+export function mapFind(map: unknown, key: unknown): unknown {
+  if (map instanceof CelMap) return map.entries.get(canonicalKey(key))?.[1];
+  if (isPlainObject(map)) {
+    if (typeof key !== 'string' || !Object.hasOwn(map, key)) return undefined;
+    return fromJson(map[key]);
+  }
+  throw noOverload();
+}
+
+/** `list[i]`, `map[k]`. */
+export function index(target: unknown, key: unknown): unknown {
+  if (target instanceof CelOptional) return optionalIndex(target, key);
+  if (Array.isArray(target)) return fromJson(target[listIndex(target, key)]);
+  const value = mapFind(target, key);
+  if (value === undefined) throw noSuchKey(key);
+  return value;
+}
+
+function listIndex(list: readonly unknown[], key: unknown): number {
+  const position = typeof key === 'number' ? key : canonicalKey(key);
+  if (typeof position !== 'number' && typeof position !== 'bigint') {
+    if (key instanceof CelDouble) throw new CelEvaluationError(`unsupported index value: ${stringOf(key)}`);
+    throw noOverload();
+  }
+  if (position < 0 || position >= list.length) throw new CelEvaluationError(`index out of bounds: ${position}`);
+  return Number(position);
+}
+
+/** `x[?k]`: an optional, none when there is no such entry. */
+export function optionalIndex(target: unknown, key: unknown): CelOptional {
+  const inner = target instanceof CelOptional ? target.value : target;
+  if (inner === undefined) return NONE;
+  if (Array.isArray(inner)) {
+    const position = canonicalKey(key);
+    if (typeof position !== 'number' && typeof position !== 'bigint') throw noOverload();
+    return position < 0 || position >= inner.length ? NONE : new CelOptional(fromJson(inner[Number(position)]));
+  }
+  const value = inner instanceof CelStruct ? inner.fields.get(String(key)) : mapFind(inner, key);
+  return value === undefined ? NONE : new CelOptional(value);
+}
+
+/** `x.name`. Of an optional: an optional. */
+export function select(target: unknown, name: string): unknown {
+  if (isPlainObject(target)) {
+    const value = target[name];
+    if (value === undefined || (name in Object.prototype && !Object.hasOwn(target, name))) throw noSuchKey(name);
+    return typeof value === 'number' ? fromJson(value) : value;
+  }
+  if (target instanceof CelMap) {
+    const entry = target.entries.get(name);
+    if (entry === undefined) throw noSuchKey(name);
+    return entry[1];
+  }
+  if (target instanceof CelOptional) return optionalIndex(target, name);
+  if (target instanceof CelStruct) {
+    const value = target.fields.get(name);
+    if (value === undefined) throw noSuchKey(name);
+    return value;
+  }
+  if (target === undefined) throw new CelEvaluationError(`no such attribute(s): ${name}`);
+  throw noOverload();
+}
+
+/** `has(x.name)`. */
+export function isSet(target: unknown, name: string): boolean {
+  if (isPlainObject(target)) return target[name] !== undefined && Object.hasOwn(target, name);
+  if (target instanceof CelMap) return target.entries.has(name);
+  if (target instanceof CelStruct) return target.fields.has(name);
+  if (target instanceof CelOptional) return target.value !== undefined && isSet(target.value, name);
+  throw noOverload();
+}
+
+export const mapKeys = (map: CelMap | Readonly<Record<string, unknown>>): unknown[] =>
+  map instanceof CelMap ? [...map.entries.values()].map(([key]) => key) : Object.keys(map);

@@ -1,0 +1,138 @@
+/** The syntax tree of an expression. The checker writes its findings into the nodes; nobody else changes them. */
+import type { Overload } from './declarations.ts';
+import type { CelField, CelType } from './types.ts';
+
+interface Node {
+  /** Offset in the source, as cel-go places it: of the operator, the dot, the opening bracket. */
+  readonly at: number;
+  /** Set by the checker. */
+  type?: CelType;
+}
+
+export interface Literal extends Node {
+  readonly op: 'literal';
+  readonly value: unknown;
+  readonly literalType: CelType;
+}
+
+export interface Ident extends Node {
+  readonly op: 'ident';
+  readonly name: string;
+  /** Set by the checker: the value of a name that is a type or a constant. */
+  constant?: { readonly value: unknown };
+}
+
+export interface Select extends Node {
+  readonly op: 'select';
+  readonly operand: Expr;
+  readonly field: string;
+  /** `has(a.b)`. */
+  readonly test: boolean;
+  /** `a.?b`. */
+  readonly optional: boolean;
+  /** Set by the checker, when the operand is an object. */
+  resolved?: CelField;
+  /** Set by the checker, when the chain is the qualified name of a variable (`a.b.c`) or of a type. */
+  qualified?: Ident;
+}
+
+export interface Call extends Node {
+  readonly op: 'call';
+  /** Changed by the checker to a qualified name (`sets.contains`). */
+  name: string;
+  target: Expr | undefined;
+  readonly args: readonly Expr[];
+  /** Set by the checker: what may be called, by the static types. */
+  overloads?: readonly Overload[];
+}
+
+export interface ListLiteral extends Node {
+  readonly op: 'list';
+  readonly items: readonly { readonly value: Expr; readonly optional: boolean }[];
+}
+
+export interface MapLiteral extends Node {
+  readonly op: 'map';
+  readonly entries: readonly {
+    readonly at: number;
+    readonly key: Expr;
+    readonly value: Expr;
+    readonly optional: boolean;
+  }[];
+}
+
+export interface StructLiteral extends Node {
+  readonly op: 'struct';
+  /** Changed by the checker to the full name. */
+  name: string;
+  readonly fields: readonly {
+    readonly at: number;
+    readonly name: string;
+    readonly value: Expr;
+    readonly optional: boolean;
+  }[];
+}
+
+export type FoldKind =
+  | 'all'
+  | 'exists'
+  | 'existsOne'
+  | 'map'
+  | 'filter'
+  | 'transformList'
+  | 'transformMap'
+  | 'transformMapEntry';
+
+/** A macro over a list or a map: one loop, without the accumulator that cel-go spells out. */
+export interface Fold extends Node {
+  readonly op: 'fold';
+  readonly kind: FoldKind;
+  readonly range: Expr;
+  /** One name, or two: index and item, key and value. */
+  readonly names: readonly [string] | readonly [string, string];
+  /** The condition; of `map` and the transformations the optional filter. */
+  readonly test: Expr | undefined;
+  /** What `map` and the transformations make of an element. */
+  readonly body: Expr | undefined;
+}
+
+/** `name` stands for `init` in `body` (`optMap`, `sortBy`, `cel.bind`). Evaluated at first use. */
+export interface Bind extends Node {
+  readonly op: 'bind';
+  readonly name: string;
+  readonly init: Expr;
+  readonly body: Expr;
+}
+
+export type Expr = Literal | Ident | Select | Call | ListLiteral | MapLiteral | StructLiteral | Fold | Bind;
+
+/** The text of a qualified name (`a.b.c`), or undefined when the expression is something else. */
+export function qualifiedName(expr: Expr): string | undefined {
+  if (expr.op === 'ident') return expr.name;
+  if (expr.op !== 'select' || expr.test || expr.optional) return undefined;
+  const prefix = qualifiedName(expr.operand);
+  return prefix === undefined ? undefined : `${prefix}.${expr.field}`;
+}
+
+/** The direct parts of an expression, in order of the source. */
+export function children(expr: Expr): readonly Expr[] {
+  switch (expr.op) {
+    case 'literal':
+    case 'ident':
+      return [];
+    case 'select':
+      return expr.qualified === undefined ? [expr.operand] : [];
+    case 'call':
+      return expr.target === undefined ? expr.args : [expr.target, ...expr.args];
+    case 'list':
+      return expr.items.map((item) => item.value);
+    case 'map':
+      return expr.entries.flatMap((entry) => [entry.key, entry.value]);
+    case 'struct':
+      return expr.fields.map((field) => field.value);
+    case 'fold':
+      return [expr.range, expr.test, expr.body].filter((part) => part !== undefined);
+    case 'bind':
+      return [expr.init, expr.body];
+  }
+}

@@ -1,0 +1,40 @@
+/** Literal arguments that can never work are refused when the expression is written, as Kubernetes does since 1.29. */
+import { compileRegex } from './libraries/regex-cache.ts';
+import type { Report } from './report.ts';
+import { type Call, children, type Expr } from './syntax.ts';
+import { parseDuration, parseTimestamp } from './time.ts';
+
+/** Adds a fault for each literal pattern, duration or timestamp that is not valid. */
+export function validateLiterals(expr: Expr, report: Report): void {
+  if (expr.op === 'call') validateCall(expr, report);
+  for (const child of children(expr)) validateLiterals(child, report);
+}
+
+function validateCall(call: Call, report: Report): void {
+  const position = call.name === 'matches' && call.target === undefined ? 1 : 0;
+  const arg = call.args[position];
+  if (arg?.op !== 'literal' || typeof arg.value !== 'string') return;
+  if (['matches', 'find', 'findAll'].includes(call.name)) {
+    const fault = attempt(() => compileRegex(arg.value as string));
+    if (fault !== undefined) report.add(arg.at, `invalid matches argument`);
+  } else if (call.name === 'duration' && call.target === undefined) {
+    const known = attempt(() => parseDuration(arg.value as string) ?? fail());
+    if (known !== undefined) report.add(arg.at, 'invalid duration argument');
+  } else if (call.name === 'timestamp' && call.target === undefined) {
+    const known = attempt(() => parseTimestamp(arg.value as string) ?? fail());
+    if (known !== undefined) report.add(arg.at, 'invalid timestamp argument');
+  }
+}
+
+const fail = (): never => {
+  throw new Error('not valid');
+};
+
+function attempt(run: () => unknown): unknown {
+  try {
+    run();
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}

@@ -1,0 +1,264 @@
+/** Validation of ValidatingAdmissionPolicy, MutatingAdmissionPolicy and their bindings. */
+import { BOOL, type CelType, DYN, JSON_PATCH, listOf, MUTATION_OBJECT, NULL, STRING } from '../../../cel/cel.ts';
+import { checkDns1035Label, checkPathSegment, checkQualifiedName, checkSubdomain } from '../../../meta/name-rules.ts';
+import type { FieldError } from '../../../meta/status.ts';
+import { expressionVariables, typeOfVariables } from '../policy-expressions.ts';
+import { isObject, type JsonObject, objectAt, objectsAt, textAt, textsAt, valueAt } from '../read-value.ts';
+import {
+  checkExpression,
+  validateMatchConditions,
+  validateMatchResources,
+  validateSelectorField,
+} from './admission-rules.ts';
+import { duplicate, forbidden, invalid, oneOf, required, unsupported } from './field-errors.ts';
+
+const MAX_AUDIT_ANNOTATIONS = 20;
+const MAX_VALUE_EXPRESSION_BYTES = 5 * 1024;
+const REASONS = ['Forbidden', 'Invalid', 'RequestEntityTooLarge', 'Unauthorized'];
+const ACTIONS = ['Audit', 'Deny', 'Warn'];
+
+type Libraries = readonly ('authorizer' | 'mutation')[];
+
+/** The names of a policy: with and without `authorizer`. */
+interface Names {
+  readonly params: CelType | undefined;
+  readonly variables: CelType;
+  readonly libraries: Libraries;
+}
+
+const full = ({ params, variables, libraries }: Names) => ({
+  variables: expressionVariables({ params, authorizer: true, variables }),
+  libraries,
+});
+
+/** What both kinds of policies share; the names that their own expressions may use. */
+function validateShared(spec: JsonObject, libraries: Libraries): { errors: FieldError[]; names: Names } {
+  const params = isObject(valueAt(spec, 'paramKind')) ? DYN : undefined;
+  const errors: FieldError[] = [
+    ...oneOf(spec, { name: 'failurePolicy', path: 'spec.failurePolicy' }, ['Fail', 'Ignore']),
+    ...paramKindErrors(valueAt(spec, 'paramKind')),
+  ];
+  const constraints = valueAt(spec, 'matchConstraints');
+  if (!isObject(constraints)) errors.push(required('spec.matchConstraints'));
+  else {
+    errors.push(...validateMatchResources(constraints, 'spec.matchConstraints'));
+    if (objectsAt(constraints, 'resourceRules').length === 0) {
+      errors.push(required('spec.matchConstraints.resourceRules'));
+    }
+  }
+  errors.push(...validateMatchConditions(spec, 'spec.matchConditions', params));
+  const fields: Record<string, CelType> = {};
+  for (const [i, variable] of objectsAt(spec, 'variables').entries()) {
+    const at = `spec.variables[${i}]`;
+    const name = textAt(variable, 'name');
+    const expression = textAt(variable, 'expression');
+    if (name.trim() === '') errors.push(required(`${at}.name`, 'name is not specified'));
+    else if (!isIdentifier(name)) errors.push(invalid(`${at}.name`, name, 'name is not a valid CEL identifier'));
+    else if (Object.hasOwn(fields, name)) errors.push(duplicate(`${at}.name`, name));
+    if (expression.trim() === '') {
+      errors.push(required(`${at}.expression`, 'expression is not specified'));
+      continue;
+    }
+    const names = full({ params, variables: typeOfVariables(fields), libraries });
+    const checked = checkExpression(expression, `${at}.expression`, names);
+    errors.push(...checked.errors);
+    fields[name] = checked.type ?? DYN;
+  }
+  return { errors, names: { params, variables: typeOfVariables(fields), libraries } };
+}
+
+const RESERVED = new Set(
+  'true false null in as break const continue else for function if import let loop package namespace return var void while'.split(
+    ' ',
+  ),
+);
+const isIdentifier = (name: string): boolean => /^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name) && !RESERVED.has(name);
+
+function paramKindErrors(kind: unknown): FieldError[] {
+  if (!isObject(kind)) return [];
+  const errors: FieldError[] = [];
+  const at = 'spec.paramKind';
+  const apiVersion = textAt(kind, 'apiVersion');
+  if (apiVersion === '') errors.push(required(`${at}.apiVersion`));
+  else if (apiVersion.split('/').length > 2 || apiVersion.startsWith('/') || apiVersion.endsWith('/')) {
+    errors.push(invalid(`${at}.apiVersion`, apiVersion, `unexpected GroupVersion string: ${apiVersion}`));
+  }
+  const name = textAt(kind, 'kind');
+  if (name === '') errors.push(required(`${at}.kind`));
+  else {
+    const problems = checkDns1035Label(name.toLowerCase());
+    if (problems.length > 0) {
+      const detail = `may have mixed case, but should otherwise match: ${problems.join(',')}`;
+      errors.push(invalid(`${at}.kind`, name, detail));
+    }
+  }
+  return errors;
+}
+
+function validateValidatingPolicy(object: JsonObject): readonly FieldError[] {
+  const spec = objectAt(object, 'spec');
+  const { errors, names } = validateShared(spec, ['authorizer']);
+  const validations = objectsAt(spec, 'validations');
+  const annotations = objectsAt(spec, 'auditAnnotations');
+  if (validations.length === 0 && annotations.length === 0) {
+    const detail = 'validations or auditAnnotations must contain at least one item';
+    return [...errors, required('spec.validations', detail), required('spec.auditAnnotations', detail)];
+  }
+  errors.push(...validations.flatMap((one, i) => validationErrors(one, `spec.validations[${i}]`, names)));
+  if (annotations.length > MAX_AUDIT_ANNOTATIONS) {
+    const detail = `must not have more than ${MAX_AUDIT_ANNOTATIONS} auditAnnotations`;
+    errors.push(invalid('spec.auditAnnotations', annotations, detail));
+  }
+  const keys = new Set<string>();
+  for (const [i, annotation] of annotations.entries()) {
+    const at = `spec.auditAnnotations[${i}]`;
+    const key = textAt(annotation, 'key');
+    errors.push(...annotationErrors(annotation, { at, policy: textAt(object, 'metadata', 'name'), names }));
+    if (keys.has(key)) errors.push(duplicate(`${at}.key`, key));
+    keys.add(key);
+  }
+  return errors;
+}
+
+function validationErrors(validation: JsonObject, at: string, names: Names): FieldError[] {
+  const errors: FieldError[] = [];
+  const expression = textAt(validation, 'expression');
+  if (expression.trim() === '') errors.push(required(`${at}.expression`, 'expression is not specified'));
+  else {
+    const how = { ...full(names), resultTypes: [BOOL] };
+    errors.push(...checkExpression(expression.trim(), `${at}.expression`, how).errors);
+  }
+  const messageExpression = textAt(validation, 'messageExpression');
+  if (messageExpression !== '' && messageExpression.trim() === '') {
+    errors.push(invalid(`${at}.messageExpression`, messageExpression, 'must be non-empty if specified'));
+  } else if (messageExpression !== '') {
+    const { params, variables } = names;
+    const how = { variables: expressionVariables({ params, authorizer: false, variables }), resultTypes: [STRING] };
+    errors.push(...checkExpression(messageExpression, `${at}.messageExpression`, how).errors);
+  }
+  const message = textAt(validation, 'message');
+  if (message !== '' && message.trim() === '') {
+    errors.push(invalid(`${at}.message`, message, 'message must be non-empty if specified'));
+  } else if (/[\n\r]/.test(message.trim())) {
+    errors.push(invalid(`${at}.message`, message, 'message must not contain line breaks'));
+  } else if (/[\n\r]/.test(expression.trim()) && message.trim() === '') {
+    errors.push(required(`${at}.message`, 'message must be specified if expression contains line breaks'));
+  }
+  return [...errors, ...oneOf(validation, { name: 'reason', path: `${at}.reason` }, REASONS)];
+}
+
+function annotationErrors(
+  annotation: JsonObject,
+  { at, policy, names }: { readonly at: string; readonly policy: string; readonly names: Names },
+): FieldError[] {
+  const key = textAt(annotation, 'key');
+  const name = policy === '' ? key : `${policy}/${key}`;
+  const errors = checkQualifiedName(name).map((detail) => invalid(`${at}.key`, name, detail));
+  const expression = textAt(annotation, 'valueExpression').trim();
+  if (expression === '') return [...errors, required(`${at}.valueExpression`, 'valueExpression is not specified')];
+  if (new TextEncoder().encode(expression).length > MAX_VALUE_EXPRESSION_BYTES) {
+    const detail = `must not exceed ${MAX_VALUE_EXPRESSION_BYTES} bytes in length`;
+    return [...errors, required(`${at}.valueExpression`, detail)];
+  }
+  const how = { ...full(names), resultTypes: [STRING, NULL] };
+  return [...errors, ...checkExpression(expression, `${at}.valueExpression`, how).errors];
+}
+
+function validateMutatingPolicy(object: JsonObject): readonly FieldError[] {
+  const spec = objectAt(object, 'spec');
+  const { errors, names } = validateShared(spec, ['authorizer', 'mutation']);
+  const mutations = objectsAt(spec, 'mutations');
+  if (mutations.length === 0) errors.push(required('spec.mutations', 'mutations must contain at least one item'));
+  errors.push(...mutations.flatMap((one, i) => mutationErrors(one, `spec.mutations[${i}]`, names)));
+  if (textAt(spec, 'reinvocationPolicy') === '') errors.push(required('spec.reinvocationPolicy'));
+  else {
+    const at = { name: 'reinvocationPolicy', path: 'spec.reinvocationPolicy' };
+    errors.push(...oneOf(spec, at, ['IfNeeded', 'Never']));
+  }
+  return errors;
+}
+
+const PATCH_TYPES = [
+  { type: 'ApplyConfiguration', field: 'applyConfiguration', other: 'jsonPatch', result: MUTATION_OBJECT },
+  { type: 'JSONPatch', field: 'jsonPatch', other: 'applyConfiguration', result: listOf(JSON_PATCH) },
+] as const;
+
+function mutationErrors(mutation: JsonObject, at: string, names: Names): FieldError[] {
+  const patchType = textAt(mutation, 'patchType');
+  if (patchType === '') return [required(`${at}.patchType`)];
+  const kind = PATCH_TYPES.find(({ type }) => type === patchType);
+  if (!kind) {
+    const types = PATCH_TYPES.map(({ type }) => type);
+    return [unsupported(`${at}.patchType`, patchType, types)];
+  }
+  const errors: FieldError[] = [];
+  if (valueAt(mutation, kind.other) !== undefined) {
+    const detail = `must not be specified when patchType is ${patchType}`;
+    errors.push(invalid(`${at}.${kind.other}`, `{${kind.other}}`, detail));
+  }
+  const body = valueAt(mutation, kind.field);
+  if (!isObject(body)) {
+    return [...errors, required(`${at}.${kind.field}`, `must be specified when patchType is ${patchType}`)];
+  }
+  const field = `${at}.${kind.field}.expression`;
+  const expression = textAt(body, 'expression');
+  if (expression.trim() === '') return [...errors, required(field, 'expression is not specified')];
+  const how = { ...full(names), resultTypes: [kind.result] };
+  return [...errors, ...checkExpression(expression, field, how).errors];
+}
+
+function validateBinding(object: JsonObject): FieldError[] {
+  const spec = objectAt(object, 'spec');
+  const policyName = textAt(spec, 'policyName');
+  return [
+    ...(policyName === ''
+      ? [required('spec.policyName')]
+      : checkSubdomain(policyName).map((detail) => invalid('spec.policyName', policyName, detail))),
+    ...paramRefErrors(valueAt(spec, 'paramRef')),
+    // Upstream's own spelling of the path.
+    ...validateMatchResources(valueAt(spec, 'matchResources'), 'spec.matchResouces'),
+  ];
+}
+
+function paramRefErrors(ref: unknown): FieldError[] {
+  if (!isObject(ref)) return [];
+  const at = 'spec.paramRef';
+  const name = textAt(ref, 'name');
+  const selected = isObject(valueAt(ref, 'selector'));
+  const both = name !== '' && selected;
+  const errors: FieldError[] = checkPathSegment(name).map((detail) => invalid(`${at}.name`, name, detail));
+  if (both) errors.push(forbidden(`${at}.name`, 'name and selector are mutually exclusive'));
+  errors.push(...validateSelectorField(ref, 'selector', at));
+  if (both) errors.push(forbidden(`${at}.selector`, 'name and selector are mutually exclusive'));
+  if (name === '' && !selected) errors.push(required(at, 'one of name or selector must be specified'));
+  if (textAt(ref, 'parameterNotFoundAction') === '') errors.push(required(`${at}.parameterNotFoundAction`));
+  else {
+    const field = { name: 'parameterNotFoundAction', path: `${at}.parameterNotFoundAction` };
+    errors.push(...oneOf(ref, field, ['Allow', 'Deny']));
+  }
+  return errors;
+}
+
+function validateValidatingBinding(object: JsonObject): readonly FieldError[] {
+  const errors = validateBinding(object);
+  const at = 'spec.validationActions';
+  const actions = textsAt(object, 'spec', 'validationActions');
+  for (const [i, action] of actions.entries()) {
+    if (!ACTIONS.includes(action)) errors.push(unsupported(`${at}[${i}]`, action, ACTIONS));
+    if (actions.indexOf(action) < i) errors.push(duplicate(`${at}[${i}]`, action));
+  }
+  if (actions.includes('Deny') && actions.includes('Warn')) {
+    const detail =
+      'must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)';
+    errors.push(invalid(at, actions, detail));
+  }
+  if (actions.length === 0) errors.push(required(at));
+  return errors;
+}
+
+export const POLICY_KIND_VALIDATORS = {
+  validatingadmissionpolicies: validateValidatingPolicy,
+  mutatingadmissionpolicies: validateMutatingPolicy,
+  validatingadmissionpolicybindings: validateValidatingBinding,
+  mutatingadmissionpolicybindings: validateBinding,
+};

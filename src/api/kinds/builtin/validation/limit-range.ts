@@ -1,0 +1,123 @@
+/** Validation of LimitRanges (pkg/apis/core/validation, ValidateLimitRange). */
+import { checkQualifiedName } from '../../../meta/name-rules.ts';
+import type { FieldError } from '../../../meta/status.ts';
+import { compareQuantity, formatQuantity, type Quantity } from '../../../quantity/quantity.ts';
+import { type JsonObject, objectAt, objectsAt, textAt } from '../read-value.ts';
+import { duplicate, forbidden, invalid, required } from './field-errors.ts';
+import {
+  checkContainerResourceName,
+  checkResourceName,
+  exceeds,
+  mayOvercommit,
+  readQuantity,
+} from './resource-names.ts';
+
+const TYPES: readonly string[] = ['Pod', 'Container', 'PersistentVolumeClaim'];
+const ONE: Quantity = { nano: 1_000_000_000n, format: 'DecimalSI' };
+
+/** The five lists of one limit, by resource. */
+type Bounds = Readonly<
+  Record<'min' | 'max' | 'default' | 'defaultRequest' | 'maxLimitRequestRatio', Quantity | undefined>
+>;
+
+export function validateLimitRange(object: JsonObject): readonly FieldError[] {
+  const seen = new Set<string>();
+  return objectsAt(object, 'spec', 'limits').flatMap((limit, i) => {
+    const at = `spec.limits[${i}]`;
+    const type = textAt(limit, 'type');
+    const errors = checkType(type, `${at}.type`);
+    if (seen.has(type)) errors.push(duplicate(`${at}.type`, type));
+    seen.add(type);
+    return [...errors, ...validateLimit(limit, type, at)];
+  });
+}
+
+function checkType(type: string, field: string): FieldError[] {
+  const errors = checkQualifiedName(type).map((detail) => invalid(field, type, detail));
+  if (errors.length > 0 || type.includes('/') || TYPES.includes(type)) return errors;
+  return [invalid(field, type, 'must be a standard limit type or fully qualified')];
+}
+
+function validateLimit(limit: JsonObject, type: string, at: string): FieldError[] {
+  const checkName = type === 'Pod' || type === 'Container' ? checkContainerResourceName : checkResourceName;
+  const errors: FieldError[] = [];
+  const names = new Set<string>();
+  const take = (list: keyof Bounds): void => {
+    for (const name of Object.keys(objectAt(limit, list)).sort()) {
+      errors.push(...checkName(name, `${at}.${list}[${name}]`));
+      names.add(name);
+    }
+  };
+  const isPod = type === 'Pod';
+  take('max');
+  take('min');
+  for (const list of ['default', 'defaultRequest'] as const) {
+    if (!isPod) take(list);
+    else if (Object.keys(objectAt(limit, list)).length > 0) {
+      errors.push(forbidden(`${at}.${list}`, "may not be specified when `type` is 'Pod'"));
+    }
+  }
+  if (type === 'PersistentVolumeClaim') {
+    const { min, max } = boundsOf(limit, 'storage', isPod);
+    if (!min && !max) {
+      const detail = 'either minimum or maximum storage value is required, but neither was provided';
+      errors.push(required(`${at}.limits`, detail));
+    }
+  }
+  take('maxLimitRequestRatio');
+  for (const name of [...names].sort()) errors.push(...compareBounds(name, boundsOf(limit, name, isPod), at));
+  return errors;
+}
+
+function boundsOf(limit: JsonObject, name: string, isPod: boolean): Bounds {
+  const of = (list: keyof Bounds): Quantity | undefined => {
+    const amounts = objectAt(limit, list);
+    return Object.hasOwn(amounts, name) ? readQuantity(amounts[name]) : undefined;
+  };
+  return {
+    min: of('min'),
+    max: of('max'),
+    default: isPod ? undefined : of('default'),
+    defaultRequest: isPod ? undefined : of('defaultRequest'),
+    maxLimitRequestRatio: of('maxLimitRequestRatio'),
+  };
+}
+
+function compareBounds(name: string, bounds: Bounds, at: string): FieldError[] {
+  const { min, max, default: limit, defaultRequest: request, maxLimitRequestRatio: ratio } = bounds;
+  const errors: FieldError[] = [];
+  const text = (amount: Quantity | undefined): string => (amount ? formatQuantity(amount) : '');
+  const refuse = (list: keyof Bounds, value: Quantity | undefined, detail: string): void => {
+    errors.push(invalid(`${at}.${list}[${name}]`, text(value), detail));
+  };
+  if (exceeds(min, max)) refuse('min', min, `min value ${text(min)} is greater than max value ${text(max)}`);
+  if (exceeds(min, request)) {
+    const detail = `min value ${text(min)} is greater than default request value ${text(request)}`;
+    refuse('defaultRequest', request, detail);
+  }
+  if (exceeds(request, max)) {
+    refuse('defaultRequest', request, `default request value ${text(request)} is greater than max value ${text(max)}`);
+  }
+  if (exceeds(request, limit)) {
+    const detail = `default request value ${text(request)} is greater than default limit value ${text(limit)}`;
+    refuse('defaultRequest', request, detail);
+  }
+  // Upstream shows the bound here, not the value that breaks it.
+  if (exceeds(min, limit))
+    refuse('default', min, `min value ${text(min)} is greater than default value ${text(limit)}`);
+  if (exceeds(limit, max))
+    refuse('default', max, `default value ${text(limit)} is greater than max value ${text(max)}`);
+  if (exceeds(ONE, ratio)) refuse('maxLimitRequestRatio', ratio, `ratio ${text(ratio)} is less than 1`);
+  if (ratio && min && max) {
+    const most = Number(max.nano) / Number(min.nano);
+    if (Number(ratio.nano) / 1e9 > most) {
+      const detail = `ratio ${text(ratio)} is greater than max/min = ${most.toFixed(6)}`;
+      refuse('maxLimitRequestRatio', ratio, detail);
+    }
+  }
+  if (!mayOvercommit(name) && limit && request && compareQuantity(limit, request) !== 0) {
+    const detail = `default value ${text(limit)} must equal to defaultRequest value ${text(request)} in ${name}`;
+    refuse('defaultRequest', request, detail);
+  }
+  return errors;
+}

@@ -1,0 +1,183 @@
+/** What a definition serves, as the server knows every other resource: one ResourceInfo for each served version. */
+import { deepEqual } from '../../meta/deep-equal.ts';
+import { CUSTOM_ROOT_SCHEMA } from '../../schema/object-meta-schema.ts';
+import type { Schema } from '../../schema/schema.ts';
+import { readJsonPath } from '../json-path.ts';
+import {
+  customStrategy,
+  type PrinterColumn,
+  type RemoteConversion,
+  type ResourceInfo,
+  type StoredView,
+  type SubresourceInfo,
+} from '../resource.ts';
+import { type Crd, type CrdNames, type CrdVersion, storageVersionOf } from './crd.ts';
+import { rootSchemaOf } from './crd-schema.ts';
+import { createCustomValidation } from './custom-validation.ts';
+import { createStoredShapes, type StoredShapes } from './stored-shapes.ts';
+
+const VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'] as const;
+const WRITE_VERBS = ['get', 'patch', 'update'] as const;
+
+export interface CustomInfoOptions {
+  /** Objects written at this store revision or later were written under the definition as it is now. */
+  readonly unchangedSince: number;
+  /** Converts between versions with a webhook; absent = versions differ in apiVersion only. */
+  readonly convert?: (
+    objects: readonly Readonly<Record<string, unknown>>[],
+    apiVersion: string,
+  ) => Promise<Record<string, unknown>[]>;
+}
+
+/** The infos of every version of a definition, by name; `served` says which of them clients may see. */
+export function customResourceInfos(
+  crd: Crd,
+  options: CustomInfoOptions,
+): { readonly served: readonly ResourceInfo[]; readonly storage: ResourceInfo } {
+  const { spec } = crd;
+  const schemas = schemasOf(spec.versions);
+  const storage = storageVersionOf(spec)!;
+  const shapes = createStoredShapes(spec.group, schemas);
+  const infos = spec.versions.map((version) => infoOf(crd, { version, storage, schemas, shapes, options }));
+  return {
+    served: infos.filter((_, i) => spec.versions[i]!.served),
+    storage: infos[spec.versions.indexOf(storage)]!,
+  };
+}
+
+/** By version; versions that look alike share one schema, and with it everything that is compiled from it. */
+function schemasOf(versions: readonly CrdVersion[]): Map<string, Schema> {
+  const schemas = new Map<string, Schema>();
+  for (const [i, { name, schema }] of versions.entries()) {
+    const alike = versions.slice(0, i).find((other) => deepEqual(other.schema, schema));
+    schemas.set(name, alike === undefined ? rootSchemaOf(schema?.openAPIV3Schema) : schemas.get(alike.name)!);
+  }
+  return schemas;
+}
+
+interface Making {
+  readonly version: CrdVersion;
+  readonly storage: CrdVersion;
+  readonly schemas: ReadonlyMap<string, Schema>;
+  readonly shapes: StoredShapes;
+  readonly options: CustomInfoOptions;
+}
+
+function infoOf(crd: Crd, making: Making): ResourceInfo {
+  const { version, storage, schemas, options } = making;
+  const { group, scope } = crd.spec;
+  // Names that are taken stay out of discovery until they are free.
+  const accepted = crd.status?.acceptedNames;
+  const names: CrdNames = accepted?.plural ? accepted : crd.spec.names;
+  const schema = schemas.get(version.name)!;
+  const hasStatus = version.subresources?.status !== undefined;
+  const warning = deprecationOf(crd, version);
+  return {
+    group,
+    version: version.name,
+    resource: names.plural,
+    singular: names.singular ?? names.kind.toLowerCase(),
+    kind: names.kind,
+    listKind: names.listKind ?? `${names.kind}List`,
+    namespaced: scope === 'Namespaced',
+    verbs: VERBS,
+    shortNames: names.shortNames ?? [],
+    categories: names.categories ?? [],
+    subresources: subresourcesOf(version, names.kind),
+    schema,
+    columns: columnsOf(version),
+    selectableFields: selectableFieldsOf(version),
+    strategy: customStrategy(hasStatus),
+    decodeSchema: CUSTOM_ROOT_SCHEMA,
+    validateSchema: createCustomValidation(schema, { scale: version.subresources?.scale }),
+    ...(version !== storage && { storageVersion: `${group}/${storage.name}` }),
+    view: viewOf(making),
+    ...(options.convert && crd.spec.versions.length > 1 && { remote: remoteOf(making, options.convert) }),
+    ...(warning !== undefined && { deprecationWarning: warning }),
+  };
+}
+
+/** Versions of one shape share the stored bytes; others are pruned to what their own schema knows. */
+function viewOf({ version, storage, schemas, shapes, options }: Making): StoredView {
+  const sameShape = deepEqual(schemas.get(version.name), schemas.get(storage.name));
+  return {
+    fromStored: (object) => shapes.shown(shapes.completed(object), version.name),
+    toStored: (object) => (sameShape ? (object as Record<string, unknown>) : shapes.shown(object, storage.name)),
+    ...(sameShape && { currentFrom: options.unchangedSince }),
+  };
+}
+
+function remoteOf(making: Making, convert: NonNullable<CustomInfoOptions['convert']>): RemoteConversion {
+  const { version, storage, shapes } = making;
+  const at = (name: string): string => shapes.apiVersionOf(name);
+  return {
+    async fromStored(objects) {
+      const converted = await convert(objects.map(shapes.completed), at(version.name));
+      return converted.map((object) => shapes.shown(object, version.name));
+    },
+    async toStored(object) {
+      const [converted] = await convert([object], at(storage.name));
+      return shapes.shown(converted!, storage.name);
+    },
+    async fromOther(objects) {
+      const converted = await convert(objects, at(version.name));
+      return converted.map((object) => shapes.shown(object, version.name));
+    },
+  };
+}
+
+function deprecationOf({ spec }: Crd, version: CrdVersion): string | undefined {
+  if (!version.deprecated) return undefined;
+  return version.deprecationWarning ?? `${spec.group}/${version.name} ${spec.names.kind} is deprecated`;
+}
+
+function subresourcesOf({ subresources }: CrdVersion, kind: string): SubresourceInfo[] {
+  const found: SubresourceInfo[] = [];
+  if (subresources?.status !== undefined) found.push({ name: 'status', kind, verbs: WRITE_VERBS });
+  const scale = subresources?.scale;
+  if (scale !== undefined) {
+    const { specReplicasPath, statusReplicasPath, labelSelectorPath } = scale;
+    found.push({
+      name: 'scale',
+      kind: 'Scale',
+      group: 'autoscaling',
+      version: 'v1',
+      verbs: WRITE_VERBS,
+      scale: { specReplicasPath, statusReplicasPath, ...(labelSelectorPath && { labelSelectorPath }) },
+    });
+  }
+  return found;
+}
+
+const AGE: PrinterColumn = {
+  name: 'Age',
+  type: 'date',
+  description:
+    'CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata',
+  priority: 0,
+  path: '.metadata.creationTimestamp',
+};
+
+function columnsOf({ additionalPrinterColumns: columns = [] }: CrdVersion): PrinterColumn[] {
+  if (columns.length === 0) return [AGE];
+  return columns.map(({ name, type, format, description, priority, jsonPath }) => ({
+    name,
+    type: type as PrinterColumn['type'],
+    ...(format && { format }),
+    description: description || `Custom resource definition column (in JSONPath format): ${jsonPath}`,
+    priority: priority ?? 0,
+    path: jsonPath,
+  }));
+}
+
+/** Labels are the paths without the leading dot; a value that is not there matches the empty text. */
+function selectableFieldsOf({ selectableFields = [] }: CrdVersion): ResourceInfo['selectableFields'] {
+  const readers: Record<string, (object: Readonly<Record<string, unknown>>) => string> = {};
+  for (const { jsonPath } of selectableFields) {
+    readers[jsonPath.replace(/^\./, '')] = (object) => {
+      const value = readJsonPath(object, jsonPath);
+      return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : '';
+    };
+  }
+  return readers;
+}

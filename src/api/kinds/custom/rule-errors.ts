@@ -1,0 +1,178 @@
+/**
+ * Rules of a definition's schema as they are admitted: they must compile against the types of their node, and what they
+ * may cost at worst is bounded (apiextensions validation.go and cel_validation.go).
+ */
+import {
+  BOOL,
+  CelCompileError,
+  type CelProgram,
+  type CelType,
+  celTypeOfSchema,
+  compileCel,
+  STRING,
+} from '../../cel/cel.ts';
+import type { FieldError } from '../../meta/status.ts';
+import type { Schema, ValidationRule } from '../../schema/schema.ts';
+import { forbidden, invalid } from '../builtin/validation/field-errors.ts';
+import type { RawSchema } from './crd.ts';
+import { rootSchemaOf, toSchema } from './crd-schema.ts';
+import { ruleVariables } from './rules.ts';
+import { rulesOf } from './schema-rules.ts';
+import { childOf, propertiesOf } from './structural-rules.ts';
+
+/** Static limits (StaticEstimatedCostLimit, StaticEstimatedCRDCostLimit). */
+const RULE_LIMIT = 10_000_000;
+const DEFINITION_LIMIT = 100_000_000;
+/** How much JSON a request can hold: bounds how often a node occurs where nothing else does. */
+const MAX_REQUEST_BYTES = 3 * 1024 * 1024;
+/** The dearest rules are named when all together cost too much. */
+const NAMED_RULES = 4;
+const HIGHEST_COST = 2 ** 64;
+/** A tenth of the highest size: what traversing a text of unknown size is estimated at. */
+const UNKNOWN_COST = HIGHEST_COST / 16;
+
+interface Found {
+  readonly errors: FieldError[];
+  readonly costs: { readonly field: string; readonly cost: number }[];
+  /** True leaves out what one rule may cost: it was accepted before. */
+  readonly unchanged: boolean;
+}
+
+/** Errors of every rule in the (sound) schema at `path`; `unchanged` when this very schema was accepted before. */
+export function ruleErrors(
+  schema: RawSchema,
+  { path, unchanged }: { readonly path: string; readonly unchanged: boolean },
+): FieldError[] {
+  const found: Found = { errors: [], costs: [], unchanged };
+  visit(schema, path, { root: true, cardinality: 1, uncorrelatable: undefined }, found);
+  const total = found.costs.reduce((sum, { cost }) => Math.min(sum + cost, HIGHEST_COST), 0);
+  if (total > DEFINITION_LIMIT) {
+    const dearest = [...found.costs].sort((a, b) => b.cost - a.cost).slice(0, NAMED_RULES);
+    for (const { field } of dearest) {
+      found.errors.push(
+        forbidden(field, 'contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema'),
+      );
+    }
+    const what = 'x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema';
+    found.errors.push(forbidden(path, costText(what, total, DEFINITION_LIMIT)));
+  }
+  return found.errors;
+}
+
+/** What a node inherits from where it stands. */
+interface Place {
+  readonly root?: boolean;
+  /** How often the node can occur in one object; undefined = only the size of a request bounds it. */
+  readonly cardinality: number | undefined;
+  /** The list or map from which on old and new values cannot be matched. */
+  readonly uncorrelatable: string | undefined;
+}
+
+function visit(schema: RawSchema, path: string, place: Place, found: Found): void {
+  const rest = childOf(schema, 'additionalProperties');
+  if (rest !== undefined) {
+    const cardinality = times(place.cardinality, schema['maxProperties']);
+    visit(rest, `${path}.additionalProperties`, { ...inside(place), cardinality }, found);
+  }
+  const atomicMap = schema['x-kubernetes-map-type'] === 'atomic';
+  for (const [name, property] of propertiesOf(schema)) {
+    const uncorrelatable = place.uncorrelatable ?? (atomicMap ? path : undefined);
+    visit(property, `${path}.properties[${name}]`, { ...inside(place), uncorrelatable }, found);
+  }
+  const items = childOf(schema, 'items');
+  if (items !== undefined) {
+    const uncorrelatable = place.uncorrelatable ?? (schema['x-kubernetes-list-type'] === 'map' ? undefined : path);
+    const cardinality = times(place.cardinality, schema['maxItems']);
+    visit(items, `${path}.items`, { uncorrelatable, cardinality }, found);
+  }
+  if (rulesOf(schema).length > 0) checkRules(schema, path, place, found);
+}
+
+const inside = ({ cardinality, uncorrelatable }: Place): Place => ({ cardinality, uncorrelatable });
+
+const times = (cardinality: number | undefined, most: unknown): number | undefined =>
+  cardinality === undefined || typeof most !== 'number' ? undefined : Math.min(cardinality * most, HIGHEST_COST);
+
+function checkRules(raw: RawSchema, path: string, place: Place, found: Found): void {
+  const whole = place.root || raw['x-kubernetes-embedded-resource'] === true;
+  const schema: Schema = place.root ? rootSchemaOf(raw) : toSchema(raw);
+  const self = celTypeOfSchema(schema, { root: whole });
+  // As many as fit into a request, each with a comma behind it.
+  const cardinality = place.cardinality ?? Math.floor(MAX_REQUEST_BYTES / ((self.minSize ?? 1) + 1));
+  for (const [i, rule] of (rulesOf(raw) as unknown as ValidationRule[]).entries()) {
+    const at = `${path}.x-kubernetes-validations[${i}]`;
+    const program = compile(rule, { key: 'rule', at, self, found });
+    if (program !== undefined) {
+      observe(program, { field: `${at}.rule`, what: 'estimated rule cost', cardinality, found });
+      checkOldSelf(rule, program, { at, place, found });
+    }
+    if (typeof rule.messageExpression !== 'string' || rule.messageExpression === '') continue;
+    const message = compile(rule, { key: 'messageExpression', at, self, found });
+    // A message is made once, whatever it stands on. Where a part has no size that is known (`string(self.limit)`, which
+    // the Kubernetes documentation itself recommends) the worst case says nothing, and the budget at run time decides.
+    const what = 'estimated messageExpression cost';
+    if (message !== undefined && message.estimatedCost < UNKNOWN_COST)
+      observe(message, { field: `${at}.messageExpression`, what, cardinality: 1, found });
+  }
+}
+
+function compile(
+  rule: ValidationRule,
+  about: {
+    readonly key: 'rule' | 'messageExpression';
+    readonly at: string;
+    readonly self: CelType;
+    readonly found: Found;
+  },
+): CelProgram | undefined {
+  const { key, at, self, found } = about;
+  const isRule = key === 'rule';
+  try {
+    const resultTypes = [isRule ? BOOL : STRING];
+    return compileCel(rule[key]!, { variables: ruleVariables(self, rule), resultTypes });
+  } catch (error) {
+    if (!(error instanceof CelCompileError)) throw error;
+    // The kind of result is told in words of its own.
+    const detail =
+      error.reason === 'result'
+        ? isRule
+          ? 'cel expression must evaluate to a bool'
+          : 'messageExpression must evaluate to a string'
+        : isRule
+          ? error.message
+          : `messageExpression ${error.message}`;
+    found.errors.push(invalid(`${at}.${key}`, rule, detail));
+    return undefined;
+  }
+}
+
+function observe(
+  program: CelProgram,
+  about: { readonly field: string; readonly what: string; readonly cardinality: number; readonly found: Found },
+): void {
+  const { field, what, cardinality, found } = about;
+  const cost = Math.min(program.estimatedCost * cardinality, HIGHEST_COST);
+  if (cost > RULE_LIMIT && !found.unchanged) found.errors.push(forbidden(field, costText(what, cost, RULE_LIMIT)));
+  found.costs.push({ field, cost });
+}
+
+function checkOldSelf(
+  rule: ValidationRule,
+  program: CelProgram,
+  { at, place, found }: { readonly at: string; readonly place: Place; readonly found: Found },
+): void {
+  if (!program.references.has('oldSelf')) {
+    if (rule.optionalOldSelf === undefined) return;
+    const detail = 'may not be set if oldSelf is not used in rule';
+    found.errors.push(invalid(`${at}.optionalOldSelf`, rule.optionalOldSelf, detail));
+  } else if (place.uncorrelatable !== undefined) {
+    const detail = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${place.uncorrelatable}`;
+    found.errors.push(invalid(`${at}.rule`, rule.rule, detail));
+  }
+}
+
+function costText(what: string, cost: number, limit: number): string {
+  const times = cost / limit;
+  const factor = times > 100 ? 'more than 100x' : times < 1.5 ? `${times.toFixed(6)}x` : `${times.toFixed(1)}x`;
+  return `${what} exceeds budget by factor of ${factor} (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)`;
+}

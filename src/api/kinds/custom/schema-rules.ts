@@ -1,0 +1,250 @@
+/**
+ * The keywords a definition's schema may use, and how they go together (apiextensions validation.go,
+ * ValidateCustomResourceDefinitionOpenAPISchema). Whether the schema is structural is asked in `structural-rules`.
+ */
+import { isJsonObject } from '../../meta/own-property.ts';
+import type { FieldError } from '../../meta/status.ts';
+import { forbidden, invalid, required, unsupported } from '../builtin/validation/field-errors.ts';
+import type { RawSchema } from './crd.ts';
+import { findFieldPath } from './field-path.ts';
+import { branchesOf, childOf, propertiesOf, propertyOf, typeText } from './structural-rules.ts';
+
+/** What is so for a node because of where it stands. */
+interface Place {
+  /** Why defaults are not allowed here; undefined where they are. */
+  readonly noDefaults?: string;
+  readonly insideMeta?: boolean;
+}
+
+const TYPES = ['array', 'boolean', 'integer', 'number', 'object', 'string'];
+const META = new Set(['metadata', 'kind', 'apiVersion']);
+const LIST_TYPE = 'x-kubernetes-list-type';
+const LIST_KEYS = 'x-kubernetes-list-map-keys';
+const MAP_TYPE = 'x-kubernetes-map-type';
+const RULES = 'x-kubernetes-validations';
+
+/** Errors of the schema that stands at `path`; [] when it may be used. */
+export function schemaErrors(schema: RawSchema, path: string): FieldError[] {
+  const errors: FieldError[] = [];
+  checkSchema(schema, path, { root: true, place: {}, errors });
+  return errors;
+}
+
+interface Visit {
+  readonly root?: boolean;
+  readonly place: Place;
+  readonly errors: FieldError[];
+}
+
+function checkSchema(schema: RawSchema, path: string, visit: Visit): void {
+  const { errors, place } = visit;
+  checkKeywords(schema, path, visit);
+  if (schema['uniqueItems'] === true) {
+    errors.push(
+      forbidden(
+        `${path}.uniqueItems`,
+        'uniqueItems cannot be set to true since the runtime complexity becomes quadratic',
+      ),
+    );
+  }
+  checkAdditional(schema, path, visit);
+  for (const [name, property] of propertiesOf(schema)) {
+    const meta = (visit.root || schema['x-kubernetes-embedded-resource'] === true) && META.has(name);
+    const inside: Place = meta
+      ? { ...place, insideMeta: true, ...(visit.root && { noDefaults: `in top-level ${name}` }) }
+      : place;
+    checkSchema(property, `${path}.properties[${name}]`, { place: inside, errors });
+  }
+  const not = childOf(schema, 'not');
+  if (not !== undefined) checkSchema(not, `${path}.not`, { place, errors });
+  for (const key of ['allOf', 'oneOf', 'anyOf']) {
+    for (const [i, branch] of branchesOf(schema, key).entries()) {
+      checkSchema(branch, `${path}.${key}[${i}]`, { place, errors });
+    }
+  }
+  const items = childOf(schema, 'items');
+  if (items !== undefined) checkSchema(items, `${path}.items`, { place, errors });
+  const preserve = 'x-kubernetes-preserve-unknown-fields';
+  if (schema[preserve] === false) errors.push(invalid(`${path}.${preserve}`, false, 'must be true or undefined'));
+  checkTopology(schema, path, errors);
+  checkListItems(schema, path, errors);
+  checkRuleTexts(schema, path, errors);
+}
+
+const NOT_SUPPORTED = ['id', 'additionalItems', 'patternProperties', 'definitions', 'dependencies', '$ref'];
+
+const isSet = (value: unknown): boolean =>
+  value !== undefined && value !== null && value !== '' && !(isJsonObject(value) && Object.keys(value).length === 0);
+
+function checkKeywords(schema: RawSchema, path: string, { place, errors }: Visit): void {
+  const type = typeText(schema);
+  if (type !== '' && !TYPES.includes(type)) errors.push(unsupported(`${path}.type`, type, TYPES));
+  if (schema['default'] !== undefined && schema['default'] !== null && place.noDefaults !== undefined) {
+    errors.push(forbidden(`${path}.default`, `must not be set ${place.noDefaults}`));
+  }
+  for (const key of NOT_SUPPORTED) {
+    if (isSet(schema[key])) errors.push(forbidden(`${path}.${key}`, `${key} is not supported`));
+  }
+  if (type === 'null') {
+    errors.push(forbidden(`${path}.type`, 'type cannot be set to null, use nullable as an alternative'));
+  }
+  if (Array.isArray(schema['items']) && schema['items'].length > 0) {
+    errors.push(forbidden(`${path}.items`, 'items must be a schema object and not an array'));
+  }
+  const embedded = 'x-kubernetes-embedded-resource';
+  if (place.insideMeta && schema[embedded] === true) {
+    errors.push(forbidden(`${path}.${embedded}`, 'must not be used inside of resource meta'));
+  }
+}
+
+function checkAdditional(schema: RawSchema, path: string, { place, errors }: Visit): void {
+  const additional = schema['additionalProperties'];
+  if (additional === undefined || additional === null) return;
+  const field = `${path}.additionalProperties`;
+  if (propertiesOf(schema).length > 0 && additional !== true) {
+    errors.push(forbidden(field, 'additionalProperties and properties are mutual exclusive'));
+  }
+  if (!isJsonObject(additional)) return;
+  const inside: Place = place.insideMeta
+    ? { ...place, noDefaults: 'inside additionalProperties applying to object metadata' }
+    : place;
+  checkSchema(additional, field, { place: inside, errors });
+}
+
+/** List and map types, and the types of the values they stand on. */
+function checkTopology(schema: RawSchema, path: string, errors: FieldError[]): void {
+  const type = typeText(schema);
+  const mustBe = (wanted: string, key: string): void => {
+    const detail = `must be ${wanted} if ${key} is specified`;
+    errors.push(type === '' ? required(`${path}.type`, detail) : invalid(`${path}.type`, type, detail));
+  };
+  const mapType = schema[MAP_TYPE];
+  if (mapType !== undefined) {
+    if (type !== 'object') mustBe('object', MAP_TYPE);
+    if (mapType !== 'atomic' && mapType !== 'granular') {
+      errors.push(unsupported(`${path}.${MAP_TYPE}`, mapType, ['atomic', 'granular']));
+    }
+  }
+  const listType = schema[LIST_TYPE];
+  const items = childOf(schema, 'items');
+  if (listType !== undefined && type !== 'array') mustBe('array', LIST_TYPE);
+  else if (listType === 'set' && items !== undefined) checkSetItems(items, path, errors);
+  if (listType !== undefined && listType !== 'atomic' && listType !== 'set' && listType !== 'map') {
+    errors.push({
+      type: 'FieldValueNotSupported',
+      field: `${path}.${LIST_TYPE}`,
+      value: listType,
+      detail: 'supported values: "atomic", "set", "map"',
+    });
+  }
+  const keys = keysOf(schema);
+  if (keys.length > 0 && listType !== 'map') {
+    const detail = `must be map if ${LIST_KEYS} is non-empty`;
+    const field = `${path}.${LIST_TYPE}`;
+    errors.push(listType === undefined ? required(field, detail) : invalid(field, listType, detail));
+  }
+  if (listType === 'map') checkMapList(schema, path, errors);
+}
+
+const keysOf = (schema: RawSchema): readonly string[] =>
+  Array.isArray(schema[LIST_KEYS]) ? (schema[LIST_KEYS] as string[]) : [];
+
+function checkSetItems(items: RawSchema, path: string, errors: FieldError[]): void {
+  const detail = `must be atomic as item of a list with ${LIST_TYPE}=set`;
+  const type = typeText(items);
+  if (type === 'array' && items[LIST_TYPE] !== undefined && items[LIST_TYPE] !== 'atomic') {
+    errors.push(invalid(`${path}.items.${LIST_TYPE}`, items[LIST_TYPE], detail));
+  } else if (type === 'object' && items[MAP_TYPE] !== 'atomic') {
+    errors.push(invalid(`${path}.items.${MAP_TYPE}`, items[MAP_TYPE] ?? null, detail));
+  }
+}
+
+function checkMapList(schema: RawSchema, path: string, errors: FieldError[]): void {
+  const keys = keysOf(schema);
+  const field = `${path}.${LIST_KEYS}`;
+  if (keys.length === 0) errors.push(required(field, `must not be empty if ${LIST_TYPE} is map`));
+  const items = childOf(schema, 'items');
+  if (items === undefined) {
+    errors.push(required(`${path}.items`, `must have a schema if ${LIST_TYPE} is map`));
+    return;
+  }
+  const type = typeText(items);
+  if (type !== 'object') {
+    errors.push(invalid(`${path}.items.type`, type, `must be object if parent array's ${LIST_TYPE} is map`));
+    return;
+  }
+  const seen = new Set<string>();
+  for (const key of keys) {
+    const property = propertyOf(items, key);
+    if (property === undefined) errors.push(invalid(field, keys, 'entries must all be names of item properties'));
+    else if (typeText(property) === 'array' || typeText(property) === 'object') {
+      const detail = `must be a scalar type if parent array's ${LIST_TYPE} is map`;
+      errors.push(invalid(`${path}.items.properties[${key}].type`, type, detail));
+    }
+    if (seen.has(key)) errors.push(invalid(field, keys, 'must not contain duplicate entries'));
+    seen.add(key);
+  }
+}
+
+/** Items of sets and keys of maps are always there and never null. */
+function checkListItems(schema: RawSchema, path: string, errors: FieldError[]): void {
+  const listType = schema[LIST_TYPE];
+  const items = childOf(schema, 'items');
+  if (items === undefined || (listType !== 'set' && listType !== 'map')) return;
+  if (items['nullable'] === true) {
+    errors.push(forbidden(`${path}.items.nullable`, `cannot be nullable when ${LIST_TYPE} is ${listType}`));
+  }
+  if (listType !== 'map') return;
+  const needed = Array.isArray(items['required']) ? items['required'] : [];
+  for (const key of keysOf(schema)) {
+    const property = propertyOf(items, key);
+    if (property === undefined) continue;
+    const field = `${path}.items.properties[${key}]`;
+    const hasDefault = property['default'] !== undefined && property['default'] !== null;
+    if (!needed.includes(key) && !hasDefault) {
+      const detail = `this property is in ${LIST_KEYS}, so it must have a default or be a required property`;
+      errors.push(required(`${field}.default`, detail));
+    }
+    if (property['nullable'] === true) {
+      errors.push(forbidden(`${field}.nullable`, `this property is in ${LIST_KEYS}, so it cannot be nullable`));
+    }
+  }
+}
+
+/** The rules of a node as they were sent. */
+export const rulesOf = (schema: RawSchema): readonly RawSchema[] => branchesOf(schema, RULES);
+
+const REASONS = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired'];
+const hasNewline = (text: string): boolean => /[\n\r]/.test(text);
+
+/** The texts around an expression; the expression itself is compiled in `rule-errors`. */
+function checkRuleTexts(schema: RawSchema, path: string, errors: FieldError[]): void {
+  for (const [i, rule] of rulesOf(schema).entries()) {
+    const at = `${path}.${RULES}[${i}]`;
+    const text = (key: string): string => (typeof rule[key] === 'string' ? (rule[key] as string) : '');
+    const message = text('message');
+    if (text('rule').trim() === '') errors.push(required(`${at}.rule`, 'rule is not specified'));
+    else if (message !== '' && message.trim() === '') {
+      errors.push(invalid(`${at}.message`, message, 'message must be non-empty if specified'));
+    } else if (hasNewline(message.trim())) {
+      errors.push(invalid(`${at}.message`, message, 'message must not contain line breaks'));
+    } else if (hasNewline(text('rule').trim()) && message.trim() === '') {
+      errors.push(required(`${at}.message`, 'message must be specified if rule contains line breaks'));
+    }
+    if (text('messageExpression') !== '' && text('messageExpression').trim() === '') {
+      errors.push(required(`${at}.messageExpression`, 'messageExpression must be non-empty if specified'));
+    }
+    const reason = rule['reason'];
+    if (reason !== undefined && !REASONS.includes(String(reason))) {
+      errors.push(unsupported(`${at}.reason`, reason, REASONS));
+    }
+    const fieldPath = text('fieldPath');
+    if (fieldPath === '') continue;
+    const field = `${at}.fieldPath`;
+    if (fieldPath.trim() === '') errors.push(invalid(field, fieldPath, 'fieldPath must be non-empty if specified'));
+    if (hasNewline(fieldPath)) errors.push(invalid(field, fieldPath, 'fieldPath must not contain line breaks'));
+    if ('problem' in findFieldPath(schema, fieldPath)) {
+      errors.push(invalid(field, fieldPath, 'fieldPath must be a valid path'));
+    }
+  }
+}

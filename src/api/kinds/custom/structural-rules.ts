@@ -1,0 +1,245 @@
+/**
+ * What makes a schema structural (apiextensions apiserver/schema/validation.go): every value has a type outside of
+ * allOf, anyOf, oneOf and not, and inside of these stand validations only.
+ */
+import { isJsonObject } from '../../meta/own-property.ts';
+import type { FieldError } from '../../meta/status.ts';
+import { compilePattern } from '../../schema/patterns.ts';
+import { forbidden, invalid, required } from '../builtin/validation/field-errors.ts';
+import type { RawSchema } from './crd.ts';
+
+type Level = 'root' | 'item' | 'field';
+
+/** The schema under a keyword, undefined when there is none. */
+export const childOf = (schema: RawSchema, key: string): RawSchema | undefined =>
+  isJsonObject(schema[key]) ? (schema[key] as RawSchema) : undefined;
+
+/** The schemas of a keyword that lists them. */
+export const branchesOf = (schema: RawSchema, key: string): readonly RawSchema[] =>
+  Array.isArray(schema[key]) ? (schema[key] as unknown[]).filter(isJsonObject) : [];
+
+/** The properties of a schema, by name. */
+export const propertiesOf = (schema: RawSchema): readonly (readonly [string, RawSchema])[] => {
+  const properties = schema['properties'];
+  return isJsonObject(properties)
+    ? Object.entries(properties).filter((entry): entry is [string, RawSchema] => isJsonObject(entry[1]))
+    : [];
+};
+
+/** Whether a property is declared, as its schema. */
+export function propertyOf(schema: RawSchema, name: string): RawSchema | undefined {
+  const properties = schema['properties'];
+  if (!isJsonObject(properties) || !Object.hasOwn(properties, name)) return undefined;
+  return isJsonObject(properties[name]) ? (properties[name] as RawSchema) : undefined;
+}
+
+export const typeText = (schema: RawSchema): string => (typeof schema['type'] === 'string' ? schema['type'] : '');
+const textOf = (schema: RawSchema, key: string): string =>
+  typeof schema[key] === 'string' ? (schema[key] as string) : '';
+const isOn = (schema: RawSchema, key: string): boolean => schema[key] === true;
+
+const INT_OR_STRING = 'x-kubernetes-int-or-string';
+const PRESERVE = 'x-kubernetes-preserve-unknown-fields';
+const EMBEDDED = 'x-kubernetes-embedded-resource';
+
+/** Everything that keeps the schema at `path` from being structural, sorted by text; [] when it is. */
+export function structuralErrors(schema: RawSchema, path: string): FieldError[] {
+  const errors: FieldError[] = [];
+  checkInvariants(schema, 'root', path, errors);
+  checkCompleteness(schema, path, errors);
+  const textOfError = (e: FieldError): string => `${e.field}: ${e.detail ?? ''}`;
+  return errors.sort((a, b) => (textOfError(a) < textOfError(b) ? -1 : 1));
+}
+
+function checkInvariants(schema: RawSchema, level: Level, path: string, errors: FieldError[]): void {
+  const type = typeText(schema);
+  const items = childOf(schema, 'items');
+  if (type === 'array' && items === undefined) errors.push(required(`${path}.items`, 'must be specified'));
+  if (items !== undefined) checkInvariants(items, 'item', `${path}.items`, errors);
+  for (const [name, property] of propertiesOf(schema)) {
+    checkInvariants(property, 'field', `${path}.properties[${name}]`, errors);
+  }
+  const rest = schema['additionalProperties'];
+  if (rest !== undefined && rest !== null) {
+    const field = `${path}.additionalProperties`;
+    if (level === 'root') errors.push(forbidden(field, 'must not be used at the root'));
+    if (isJsonObject(rest)) checkInvariants(rest, 'field', field, errors);
+    if (isOn(schema, EMBEDDED)) {
+      errors.push(forbidden(field, `must not be used if ${EMBEDDED} is set`));
+    }
+  }
+  for (const key of [PRESERVE, EMBEDDED]) {
+    if (isOn(schema, INT_OR_STRING) && isOn(schema, key)) {
+      errors.push(invalid(`${path}.${key}`, true, `must be false if ${INT_OR_STRING} is true`));
+    }
+  }
+  checkValueValidations(schema, path, errors);
+  checkType(schema, level, path, errors);
+  checkMetadata(schema, level, path, errors);
+}
+
+function checkType(schema: RawSchema, level: Level, path: string, errors: FieldError[]): void {
+  const type = typeText(schema);
+  const field = `${path}.type`;
+  if (isOn(schema, EMBEDDED) && type !== 'object') {
+    const detail = `must be object if ${EMBEDDED} is true`;
+    errors.push(type === '' ? required(field, detail) : invalid(field, type, detail));
+  } else if (type === '' && !isOn(schema, INT_OR_STRING) && !isOn(schema, PRESERVE)) {
+    const where =
+      level === 'root' ? 'at the root' : level === 'item' ? 'for specified array items' : 'for specified object fields';
+    errors.push(required(field, `must not be empty ${where}`));
+  }
+  if (level === 'root' && type !== '' && type !== 'object')
+    errors.push(invalid(field, type, 'must be object at the root'));
+}
+
+function checkMetadata(schema: RawSchema, level: Level, path: string, errors: FieldError[]): void {
+  const whole = level === 'root' || isOn(schema, EMBEDDED);
+  for (const name of ['kind', 'apiVersion']) {
+    const property = propertyOf(schema, name);
+    if (whole && property !== undefined && typeText(property) !== 'string') {
+      errors.push(invalid(`${path}.properties[${name}].type`, typeText(property), 'must be string'));
+    }
+  }
+  const metadata = propertyOf(schema, 'metadata');
+  const field = `${path}.properties[metadata]`;
+  if (metadata !== undefined && whole && typeText(metadata) !== 'object') {
+    errors.push(invalid(`${field}.type`, typeText(metadata), 'must be object'));
+  }
+  if (metadata !== undefined && level === 'root' && restrictsMetadata(metadata)) {
+    errors.push(
+      forbidden(
+        field,
+        'must not specify anything other than name and generateName, but metadata is implicitly specified',
+      ),
+    );
+  }
+  if (isOn(schema, EMBEDDED) && !isOn(schema, PRESERVE) && propertiesOf(schema).length === 0) {
+    errors.push(required(`${path}.properties`, `must not be empty if ${EMBEDDED} is true without ${PRESERVE}`));
+  }
+}
+
+const NAMES = new Set(['name', 'generateName']);
+
+/** Anything beside the type and restrictions of the two names. */
+function restrictsMetadata(metadata: RawSchema): boolean {
+  for (const [key, value] of Object.entries(metadata)) {
+    if (key === 'type' || key === 'default' || value === undefined) continue;
+    if (key === 'properties' && propertiesOf(metadata).every(([name]) => NAMES.has(name))) continue;
+    return true;
+  }
+  return false;
+}
+
+function isIntOrString(branches: readonly RawSchema[]): boolean {
+  const only = (branch: RawSchema | undefined, type: string): boolean =>
+    branch !== undefined && Object.keys(branch).length === 1 && branch['type'] === type;
+  return branches.length === 2 && only(branches[0], 'integer') && only(branches[1], 'string');
+}
+
+function checkValueValidations(schema: RawSchema, path: string, errors: FieldError[], spareFirst = true): void {
+  const anyOf = branchesOf(schema, 'anyOf');
+  if (!(spareFirst && isIntOrString(anyOf))) {
+    for (const [i, branch] of anyOf.entries()) checkNested(branch, `${path}.anyOf[${i}]`, errors, false);
+  }
+  for (const [i, branch] of branchesOf(schema, 'allOf').entries()) {
+    checkNested(branch, `${path}.allOf[${i}]`, errors, i === 0 && spareFirst);
+  }
+  for (const [i, branch] of branchesOf(schema, 'oneOf').entries())
+    checkNested(branch, `${path}.oneOf[${i}]`, errors, false);
+  const not = childOf(schema, 'not');
+  if (not !== undefined) checkNested(not, `${path}.not`, errors, false);
+  const pattern = textOf(schema, 'pattern');
+  if (pattern === '') return;
+  try {
+    compilePattern(pattern);
+  } catch (error) {
+    const why = (error as Error).message;
+    errors.push(invalid(`${path}.pattern`, pattern, `must be a valid regular expression, but isn't: ${why}`));
+  }
+}
+
+const EMPTY = 'must be empty to be structural';
+const UNDEFINED = 'must be undefined to be structural';
+const FALSE = 'must be false to be structural';
+
+/** Keywords that may not stand inside a branch, in the order they are reported. */
+const FORBIDDEN_INSIDE: readonly (readonly [string, string])[] = [
+  ['type', EMPTY],
+  ['additionalProperties', UNDEFINED],
+  ['default', UNDEFINED],
+  ['title', EMPTY],
+  ['description', EMPTY],
+  ['nullable', FALSE],
+  ['externalDocs', UNDEFINED],
+  [PRESERVE, FALSE],
+  [EMBEDDED, FALSE],
+  [INT_OR_STRING, FALSE],
+  ['x-kubernetes-list-map-keys', EMPTY],
+  ['x-kubernetes-list-type', UNDEFINED],
+  ['x-kubernetes-map-type', UNDEFINED],
+  ['x-kubernetes-validations', EMPTY],
+];
+
+function checkNested(schema: RawSchema, path: string, errors: FieldError[], spareAnyOf: boolean): void {
+  checkValueValidations(schema, path, errors, spareAnyOf);
+  const items = childOf(schema, 'items');
+  if (items !== undefined) checkNested(items, `${path}.items`, errors, false);
+  for (const [name, property] of propertiesOf(schema)) {
+    checkNested(property, `${path}.properties[${name}]`, errors, false);
+  }
+  for (const [key, detail] of FORBIDDEN_INSIDE) {
+    const value = schema[key];
+    const isUnset = value === undefined || value === null || value === '' || value === false;
+    if (!isUnset && !(Array.isArray(value) && value.length === 0)) errors.push(forbidden(`${path}.${key}`, detail));
+  }
+  if (propertyOf(schema, 'metadata') !== undefined) {
+    errors.push(forbidden(`${path}.properties[metadata]`, 'must not be specified in a nested context'));
+  }
+}
+
+/** Whatever a branch speaks of must be declared outside of it. */
+function checkCompleteness(schema: RawSchema, path: string, errors: FieldError[]): void {
+  checkBranchesComplete(schema, schema, { outer: path, inner: path }, errors);
+  const items = childOf(schema, 'items');
+  if (items !== undefined) checkCompleteness(items, `${path}.items`, errors);
+  for (const [name, property] of propertiesOf(schema)) {
+    checkCompleteness(property, `${path}.properties[${name}]`, errors);
+  }
+  const rest = childOf(schema, 'additionalProperties');
+  if (rest !== undefined) checkCompleteness(rest, `${path}.additionalProperties`, errors);
+}
+
+interface Paths {
+  readonly outer: string;
+  readonly inner: string;
+}
+
+function checkBranchesComplete(from: RawSchema, outer: RawSchema, paths: Paths, errors: FieldError[]): void {
+  for (const key of ['anyOf', 'allOf', 'oneOf']) {
+    for (const [i, branch] of branchesOf(from, key).entries()) {
+      checkBranchComplete(branch, outer, { ...paths, inner: `${paths.inner}.${key}[${i}]` }, errors);
+    }
+  }
+  const not = childOf(from, 'not');
+  if (not !== undefined) checkBranchComplete(not, outer, { ...paths, inner: `${paths.inner}.not` }, errors);
+}
+
+function checkBranchComplete(
+  branch: RawSchema,
+  outer: RawSchema | undefined,
+  paths: Paths,
+  errors: FieldError[],
+): void {
+  if (outer === undefined) {
+    errors.push(required(paths.outer, `because it is defined in ${paths.inner}`));
+    return;
+  }
+  checkBranchesComplete(branch, outer, paths, errors);
+  const below = (step: string): Paths => ({ outer: paths.outer + step, inner: paths.inner + step });
+  const items = childOf(branch, 'items');
+  if (items !== undefined) checkBranchComplete(items, childOf(outer, 'items'), below('.items'), errors);
+  for (const [name, property] of propertiesOf(branch)) {
+    checkBranchComplete(property, propertyOf(outer, name), below(`.properties[${name}]`), errors);
+  }
+}

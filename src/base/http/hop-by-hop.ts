@@ -1,0 +1,22 @@
+/** Headers of one connection, not of the request or answer (RFC 9110, 7.6.1): whoever passes one on makes its own. */
+export const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** The headers that go on to the next connection: without those above, and without those that `Connection` names. */
+export function endToEnd(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const named = (headers['connection'] ?? '').split(',').map((name) => name.trim().toLowerCase());
+  const kept: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (!HOP_BY_HOP.has(name) && !named.includes(name)) kept[name] = value;
+  }
+  return kept;
+}

@@ -1,0 +1,62 @@
+/** The audit flags of `coracle up`, named as kube-apiserver's. */
+import { resolve } from 'node:path';
+import type { AuditSettings } from '../compose/audit-log.ts';
+import { type FlagSpec, type FlagValues, numberFlag, textFlag, UsageError } from './command.ts';
+
+const MAX_SIZE_MIB = 100;
+const MAX_BACKUPS = 10;
+
+export const AUDIT_FLAGS: Readonly<Record<string, FlagSpec>> = {
+  'audit-log-path': {
+    type: 'string',
+    value: 'FILE',
+    summary: 'write audit events to this file, one JSON line each (default: none)',
+  },
+  'audit-policy-file': {
+    type: 'string',
+    value: 'FILE',
+    summary: 'audit.k8s.io/v1 Policy; without it every request but probes, and no contents',
+  },
+  'audit-log-maxsize': {
+    type: 'string',
+    value: 'MIB',
+    summary: `put the file aside at this size (default: ${MAX_SIZE_MIB})`,
+  },
+  'audit-log-maxbackup': {
+    type: 'string',
+    value: 'N',
+    summary: `keep this many files put aside; 0 keeps all (default: ${MAX_BACKUPS})`,
+  },
+};
+
+/** Undefined when nothing is audited. Throws UsageError. */
+export function auditSettings(flags: FlagValues): AuditSettings | undefined {
+  const logPath = textFlag(flags, 'audit-log-path');
+  const policyFile = textFlag(flags, 'audit-policy-file');
+  const maxSizeMib = numberFlag(flags, 'audit-log-maxsize', { min: 1, max: 100_000, or: MAX_SIZE_MIB });
+  const maxBackups = numberFlag(flags, 'audit-log-maxbackup', { min: 0, max: 10_000, or: MAX_BACKUPS });
+  if (logPath === undefined) {
+    if (policyFile !== undefined) throw new UsageError('--audit-policy-file needs --audit-log-path as well');
+    return undefined;
+  }
+  return {
+    logPath: resolve(logPath),
+    ...(policyFile !== undefined && { policyFile: resolve(policyFile) }),
+    maxSizeMib,
+    maxBackups,
+  };
+}
+
+/** The settings as flags again, for the process that is started in the background. */
+export const auditArguments = (settings: AuditSettings | undefined): string[] =>
+  settings === undefined
+    ? []
+    : [
+        '--audit-log-path',
+        settings.logPath,
+        ...(settings.policyFile === undefined ? [] : ['--audit-policy-file', settings.policyFile]),
+        '--audit-log-maxsize',
+        String(settings.maxSizeMib),
+        '--audit-log-maxbackup',
+        String(settings.maxBackups),
+      ];

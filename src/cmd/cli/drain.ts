@@ -1,0 +1,251 @@
+/** `coracle drain NODE`: what a drain will do to each machine, or the drain itself, told until it is done. */
+import { NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS } from '../../api/kinds/builtin/resource-types.ts';
+import type { Eviction, Pod } from '../../api/kinds/builtin/types.ts';
+import {
+  KUBEVIRTS,
+  VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINES,
+} from '../../api/kinds/kubevirt/kinds.ts';
+import type { ResourceType } from '../../api/meta/gvk.ts';
+import { ApiError } from '../../api/meta/status.ts';
+import { systemClock } from '../../base/clock/clock.ts';
+import { isNotFound } from '../../client/api-failure.ts';
+import type { Client } from '../../client/client.ts';
+import { type DrainRow, drainPlan } from '../../domain/drain/drain-plan.ts';
+import { clusterConfigOf } from '../../domain/machine-defaults/cluster-config.ts';
+import { migrationSettings } from '../../domain/migration-policy/migration-settings.ts';
+import { clusterFrom } from '../config/cluster.ts';
+import { type CommandContext, CommandError, numberFlag, UsageError } from './command.ts';
+import { createDrainDisplay, drainTable } from './drain-table.ts';
+
+const EVICTIONS: ResourceType<Eviction> = {
+  group: '',
+  version: 'v1',
+  resource: 'pods',
+  kind: 'Eviction',
+  namespaced: true,
+};
+/** As kubectl drain: a refused eviction is tried again after this long. */
+const RETRY_MS = 5_000;
+const POLL_MS = 1_000;
+const DEFAULT_TIMEOUT_S = 3600;
+
+/** Exit code 0 when the node is empty, or (`--what-if`) would be; 1 when something holds it. */
+export async function drain(context: CommandContext): Promise<number> {
+  const { flags, words } = context;
+  const [nodeName, ...more] = words;
+  if (nodeName === undefined || more.length > 0) throw new UsageError('say: coracle drain NODE');
+  const timeout = numberFlag(flags, 'timeout', { min: 1, max: 604_800, or: DEFAULT_TIMEOUT_S });
+  const cluster = await clusterFrom(context);
+  try {
+    const { client } = cluster;
+    try {
+      await client.get(NODES, { namespace: '', name: nodeName });
+    } catch (error) {
+      if (isNotFound(error)) throw new CommandError(`there is no node "${nodeName}" (kubectl get nodes)`);
+      throw error;
+    }
+    return flags['what-if'] === true
+      ? await rehearse(context, { client, nodeName })
+      : await run(context, { client, nodeName, timeout });
+  } finally {
+    await cluster.close();
+  }
+}
+
+/** One row a Pod, from what the API shows now. */
+async function planOf(client: Client, nodeName: string): Promise<DrainRow[]> {
+  const [nodes, pods, instances, machines, budgets, namespaces, kubevirts] = await Promise.all([
+    client.list(NODES),
+    client.list(PODS),
+    client.list(VIRTUAL_MACHINE_INSTANCES),
+    client.list(VIRTUAL_MACHINES),
+    client.list(POD_DISRUPTION_BUDGETS),
+    client.list(NAMESPACES),
+    client.list(KUBEVIRTS),
+  ]);
+  const labels = new Map(namespaces.items.map(({ metadata }) => [metadata.name, metadata.labels]));
+  const kubevirt = kubevirts.items[0];
+  return drainPlan({
+    nodeName,
+    nodes: nodes.items,
+    pods: pods.items,
+    instances: instances.items,
+    machines: machines.items,
+    budgets: budgets.items,
+    clusterStrategy: clusterConfigOf(kubevirt).evictionStrategy,
+    migrations: migrationSettings(kubevirt),
+    namespaceLabels: (name) => labels.get(name),
+    ...(kubevirt && { nodeSelectors: kubevirt.spec?.configuration?.developerConfiguration?.nodeSelectors ?? {} }),
+  });
+}
+
+/** What holds a row so that it never leaves by itself. A machine that merely cannot start again yet has left. */
+const holdsDrain = ({ verdict, blocker }: DrainRow): boolean =>
+  verdict === 'waits' || verdict === 'blocked' || (verdict === 'evicted' && blocker !== undefined);
+
+async function rehearse(
+  { flags, print }: CommandContext,
+  { client, nodeName }: { readonly client: Client; readonly nodeName: string },
+): Promise<number> {
+  const planned = (await planOf(client, nodeName)).filter(({ verdict }) => verdict !== 'ignored');
+  // The server is asked too, without consequence: other webhooks and budgets may have a say that no rule here knows.
+  const rows = await Promise.all(
+    planned.map(async (row): Promise<DrainRow> => {
+      if (row.blocker !== undefined || !['restarts', 'stops', 'evicted'].includes(row.verdict)) return row;
+      const answer = await evict(client, row, { dryRun: true });
+      return answer.type === 'refused'
+        ? { ...row, verdict: 'blocked', target: undefined, blocker: answer.message }
+        : row;
+    }),
+  );
+  const held = rows.filter(holdsDrain);
+  if (flags['json'] === true) print(JSON.stringify({ node: nodeName, wouldEmpty: held.length === 0, pods: rows }));
+  else if (rows.length === 0) print(`node ${nodeName} is empty`);
+  else {
+    print(drainTable(rows.map((row) => ({ row, state: '' }))));
+    print(held.length === 0 ? `node ${nodeName} would be emptied` : `${held.length} of ${rows.length} would stay`);
+  }
+  return held.length === 0 ? 0 : 1;
+}
+
+type Answer =
+  | { readonly type: 'granted' }
+  | { readonly type: 'gone' }
+  | { readonly type: 'refused'; readonly message: string };
+
+async function evict(
+  client: Client,
+  row: { readonly namespace: string; readonly pod: string },
+  { dryRun = false }: { readonly dryRun?: boolean } = {},
+): Promise<Answer> {
+  const { namespace, pod: name } = row;
+  const body: Eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } };
+  try {
+    await client.create(EVICTIONS, body, { subresource: 'eviction', dryRun });
+    return { type: 'granted' };
+  } catch (error) {
+    if (isNotFound(error)) return { type: 'gone' };
+    if (!(error instanceof ApiError)) throw error;
+    // 429: held. Anything else the server says (a webhook's refusal, more than one budget) is told in the same place.
+    const cause = error.status.details?.causes?.find(({ reason }) => reason === 'DisruptionBudget')?.message;
+    return { type: 'refused', message: cause ? `${error.message} ${cause}` : error.message };
+  }
+}
+
+interface Tracked {
+  row: DrainRow;
+  state: string;
+  /** Monotonic; when the eviction may be tried again. */
+  nextTry: number;
+  granted: boolean;
+  done: boolean;
+}
+
+async function run(
+  context: CommandContext,
+  { client, nodeName, timeout }: { readonly client: Client; readonly nodeName: string; readonly timeout: number },
+): Promise<number> {
+  const { flags, print, signal } = context;
+  const display = createDrainDisplay({
+    print,
+    asJson: flags['json'] === true,
+    isTerminal: process.stdout.isTTY === true,
+  });
+  const node = { namespace: '', name: nodeName };
+  await client.patch(NODES, node, { type: 'merge', body: { spec: { unschedulable: true } } });
+  const tracked = new Map<string, Tracked>();
+  const deadline = systemClock.monotonic() + timeout * 1000;
+  for (;;) {
+    const pods = await podsOn(client, nodeName);
+    for (const row of await planOf(client, nodeName)) {
+      if (row.verdict === 'ignored') continue;
+      const key = `${row.namespace}/${row.pod}`;
+      const known = tracked.get(key);
+      if (known) known.row = { ...row, seconds: known.row.seconds, budgets: row.budgets };
+      else tracked.set(key, { row, state: 'to be evicted', nextTry: 0, granted: false, done: false });
+    }
+    for (const [key, one] of tracked) await follow(client, one, pods.get(key));
+    display.show([...tracked.values()]);
+    const open = [...tracked.values()].filter(({ done }) => !done);
+    if (open.length === 0) {
+      display.end(`node ${nodeName} is empty`, { node: nodeName, empty: true });
+      return 0;
+    }
+    if (systemClock.monotonic() > deadline) {
+      const left = open.map(({ row, state }) => `${row.namespace}/${row.instance ?? row.pod}: ${row.blocker ?? state}`);
+      display.end(undefined, { node: nodeName, empty: false, left });
+      throw new CommandError(
+        `node ${nodeName} is not empty after ${timeout} s (it stays cordoned): ${left.slice(0, 3).join('; ')}${left.length > 3 ? `; and ${left.length - 3} more` : ''}`,
+      );
+    }
+    await systemClock.sleep(POLL_MS, signal);
+  }
+}
+
+async function podsOn(client: Client, nodeName: string): Promise<Map<string, Pod>> {
+  const { items } = await client.list(PODS, { fieldSelector: `spec.nodeName=${nodeName}` });
+  return new Map(items.map((pod) => [`${pod.metadata.namespace}/${pod.metadata.name}`, pod]));
+}
+
+/** Evicts what is due, and says how far it is. */
+async function follow(client: Client, one: Tracked, pod: Pod | undefined): Promise<void> {
+  const { row } = one;
+  const ended = pod?.status?.phase === 'Succeeded' || pod?.status?.phase === 'Failed';
+  if (!pod || ended) {
+    one.done = true;
+    one.state = await whereNow(client, row);
+    one.row = { ...row, blocker: undefined };
+    return;
+  }
+  if (pod.metadata.deletionTimestamp !== undefined) {
+    one.state = row.instance === undefined ? 'ends' : 'guest shuts down';
+    return;
+  }
+  const now = systemClock.monotonic();
+  if (now < one.nextTry || one.granted) {
+    one.state = await progressOf(client, one);
+    return;
+  }
+  const answer = await evict(client, row);
+  one.nextTry = now + RETRY_MS;
+  if (answer.type === 'granted') {
+    one.granted = true;
+    one.state = 'evicted';
+  } else if (answer.type === 'refused') {
+    const moves = row.verdict === 'migrates';
+    one.state = await progressOf(client, one);
+    // For what moves the refusal is the order to move it; for the rest it is what holds it.
+    if (!moves) one.row = { ...row, blocker: row.blocker ?? answer.message };
+  }
+}
+
+async function progressOf(client: Client, { row, state }: Tracked): Promise<string> {
+  if (row.verdict === 'waits') return 'marked';
+  if (row.verdict !== 'migrates') return row.blocker === undefined ? state : 'held';
+  const { items } = await client.list(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, {
+    namespace: row.namespace,
+    labelSelector: `kubevirt.io/vmi-name=${row.instance}`,
+  });
+  const last = items
+    .sort((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''))
+    .at(-1);
+  return last ? `migration ${(last.status?.phase ?? 'Pending').toLowerCase()}` : 'marked for migration';
+}
+
+/** Where the machine is after its Pod has gone. */
+async function whereNow(client: Client, row: DrainRow): Promise<string> {
+  if (row.instance === undefined) return 'gone';
+  try {
+    const key = { namespace: row.namespace, name: row.instance };
+    const { status } = await client.get(VIRTUAL_MACHINE_INSTANCES, key);
+    const node = status?.nodeName;
+    return status?.phase === 'Running' && node
+      ? `runs on ${node}`
+      : `gone (${(status?.phase ?? 'Pending').toLowerCase()})`;
+  } catch (error) {
+    if (isNotFound(error)) return 'gone';
+    throw error;
+  }
+}

@@ -1,0 +1,40 @@
+/** `coracle rbac`: the accounts and rights that agents and controllers need on a cluster of somebody else's, as YAML. */
+import { stringify } from 'yaml';
+import {
+  AGENT_ACCOUNT,
+  agentManifests,
+  controllerManifests,
+  type Manifest,
+  STARTER_ACCOUNT,
+} from '../compose/component-policy.ts';
+import { COMPONENT_NAMESPACE, chooseComponents } from '../compose/components.ts';
+import { type CommandContext, textFlag, UsageError } from './command.ts';
+
+/** Prints; whoever applies it must hold these rights. */
+export async function rbac({ words, flags, print, note }: CommandContext): Promise<number> {
+  const [what, ...more] = words;
+  if ((what !== undefined && what !== 'node' && what !== 'controllers') || more.length > 0)
+    throw new UsageError('say: coracle rbac [node | controllers]');
+  const list = textFlag(flags, 'controllers');
+  if (what === 'node' && list !== undefined) throw new UsageError('--controllers is for coracle rbac controllers');
+  const manifests: Manifest[] = [];
+  const starters: string[] = [];
+  if (what !== 'node') {
+    try {
+      manifests.push(...controllerManifests(chooseComponents(list ?? '*')));
+    } catch (error) {
+      throw new UsageError((error as Error).message);
+    }
+    starters.push(STARTER_ACCOUNT);
+  }
+  if (what !== 'controllers') {
+    manifests.push(...agentManifests().filter(({ kind }) => kind !== 'Namespace' || manifests.length === 0));
+    starters.push(AGENT_ACCOUNT);
+  }
+  print(manifests.map((manifest) => stringify(manifest, { lineWidth: 0, aliasDuplicateObjects: false })).join('---\n'));
+  for (const starter of starters)
+    note(
+      `a token for the kubeconfig of coracle ${starter === AGENT_ACCOUNT ? 'node' : 'controllers'}: kubectl create token ${starter} -n ${COMPONENT_NAMESPACE} --duration 720h`,
+    );
+  return 0;
+}

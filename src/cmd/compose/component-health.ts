@@ -1,0 +1,43 @@
+/** Which of the components of this process run: what ComponentStatus shows under the names of upstream's two programs. */
+import type { ComponentHealth } from '../../server/endpoints/component-health.ts';
+
+const SCHEDULER = 'scheduler';
+
+export interface ComponentRuns {
+  /** Remembers that a component runs until `run` settles; resolves and rejects with it. */
+  follow(name: string, run: Promise<void>): Promise<void>;
+  /** What runs in another process, or nowhere, is unknown here. */
+  health(): ComponentHealth[];
+}
+
+/** Follows nothing yet. */
+export function createComponentRuns(): ComponentRuns {
+  /** By name: true while it runs. */
+  const runs = new Map<string, boolean>();
+  const healthOf = (name: string, own: readonly string[]): ComponentHealth => {
+    if (own.length === 0) return { name, status: 'Unknown', message: 'not run by the process of the API server' };
+    const ended = own.filter((one) => !runs.get(one));
+    return ended.length === 0
+      ? { name, status: 'True', message: 'ok' }
+      : { name, status: 'False', message: `ended: ${ended.join(', ')}` };
+  };
+  return {
+    follow(name, run) {
+      runs.set(name, true);
+      return run.finally(() => runs.set(name, false));
+    },
+    health: () => {
+      const names = [...runs.keys()];
+      return [
+        healthOf(
+          'controller-manager',
+          names.filter((name) => name !== SCHEDULER),
+        ),
+        healthOf(
+          SCHEDULER,
+          names.filter((name) => name === SCHEDULER),
+        ),
+      ];
+    },
+  };
+}

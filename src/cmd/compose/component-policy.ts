@@ -1,0 +1,100 @@
+/** The roles of the components, from the rules that each names: for the embedded server, and printed for another one. */
+import { NODE_AGENT_RULES } from '../../node/agent/rbac.ts';
+import type { PolicyBinding, PolicyRole } from '../../server/auth/bootstrap-policy.ts';
+import type { PolicyRule } from '../../server/auth/rbac.ts';
+import { COMPONENT_NAMESPACE, type Component, type PolicyRuleData } from './components.ts';
+
+/** Account of node agents on servers that do not know them as nodes; the embedded one has none of that name. */
+export const AGENT_ACCOUNT = 'coracle-agent';
+/** Account that `coracle controllers` may be started as: it may ask for the components' tokens and do nothing else. */
+export const STARTER_ACCOUNT = 'coracle-controllers';
+/** Not `coracle:agent`, which the embedded server binds to its nodes. */
+const AGENT_ROLE = 'coracle:node-agent';
+const PART_OF = { 'app.kubernetes.io/part-of': 'coracle' };
+const RBAC = 'rbac.authorization.k8s.io';
+
+/** One ClusterRole and binding for each component, holding exactly the rules it names. */
+export function policyOf(
+  components: readonly { readonly account: string; readonly rules: readonly PolicyRuleData[] }[],
+): { roles: PolicyRole[]; bindings: PolicyBinding[] } {
+  const name = (account: string): string => `coracle:${account.replace(/^coracle-/, '')}`;
+  return {
+    roles: components.map(({ account, rules }) => ({
+      kind: 'ClusterRole',
+      name: name(account),
+      exact: true,
+      rules: rules as readonly PolicyRule[],
+    })),
+    bindings: components.map(({ account }) => ({
+      kind: 'ClusterRoleBinding',
+      name: name(account),
+      roleKind: 'ClusterRole',
+      role: name(account),
+      subjects: [{ kind: 'ServiceAccount', name: account, namespace: COMPONENT_NAMESPACE }],
+    })),
+  };
+}
+
+/** An object as `kubectl apply` takes it. */
+export type Manifest = { readonly apiVersion: string; readonly kind: string } & Record<string, unknown>;
+
+/** What `coracle controllers` needs on a cluster of somebody else's. */
+export function controllerManifests(components: readonly Component[]): Manifest[] {
+  const { roles, bindings } = policyOf(components);
+  return [
+    namespace,
+    ...[...components.map(({ account }) => account), STARTER_ACCOUNT].map(account),
+    ...roles.map(({ name, rules }) => clusterRole(name, rules)),
+    ...bindings.map(({ name, subjects }) => clusterRoleBinding(name, subjects[0]!.name)),
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind: 'Role',
+      metadata: { name: STARTER_ROLE, namespace: COMPONENT_NAMESPACE, labels: PART_OF },
+      rules: [
+        {
+          apiGroups: [''],
+          resources: ['serviceaccounts/token'],
+          resourceNames: components.map((component) => component.account),
+          verbs: ['create'],
+        },
+      ],
+    },
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind: 'RoleBinding',
+      metadata: { name: STARTER_ROLE, namespace: COMPONENT_NAMESPACE, labels: PART_OF },
+      roleRef: { apiGroup: RBAC, kind: 'Role', name: STARTER_ROLE },
+      subjects: [subject(STARTER_ACCOUNT)],
+    },
+  ];
+}
+
+/** What `coracle node` needs there. */
+export const agentManifests = (): Manifest[] => [
+  namespace,
+  account(AGENT_ACCOUNT),
+  clusterRole(AGENT_ROLE, NODE_AGENT_RULES as readonly PolicyRule[]),
+  clusterRoleBinding(AGENT_ROLE, AGENT_ACCOUNT),
+];
+
+const STARTER_ROLE = 'coracle:controllers';
+const namespace: Manifest = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: COMPONENT_NAMESPACE } };
+const account = (name: string): Manifest => ({
+  apiVersion: 'v1',
+  kind: 'ServiceAccount',
+  metadata: { name, namespace: COMPONENT_NAMESPACE, labels: PART_OF },
+});
+const subject = (name: string) => ({ kind: 'ServiceAccount', name, namespace: COMPONENT_NAMESPACE });
+const clusterRole = (name: string, rules: readonly PolicyRule[]): Manifest => ({
+  apiVersion: `${RBAC}/v1`,
+  kind: 'ClusterRole',
+  metadata: { name, labels: PART_OF },
+  rules,
+});
+const clusterRoleBinding = (name: string, holder: string): Manifest => ({
+  apiVersion: `${RBAC}/v1`,
+  kind: 'ClusterRoleBinding',
+  metadata: { name, labels: PART_OF },
+  roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name },
+  subjects: [subject(holder)],
+});

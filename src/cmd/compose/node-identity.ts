@@ -1,0 +1,169 @@
+/**
+ * Who a node agent is to its cluster. A server of ours knows it as a node: the agent makes a key, asks for a client
+ * certificate as kubelets do (TLS bootstrap) and asks again, as itself, well before it expires. Any other cluster is
+ * spoken to under the agents' service account, because what its nodes may do is not ours to say.
+ */
+
+import { certificateValidity } from '../../api/certificates/certificate-validity.ts';
+import { KUBELET_CLIENT_SIGNER } from '../../api/certificates/kubelet-request.ts';
+import { decodeBase64, encodeBase64 } from '../../api/meta/base64.ts';
+import type { KubeObject } from '../../api/meta/object.ts';
+import { ApiError } from '../../api/meta/status.ts';
+import type { Clock } from '../../base/clock/clock.ts';
+import { createHttpsTransport } from '../../base/http/https-transport.ts';
+import type { ApiHandler } from '../../base/http/seam.ts';
+import type { Logger } from '../../base/log/log.ts';
+import type { Client } from '../../client/client.ts';
+import { createClient } from '../../client/create-client.ts';
+import { SIGNING_REQUESTS, type SigningRequest } from '../../control/certificates/signing-request.ts';
+import type { KeyPairPem, PairStore } from '../config/pki.ts';
+import { AGENT_ACCOUNT } from './component-policy.ts';
+import { connectAs, type RemoteCluster } from './remote-components.ts';
+
+export interface NodeIdentity {
+  readonly client: Client;
+  /** The certificate of today; absent where the cluster does not know its agents as nodes. */
+  readonly pair?: () => KeyPairPem;
+  close(): Promise<void>;
+}
+
+export interface NodeIdentityOptions {
+  readonly nodeName: string;
+  /** Where the certificate is kept from one start to the next. */
+  readonly pairs: PairStore;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+/** A day's work for whoever steals it, and renewed long before. */
+const CERTIFICATE_SECONDS = 86_400;
+const SIGNED_WITHIN_MS = 60_000;
+const POLL_MS = 200;
+const RETRY_MS = 30_000;
+/** Connections with the certificate before are given this long to end by themselves. */
+const OLD_CONNECTION_MS = 60_000;
+const OUR_VERSION = /\+coracle\b/;
+
+/** Connects as the node where the cluster knows nodes as we do, else under the agents' service account. */
+export async function connectNode(cluster: RemoteCluster, options: NodeIdentityOptions): Promise<NodeIdentity> {
+  const version = (await cluster.client.raw('GET', '/version', { signal: options.signal })) as { gitVersion?: string };
+  if (!OUR_VERSION.test(version.gitVersion ?? '')) {
+    const { client, close } = await connectAs(cluster, AGENT_ACCOUNT, options);
+    return { client, close };
+  }
+  return connectByCertificate(cluster, options);
+}
+
+async function connectByCertificate(cluster: RemoteCluster, options: NodeIdentityOptions): Promise<NodeIdentity> {
+  const { nodeName, pairs, clock, log } = options;
+  const name = `node-${nodeName}-client`;
+  const connect = (pair: KeyPairPem) =>
+    createHttpsTransport({ server: cluster.server, ...(cluster.ca && { ca: cluster.ca }), ...pair });
+  let held = pairs.read(name);
+  if (!held || lifeLeft(held, clock.now()) <= 0) {
+    held = await askForCertificate(cluster.client, options);
+    pairs.write(name, held);
+  }
+  let transport = connect(held);
+  const handler: ApiHandler = (request) => transport(request);
+  const client = createClient(handler, { userAgent: AGENT_ACCOUNT });
+  const timers = new Set<() => void>();
+  const later = (ms: number, act: () => void): void => {
+    const cancel = clock.schedule(ms, () => {
+      timers.delete(cancel);
+      act();
+    });
+    timers.add(cancel);
+  };
+  const renew = async (): Promise<void> => {
+    try {
+      // As itself, or by the kubeconfig when its own certificate has expired meanwhile (a host that slept).
+      const asker = lifeLeft(held!, clock.now()) > 0 ? client : cluster.client;
+      held = await askForCertificate(asker, options);
+      pairs.write(name, held);
+      const old = transport;
+      transport = connect(held);
+      later(OLD_CONNECTION_MS, () => void old.close());
+      plan();
+    } catch (error) {
+      if (options.signal.aborted) return;
+      log.warn('node certificate not renewed', { node: nodeName, error: (error as Error).message });
+      later(RETRY_MS, () => void renew());
+    }
+  };
+  const plan = (): void => later(Math.max(RETRY_MS, lifeLeft(held!, clock.now()) * 0.7), () => void renew());
+  plan();
+  return {
+    client,
+    pair: () => held!,
+    async close() {
+      for (const cancel of timers) cancel();
+      await transport.close();
+    },
+  };
+}
+
+/** Milliseconds; negative when it is over or unreadable. */
+function lifeLeft({ certificate }: KeyPairPem, now: number): number {
+  try {
+    return certificateValidity(certificate).notAfter - now;
+  } catch {
+    return -1;
+  }
+}
+
+/** Asks for a client certificate of the node and waits until it is signed. Rejects with one line. */
+async function askForCertificate(
+  client: Client,
+  { nodeName, clock, signal }: NodeIdentityOptions,
+): Promise<KeyPairPem> {
+  const { createSigningRequest } = await import('../../server/auth/certificate-authority.ts');
+  const { request, key } = await createSigningRequest({
+    commonName: `system:node:${nodeName}`,
+    organizations: ['system:nodes'],
+  });
+  const object = {
+    apiVersion: 'certificates.k8s.io/v1',
+    kind: 'CertificateSigningRequest',
+    metadata: { generateName: 'csr-' },
+    spec: {
+      request: encodeBase64(new TextEncoder().encode(request)),
+      signerName: KUBELET_CLIENT_SIGNER,
+      usages: ['digital signature', 'client auth'],
+      expirationSeconds: CERTIFICATE_SECONDS,
+    },
+  } as KubeObject as SigningRequest;
+  const made = await client.create(SIGNING_REQUESTS, object, { signal }).catch((error: Error) => {
+    throw new Error(`this kubeconfig cannot ask for a certificate of node ${nodeName}: ${error.message}`);
+  });
+  const { name = '' } = made.metadata;
+  await approve(client, made, signal);
+  const until = clock.monotonic() + SIGNED_WITHIN_MS;
+  for (;;) {
+    const { status } = await client.get(SIGNING_REQUESTS, { namespace: '', name }, { signal });
+    if (status?.certificate) return { certificate: new TextDecoder().decode(decodeBase64(status.certificate)), key };
+    const refused = status?.conditions?.find(({ type }) => type === 'Denied' || type === 'Failed');
+    if (refused)
+      throw new Error(`certificate request ${name} of node ${nodeName} was refused: ${refused.message ?? ''}`);
+    if (clock.monotonic() > until)
+      throw new Error(`certificate request ${name} of node ${nodeName} waits: kubectl certificate approve ${name}`);
+    await clock.sleep(POLL_MS, signal);
+  }
+}
+
+/** Whoever may approve says so at once; for anybody else the approving controller or an administrator does. */
+async function approve(client: Client, made: SigningRequest, signal: AbortSignal): Promise<void> {
+  const condition = {
+    type: 'Approved',
+    status: 'True',
+    reason: 'NodeStarted',
+    message: 'Approved by whoever started the node agent.',
+  };
+  try {
+    const judged = { ...made, status: { ...made.status, conditions: [...(made.status?.conditions ?? []), condition] } };
+    await client.update(SIGNING_REQUESTS, judged, { subresource: 'approval', signal });
+  } catch (error) {
+    if (!(error instanceof ApiError && (error.code === 403 || error.code === 409))) throw error;
+  }
+}

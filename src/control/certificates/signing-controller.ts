@@ -1,0 +1,87 @@
+/**
+ * Signs approved requests for the signers of Kubernetes (pkg/controller/certificates/signer/signer.go). It never sees the
+ * authority's key: whoever has that gives a function.
+ */
+
+import type { CertificateRequest } from '../../api/certificates/certificate-request.ts';
+import {
+  CLIENT_SIGNER,
+  clientUsagesProblem,
+  KUBELET_CLIENT_SIGNER,
+  KUBELET_SERVING_SIGNER,
+  kubeletClientProblem,
+  kubeletServingProblem,
+  LEGACY_SIGNER,
+} from '../../api/certificates/kubelet-request.ts';
+import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
+import { encodeBase64 } from '../../api/meta/base64.ts';
+import { cloneJson } from '../../api/meta/deep-clone.ts';
+import { type Controller, createController, DONE, ownKeys } from '../../client/controller/controller.ts';
+import type { ControllerEnvironment } from '../../client/controller/environment.ts';
+import { hasCondition, pemOf, requestOf, SIGNING_REQUESTS, type SigningRequest } from './signing-request.ts';
+
+/** Signs a PEM request as it stands; resolves to the certificate, PEM. */
+export type SignRequest = (
+  request: string,
+  options: { readonly usages: readonly string[]; readonly expirationSeconds?: number },
+) => Promise<string>;
+
+export interface SigningOptions extends ControllerEnvironment {
+  readonly sign: SignRequest;
+}
+
+/** By signer: why a request is not one it signs. */
+const PROBLEMS: Readonly<
+  Record<string, (request: CertificateRequest, usages: readonly string[]) => string | undefined>
+> = {
+  [CLIENT_SIGNER]: (_request, usages) => clientUsagesProblem(usages),
+  [KUBELET_CLIENT_SIGNER]: kubeletClientProblem,
+  [KUBELET_SERVING_SIGNER]: kubeletServingProblem,
+  [LEGACY_SIGNER]: () => undefined,
+};
+
+export const signingRules: readonly PolicyRule[] = [
+  { apiGroups: ['certificates.k8s.io'], resources: ['certificatesigningrequests'], verbs: ['list', 'watch'] },
+  { apiGroups: ['certificates.k8s.io'], resources: ['certificatesigningrequests/status'], verbs: ['update'] },
+  {
+    apiGroups: ['certificates.k8s.io'],
+    resources: ['signers'],
+    resourceNames: Object.keys(PROBLEMS),
+    verbs: ['sign'],
+  },
+];
+
+/** Makes the controller; its keys are requests. */
+export function createSigningController(options: SigningOptions): Controller {
+  const { client, informers, clock, log, sign } = options;
+  const requests = informers.of(SIGNING_REQUESTS);
+  return createController({
+    name: 'certificatesigningrequest-signing-controller',
+    client,
+    clock,
+    log,
+    sources: [ownKeys(requests)],
+    async reconcile(key, { signal }) {
+      const held = requests.get(key);
+      if (!held || held.status?.certificate || !hasCondition(held, 'Approved')) return DONE;
+      if (hasCondition(held, 'Denied') || hasCondition(held, 'Failed')) return DONE;
+      const problemOf = PROBLEMS[held.spec.signerName];
+      if (!problemOf) return DONE;
+      const next = cloneJson(held) as SigningRequest;
+      const { usages = [], expirationSeconds, request } = held.spec;
+      const problem = problemOf(requestOf(held), usages);
+      if (problem !== undefined) {
+        const failed = { type: 'Failed', status: 'True', reason: 'SignerValidationFailure', message: problem };
+        next.status = { ...next.status, conditions: [...(next.status?.conditions ?? []), failed] };
+      } else {
+        const certificate = await sign(pemOf(request), {
+          usages,
+          ...(expirationSeconds !== undefined && { expirationSeconds }),
+        });
+        next.status = { ...next.status, certificate: encodeBase64(new TextEncoder().encode(certificate)) };
+      }
+      await client.update(SIGNING_REQUESTS, next, { subresource: 'status', signal });
+      return DONE;
+    },
+  });
+}

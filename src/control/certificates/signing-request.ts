@@ -1,0 +1,45 @@
+/** CertificateSigningRequest as the controllers of this room read and write it. */
+import { type CertificateRequest, parseCertificateRequest } from '../../api/certificates/certificate-request.ts';
+import { decodeBase64 } from '../../api/meta/base64.ts';
+import type { ResourceType } from '../../api/meta/gvk.ts';
+import type { DeepReadonly, KubeObject } from '../../api/meta/object.ts';
+
+export interface SigningCondition {
+  type: string;
+  status: string;
+  reason?: string;
+  message?: string;
+  lastUpdateTime?: string;
+  lastTransitionTime?: string;
+}
+
+export interface SigningRequest extends KubeObject {
+  spec: {
+    request: string;
+    signerName: string;
+    usages?: string[];
+    expirationSeconds?: number;
+    username?: string;
+    uid?: string;
+    groups?: string[];
+    extra?: Record<string, string[]>;
+  };
+  status?: { certificate?: string; conditions?: SigningCondition[] };
+}
+
+export const SIGNING_REQUESTS: ResourceType<SigningRequest> = Object.freeze({
+  group: 'certificates.k8s.io',
+  version: 'v1',
+  resource: 'certificatesigningrequests',
+  kind: 'CertificateSigningRequest',
+  namespaced: false,
+});
+
+export const hasCondition = ({ status }: DeepReadonly<SigningRequest>, type: string): boolean =>
+  (status?.conditions ?? []).some((condition) => condition.type === type);
+
+/** The request inside. Throws SyntaxError. */
+export const requestOf = ({ spec }: DeepReadonly<SigningRequest>): CertificateRequest =>
+  parseCertificateRequest(pemOf(spec.request));
+
+export const pemOf = (base64: string): string => new TextDecoder().decode(decodeBase64(base64));

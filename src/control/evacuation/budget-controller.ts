@@ -1,0 +1,136 @@
+/**
+ * Keeps one PodDisruptionBudget for each instance that an eviction must not kill. The answer to an eviction is the
+ * admission's, which comes first; the budget holds the Pod where the admission cannot be asked, and on a cluster.
+ * (Upstream had such budgets through 1.5 and has relied on its webhook alone since.)
+ */
+import { POD_DISRUPTION_BUDGETS } from '../../api/kinds/builtin/resource-types.ts';
+import type { PodDisruptionBudget } from '../../api/kinds/builtin/types.ts';
+import {
+  KUBEVIRTS,
+  VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
+  VIRTUAL_MACHINE_INSTANCES,
+} from '../../api/kinds/kubevirt/kubevirt.ts';
+import { keyOf, keyText } from '../../api/meta/object.ts';
+import { isApiError, isNamespaceTerminating, isNotFound } from '../../client/api-failure.ts';
+import { commit } from '../../client/commit/commit.ts';
+import {
+  type Controller,
+  controllerOwner,
+  createController,
+  DONE,
+  ownKeys,
+  requeueAfter,
+  source,
+} from '../../client/controller/controller.ts';
+import type { ControllerEnvironment } from '../../client/controller/environment.ts';
+import type { EventRecorder } from '../../client/events/recorder.ts';
+import { createExpectations } from '../../client/expectations/expectations.ts';
+import { clusterConfigOf } from '../../domain/machine-defaults/cluster-config.ts';
+import { BUDGET_PREFIX, budgetFor, type ReadonlyBudget, wantedBudget } from './budget-plan.ts';
+import type { ReadonlyVmi } from './evacuation-plan.ts';
+
+/** Pause until a budget that somebody's policy refused is tried again. */
+const REFUSED_MS = 300_000;
+
+/** Makes the controller; nothing happens before `start`. */
+export function createBudgetController({
+  client,
+  informers,
+  clock,
+  log,
+  events,
+}: ControllerEnvironment & { readonly events: EventRecorder }): Controller {
+  const vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
+  const migrations = informers.of(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS);
+  const kubevirts = informers.of(KUBEVIRTS);
+  const budgets = informers.of<PodDisruptionBudget>(POD_DISRUPTION_BUDGETS);
+  budgets.addIndex('instance', ({ metadata }) =>
+    (metadata.ownerReferences ?? [])
+      .filter(({ controller, kind }) => controller === true && kind === 'VirtualMachineInstance')
+      .map(({ uid }) => uid),
+  );
+  migrations.addIndex('instance', ({ metadata, spec }) => [`${metadata.namespace}/${spec.vmiName}`]);
+  const expectations = createExpectations(clock);
+
+  const remove = async (budget: ReadonlyBudget): Promise<void> => {
+    try {
+      await client.delete(POD_DISRUPTION_BUDGETS, keyOf(budget), {
+        preconditions: { uid: budget.metadata.uid ?? '' },
+      });
+    } catch (error) {
+      if (!isNotFound(error) && !isApiError(error, 409)) throw error;
+    }
+  };
+  const create = async (text: string, vmi: ReadonlyVmi, minAvailable: number) => {
+    expectations.expectCreations(text, 1);
+    try {
+      const made = await client.create(POD_DISRUPTION_BUDGETS, budgetFor(vmi, minAvailable));
+      events.event(vmi, 'Normal', 'SuccessfulCreate', `Created PodDisruptionBudget ${made.metadata.name}`);
+      return DONE;
+    } catch (error) {
+      expectations.creationFailed(text);
+      // The namespace is on its way out, and the instance with it.
+      if (isNamespaceTerminating(error)) return DONE;
+      if (!isApiError(error, 403) && !isApiError(error, 422)) throw error;
+      events.event(
+        vmi,
+        'Warning',
+        'FailedCreate',
+        `Error creating a PodDisruptionBudget: ${error.message}. The instance runs on, and evictions of its Pod are still answered by the admission; nothing holds the Pod where that is not asked`,
+      );
+      return requeueAfter(REFUSED_MS);
+    }
+  };
+
+  return createController({
+    name: 'disruption-budget',
+    client,
+    log,
+    clock,
+    concurrency: 2,
+    sources: [
+      ownKeys(vmis),
+      source(budgets, (budget, previous) => {
+        const keys = controllerOwner(budgets, { group: 'kubevirt.io', kind: 'VirtualMachineInstance' }).keys(
+          budget as never,
+          previous as never,
+        );
+        if (!previous) for (const key of keys) expectations.observeCreation(keyText(key));
+        return keys;
+      }),
+      source(migrations, ({ metadata, spec }) => [{ namespace: metadata.namespace ?? '', name: spec.vmiName ?? '' }]),
+      source(kubevirts, (_, previous) => (previous ? vmis.list().map((vmi) => keyOf(vmi)) : [])),
+    ],
+    reconcile: async (key) => {
+      const text = keyText(key);
+      const vmi = vmis.get(key);
+      if (!vmi) {
+        // The garbage collector takes the budget of an instance that is gone.
+        expectations.forget(text);
+        return DONE;
+      }
+      if (!expectations.satisfied(text)) return DONE;
+      const wanted = wantedBudget(vmi, {
+        clusterStrategy: clusterConfigOf(kubevirts.list()[0]).evictionStrategy,
+        unfinished: migrations
+          .byIndex('instance', text)
+          .filter(({ status }) => status?.phase !== 'Succeeded' && status?.phase !== 'Failed'),
+      });
+      const own = budgets
+        .byIndex('instance', vmi.metadata.uid ?? '')
+        .filter(({ metadata }) => metadata.deletionTimestamp === undefined && metadata.name?.startsWith(BUDGET_PREFIX));
+      const [kept, ...surplus] = own;
+      for (const budget of wanted === undefined ? own : surplus) await remove(budget);
+      if (wanted === undefined) return DONE;
+      if (!kept) return create(text, vmi, wanted);
+      if (kept.spec?.minAvailable !== wanted) {
+        const before = kept as PodDisruptionBudget;
+        await commit(client, POD_DISRUPTION_BUDGETS, {
+          before,
+          after: { ...before, spec: { ...before.spec, minAvailable: wanted } },
+        });
+      }
+      return DONE;
+    },
+  });
+}

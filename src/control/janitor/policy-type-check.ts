@@ -1,0 +1,121 @@
+/**
+ * What the types of the kinds that a ValidatingAdmissionPolicy is about say of its expressions
+ * (policy/validating/typechecking.go). It warns and never changes what is enforced: there everything is dynamic.
+ */
+import { CelCompileError, type CelType, celTypeOfSchema, compileCel, DYN } from '../../api/cel/cel.ts';
+import { expressionVariables, typeOfVariables } from '../../api/kinds/builtin/policy-expressions.ts';
+import type { DeepReadonly, KubeObject } from '../../api/meta/object.ts';
+import type { Schema } from '../../api/schema/schema.ts';
+
+/** Kinds that one policy is checked against at most. */
+const MAX_TYPES = 10;
+
+export interface CheckedPolicy extends KubeObject {
+  spec?: {
+    paramKind?: { apiVersion: string; kind: string };
+    matchConstraints?: {
+      resourceRules?: { apiGroups?: string[]; apiVersions?: string[]; resources?: string[] }[];
+    };
+    variables?: { name: string; expression: string }[];
+    validations?: { expression: string; messageExpression?: string }[];
+  };
+  status?: { observedGeneration?: number; typeChecking?: { expressionWarnings?: ExpressionWarning[] } };
+}
+
+export interface ExpressionWarning {
+  readonly fieldRef: string;
+  readonly warning: string;
+}
+
+/** One version of a served kind. */
+export interface TypedKind {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly kind: string;
+  readonly schema: Schema;
+}
+
+/** The warnings of a policy; none where its rules name no kind outright. */
+export function typeWarnings(
+  { spec = {} }: DeepReadonly<CheckedPolicy>,
+  kinds: readonly TypedKind[],
+): ExpressionWarning[] {
+  const checked = checkedKinds(spec, kinds);
+  const params = paramsType(spec, kinds);
+  const environments = checked.map((kind) => ({ kind, names: namesFor(spec, { kind, params }) }));
+  const warnings: ExpressionWarning[] = [];
+  const check = (fieldRef: string, expression: string): void => {
+    const faults = environments.flatMap(({ kind, names }) => {
+      const fault = faultOf(expression, names);
+      return fault === undefined ? [] : [`${kind.group}/${kind.version}, Kind=${kind.kind}: ${fault}`];
+    });
+    if (faults.length > 0) warnings.push({ fieldRef, warning: faults.join('\n') });
+  };
+  for (const [i, { expression, messageExpression }] of (spec.validations ?? []).entries()) {
+    check(`spec.validations[${i}].expression`, expression);
+    if (messageExpression) check(`spec.validations[${i}].messageExpression`, messageExpression);
+  }
+  return warnings;
+}
+
+/** Kinds whose group, version and resource stand in a rule, without a wildcard and without a subresource. */
+function checkedKinds(
+  { matchConstraints }: NonNullable<DeepReadonly<CheckedPolicy>['spec']>,
+  kinds: readonly TypedKind[],
+): TypedKind[] {
+  const found = new Set<TypedKind>();
+  for (const { apiGroups = [], apiVersions = [], resources = [] } of matchConstraints?.resourceRules ?? []) {
+    if (apiGroups.includes('*') || apiVersions.includes('*')) continue;
+    for (const kind of kinds) {
+      if (apiGroups.includes(kind.group) && apiVersions.includes(kind.version) && resources.includes(kind.resource)) {
+        found.add(kind);
+      }
+    }
+  }
+  const order = ({ group, version, kind }: TypedKind): string => `${group}/${version}/${kind}`;
+  return [...found].sort((a, b) => (order(a) < order(b) ? -1 : 1)).slice(0, MAX_TYPES);
+}
+
+function paramsType(
+  { paramKind }: NonNullable<DeepReadonly<CheckedPolicy>['spec']>,
+  kinds: readonly TypedKind[],
+): CelType | undefined {
+  if (!paramKind) return undefined;
+  const found = kinds.find(
+    ({ group, version, kind }) =>
+      kind === paramKind.kind && paramKind.apiVersion === (group === '' ? version : `${group}/${version}`),
+  );
+  return found ? celTypeOfSchema(found.schema) : DYN;
+}
+
+/** The names an expression may use on objects of a kind; a variable that does not compile is dynamic. */
+function namesFor(
+  { variables = [] }: NonNullable<DeepReadonly<CheckedPolicy>['spec']>,
+  { kind, params }: { readonly kind: TypedKind; readonly params: CelType | undefined },
+): Record<string, CelType> {
+  const object = celTypeOfSchema(kind.schema);
+  const fields: Record<string, CelType> = {};
+  const names = (): Record<string, CelType> =>
+    expressionVariables({ params, authorizer: true, object, variables: typeOfVariables(fields) });
+  for (const { name, expression } of variables) {
+    let type = DYN;
+    try {
+      type = compileCel(expression, { variables: names(), libraries: ['authorizer'] }).resultType;
+    } catch (error) {
+      if (!(error instanceof CelCompileError)) throw error;
+    }
+    fields[name] = type;
+  }
+  return names();
+}
+
+function faultOf(expression: string, variables: Record<string, CelType>): string | undefined {
+  try {
+    compileCel(expression, { variables, libraries: ['authorizer'] });
+    return undefined;
+  } catch (error) {
+    if (error instanceof CelCompileError) return error.issues;
+    throw error;
+  }
+}

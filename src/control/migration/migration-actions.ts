@@ -1,0 +1,248 @@
+/**
+ * What a migration does to other objects: its target Pod, and the migration state of its instance. Each is one call that
+ * may be repeated. Who decides what became of a guest is never this controller: a write of the instance's status holds
+ * only if nobody wrote in between, and a target Pod goes only when the instance has not gone to it.
+ */
+import { NAMESPACES, NODES, PODS } from '../../api/kinds/builtin/resource-types.ts';
+import type { Namespace, Node, Pod } from '../../api/kinds/builtin/types.ts';
+import { KUBEVIRTS, MIGRATION_POLICIES, VIRTUAL_MACHINE_INSTANCES } from '../../api/kinds/kubevirt/kinds.ts';
+import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.ts';
+import { cloneJson } from '../../api/meta/deep-clone.ts';
+import { type DeepReadonly, formatTime, keyOf } from '../../api/meta/object.ts';
+import { isApiError, isConflict, isNotFound } from '../../client/api-failure.ts';
+import { commit } from '../../client/commit/commit.ts';
+import type { ControllerEnvironment } from '../../client/controller/environment.ts';
+import type { EventRecorder } from '../../client/events/recorder.ts';
+import { MIGRATION_TARGET_NODE_LABEL, vmiIdLabel } from '../../domain/launcher/launcher-labels.ts';
+import type { LauncherPodOptions } from '../../domain/launcher/launcher-pod.ts';
+import { hostModelLabels, targetPod } from '../../domain/launcher/target-pod.ts';
+import { applyPolicy, matchPolicy } from '../../domain/migration-policy/match-policy.ts';
+import { type MigrationSettings, migrationSettings } from '../../domain/migration-policy/migration-settings.ts';
+import { type ReadonlyMigration, type ReadonlyVmi, stateOf } from './migration-view.ts';
+
+type ReadonlyPod = DeepReadonly<Pod>;
+type MigrationState = NonNullable<NonNullable<VirtualMachineInstance['status']>['migrationState']>;
+
+export interface MigrationActions {
+  settings(): MigrationSettings;
+  /** Creates the target Pod. Throws ApiError when it is refused. */
+  createTarget(input: { migration: ReadonlyMigration; vmi: ReadonlyVmi; source: ReadonlyPod }): Promise<Pod>;
+  /** Deletes the target Pod of a migration that came to nothing. */
+  deleteTarget(migration: ReadonlyMigration, target: ReadonlyPod, why: string): Promise<void>;
+  /** Tells the agents: the migration state, then the label by which the target's agent finds the instance. */
+  handOff(input: {
+    migration: ReadonlyMigration;
+    vmi: ReadonlyVmi;
+    source: ReadonlyPod | undefined;
+    target: ReadonlyPod;
+  }): Promise<void>;
+  /** Asks the source's agent to stop a migration under way. */
+  requestAbort(migration: ReadonlyMigration, vmi: ReadonlyVmi): Promise<void>;
+  /** Writes down that a migration ended before the source had begun it. */
+  endUnstarted(
+    migration: ReadonlyMigration,
+    vmi: ReadonlyVmi,
+    end: { readonly reason: string; readonly aborted: boolean },
+  ): Promise<void>;
+  /** What the target Pod of a guest with the host's CPU model asks of a node, when no other node has it. */
+  missingHostModel(vmi: ReadonlyVmi, target: ReadonlyPod): string | undefined;
+  /** The instance as it is now, undefined when it is gone. */
+  readVmi(namespace: string, name: string): Promise<VirtualMachineInstance | undefined>;
+}
+
+export interface MigrationActionsOptions extends ControllerEnvironment {
+  readonly events: EventRecorder;
+  readonly launcher: () => Omit<LauncherPodOptions, 'idLabel'>;
+}
+
+/** Makes them; informers asked for here are started by the set's owner. */
+export function createMigrationActions({
+  client,
+  clock,
+  informers,
+  events,
+  launcher,
+}: MigrationActionsOptions): MigrationActions {
+  const kubevirts = informers.of(KUBEVIRTS);
+  const policies = informers.of(MIGRATION_POLICIES);
+  const namespaces = informers.of<Namespace>(NAMESPACES);
+  const nodes = informers.of<Node>(NODES);
+  const settings = (): MigrationSettings => migrationSettings(kubevirts.list()[0]);
+
+  /** Saves the instance's migration state; 409 when anybody wrote in between. */
+  const saveState = (vmi: ReadonlyVmi, migrationState: MigrationState): Promise<VirtualMachineInstance | undefined> => {
+    const before = vmi as VirtualMachineInstance;
+    const status = { ...before.status, migrationState } as NonNullable<VirtualMachineInstance['status']>;
+    return commit(client, VIRTUAL_MACHINE_INSTANCES, {
+      before,
+      after: { ...before, status },
+      subresource: 'status',
+    });
+  };
+  const optionsFor = (vmi: ReadonlyVmi): Pick<MigrationState, 'migrationConfiguration' | 'migrationPolicyName'> => {
+    const { options } = settings();
+    const namespace = namespaces.get({ namespace: '', name: vmi.metadata.namespace ?? '' });
+    const policy = matchPolicy(policies.list(), {
+      instanceLabels: vmi.metadata.labels ?? {},
+      namespaceLabels: namespace?.metadata.labels ?? {},
+    });
+    const applied = policy ? applyPolicy(options, policy) : undefined;
+    return applied?.changed
+      ? { migrationConfiguration: applied.options, migrationPolicyName: policy?.metadata.name ?? '' }
+      : { migrationConfiguration: options };
+  };
+
+  const actions: MigrationActions = {
+    settings,
+    async createTarget({ migration, vmi, source }) {
+      const node = nodes.get({ namespace: '', name: vmi.status?.nodeName ?? '' });
+      const pod = targetPod({
+        vmi,
+        migration,
+        source,
+        options: { ...launcher(), idLabel: await vmiIdLabel(vmi.metadata.name ?? '') },
+        sourceNodeLabels: node?.metadata.labels ?? {},
+      });
+      try {
+        const created = await client.create(PODS, pod);
+        events.event(migration, 'Normal', 'SuccessfulCreate', `Created migration target pod ${created.metadata.name}`);
+        return created;
+      } catch (error) {
+        events.event(vmi, 'Warning', 'FailedCreate', creationFailure(vmi, error as Error));
+        throw error;
+      }
+    },
+    async deleteTarget(migration, target, why) {
+      if (target.metadata.deletionTimestamp !== undefined) return;
+      try {
+        await client.delete(PODS, keyOf(target), { preconditions: { uid: target.metadata.uid ?? '' } });
+        events.event(migration, 'Normal', 'SuccessfulDelete', why);
+      } catch (error) {
+        if (isNotFound(error) || isApiError(error, 409)) return;
+        events.event(
+          migration,
+          'Warning',
+          'FailedDelete',
+          `Error deleting migration target pod: ${(error as Error).message}`,
+        );
+        throw error;
+      }
+    },
+    async handOff({ migration, vmi, source, target }) {
+      const uid = migration.metadata.uid ?? '';
+      const targetNode = target.spec.nodeName ?? '';
+      let current: ReadonlyVmi = vmi;
+      if (!stateOf(vmi, migration)) {
+        const sourceNode = vmi.status?.nodeName ?? '';
+        const sourcePod = source?.metadata.name ?? '';
+        const pod = target.metadata.name ?? '';
+        const common = {
+          migrationUID: uid,
+          virtualMachineInstanceUID: vmi.metadata.uid ?? '',
+          domainName: vmi.metadata.name ?? '',
+          domainNamespace: vmi.metadata.namespace ?? '',
+        };
+        try {
+          const saved = await saveState(vmi, {
+            migrationUid: uid,
+            sourceNode,
+            sourcePod,
+            targetNode,
+            targetPod: pod,
+            ...optionsFor(vmi),
+            sourceState: { ...common, node: sourceNode, pod: sourcePod },
+            targetState: { ...common, node: targetNode, pod },
+          });
+          current = saved ?? vmi;
+        } catch (error) {
+          // A lost race is tried again with the newer instance.
+          if (!isConflict(error))
+            events.event(
+              migration,
+              'Warning',
+              'FailedHandOver',
+              `Failed to set MigrationStat in VMI status. :${(error as Error).message}`,
+            );
+          throw error;
+        }
+      }
+      if (current.metadata.labels?.[MIGRATION_TARGET_NODE_LABEL] === targetNode) return;
+      const before = current as VirtualMachineInstance;
+      const labels = { ...before.metadata.labels, [MIGRATION_TARGET_NODE_LABEL]: targetNode };
+      await commit(client, VIRTUAL_MACHINE_INSTANCES, {
+        before,
+        after: { ...before, metadata: { ...before.metadata, labels } },
+      });
+      events.event(
+        migration,
+        'Normal',
+        'SuccessfulHandOver',
+        'Migration target pod is ready for preparation by virt-handler.',
+      );
+    },
+    async requestAbort(migration, vmi) {
+      const state = stateOf(vmi, migration);
+      if (!state || state.abortRequested === true || state.completed === true) return;
+      try {
+        await saveState(vmi, { ...(cloneJson(state) as MigrationState), abortRequested: true });
+      } catch (error) {
+        if (!isConflict(error))
+          events.event(
+            migration,
+            'Warning',
+            'FailedAbortMigration',
+            `failed to set MigrationState in VMI status. :${(error as Error).message}`,
+          );
+        throw error;
+      }
+      events.event(
+        migration,
+        'Normal',
+        'SuccessfulAbortMigration',
+        'Migration is ready to be canceled by virt-handler.',
+      );
+    },
+    async endUnstarted(migration, vmi, { reason, aborted }) {
+      const state = stateOf(vmi, migration);
+      if (!state || state.startTimestamp != null || state.completed === true || state.failed === true) return;
+      const now = formatTime(clock.now());
+      await saveState(vmi, {
+        ...(cloneJson(state) as MigrationState),
+        startTimestamp: now,
+        endTimestamp: now,
+        failed: true,
+        completed: true,
+        failureReason: reason,
+        ...(aborted && { abortRequested: true, abortStatus: 'Succeeded' }),
+      });
+      events.event(
+        vmi,
+        'Warning',
+        'FailedMigration',
+        `VirtualMachineInstance migration uid ${migration.metadata.uid} failed. reason: ${reason}`,
+      );
+    },
+    missingHostModel(vmi, target) {
+      if (vmi.spec.domain?.cpu?.model !== 'host-model') return undefined;
+      const wanted = hostModelLabels(target);
+      const others = nodes.list().filter(({ metadata }) => metadata.name !== vmi.status?.nodeName);
+      const fits = others.some(({ metadata }) => wanted.every(([key, value]) => metadata.labels?.[key] === value));
+      return fits ? undefined : `map[${wanted.map(([key, value]) => `${key}:${value}`).join(' ')}]`;
+    },
+    async readVmi(namespace, name) {
+      try {
+        return await client.get(VIRTUAL_MACHINE_INSTANCES, { namespace, name });
+      } catch (error) {
+        if (isNotFound(error)) return undefined;
+        throw error;
+      }
+    },
+  };
+  return actions;
+}
+
+/** A namespace that enforces Pod security is told apart: there the user can do something about it. */
+const creationFailure = ({ metadata }: ReadonlyVmi, error: Error): string =>
+  isApiError(error, 403) && error.message.includes('violates PodSecurity')
+    ? `failed to render launch manifest: failed to create target pod for vmi ${metadata.namespace}/${metadata.name}, it needs a privileged namespace to run: ${error.message}`
+    : `Error creating pod: ${error.message}`;

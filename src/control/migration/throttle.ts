@@ -1,0 +1,92 @@
+/** When a pending migration may start: limits, order and back-off, as pure functions. */
+import {
+  byCreation,
+  EVACUATION_ANNOTATION,
+  enteredAt,
+  isDeleting,
+  phaseOf,
+  type ReadonlyMigration,
+  WORKLOAD_UPDATE_ANNOTATION,
+} from './migration-view.ts';
+
+export interface Limits {
+  readonly parallelMigrationsPerCluster: number;
+  readonly parallelOutboundMigrationsPerNode: number;
+}
+
+export interface WaitingMigration {
+  readonly migration: ReadonlyMigration;
+  /** Node of the instance. */
+  readonly sourceNode: string;
+}
+
+type Priority = NonNullable<ReadonlyMigration['spec']['priority']>;
+
+/** Upstream's queue priorities; one without a priority comes last. */
+const QUEUE_PRIORITY: Readonly<Record<Priority | '', number>> = {
+  'system-critical': 100,
+  'user-triggered': 50,
+  'system-maintenance': 20,
+  '': 0,
+};
+/** Pause until a migration that found no room asks again, should nothing wake it before. */
+const RETRY_MS: Readonly<Record<Priority | '', number>> = {
+  'system-critical': 1000,
+  'user-triggered': 3000,
+  'system-maintenance': 5000,
+  '': 5000,
+};
+const priorityOf = ({ spec }: ReadonlyMigration): Priority | '' => spec.priority ?? '';
+
+export const retryMs = (migration: ReadonlyMigration): number => RETRY_MS[priorityOf(migration)];
+
+/** First come, first served, within a priority. */
+const inOrder = (a: ReadonlyMigration, b: ReadonlyMigration): number =>
+  QUEUE_PRIORITY[priorityOf(b)] - QUEUE_PRIORITY[priorityOf(a)] || byCreation(a, b);
+
+/**
+ * True when `migration` is among those of `waiting` that there is room for. One whose node sends enough already does not
+ * hold up those behind it. `running`: source nodes of the migrations under way.
+ */
+export function mayStart(
+  migration: ReadonlyMigration,
+  { waiting, running, limits }: { waiting: readonly WaitingMigration[]; running: readonly string[]; limits: Limits },
+): boolean {
+  let free = limits.parallelMigrationsPerCluster - running.length;
+  const outbound = new Map<string, number>();
+  for (const node of running) outbound.set(node, (outbound.get(node) ?? 0) + 1);
+  for (const one of [...waiting].sort((a, b) => inOrder(a.migration, b.migration))) {
+    if (free <= 0) return false;
+    const sending = outbound.get(one.sourceNode) ?? 0;
+    if (sending >= limits.parallelOutboundMigrationsPerNode) continue;
+    if (one.migration.metadata.uid === migration.metadata.uid) return true;
+    outbound.set(one.sourceNode, sending + 1);
+    free--;
+  }
+  return false;
+}
+
+const FIRST_BACKOFF_MS = 20_000;
+const IGNORE_BACKOFF = 'kubevirt.io/func-test-ignore-migration-backoff';
+
+const isAutomatic = ({ metadata }: ReadonlyMigration): boolean =>
+  metadata.annotations?.[EVACUATION_ANNOTATION] !== undefined ||
+  metadata.annotations?.[WORKLOAD_UPDATE_ANNOTATION] !== undefined;
+
+/**
+ * Time until which the newest automatic migration of an instance has to wait: 20 s after the last failure, doubled by
+ * each failure before it since the last success. Undefined when it need not wait. `others`: all of the same instance.
+ */
+export function backoffUntil(migration: ReadonlyMigration, others: readonly ReadonlyMigration[]): number | undefined {
+  if (!isAutomatic(migration) || migration.metadata.annotations?.[IGNORE_BACKOFF] !== undefined) return undefined;
+  const [newest, ...earlier] = others.filter(isAutomatic).sort(byCreation).reverse();
+  if (newest?.metadata.uid !== migration.metadata.uid) return undefined;
+  let pause = 0;
+  for (const one of earlier) {
+    if (phaseOf(one) === 'Succeeded') break;
+    // One that was taken back says nothing about whether the next will work.
+    if (phaseOf(one) === 'Failed' && !isDeleting(one)) pause = pause === 0 ? FIRST_BACKOFF_MS : pause * 2;
+  }
+  if (pause === 0) return undefined;
+  return (enteredAt(earlier[0]!, 'Failed') ?? 0) + pause;
+}

@@ -1,0 +1,115 @@
+/**
+ * Instance types and preferences at the door (kubevirt pkg/instancetype/webhooks/vm): matchers are checked and inferred
+ * from volumes, what a preference decides for good is written into the machine, and the machine is judged as it would
+ * start. What cannot be found is never a reason to refuse: the controller will say that it is missing.
+ */
+import type { ControllerRevision } from '../../../api/kinds/builtin/types.ts';
+import type { VirtualMachine } from '../../../api/kinds/kubevirt/kubevirt.ts';
+import type { ResourceType } from '../../../api/meta/gvk.ts';
+import type { DeepReadonly, KubeObject } from '../../../api/meta/object.ts';
+import type { Client } from '../../../client/client.ts';
+import { keepPreferenceInVirtualMachine } from '../../../domain/instancetype/expand.ts';
+import {
+  INFERENCE_RESOURCES,
+  type InferenceObject,
+  type InferenceRef,
+  inferMatcher,
+} from '../../../domain/instancetype/infer.ts';
+import { type Judgement, judgeTemplate } from '../../../domain/instancetype/judge.ts';
+import { type MatcherField, validateMatchers } from '../../../domain/instancetype/matcher.ts';
+import {
+  hasMatcher,
+  layersOf,
+  type Resolved,
+  type ResolvedSources,
+  readSource,
+  readSources,
+  type SourceReader,
+} from '../../../domain/instancetype/resolve.ts';
+import { buildRevision } from '../../../domain/instancetype/revision.ts';
+import { orMissing, sourceReader } from '../source-reader.ts';
+import type { AdmissionContext } from './admission-context.ts';
+import { CauseRefusal, WebhookRefusal } from './causes.ts';
+
+type Vm = DeepReadonly<VirtualMachine>;
+
+/**
+ * The mutator's part: changes `vm`.
+ * @throws CauseRefusal for a matcher that is not well-formed, WebhookRefusal 400 when nothing can be inferred
+ */
+export async function mutateMatchers(vm: VirtualMachine, old: Vm | undefined, client: Client): Promise<void> {
+  const causes = validateMatchers(vm, old);
+  if (causes.length > 0) throw new CauseRefusal(causes);
+  for (const field of ['instancetype', 'preference'] as const) await infer(vm, field, client);
+  const found = await readSource(vm, 'preference', forgiving(sourceReader(client)));
+  const { preference } = layersOf({ instancetype: NOTHING, preference: found });
+  if (preference !== undefined) keepPreferenceInVirtualMachine(vm, preference);
+}
+
+const NOTHING: Resolved = { type: 'none' };
+
+async function infer(vm: VirtualMachine, field: MatcherField, client: Client): Promise<void> {
+  const seen = new Map<string, InferenceObject | null>();
+  const textOf = ({ resource, namespace, name }: InferenceRef): string => `${resource}/${namespace}/${name}`;
+  for (;;) {
+    const step = inferMatcher(vm, field, (ref) => seen.get(textOf(ref)));
+    if (step === undefined) return;
+    if ('error' in step) throw new WebhookRefusal(400, step.error);
+    const { need } = step;
+    const type: ResourceType<KubeObject> = {
+      ...INFERENCE_RESOURCES[need.resource],
+      resource: need.resource,
+      namespaced: true,
+    };
+    const found = await orMissing(client.get(type, need)).catch((error: unknown) => {
+      throw new WebhookRefusal(400, error instanceof Error ? error.message : String(error));
+    });
+    seen.set(textOf(need), (found as InferenceObject | undefined) ?? null);
+  }
+}
+
+export interface JudgedVirtualMachine {
+  readonly judgement: Judgement;
+  /** The copies that keep what was judged, for a machine that is being created. */
+  readonly captures: readonly ControllerRevision[];
+}
+
+/**
+ * The validator's part: the template as it would start, or why it cannot. Undefined without matchers.
+ * @throws DefaultsError when the cluster's settings contradict each other
+ */
+export async function judgeMatchers(
+  vm: Vm,
+  context: AdmissionContext,
+  client: Client,
+): Promise<JudgedVirtualMachine | undefined> {
+  if (!hasMatcher(vm)) return undefined;
+  const reader = forgiving(sourceReader(client));
+  // A machine that is being created owns nothing yet.
+  const found = await readSources(vm, context.operation === 'CREATE' ? { ...reader, own: async () => [] } : reader);
+  const { spec = {}, metadata } = vm.spec.template ?? {};
+  const judgement = judgeTemplate({
+    ...layersOf(found),
+    spec,
+    ...(metadata && { metadata }),
+    config: context.config,
+    instancetypeMissing: found.instancetype.type === 'missing',
+  });
+  return { judgement, captures: judgement.ok ? capturesOf(vm, found, context) : [] };
+}
+
+/** A machine that is being created owns its copies from the first moment, so that nothing can vanish under it. */
+function capturesOf(vm: Vm, found: ResolvedSources, { operation, config }: AdmissionContext): ControllerRevision[] {
+  if (operation !== 'CREATE' || vm.metadata.uid === undefined || config.instancetypeReferencePolicy !== 'reference')
+    return [];
+  return [found.instancetype, found.preference].flatMap((resolved) =>
+    resolved.type === 'object' ? [buildRevision(vm, resolved.object)] : [],
+  );
+}
+
+/** What cannot be read counts as missing: that must not keep anyone from changing a machine. */
+const forgiving = (reader: SourceReader): SourceReader => ({
+  revision: (...call) => reader.revision(...call).catch(() => undefined),
+  object: (...call) => reader.object(...call).catch(() => undefined),
+  own: (...call) => reader.own(...call).catch(() => []),
+});

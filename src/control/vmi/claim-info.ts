@@ -1,0 +1,34 @@
+/** What an instance's status tells of the claims behind its volumes: the agents judge by it whether it can move. */
+import type { PersistentVolumeClaim } from '../../api/kinds/builtin/types.ts';
+import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.ts';
+import { deepEqual } from '../../api/meta/deep-equal.ts';
+import type { DeepReadonly } from '../../api/meta/object.ts';
+
+type Claim = DeepReadonly<PersistentVolumeClaim>;
+type VolumeStatuses = NonNullable<NonNullable<VirtualMachineInstance['status']>['volumeStatus']>;
+
+/**
+ * Writes `persistentVolumeClaimInfo` for each volume with a claim (upstream's virt-controller does). Entries and fields
+ * of others stay; nothing is changed where nothing differs.
+ */
+export function applyClaimInfo(vmi: VirtualMachineInstance, claimOf: (name: string) => Claim | undefined): void {
+  const before: VolumeStatuses = vmi.status?.volumeStatus ?? [];
+  const byName = new Map(before.map((status) => [status.name, status]));
+  for (const { name, persistentVolumeClaim, dataVolume } of vmi.spec.volumes ?? []) {
+    const claimName = persistentVolumeClaim?.claimName ?? dataVolume?.name;
+    const claim = claimName === undefined ? undefined : claimOf(claimName);
+    if (!claim || claimName === undefined) continue;
+    const { spec, status } = claim;
+    const persistentVolumeClaimInfo = {
+      claimName,
+      ...(spec?.accessModes && { accessModes: [...spec.accessModes] }),
+      volumeMode: spec?.volumeMode ?? 'Filesystem',
+      ...(status?.capacity && { capacity: { ...status.capacity } }),
+      ...(spec?.resources?.requests && { requests: { ...spec.resources.requests } }),
+    };
+    const known = byName.get(name);
+    byName.set(name, { target: '', ...known, name, persistentVolumeClaimInfo } as VolumeStatuses[number]);
+  }
+  const after = [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+  if (vmi.status && !deepEqual(before, after)) vmi.status.volumeStatus = after;
+}

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Pod } from '../../api/kinds/builtin/types.ts';
+import { systemClock } from '../../base/clock/clock.ts';
+import { silentLogger } from '../../base/log/log.ts';
+import type { AgentEnvironment } from './environment.ts';
+import { finishGuest } from './launcher-finish.ts';
+import { LauncherState } from './launcher-state.ts';
+
+test('finishGuest() tells a Pod that an agent just started sees only while it clears up', {
+  timeout: 10_000,
+}, async () => {
+  const pod = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'p', namespace: 'ns', uid: '00000000-0000-4000-8000-000000000000', resourceVersion: '1' },
+    spec: { containers: [{ name: 'compute', image: 'l' }] },
+    status: { phase: 'Running' },
+  } as unknown as Pod;
+  const phases: (string | undefined)[] = [];
+  const environment = {
+    signal: new AbortController().signal,
+    clock: systemClock,
+    log: silentLogger,
+    hostIP: '127.0.0.1',
+    nodeName: 'n',
+    vmsDirectory: '/nowhere',
+    tombstones: {
+      has: async () => undefined,
+      add: async () => {
+        launcher.pod = pod;
+        launcher.changed();
+      },
+    },
+    client: {
+      patch: async (_type: unknown, _key: unknown, patch: { body: { status: Pod['status'] } }) => {
+        phases.push(patch.body.status?.phase);
+        // Told: now it may go.
+        queueMicrotask(() => {
+          launcher.podGone = true;
+          launcher.changed();
+        });
+        return { ...pod, metadata: { ...pod.metadata, resourceVersion: '2' }, status: patch.body.status };
+      },
+    },
+  } as unknown as AgentEnvironment;
+  const launcher = new LauncherState(environment, { pod: undefined, record: undefined, hasPredecessor: () => false });
+  const stuck = setTimeout(() => {
+    launcher.podGone = true;
+    launcher.changed();
+  }, 2000);
+  await finishGuest(launcher, { phase: 'Succeeded', reason: 'Completed', message: 'it moved', exitCode: 0 });
+  clearTimeout(stuck);
+  assert.deepEqual(phases, ['Succeeded']);
+});

@@ -1,0 +1,74 @@
+/** What the source of a migration writes: its own record, and what it has to say in the VMI. */
+import { join as joinPath } from 'node:path';
+import { VIRTUAL_MACHINE_INSTANCES } from '../../../api/kinds/kubevirt/kinds.ts';
+import { writeVmiStatus } from '../api-writes.ts';
+import type { LauncherState, ReadonlyVmi } from '../launcher-state.ts';
+import { type MigrationRecord, type VmRecord, writeRecord } from '../vm-record.ts';
+import { sourceFailed } from './migration-status.ts';
+
+export type SourceRecord = Extract<MigrationRecord, { role: 'source' }>;
+
+/** Between two questions to the API. */
+export const API_POLL_MS = 200;
+
+/** Puts this end of the migration on disk. */
+export async function enter(launcher: LauncherState, migration: SourceRecord): Promise<void> {
+  const record = { ...(launcher.record as VmRecord), migration };
+  await writeRecord(joinPath(launcher.environment.vmsDirectory, record.vmiUid), record);
+  launcher.record = record;
+}
+
+/** The guest is an ordinary one again. Does not give up. */
+export async function leaveMigration(launcher: LauncherState): Promise<void> {
+  const { migration: _, ...rest } = launcher.record as VmRecord;
+  await launcher.untilDone('record not written', () =>
+    writeRecord(joinPath(launcher.environment.vmsDirectory, rest.vmiUid), rest),
+  );
+  launcher.record = rest;
+}
+
+/** The write that decides against the hand-over: held to the version that said "open". */
+export async function recordFailure(
+  launcher: LauncherState,
+  vmi: ReadonlyVmi,
+  change: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  if (Object.keys(change).length === 0) return;
+  const { namespace = '', name = '', uid, resourceVersion } = vmi.metadata;
+  try {
+    launcher.vmi = await launcher.environment.client.patch(
+      VIRTUAL_MACHINE_INSTANCES,
+      { namespace, name },
+      { type: 'merge', body: { metadata: { uid, resourceVersion }, status: change } },
+      { subresource: 'status', signal: launcher.environment.signal },
+    );
+  } catch (error) {
+    launcher.environment.signal.throwIfAborted();
+    launcher.log.warn('failure of the migration not recorded yet', { error: (error as Error).message });
+    await launcher.environment.clock.sleep(API_POLL_MS, launcher.environment.signal);
+  }
+}
+
+/** Tells that the guest stays. Does not give up. */
+export async function reportFailure(
+  launcher: LauncherState,
+  uid: string,
+  failure: { readonly reason: string; readonly aborted: boolean },
+): Promise<void> {
+  launcher.event('Warning', 'Migrated', `VirtualMachineInstance migration uid ${uid} failed. reason:${failure.reason}`);
+  const now = launcher.environment.clock.now();
+  await launcher.untilDone('failure of the migration not reported', () =>
+    tell(launcher, (vmi) => sourceFailed(vmi, uid, { ...failure, now })),
+  );
+}
+
+/** Writes what the source has to say. Throws what the API says. */
+export async function tell(
+  launcher: LauncherState,
+  change: (vmi: ReadonlyVmi) => Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const { vmi } = launcher;
+  if (!vmi) return;
+  const written = await writeVmiStatus(launcher.environment, vmi, change);
+  if (written) launcher.observeVmi(written);
+}

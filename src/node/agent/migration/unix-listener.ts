@@ -1,0 +1,45 @@
+/** A unix socket in a VM's directory for its QEMU to connect to, also where the path is longer than the kernel's 107 bytes. */
+import { open, rm } from 'node:fs/promises';
+import { createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
+
+export interface UnixListener {
+  close(): Promise<void>;
+}
+
+/** QEMU opens one for the memory and one for each disk. */
+const MAX_CONNECTIONS = 128;
+
+/** Listens on `name` in `directory`; what was there under that name goes. */
+export async function listenUnix(
+  directory: string,
+  name: string,
+  onConnection: (socket: Socket) => void,
+): Promise<UnixListener> {
+  const path = join(directory, name);
+  await rm(path, { force: true });
+  const handle = await open(directory, 'r');
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.on('close', () => sockets.delete(socket));
+    onConnection(socket);
+  });
+  server.maxConnections = MAX_CONNECTIONS;
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(`/proc/self/fd/${handle.fd}/${name}`, () => resolve());
+    });
+  } finally {
+    await handle.close();
+  }
+  return {
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+      await rm(path, { force: true });
+    },
+  };
+}

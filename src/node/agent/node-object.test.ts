@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { quantityToBytes } from '../../api/quantity/quantity.ts';
+import type { NodeFacts } from '../../domain/machine/machine-plan.ts';
+import { type NodeDescription, nodeLabels, nodeStatus } from './node-object.ts';
+
+const GIB = 1024 ** 3;
+const described = (share: number): NodeDescription => ({
+  name: 'n',
+  facts: { accelerator: 'tcg', architecture: 'amd64', qemuVersion: '7.2.0' } as NodeFacts,
+  cpus: 2,
+  memoryBytes: (8 * GIB) / share,
+  storageBytes: GIB,
+  share,
+  address: '127.0.0.1',
+  port: 1,
+  labels: {},
+  bootId: 'b',
+  machineId: 'm',
+  kernelVersion: 'k',
+  osImage: 'o',
+  version: 'v',
+});
+
+test('nodeStatus() keeps memory for the host once, however many nodes share it', () => {
+  const offered = (share: number): number =>
+    share * Number(quantityToBytes(nodeStatus(described(share), undefined, 0).allocatable?.['memory'] ?? ''));
+  assert.equal(offered(1), 8 * GIB - 256 * 1024 ** 2);
+  for (const share of [2, 4]) assert.ok(Math.abs(offered(share) - offered(1)) < share * 1024, String(share));
+});
+
+test('nodeLabels() tell what launchers ask for, and nothing that is no label', () => {
+  const facts = {
+    ...described(1).facts,
+    machineTypes: ['none', 'pc-q35-7.2'],
+    machineAliases: { q35: 'pc-q35-7.2' },
+    cpuModels: ['Haswell', 'max', 'n270-'],
+    offeredCpuFeatures: ['aes', 'sse4.1'],
+  } as unknown as NodeFacts;
+  const labels = (accelerator: 'kvm' | 'tcg') =>
+    Object.keys(nodeLabels({ ...described(1), facts: { ...facts, accelerator } }))
+      .filter((label) => label.includes('.node.kubevirt.io/'))
+      .sort();
+  const both = [
+    'cpu-feature.node.kubevirt.io/aes',
+    'cpu-feature.node.kubevirt.io/sse4.1',
+    'cpu-model.node.kubevirt.io/Haswell',
+    'machine-type.node.kubevirt.io/pc-q35-7.2',
+    'machine-type.node.kubevirt.io/q35',
+  ];
+  assert.deepEqual(labels('tcg'), both);
+  assert.ok(labels('kvm').includes('hyperv.node.kubevirt.io/vpindex'));
+  assert.deepEqual(
+    labels('kvm').filter((label) => !label.startsWith('hyperv.')),
+    both,
+  );
+});

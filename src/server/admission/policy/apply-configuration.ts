@@ -1,0 +1,62 @@
+/** Merging what an ApplyConfiguration mutation builds into the object (policy/mutating/patch/smd). */
+import { mergeObjects } from '../../../api/apply/merge.ts';
+import type { ResourceInfo } from '../../../api/kinds/resource.ts';
+import { cloneJson } from '../../../api/meta/deep-clone.ts';
+import { apiVersionOf } from '../../../api/meta/gvk.ts';
+import type { UnstructuredObject } from '../../../api/meta/object.ts';
+import { isJsonObject, type JsonObject } from '../../../api/meta/own-property.ts';
+import { OBJECT_META_SCHEMA, pruneUnknown } from '../../../api/schema/prune.ts';
+import type { Schema } from '../../../api/schema/schema.ts';
+
+/**
+ * The object with `configuration` laid over it by list and map types; owns nothing. Throws Error for fields that the kind
+ * does not have, and for values that could only be replaced as a whole.
+ */
+export function mergeConfiguration(
+  info: ResourceInfo,
+  object: Readonly<UnstructuredObject>,
+  configuration: JsonObject,
+): UnstructuredObject {
+  const config: JsonObject = {
+    ...(cloneJson(configuration) as JsonObject),
+    apiVersion: apiVersionOf(info),
+    kind: info.kind,
+  };
+  const unknown = pruneUnknown(info.schema, cloneJson(config), { custom: info.strategy.custom });
+  if (unknown.length > 0) {
+    const problems = unknown.map((path) => `.${path}: field not declared in schema`);
+    const text = problems.length === 1 ? problems[0] : `errors:\n${problems.map((one) => `  ${one}`).join('\n')}`;
+    throw new Error(`failed to convert patch object to typed object: ${text}`);
+  }
+  const atomics = findAtomics(info.schema, config, '');
+  if (atomics.length > 0) {
+    throw new Error(`invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${atomics.join(', ')}`);
+  }
+  return mergeObjects(info.schema, object, config) as UnstructuredObject;
+}
+
+/** Paths of values that an owner has as a whole: setting a part of one would drop the rest. */
+function findAtomics(schema: Schema | undefined, value: unknown, path: string): string[] {
+  if (Array.isArray(value)) {
+    const type = schema?.['x-kubernetes-list-type'] ?? 'atomic';
+    if (type === 'atomic') return [path];
+    return value.flatMap((item, i) => findAtomics(schema?.items, item, `${path}${itemPath(schema, item, i)}`));
+  }
+  if (!isJsonObject(value)) return [];
+  if (schema?.['x-kubernetes-map-type'] === 'atomic') return [path];
+  return Object.entries(value).flatMap(([key, member]) => findAtomics(memberOf(schema, key), member, `${path}.${key}`));
+}
+
+function memberOf(schema: Schema | undefined, key: string): Schema | undefined {
+  if (schema?.properties && Object.hasOwn(schema.properties, key)) return schema.properties[key];
+  if (key === 'metadata') return OBJECT_META_SCHEMA;
+  return typeof schema?.additionalProperties === 'object' ? schema.additionalProperties : undefined;
+}
+
+/** As fieldpath prints an item: `[name="a"]`, `[="value"]`. */
+function itemPath(schema: Schema | undefined, item: unknown, index: number): string {
+  if (schema?.['x-kubernetes-list-type'] === 'set') return `[=${JSON.stringify(item)}]`;
+  const keys = schema?.['x-kubernetes-list-map-keys'] ?? [];
+  if (!isJsonObject(item) || keys.length === 0) return `[${index}]`;
+  return `[${keys.map((key) => `${key}=${JSON.stringify(item[key])}`).join(',')}]`;
+}

@@ -1,0 +1,221 @@
+/** MutatingAdmissionPolicy (policy/mutating/dispatcher): policies by name, each binding and parameter in its turn. */
+import { celBudget } from '../../../api/cel/cel.ts';
+import type { ResourceInfo } from '../../../api/kinds/resource.ts';
+import { cloneJson } from '../../../api/meta/deep-clone.ts';
+import { deepEqual } from '../../../api/meta/deep-equal.ts';
+import type { UnstructuredObject } from '../../../api/meta/object.ts';
+import { isJsonObject, type JsonObject } from '../../../api/meta/own-property.ts';
+import { ApiError } from '../../../api/meta/status.ts';
+import { applyJsonPatch } from '../../../api/patch/json-patch.ts';
+import { RequestBindings } from '../matching/expression-environment.ts';
+import { normalizeMutated, replaceObject } from '../matching/mutated-object.ts';
+import { namespaceOf } from '../matching/selectors.ts';
+import { convertObject } from '../matching/served-kinds.ts';
+import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
+import { reinvocationOf } from '../reinvocation.ts';
+import { mergeConfiguration } from './apply-configuration.ts';
+import type { CompiledMutation } from './compiled-mutation.ts';
+import { collectParams, type Param } from './params.ts';
+import {
+  admissionForbidden,
+  codeOfReason,
+  configurationProblem,
+  namespaceObjectOf,
+  type PolicyServices,
+  paramResourceOf,
+} from './policy-services.ts';
+import type { BoundPolicy, PolicySource } from './policy-source.ts';
+import type { MutatingPolicySpec } from './policy-types.ts';
+
+const NAME = 'MutatingAdmissionPolicy';
+/** What one mutation may cost. */
+const BUDGET = 10_000_000;
+const PER_CALL = 1_000_000;
+
+type Policy = BoundPolicy<MutatingPolicySpec, CompiledMutation>;
+
+interface Invocation {
+  readonly policy: Policy;
+  readonly binding: string;
+  readonly matched: ResourceInfo;
+  readonly param: Param;
+}
+
+interface Failure {
+  readonly policy: Policy;
+  readonly binding: string | undefined;
+  readonly message: string;
+  /** '' keeps the 403. */
+  readonly reason: string;
+}
+
+/** The plug-in over the policies of `source`. */
+export function mutatingPolicies(
+  source: PolicySource<MutatingPolicySpec, CompiledMutation>,
+  services: PolicyServices,
+): AdmissionPlugin {
+  return {
+    name: NAME,
+    matches: (operation, info, subresource) =>
+      operation !== 'DELETE' && source.candidates(operation, info, subresource).length > 0,
+    mutate(attributes) {
+      const { operation, info, subresource } = attributes;
+      const failures: Failure[] = [];
+      const policies = source.candidates(operation, info, subresource);
+      const invocations = policies.flatMap((policy) => invocationsOf(policy, { attributes, services, failures }));
+      if (invocations.length > 0) mutateAll(invocations, { attributes, services, failures });
+      const refusals = failures.filter(({ policy }) => policy.spec.failurePolicy !== 'Ignore');
+      if (refusals.length > 0) throw refusalOf(attributes, refusals);
+    },
+  };
+}
+
+interface Context {
+  readonly attributes: AdmissionAttributes;
+  readonly services: PolicyServices;
+  readonly failures: Failure[];
+}
+
+function invocationsOf(policy: Policy, { attributes, services, failures }: Context): Invocation[] {
+  const misconfigured = (error: unknown, binding?: string): void => {
+    const problem = configurationProblem(error);
+    if (problem === undefined) throw error;
+    const message = `failed to configure ${binding === undefined ? 'policy' : 'binding'}: ${problem}`;
+    failures.push({ policy, binding, message, reason: '' });
+  };
+  let matched: ResourceInfo | undefined;
+  let info: ResourceInfo | undefined;
+  try {
+    matched = policy.matcher.match(attributes);
+    if (!matched) return [];
+    info = paramResourceOf(services, policy.spec.paramKind);
+  } catch (error) {
+    misconfigured(error);
+    return [];
+  }
+  const found: Invocation[] = [];
+  for (const { name: binding, spec, matcher } of policy.bindings) {
+    try {
+      if (!matcher.match(attributes)) continue;
+      const params = collectParams(services.store, { info, ref: spec.paramRef, namespace: namespaceOf(attributes) });
+      for (const param of params) found.push({ policy, binding, matched, param });
+    } catch (error) {
+      misconfigured(error, binding);
+    }
+  }
+  return found;
+}
+
+function mutateAll(invocations: readonly Invocation[], context: Context): void {
+  const { attributes, services, failures } = context;
+  const reinvocation = reinvocationOf(attributes);
+  const callers = reinvocation.of(NAME);
+  if (reinvocation.again && callers.outputChanged(attributes.object)) callers.requirePrevious();
+  const namespaceObject = namespaceObjectOf(attributes, services.store);
+  try {
+    for (const invocation of invocations) {
+      const { policy, binding, matched, param } = invocation;
+      const key = `${policy.name}/${binding}/${param?.metadata.namespace ?? ''}/${param?.metadata.name ?? ''}`;
+      if (reinvocation.again && !callers.isDue(key)) continue;
+      if (policy.compiled.conditions) {
+        const { authorizer } = services;
+        const outcome = policy.compiled.conditions.match(attributes, { matched, params: param, authorizer });
+        if (outcome.error !== undefined) failures.push({ policy, binding, message: outcome.error, reason: 'Invalid' });
+        if (!outcome.matches) continue;
+      }
+      const failed = failures.length;
+      const began = services.metrics.now();
+      const mutated = mutateOne(invocation, { ...context, namespaceObject });
+      services.metrics.policy({
+        kind: 'mutating',
+        policy: policy.name,
+        binding,
+        action: failures.length > failed ? 'deny' : 'allow',
+        failed: failures.length > failed,
+        ms: services.metrics.now() - began,
+      });
+      if (mutated) {
+        callers.requirePrevious();
+        reinvocation.wanted = true;
+      }
+      if (policy.spec.reinvocationPolicy === 'IfNeeded') callers.addReinvocable(key);
+    }
+  } finally {
+    callers.keepOutput(attributes.object);
+  }
+}
+
+/** All mutations of one invocation, each on what the one before left. True when the object is another one now. */
+function mutateOne(
+  { policy, binding, matched, param }: Invocation,
+  {
+    attributes,
+    services,
+    failures,
+    namespaceObject,
+  }: Context & { readonly namespaceObject: Readonly<Record<string, unknown>> | null },
+): boolean {
+  const { info } = attributes;
+  let changed = false;
+  for (const { patchType, program } of policy.compiled.mutations) {
+    const { object } = attributes;
+    if (!object) continue;
+    const bindings = new RequestBindings(attributes, {
+      matched,
+      params: param,
+      namespaceObject,
+      authorizer: services.authorizer,
+    });
+    const budget = celBudget(BUDGET, PER_CALL);
+    policy.compiled.variables.bind(bindings, budget);
+    try {
+      const shown = bindings.object as Readonly<UnstructuredObject>;
+      const patch = program.json(bindings.values, budget);
+      const next =
+        patchType === 'JSONPatch' ? patched(shown, patch) : mergeConfiguration(matched, shown, asObject(patch));
+      normalizeMutated(matched, next);
+      if (deepEqual(shown, next)) continue;
+      replaceObject(attributes, cloneJson(convertObject(next, { from: matched, to: info })) as UnstructuredObject);
+      changed = true;
+    } catch (error) {
+      // What the object's kind cannot hold is an answer of its own.
+      if (error instanceof ApiError) throw error;
+      if (!(error instanceof Error)) throw error;
+      failures.push({ policy, binding, message: error.message, reason: 'Invalid' });
+    }
+  }
+  return changed;
+}
+
+function asObject(value: unknown): JsonObject {
+  if (isJsonObject(value)) return value;
+  throw new Error(`unsupported return type from ApplyConfiguration expression: ${typeof value}`);
+}
+
+/** A patch whose `test` does not hold changes nothing. */
+function patched(object: Readonly<UnstructuredObject>, operations: unknown): UnstructuredObject {
+  try {
+    return applyJsonPatch(object, operations) as UnstructuredObject;
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    const text = error.status.message ?? '';
+    if (/json patch operation \d+ \(test "/.test(text)) return cloneJson(object) as UnstructuredObject;
+    throw new Error(`JSON Patch: ${text}`);
+  }
+}
+
+function refusalOf(attributes: AdmissionAttributes, failures: readonly Failure[]): ApiError {
+  const texts = failures.map(({ policy, binding, message }) =>
+    binding === undefined
+      ? `policy ${JSON.stringify(policy.name)} denied request: ${message}`
+      : `policy '${policy.name}' with binding '${binding}' denied request: ${message}`,
+  );
+  const [{ reason }] = failures as readonly [Failure];
+  const { status } = admissionForbidden(attributes, 'admission request denied by policy');
+  return new ApiError({
+    code: reason === '' ? status.code : codeOfReason(reason),
+    reason: reason === '' ? (status.reason ?? '') : reason,
+    message: texts[0]!,
+    details: { ...status.details, causes: texts.map((message) => ({ message })) },
+  });
+}

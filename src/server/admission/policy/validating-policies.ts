@@ -1,0 +1,190 @@
+/**
+ * ValidatingAdmissionPolicy (policy/validating/dispatcher): every policy, binding and parameter is evaluated; the first
+ * denial makes the answer.
+ */
+import type { ResourceInfo } from '../../../api/kinds/resource.ts';
+import { ApiError } from '../../../api/meta/status.ts';
+import { namespaceOf } from '../matching/selectors.ts';
+import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
+import type { CompiledValidation, Denial, Evaluation } from './compiled-validation.ts';
+import { collectParams } from './params.ts';
+import {
+  admissionForbidden,
+  codeOfReason,
+  configurationProblem,
+  namespaceObjectOf,
+  type PolicyServices,
+  paramResourceOf,
+} from './policy-services.ts';
+import type { BoundPolicy, PolicyBinding, PolicySource } from './policy-source.ts';
+import type { ValidatingPolicySpec } from './policy-types.ts';
+
+type Policy = BoundPolicy<ValidatingPolicySpec, CompiledValidation>;
+
+interface Refusal {
+  readonly policy: string;
+  /** Undefined when the policy itself is at fault. */
+  readonly binding: string | undefined;
+  readonly message: string;
+  readonly reason: string;
+}
+
+const FAILURE_ANNOTATION = 'validation.policy.admission.k8s.io/validation_failure';
+const ACTIONS: Readonly<Record<string, 'deny' | 'warn' | 'audit'>> = { Deny: 'deny', Warn: 'warn', Audit: 'audit' };
+/** Failures that one audit event holds. */
+const MAX_AUDITED_FAILURES = 50;
+
+/** The plug-in over the policies of `source`. */
+export function validatingPolicies(
+  source: PolicySource<ValidatingPolicySpec, CompiledValidation>,
+  services: PolicyServices,
+): AdmissionPlugin {
+  return {
+    name: 'ValidatingAdmissionPolicy',
+    matches: (operation, info, subresource) => source.candidates(operation, info, subresource).length > 0,
+    validate(attributes) {
+      const { operation, info, subresource } = attributes;
+      const run = new Run(attributes, services);
+      for (const policy of source.candidates(operation, info, subresource)) run.policy(policy);
+      run.finish();
+    },
+  };
+}
+
+/** All policies against one write. */
+class Run {
+  readonly #attributes: AdmissionAttributes;
+  readonly #services: PolicyServices;
+  readonly #refusals: Refusal[] = [];
+  readonly #audited: unknown[] = [];
+  #namespaceObject: Readonly<Record<string, unknown>> | null | undefined;
+
+  constructor(attributes: AdmissionAttributes, services: PolicyServices) {
+    this.#attributes = attributes;
+    this.#services = services;
+  }
+
+  policy(policy: Policy): void {
+    let matched: ResourceInfo | undefined;
+    let paramInfo: ResourceInfo | undefined;
+    try {
+      matched = policy.matcher.match(this.#attributes);
+      if (!matched) return;
+      paramInfo = paramResourceOf(this.#services, policy.spec.paramKind);
+    } catch (error) {
+      this.#misconfigured(policy, undefined, error);
+      return;
+    }
+    const annotations = new Map<string, string[]>();
+    for (const binding of policy.bindings) this.#binding(policy, binding, { matched, paramInfo, annotations });
+    for (const [key, values] of annotations) this.#attributes.annotate(`${policy.name}/${key}`, values.join(', '));
+  }
+
+  finish(): void {
+    if (this.#audited.length > 0) this.#attributes.annotate(FAILURE_ANNOTATION, JSON.stringify(this.#audited));
+    const [first] = this.#refusals;
+    if (first) throw refusalOf(this.#attributes, first);
+  }
+
+  #binding(
+    policy: Policy,
+    binding: PolicyBinding,
+    context: {
+      readonly matched: ResourceInfo;
+      readonly paramInfo: ResourceInfo | undefined;
+      readonly annotations: Map<string, string[]>;
+    },
+  ): void {
+    const { store, authorizer, metrics } = this.#services;
+    let params: ReturnType<typeof collectParams>;
+    try {
+      if (!binding.matcher.match(this.#attributes)) return;
+      params = collectParams(store, {
+        info: context.paramInfo,
+        ref: binding.spec.paramRef,
+        namespace: namespaceOf(this.#attributes),
+      });
+    } catch (error) {
+      this.#misconfigured(policy, binding, error);
+      return;
+    }
+    if (params.length === 0) return;
+    if (this.#namespaceObject === undefined) this.#namespaceObject = namespaceObjectOf(this.#attributes, store);
+    const { matched } = context;
+    for (const param of params) {
+      let evaluation: Evaluation;
+      const began = metrics.now();
+      try {
+        const namespaceObject = this.#namespaceObject;
+        evaluation = policy.compiled.evaluate(this.#attributes, { matched, param, namespaceObject, authorizer });
+      } catch (error) {
+        // The object cannot be shown in the version that the policy is about.
+        this.#misconfigured(policy, undefined, error);
+        return;
+      }
+      const ms = metrics.now() - began;
+      this.#conclude(policy, binding, { evaluation, ms, annotations: context.annotations });
+    }
+  }
+
+  #conclude(
+    { name: policy }: Policy,
+    { name: binding, spec }: PolicyBinding,
+    { evaluation, ms, annotations }: { evaluation: Evaluation; ms: number; annotations: Map<string, string[]> },
+  ): void {
+    const { metrics } = this.#services;
+    const counted = { kind: 'validating', policy, binding, ms } as const;
+    if (evaluation.denials.length === 0) metrics.policy({ ...counted, action: 'allow', failed: false });
+    for (const denial of evaluation.denials) {
+      for (const action of spec.validationActions ?? []) {
+        metrics.policy({ ...counted, action: ACTIONS[action] ?? 'deny', failed: denial.reason === '' });
+      }
+      for (const action of spec.validationActions ?? []) this.#act(action, denial, { policy, binding, spec });
+    }
+    for (const message of evaluation.annotationErrors) this.#refusals.push({ policy, binding, message, reason: '' });
+    for (const { key, value } of evaluation.annotations) {
+      const values = annotations.get(key) ?? [];
+      if (!values.includes(value)) annotations.set(key, [...values, value]);
+    }
+  }
+
+  #act(
+    action: string,
+    denial: Denial,
+    at: { readonly policy: string; readonly binding: string; readonly spec: PolicyBinding['spec'] },
+  ): void {
+    const { message, reason, expressionIndex } = denial;
+    const { policy, binding } = at;
+    if (action === 'Deny') this.#refusals.push({ policy, binding, message, reason });
+    else if (action === 'Warn') {
+      this.#attributes.warn(
+        `Validation failed for ValidatingAdmissionPolicy '${policy}' with binding '${binding}': ${message}`,
+      );
+    } else if (action === 'Audit' && this.#audited.length < MAX_AUDITED_FAILURES) {
+      const validationActions = at.spec.validationActions;
+      this.#audited.push({ message, policy, binding, expressionIndex, validationActions });
+    }
+  }
+
+  /** failurePolicy Ignore passes it by. Anything that is no matter of configuration is thrown on. */
+  #misconfigured(policy: Policy, binding: PolicyBinding | undefined, error: unknown): void {
+    const problem = configurationProblem(error);
+    if (problem === undefined) throw error;
+    if (policy.spec.failurePolicy === 'Ignore') return;
+    const message = `failed to configure ${binding ? 'binding' : 'policy'}: ${problem}`;
+    this.#refusals.push({ policy: policy.name, binding: binding?.name, message, reason: '' });
+  }
+}
+
+function refusalOf(attributes: AdmissionAttributes, { policy, binding, message, reason }: Refusal): ApiError {
+  const by = binding === undefined ? `'${policy}'` : `'${policy}' with binding '${binding}'`;
+  const text = `ValidatingAdmissionPolicy ${by} denied request: ${message}`;
+  const { status } = admissionForbidden(attributes, text);
+  const shown = reason || 'Invalid';
+  return new ApiError({
+    code: codeOfReason(shown),
+    reason: shown,
+    message: status.message ?? text,
+    details: { ...status.details, causes: [{ message: text }] },
+  });
+}

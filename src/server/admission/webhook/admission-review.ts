@@ -1,0 +1,101 @@
+/** AdmissionReview, v1 and v1beta1: what is sent to a webhook, and what its answer says. */
+import type { ResourceInfo } from '../../../api/kinds/resource.ts';
+import { decodeBase64 } from '../../../api/meta/base64.ts';
+import { isJsonObject, type JsonObject } from '../../../api/meta/own-property.ts';
+import { requestView } from '../matching/request-view.ts';
+import { convertAnyObject } from '../matching/served-kinds.ts';
+import type { AdmissionAttributes } from '../plugin.ts';
+
+const KNOWN_VERSIONS = ['v1', 'v1beta1'];
+
+export interface Review {
+  readonly uid: string;
+  readonly version: string;
+  readonly body: Uint8Array;
+}
+
+/** The verdict of a webhook. `status` is present when it refused and said why. */
+export interface Verdict {
+  readonly allowed: boolean;
+  readonly status: JsonObject | undefined;
+  /** JSON text of a JSON patch; undefined without one. */
+  readonly patch: string | undefined;
+  readonly patchType: string;
+  readonly warnings: readonly string[];
+  readonly auditAnnotations: Readonly<Record<string, string>>;
+}
+
+/** The review of a write with its objects in the version of `matched`. Rejects when no version is known to both. */
+export async function buildReview(
+  attributes: AdmissionAttributes,
+  { matched, reviewVersions }: { readonly matched: ResourceInfo; readonly reviewVersions: readonly string[] },
+): Promise<Review> {
+  const version = reviewVersions.find((one) => KNOWN_VERSIONS.includes(one));
+  if (version === undefined) throw new Error('webhook does not accept known AdmissionReview versions (v1, v1beta1)');
+  const { info, object, oldObject } = attributes;
+  const uid = crypto.randomUUID();
+  const review = {
+    kind: 'AdmissionReview',
+    apiVersion: `admission.k8s.io/${version}`,
+    request: {
+      uid,
+      ...requestView(attributes, matched),
+      object: object ? await convertAnyObject(object, { from: info, to: matched }) : null,
+      oldObject: oldObject ? await convertAnyObject(oldObject, { from: info, to: matched }) : null,
+    },
+  };
+  return { uid, version, body: new TextEncoder().encode(JSON.stringify(review)) };
+}
+
+/** Reads and checks an answer (webhook/request VerifyAdmissionResponse). Throws Error with what is wrong with it. */
+export function readVerdict(
+  answer: JsonObject,
+  { uid, version, mutating }: { readonly uid: string; readonly version: string; readonly mutating: boolean },
+): Verdict {
+  const { response, kind = '', apiVersion = '' } = answer;
+  if (!isJsonObject(response)) throw new Error('webhook response was absent');
+  const strict = version === 'v1';
+  if (strict) {
+    if (response['uid'] !== uid) {
+      throw new Error(`expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(response['uid'] ?? '')}`);
+    }
+    if (kind !== 'AdmissionReview' || apiVersion !== 'admission.k8s.io/v1') {
+      const [group, given] = String(apiVersion).includes('/') ? String(apiVersion).split('/') : ['', apiVersion];
+      throw new Error(
+        `expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got ${group}/${given}, Kind=${kind}`,
+      );
+    }
+  }
+  return {
+    allowed: response['allowed'] === true,
+    status: isJsonObject(response['status']) ? response['status'] : undefined,
+    ...(mutating ? patchOf(response, strict) : { patch: undefined, patchType: '' }),
+    warnings: Array.isArray(response['warnings']) ? response['warnings'].map(String) : [],
+    auditAnnotations: textsOf(response['auditAnnotations']),
+  };
+}
+
+function patchOf(response: JsonObject, strict: boolean): Pick<Verdict, 'patch' | 'patchType'> {
+  const { patch, patchType } = response;
+  const hasPatch = typeof patch === 'string' && patch !== '';
+  if (!strict) return { patch: hasPatch ? decoded(patch) : undefined, patchType: 'JSONPatch' };
+  if (hasPatch && patchType === undefined) {
+    throw new Error('webhook returned response.patch but not response.patchType');
+  }
+  if (!hasPatch && patchType !== undefined && patchType !== null) {
+    throw new Error('webhook returned response.patchType but not response.patch');
+  }
+  if (hasPatch && patchType === '') throw new Error('webhook returned invalid response.patchType of ""');
+  return { patch: hasPatch ? decoded(patch) : undefined, patchType: String(patchType ?? '') };
+}
+
+function decoded(base64: string): string {
+  try {
+    return new TextDecoder().decode(decodeBase64(base64));
+  } catch {
+    throw new Error('response.patch is not base64');
+  }
+}
+
+const textsOf = (value: unknown): Record<string, string> =>
+  isJsonObject(value) ? Object.fromEntries(Object.entries(value).map(([key, text]) => [key, String(text)])) : {};

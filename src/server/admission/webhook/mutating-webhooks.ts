@@ -1,0 +1,121 @@
+/** MutatingAdmissionWebhook: the configured webhooks one after the other, by configuration name. */
+import { cloneJson } from '../../../api/meta/deep-clone.ts';
+import { deepEqual } from '../../../api/meta/deep-equal.ts';
+import type { UnstructuredObject } from '../../../api/meta/object.ts';
+import { isJsonObject } from '../../../api/meta/own-property.ts';
+import { ApiError, internalError } from '../../../api/meta/status.ts';
+import { applyJsonPatch } from '../../../api/patch/json-patch.ts';
+import { normalizeMutated, replaceObject } from '../matching/mutated-object.ts';
+import { convertAnyObject } from '../matching/served-kinds.ts';
+import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
+import { reinvocationOf } from '../reinvocation.ts';
+import type { Verdict } from './admission-review.ts';
+import { callWebhook } from './call-webhook.ts';
+import { shouldCall } from './should-call.ts';
+import { WebhookCallFailed } from './webhook-failure.ts';
+import type { WebhookServices } from './webhook-services.ts';
+import type { Candidate, WebhookSource } from './webhook-source.ts';
+
+const NAME = 'MutatingAdmissionWebhook';
+
+/** The plug-in over the configurations of `source`. */
+export function mutatingWebhooks(source: WebhookSource, services: WebhookServices): AdmissionPlugin {
+  return {
+    name: NAME,
+    matches: (operation, info, subresource) => source.candidates(operation, info, subresource).length > 0,
+    async mutate(attributes) {
+      const { operation, info, subresource } = attributes;
+      const reinvocation = reinvocationOf(attributes);
+      const callers = reinvocation.of(NAME);
+      if (reinvocation.again && callers.outputChanged(attributes.object)) callers.requirePrevious();
+      try {
+        for (const [index, candidate] of source.candidates(operation, info, subresource).entries()) {
+          if (!shouldCall(candidate, attributes, services)) continue;
+          const { key, webhook } = candidate.hook;
+          if (reinvocation.again && !callers.isDue(key)) continue;
+          const changed = await callOne(candidate, attributes, { ...services, index });
+          if (changed) {
+            callers.requirePrevious();
+            reinvocation.wanted = true;
+          }
+          if (webhook.reinvocationPolicy === 'IfNeeded') callers.addReinvocable(key);
+        }
+      } finally {
+        callers.keepOutput(attributes.object);
+      }
+    },
+  };
+}
+
+/** True when the webhook changed the object. Throws ApiError to refuse. */
+async function callOne(
+  candidate: Candidate,
+  attributes: AdmissionAttributes,
+  { clock, log, metrics, index }: WebhookServices & { readonly index: number },
+): Promise<boolean> {
+  const { webhook, configuration } = candidate.hook;
+  const place = `round_${attributes.reinvocation?.again ? 1 : 0}_index_${index}`;
+  let changed = false;
+  let failedOpen = false;
+  try {
+    const verdict = await callWebhook(candidate, { attributes, mutating: true, clock, metrics });
+    changed = await applyVerdict(candidate, verdict, attributes);
+  } catch (error) {
+    if (!(error instanceof WebhookCallFailed)) throw error;
+    if (webhook.failurePolicy !== 'Ignore') throw error.refusal();
+    failedOpen = true;
+    log.warn('admission webhook failed and is passed by', { webhook: webhook.name, error: error.message });
+  }
+  attributes.annotate(
+    `mutation.webhook.admission.k8s.io/${place}`,
+    JSON.stringify({ configuration, webhook: webhook.name, mutated: changed }),
+  );
+  if (failedOpen) attributes.annotate(`failed-open.mutation.webhook.admission.k8s.io/${place}`, webhook.name);
+  return changed;
+}
+
+async function applyVerdict(
+  { hook, matched }: Candidate,
+  verdict: Verdict,
+  attributes: AdmissionAttributes,
+): Promise<boolean> {
+  const { patch, patchType } = verdict;
+  if (patch === undefined) return false;
+  const { name } = hook.webhook;
+  const operations = parsedPatch(patch);
+  if (operations.length === 0) return false;
+  const { object, info } = attributes;
+  if (!object) {
+    throw internalError(
+      `admission webhook ${JSON.stringify(name)} attempted to modify the object, which is not supported for this operation`,
+    );
+  }
+  if (patchType !== 'JSONPatch')
+    throw new WebhookCallFailed(name, `unsupported patch type ${JSON.stringify(patchType)}`);
+  const shown = await convertAnyObject(object, { from: info, to: matched });
+  let result: unknown;
+  try {
+    result = applyJsonPatch(shown, operations);
+  } catch (error) {
+    throw internalError(error instanceof ApiError ? (error.status.message ?? '') : String(error));
+  }
+  if (!isJsonObject(result)) throw internalError(`admission webhook ${JSON.stringify(name)} left no object`);
+  const patched = result as UnstructuredObject;
+  normalizeMutated(matched, patched);
+  if (deepEqual(shown, patched)) return false;
+  const next = await convertAnyObject(patched, { from: matched, to: info });
+  replaceObject(attributes, cloneJson(next) as UnstructuredObject);
+  return true;
+}
+
+function parsedPatch(text: string): readonly unknown[] {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw internalError((error as Error).message);
+  }
+  if (value === null) return [];
+  if (!Array.isArray(value)) throw internalError('json: cannot unmarshal object into Go value of type jsonpatch.Patch');
+  return value;
+}

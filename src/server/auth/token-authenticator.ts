@@ -1,0 +1,44 @@
+/** Bearer tokens of every kind, asked one after the other: the first that knows the token decides. */
+import type { UserInfo } from './identity.ts';
+import type { TokenIssuer, VerifiedToken } from './service-account-tokens.ts';
+
+export interface TokenAuthenticator {
+  /** For the API itself when no audiences are given. */
+  verify(token: string, audiences?: readonly string[]): Promise<VerifiedToken | undefined>;
+  /** The audiences of the API itself. */
+  readonly audiences: readonly string[];
+}
+
+/** A kind of token that names no audience: it is good for the API and for nobody else. */
+export type FindTokenUser = (token: string) => UserInfo | undefined;
+
+/** The same, of somebody else. Never rejects: who cannot be asked knows nobody. */
+export type AskTokenUser = (token: string) => Promise<UserInfo | undefined>;
+
+/** Service-account tokens first, then the others. */
+export function createTokenAuthenticator(
+  issuer: Pick<TokenIssuer, 'verify' | 'issuer'>,
+  others: readonly (FindTokenUser | AskTokenUser)[],
+): TokenAuthenticator {
+  const own = [issuer.issuer];
+  return {
+    audiences: own,
+    async verify(token, audiences = own) {
+      const verified = await issuer.verify(token, audiences);
+      if (verified) return verified;
+      const meant = own.filter((audience) => audiences.includes(audience));
+      if (meant.length === 0) return undefined;
+      for (const find of others) {
+        const found = find(token);
+        const user = found instanceof Promise ? await found : found;
+        if (user) return { user: authenticated(user), audiences: meant };
+      }
+      return undefined;
+    },
+  };
+}
+
+const AUTHENTICATED = 'system:authenticated';
+
+const authenticated = (user: UserInfo): UserInfo =>
+  user.groups.includes(AUTHENTICATED) ? user : { ...user, groups: [...user.groups, AUTHENTICATED] };

@@ -1,0 +1,36 @@
+/**
+ * Pages of foreign origins. A browser shows the user's client certificate to this server whatever page asks, and a
+ * WebSocket or a plain POST goes out without asking this server first: so what changes or opens something, comes from a
+ * page of another origin and rests on a certificate alone is refused. A page that brings a token of its own is no
+ * forgery, and programs send no Origin.
+ */
+import { ApiError } from '../../api/meta/status.ts';
+import type { ApiRequest } from '../../base/http/seam.ts';
+
+const READS = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/** Throws ApiError 403. `allowed`: the origin is one of those whose pages may call. */
+export function refuseForeignPage(
+  { headers, method, upgradable, peer }: Pick<ApiRequest, 'headers' | 'method' | 'upgradable' | 'peer'>,
+  { allowed }: { readonly allowed: boolean },
+): void {
+  const { origin } = headers;
+  if (origin === undefined || allowed || !peer.certificate) return;
+  if (!upgradable && READS.has(method)) return;
+  if (isOwn(origin, headers['host'] ?? headers[':authority'] ?? '')) return;
+  throw new ApiError({
+    code: 403,
+    reason: 'Forbidden',
+    message: `a page at ${JSON.stringify(origin.slice(0, 200))} may not use your client certificate`,
+    details: {},
+  });
+}
+
+function isOwn(origin: string, host: string): boolean {
+  try {
+    const url = new URL(origin);
+    return url.protocol === 'https:' && host !== '' && url.host === new URL(`https://${host}`).host;
+  } catch {
+    return false; // `null`: a sandboxed frame or a file
+  }
+}

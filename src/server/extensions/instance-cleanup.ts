@@ -1,0 +1,74 @@
+/**
+ * The end of a definition: all its objects are deleted, in all namespaces; when the last one is gone (finalizers of
+ * objects may take their time) the definition may go as well.
+ */
+import { type ResourceInfo, storagePrefix } from '../../api/kinds/resource.ts';
+import { ApiError } from '../../api/meta/status.ts';
+import type { StoredObject } from '../cache/object-store.ts';
+import { deleteObject } from '../registry/delete.ts';
+import { NO_ADMISSION, type Registry } from '../registry/write-call.ts';
+
+/** Deletes in flight at once. */
+const CONCURRENCY = 16;
+
+/** Resolves when no object of `info` is left. Rejects with the signal's reason, or with what kept an object from being deleted. */
+export async function deleteInstances(registry: Registry, info: ResourceInfo, signal: AbortSignal): Promise<void> {
+  const prefix = storagePrefix(info);
+  for (;;) {
+    signal.throwIfAborted();
+    const { items, revision } = registry.store.list(prefix);
+    // Creates that were decided and are not durable yet still come.
+    if (items.length === 0 && registry.store.count(prefix) === 0) return;
+    await deleteAll(registry, {
+      info,
+      items: items.filter((item) => item.object.metadata.deletionTimestamp === undefined),
+    });
+    if (registry.store.count(prefix) === 0) return;
+    await changeOf(registry, { prefix, from: revision, signal });
+  }
+}
+
+async function deleteAll(
+  registry: Registry,
+  { info, items }: { readonly info: ResourceInfo; readonly items: readonly StoredObject[] },
+): Promise<void> {
+  const queue = items.values();
+  const worker = async (): Promise<void> => {
+    for (const { namespace, name, object } of queue) {
+      const { uid } = object.metadata;
+      try {
+        await deleteObject(registry, {
+          info,
+          subresource: '',
+          namespace,
+          name,
+          dryRun: false,
+          manager: 'kube-apiserver',
+          admission: NO_ADMISSION,
+          warn: () => {},
+          options: uid === undefined ? {} : { preconditions: { uid } },
+        });
+      } catch (error) {
+        if (!(error instanceof ApiError) || (error.code !== 404 && error.reason !== 'Conflict')) throw error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: CONCURRENCY }, worker));
+}
+
+/** Resolves at the next change under `prefix` after revision `from`. */
+function changeOf(
+  { store }: Registry,
+  { prefix, from, signal }: { readonly prefix: string; readonly from: number; readonly signal: AbortSignal },
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const done = (settle: () => void): void => {
+      watch.stop();
+      signal.removeEventListener('abort', onAbort);
+      settle();
+    };
+    const onAbort = (): void => done(() => reject(signal.reason as Error));
+    const watch = store.watch(prefix, from, () => done(resolve));
+    signal.addEventListener('abort', onAbort, { once: true });
+  });
+}

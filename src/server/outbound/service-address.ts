@@ -1,0 +1,127 @@
+/**
+ * Where a Service leads: the ready addresses behind it (apiserver's util/proxy ResolveEndpoint). Nothing here routes
+ * cluster IPs, so the server dials the endpoints themselves.
+ */
+import type { ObjectStore } from '../cache/object-store.ts';
+
+const SERVICES = '/services';
+const ENDPOINTS = '/endpoints';
+const SLICES = 'discovery.k8s.io/endpointslices';
+const SERVICE_NAME = 'kubernetes.io/service-name';
+
+export interface ServiceReference {
+  readonly namespace: string;
+  readonly name: string;
+  /** Number of the Service's port. */
+  readonly port: number;
+}
+
+/** One place to dial. `host` is an IP address or (ExternalName) a DNS name. */
+export interface ServiceAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+interface ServicePort {
+  readonly name?: string;
+  readonly port: number;
+  readonly targetPort?: number | string;
+}
+
+interface ServiceParts {
+  readonly spec?: {
+    readonly type?: string;
+    readonly clusterIP?: string;
+    readonly externalName?: string;
+    readonly ports?: readonly ServicePort[];
+  };
+}
+
+interface NamedPort {
+  readonly name?: string;
+  readonly port?: number;
+}
+
+interface SliceParts {
+  readonly endpoints?: readonly {
+    readonly addresses?: readonly string[];
+    readonly conditions?: { readonly ready?: boolean };
+  }[];
+  readonly ports?: readonly NamedPort[];
+}
+
+interface EndpointsParts {
+  readonly subsets?: readonly {
+    readonly addresses?: readonly { readonly ip: string }[];
+    readonly ports?: readonly NamedPort[];
+  }[];
+}
+
+/** The name a Service's certificate is checked against. */
+export const serviceHost = ({ namespace, name }: Pick<ServiceReference, 'namespace' | 'name'>): string =>
+  `${name}.${namespace}.svc`;
+
+/**
+ * Every address the Service's port leads to now, EndpointSlices first, then the older Endpoints. Throws Error in the
+ * words of upstream: no such service, no such port, or nobody behind it.
+ */
+export function serviceAddresses(
+  store: Pick<ObjectStore, 'get' | 'list'>,
+  { namespace, name, port }: ServiceReference,
+): ServiceAddress[] {
+  const service = store.get({ prefix: SERVICES, namespace, name });
+  if (!service) throw new Error(`service ${JSON.stringify(name)} not found`);
+  const { spec = {} } = service.object as ServiceParts;
+  if (spec.type === 'ExternalName') return [{ host: spec.externalName ?? '', port }];
+  const wanted = spec.ports?.find((one) => one.port === port);
+  if (!wanted) throw new Error(`no service port ${port} found for service ${JSON.stringify(name)}`);
+  const found = sliceAddresses(store, { namespace, name, wanted });
+  const addresses = found.length > 0 ? found : endpointsAddresses(store, { namespace, name, wanted });
+  if (addresses.length === 0) throw new Error(`no endpoints available for service ${JSON.stringify(name)}`);
+  return addresses;
+}
+
+interface Search {
+  readonly namespace: string;
+  readonly name: string;
+  readonly wanted: ServicePort;
+}
+
+function sliceAddresses(store: Pick<ObjectStore, 'list'>, { namespace, name, wanted }: Search): ServiceAddress[] {
+  const { items } = store.list(SLICES, {
+    namespace,
+    match: ({ object }) => object.metadata.labels?.[SERVICE_NAME] === name,
+  });
+  const addresses: ServiceAddress[] = [];
+  for (const { object } of items) {
+    const { endpoints = [], ports } = object as SliceParts;
+    const target = targetPort(ports, wanted);
+    if (target === undefined) continue;
+    for (const { addresses: hosts = [], conditions } of endpoints) {
+      // Readiness that is not known counts as ready.
+      if (conditions?.ready === false) continue;
+      for (const host of hosts) addresses.push({ host, port: target });
+    }
+  }
+  return addresses;
+}
+
+function endpointsAddresses(store: Pick<ObjectStore, 'get'>, { namespace, name, wanted }: Search): ServiceAddress[] {
+  const endpoints = store.get({ prefix: ENDPOINTS, namespace, name });
+  if (!endpoints) return [];
+  const addresses: ServiceAddress[] = [];
+  for (const subset of (endpoints.object as EndpointsParts).subsets ?? []) {
+    const target = targetPort(subset.ports, wanted);
+    if (target === undefined) continue;
+    for (const { ip } of subset.addresses ?? []) addresses.push({ host: ip, port: target });
+  }
+  return addresses;
+}
+
+/** Ports of endpoints go by the service port's name; endpoints that list none take the service's numeric target. */
+function targetPort(ports: readonly NamedPort[] | undefined, wanted: ServicePort): number | undefined {
+  if (ports === undefined || ports.length === 0) {
+    return typeof wanted.targetPort === 'number' && wanted.targetPort > 0 ? wanted.targetPort : wanted.port;
+  }
+  return ports.find(({ name = '' }) => name === (wanted.name ?? ''))?.port;
+}

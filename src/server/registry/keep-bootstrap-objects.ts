@@ -1,0 +1,46 @@
+/**
+ * Brings back what the cluster cannot do without when somebody deletes it: the system namespaces, the `kubernetes`
+ * Service with its endpoints, the flow schemas. Upstream looks every few seconds; here a watch says when.
+ */
+import { storagePrefix } from '../../api/kinds/resource.ts';
+import { parseApiVersion } from '../../api/meta/gvk.ts';
+import type { Logger } from '../../base/log/log.ts';
+import { type BootstrapObject, type BootstrapOptions, ensure, lastingObjects } from './bootstrap-objects.ts';
+import type { ResourceSource } from './resource-catalog.ts';
+import type { Registry } from './write-call.ts';
+
+/** Starts to watch, after `ensureBootstrapObjects` with the same options; the returned function ends that. */
+export function keepBootstrapObjects(
+  registry: Registry,
+  { resources, log, ...options }: BootstrapOptions & { readonly resources: ResourceSource; readonly log: Logger },
+): () => void {
+  const { store, clock } = registry;
+  const byPrefix = new Map<string, Map<string, BootstrapObject>>();
+  for (const kept of lastingObjects(options, clock.now())) {
+    const { group, version } = parseApiVersion(kept.object.apiVersion);
+    const info = resources.lookup(group, version, kept.resource);
+    if (!info) continue;
+    const { namespace = '', name } = kept.object.metadata;
+    const prefix = storagePrefix(info);
+    const objects = byPrefix.get(prefix) ?? new Map<string, BootstrapObject>();
+    byPrefix.set(prefix, objects.set(`${namespace}/${name}`, kept));
+  }
+  let stopped = false;
+  const from = store.revision();
+  const watches = [...byPrefix].map(([prefix, objects]) =>
+    store.watch(prefix, from, (changes) => {
+      for (const { type, current } of changes) {
+        const kept = objects.get(`${current.namespace}/${current.name}`);
+        if (!kept || (type !== 'DELETED' && !kept.follow)) continue;
+        ensure(registry, { resources, ...kept }).catch((error: unknown) => {
+          if (!stopped)
+            log.warn('object of the server cannot be brought back', { name: current.name, error: String(error) });
+        });
+      }
+    }),
+  );
+  return () => {
+    stopped = true;
+    for (const watch of watches) watch.stop();
+  };
+}

@@ -1,0 +1,66 @@
+/** `coracle token` and `coracle node join`: an agent in a process and directory of its own becomes a node. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { NODES } from '../../src/api/kinds/builtin/resource-types.ts';
+import { adminOf } from '../testkit/control-plane-process.ts';
+import { openWorkspace } from './workspace.ts';
+
+test('a token lets an agent join, which needs it no more at the next start', { timeout: 150_000 }, async (t) => {
+  const at = openWorkspace(t);
+  const up = await at.up();
+  assert.equal(up.code, 0, up.stderr);
+  const made = await at.run(['token', 'create', '--data-dir', at.data, '--ttl', '5m', '--json']);
+  assert.equal(made.code, 0, made.stderr);
+  const { token, server, caHash, join: printed } = JSON.parse(made.stdout);
+  assert.equal(printed, `coracle node join --server ${server} --token ${token} --ca-hash ${caHash}`);
+
+  const dir = join(at.dir, 'edge');
+  const place = ['--data-dir', dir, '--name', 'edge'];
+  const words = printed.split(' ').slice(1);
+  const agent = at.start([...words, ...place]);
+  await agent.line(/^node edge is ready/);
+  const admin = adminOf(at.data);
+  t.after(() => admin.close());
+  const node = () => admin.client.get(NODES, { namespace: '', name: 'edge' });
+  const first = await node();
+  assert.equal(first.status?.conditions?.find(({ type }) => type === 'Ready')?.status, 'True');
+  agent.child.kill('SIGTERM');
+  assert.equal((await agent.ended).code, 0);
+
+  const listed = await at.run(['token', 'list', '--data-dir', at.data]);
+  assert.match(listed.stdout, new RegExp(`^${token.slice(0, 6)}  20`));
+  assert.ok(!listed.stdout.includes(token), 'the secret half is shown once');
+  assert.equal((await at.run(['token', 'delete', token.slice(0, 6), '--data-dir', at.data])).code, 0);
+  assert.match((await at.run(['token', 'delete', token.slice(0, 6), '--data-dir', at.data])).stderr, /no token/);
+
+  // The certificate of its own is enough, and address and CA are written down.
+  const again = at.start(['node', 'join', '--data-dir', dir]);
+  await again.line(/^node edge is ready/);
+  assert.equal((await node()).metadata.uid, first.metadata.uid);
+  again.child.kill('SIGTERM');
+  await again.ended;
+
+  const other = ['node', 'join', '--server', server, '--data-dir', join(at.dir, 'other')];
+  const refusals: readonly [readonly string[], number, RegExp][] = [
+    [['node', 'join', '--data-dir', join(at.dir, 'other')], 2, /--server URL and --token T/],
+    [[...other, '--token', token], 2, /--ca-hash HASH or --ca FILE/],
+    [
+      [...other, '--token', token, '--ca-hash', `sha256:${'0'.repeat(64)}`],
+      1,
+      /another cluster, or somebody in between/,
+    ],
+    [[...other, '--token', 'nonsense', '--ca-hash', caHash], 2, /a token is six and sixteen/],
+    [[...other, '--ca-hash', caHash], 2, /needs --token/],
+    [[...other, '--token', token, '--ca-hash', caHash], 1, /Unauthorized/],
+    [['node', 'leave'], 2, /the word join or none/],
+    [['token', 'make'], 2, /create \| list \| delete ID/],
+    [['token', 'create', '--ttl', 'soon'], 2, /--ttl takes a time/],
+  ];
+  for (const [argv, code, message] of refusals) {
+    const outcome = await at.run(argv);
+    assert.equal(outcome.code, code, `${argv.join(' ')}: ${outcome.stderr}`);
+    assert.match(outcome.stderr, message);
+    assert.equal(outcome.stderr.trim().split('\n').length, 1, outcome.stderr);
+  }
+});

@@ -1,0 +1,96 @@
+/**
+ * A node that falls silent: its machines are Unknown, and are started elsewhere only once somebody says that the old
+ * guest is gone. The agent that comes back adopts what is still its own, and ends what was moved away.
+ */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { NODES, PODS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { findProcesses } from '../../src/base/process/identity.ts';
+import { openWorkspace } from '../cli/workspace.ts';
+import { adminOf } from '../testkit/control-plane-process.ts';
+import { importTinyGuest, tinyVm, until, whyNoGuests } from '../testkit/tiny-guest.ts';
+
+const why = whyNoGuests();
+const namespace = 'default';
+
+/** QEMU processes of an instance. */
+const guests = (uid: string): Promise<readonly number[]> =>
+  findProcesses((argv) => argv[0]?.includes('qemu-system') === true && argv.some((word) => word.includes(uid)));
+
+test('a silent node: Unknown, moved only by force, adopted or ended on return', {
+  timeout: 300_000,
+  ...(why && { skip: why }),
+}, async (t) => {
+  const at = openWorkspace(t);
+  await Promise.all([importTinyGuest(at.data), importTinyGuest(join(at.dir, 'edge'))]);
+  const up = await at.up('--nodes', '1');
+  assert.equal(up.code, 0, up.stderr);
+  const made = await at.run(['token', 'create', '--data-dir', at.data, '--json']);
+  const words = (JSON.parse(made.stdout).join as string).split(' ').slice(1);
+  const place = ['--data-dir', join(at.dir, 'edge'), '--name', 'edge'];
+  const agent = at.start([...words, ...place]);
+  await agent.line(/^node edge is ready/);
+  const { client, close } = adminOf(at.data);
+  t.after(close);
+  const home = await until('the other node', async () =>
+    (await client.list(NODES)).items.find((node) => node.metadata.name !== 'edge'),
+  );
+  const cordon = (unschedulable: boolean) =>
+    client.patch(
+      NODES,
+      { namespace: '', name: home.metadata.name ?? '' },
+      { type: 'merge', body: { spec: { unschedulable } } },
+    );
+  await cordon(true);
+  for (const name of ['stays', 'moves']) await client.create(VIRTUAL_MACHINES, tinyVm(name));
+  const instance = (name: string) => client.get(VIRTUAL_MACHINE_INSTANCES, { namespace, name });
+  const vm = async (name: string) => (await client.get(VIRTUAL_MACHINES, { namespace, name })).status?.printableStatus;
+  const running = (name: string) =>
+    until(`${name} runs`, async () => ((await vm(name)) === 'Running' ? await instance(name) : undefined));
+  const [stays, moves] = await Promise.all([running('stays'), running('moves')]);
+  assert.deepEqual([stays.status?.nodeName, moves.status?.nodeName], ['edge', 'edge']);
+
+  agent.child.kill('SIGKILL');
+  await agent.ended;
+  for (const name of ['stays', 'moves'])
+    await until(`${name} is Unknown`, async () => ((await vm(name)) === 'Unknown' ? true : undefined), 120_000);
+  const lost = await instance('moves');
+  const ready = lost.status?.conditions?.find(({ type }) => type === 'Ready');
+  assert.deepEqual([ready?.status, ready?.reason], ['False', 'NodeNotReady']);
+  const taints = (await client.get(NODES, { namespace: '', name: 'edge' })).spec?.taints ?? [];
+  assert.deepEqual(
+    taints.map(({ key, effect }) => `${key}:${effect}`),
+    ['node.kubernetes.io/unreachable:NoSchedule', 'node.kubernetes.io/unreachable:NoExecute'],
+  );
+
+  // A deletion alone proves nothing: the guest may well run. By force it is somebody's word that it does not.
+  await cordon(false);
+  const pod = (await client.list(PODS, { namespace })).items.find(
+    ({ metadata }) => metadata.labels?.['kubevirt.io/created-by'] === moves.metadata.uid,
+  );
+  const key = { namespace, name: pod?.metadata.name ?? '' };
+  await client.delete(PODS, key);
+  assert.equal((await instance('moves')).metadata.uid, moves.metadata.uid);
+  assert.equal(await vm('moves'), 'Unknown');
+  await client.delete(PODS, key, { gracePeriodSeconds: 0 });
+  const moved = await until('moves runs elsewhere', async () => {
+    const now = await instance('moves').catch(() => undefined);
+    return now && now.metadata.uid !== moves.metadata.uid && now.status?.phase === 'Running' ? now : undefined;
+  });
+  assert.equal(moved.status?.nodeName, home.metadata.name);
+  const [pid] = await guests(stays.metadata.uid ?? '');
+  assert.ok(pid !== undefined);
+
+  const back = at.start(['node', 'join', '--data-dir', join(at.dir, 'edge')]);
+  await back.line(/^node edge is ready/);
+  await until('stays is known again', async () => ((await vm('stays')) === 'Running' ? true : undefined));
+  assert.equal((await instance('stays')).metadata.uid, stays.metadata.uid);
+  assert.deepEqual(await guests(stays.metadata.uid ?? ''), [pid], 'the same process');
+  await until('the guest that was moved away has ended', async () =>
+    (await guests(moves.metadata.uid ?? '')).length === 0 ? true : undefined,
+  );
+  assert.equal((await instance('moves')).metadata.uid, moved.metadata.uid);
+  assert.equal((await guests(moved.metadata.uid ?? '')).length, 1);
+});

@@ -1,0 +1,98 @@
+/** Access reviews asked of a whole control plane: selectors, paths, rules, and what is refused as a question. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
+
+const ROOT = '/apis/authorization.k8s.io/v1';
+let told: TestPlane;
+before(async () => {
+  told = await startPlane();
+});
+after(() => told.stop());
+
+const review = (kind: string, spec: object, path = `${kind.toLowerCase()}s`) =>
+  told.ask(`POST ${ROOT}/${path}`, {
+    as: ['admin', 'system:masters'],
+    body: { apiVersion: 'authorization.k8s.io/v1', kind, spec },
+  });
+const node = { user: 'system:node:n1', groups: ['system:nodes', 'system:authenticated'] };
+
+test('a review takes selectors into account: a node lists the Pods on it and no others', async () => {
+  const pods = (more: object) => ({ resourceAttributes: { verb: 'list', resource: 'pods', ...more }, ...node });
+  const requirement = (value: string) => ({
+    fieldSelector: { requirements: [{ key: 'spec.nodeName', operator: 'In', values: [value] }] },
+  });
+  const status = async (more: object) => (await review('SubjectAccessReview', pods(more))).json.status;
+  assert.deepEqual(await status(requirement('n1')), { allowed: true });
+  assert.deepEqual(await status({ fieldSelector: { rawSelector: 'spec.nodeName=n1' } }), { allowed: true });
+  const none = { allowed: false, reason: 'can only list/watch pods with spec.nodeName field selector' };
+  assert.deepEqual(await status(requirement('n2')), none);
+  assert.deepEqual(await status({}), none);
+  const { evaluationError, ...rest } = await status({ fieldSelector: { rawSelector: 'spec.nodeName' } });
+  assert.deepEqual(rest, none);
+  assert.match(evaluationError, /invalid selector/);
+});
+
+test('paths and the name of what allows are in the answer', async () => {
+  const path = await review('SubjectAccessReview', {
+    nonResourceAttributes: { path: '/healthz', verb: 'get' },
+    user: 'jane',
+    groups: ['system:authenticated'],
+  });
+  assert.deepEqual(path.json.status, {
+    allowed: true,
+    reason:
+      'RBAC: allowed by ClusterRoleBinding "system:discovery" of ClusterRole "system:discovery" to Group "system:authenticated"',
+  });
+});
+
+test('what a node may do is no list of rules', async () => {
+  const { json } = await told.ask(`POST ${ROOT}/selfsubjectrulesreviews`, {
+    as: ['system:node:n1', 'system:nodes'],
+    body: { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectRulesReview', spec: { namespace: 'default' } },
+  });
+  assert.equal(json.status.incomplete, true);
+  assert.equal(json.status.evaluationError, 'node authorizer does not support user rule resolution');
+});
+
+test('questions that are none are 422, with every field that is wrong', async () => {
+  const resourceAttributes = { verb: 'get', resource: 'pods' };
+  for (const [kind, spec, message, path] of [
+    [
+      'SelfSubjectAccessReview',
+      {},
+      /spec\.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes/,
+    ],
+    [
+      'SelfSubjectAccessReview',
+      { resourceAttributes, nonResourceAttributes: { path: '/' } },
+      /spec\.nonResourceAttributes: .*cannot be specified in combination with resourceAttributes/,
+    ],
+    [
+      'SubjectAccessReview',
+      { resourceAttributes },
+      /spec\.user: Invalid value: "": at least one of user or group must be specified/,
+    ],
+    [
+      'SubjectAccessReview',
+      {
+        resourceAttributes: {
+          ...resourceAttributes,
+          fieldSelector: { rawSelector: 'a=b', requirements: [{ key: 'a', operator: 'Exists' }] },
+        },
+        user: 'u',
+      },
+      /fieldSelector\.rawSelector: Invalid value: "a=b": may not specified at the same time as requirements/,
+    ],
+    [
+      'LocalSubjectAccessReview',
+      { resourceAttributes: { ...resourceAttributes, namespace: 'other' }, user: 'u' },
+      /spec\.resourceAttributes\.namespace: Invalid value: "other": must match metadata\.namespace/,
+      'namespaces/default/localsubjectaccessreviews',
+    ],
+  ] as const) {
+    const { status, json } = await review(kind, spec, path);
+    assert.equal(status, 422, JSON.stringify(json));
+    assert.match(json.message, message);
+  }
+});

@@ -1,0 +1,256 @@
+/** More processors and memory for a running virtual machine: by the node it is on, or by a migration. */
+import assert from 'node:assert/strict';
+import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { NODES, PODS } from '../../src/api/kinds/builtin/resource-types.ts';
+import type { Pod } from '../../src/api/kinds/builtin/types.ts';
+import {
+  KUBEVIRTS,
+  VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES,
+  VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINES,
+  type VirtualMachine,
+  type VirtualMachineInstance,
+} from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
+import { eventually } from '../testkit/fake-node.ts';
+
+let cluster: FakeCluster;
+before(async () => {
+  cluster = await startFakeCluster({ nodes: ['node-1', 'node-2'] });
+  const instancetype = (name: string, cpu: number, memory: string, more = {}) =>
+    cluster.client.create(VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES, {
+      apiVersion: 'instancetype.kubevirt.io/v1beta1',
+      kind: 'VirtualMachineClusterInstancetype',
+      metadata: { name },
+      spec: { cpu: { guest: cpu }, memory: { guest: memory }, ...more },
+    });
+  await instancetype('small', 1, '1Gi');
+  await instancetype('large', 2, '2Gi');
+  await instancetype('small-again', 1, '1Gi');
+  await instancetype('other', 2, '2Gi', { ioThreadsPolicy: 'auto' });
+});
+after(async () => {
+  await cluster.stop();
+  // Every component had the rights it names and no others, and none of them stumbled.
+  assert.deepEqual(cluster.errors, []);
+});
+
+const key = (name: string) => ({ namespace: 'default', name });
+const cordon = (name: string, unschedulable: boolean) =>
+  cluster.client.patch(NODES, { namespace: '', name }, { type: 'merge', body: { spec: { unschedulable } } });
+const settings = (spec: object) =>
+  cluster.client.patch(KUBEVIRTS, { namespace: 'kubevirt', name: 'kubevirt' }, { type: 'merge', body: { spec } });
+const METHODS = { workloadUpdateStrategy: { workloadUpdateMethods: ['LiveMigrate'] } };
+
+/** New guests start on node-1. */
+beforeEach(() => cordon('node-2', true));
+afterEach(async () => {
+  for (const node of cluster.nodes.values()) {
+    node.holds.clear();
+    node.failure = undefined;
+    node.resize = { type: 'fits' };
+    node.nudge();
+  }
+  const { items } = await cluster.client.list(VIRTUAL_MACHINES, { namespace: 'default' });
+  for (const { metadata } of items) await cluster.client.delete(VIRTUAL_MACHINES, key(metadata.name ?? ''));
+  await eventually('all are gone', async () => {
+    const left = await cluster.client.list(VIRTUAL_MACHINE_INSTANCES, { namespace: 'default' });
+    return left.items.length === 0 && (await cluster.migrations()).length === 0;
+  });
+  await cordon('node-2', false);
+  await settings({
+    workloadUpdateStrategy: { workloadUpdateMethods: null },
+    configuration: { vmRolloutStrategy: 'LiveUpdate' },
+  });
+});
+
+async function run(name: string, spec: object = {}): Promise<VirtualMachineInstance> {
+  await cluster.client.create(VIRTUAL_MACHINES, {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachine',
+    metadata: { name, namespace: 'default' },
+    spec: {
+      runStrategy: 'Always',
+      template: { spec: { domain: { devices: {}, cpu: { sockets: 1 }, memory: { guest: '1Gi' } } } },
+      ...spec,
+    },
+  } as unknown as VirtualMachine);
+  return eventually(`${name} runs`, async () => {
+    const vmi = await cluster.vmi(name).catch(() => undefined);
+    return vmi?.status?.phase === 'Running' ? vmi : undefined;
+  });
+}
+const change = (name: string, domain: object) =>
+  cluster.client.patch(VIRTUAL_MACHINES, key(name), {
+    type: 'merge',
+    body: { spec: { template: { spec: { domain } } } },
+  });
+const patchVm = (name: string, spec: object) =>
+  cluster.client.patch(VIRTUAL_MACHINES, key(name), { type: 'merge', body: { spec } });
+const untilVm = (name: string, what: string, test: (vm: VirtualMachine) => boolean): Promise<VirtualMachine> =>
+  eventually(`${name} ${what}`, async () => {
+    const vm = await cluster.client.get(VIRTUAL_MACHINES, key(name));
+    return test(vm) ? vm : undefined;
+  });
+const condition = (of: VirtualMachine | VirtualMachineInstance, type: string) =>
+  of.status?.conditions?.find((one) => one.type === type);
+const compute = (pod: Pod) => pod.spec.containers.find(({ name }) => name === 'compute')?.resources?.requests;
+const launchers = async (name: string): Promise<Pod[]> => {
+  const labelSelector = `kubevirt.io/created-by=${(await cluster.vmi(name)).metadata.uid}`;
+  return (await cluster.client.list(PODS, { namespace: 'default', labelSelector })).items;
+};
+
+test('sockets and memory are given to the guest where it is, and its Pod grows with it', async () => {
+  const vmi = await run('grows');
+  const [before] = await launchers('grows');
+  assert.equal(compute(before!)?.['cpu'], '100m');
+  cluster.node('node-1').holds.add('plug');
+  await change('grows', { cpu: { sockets: 3 }, memory: { guest: '2Gi' } });
+  const asked = await cluster.untilVmi('grows', 'asks', (now) => condition(now, 'HotMemoryChange') !== undefined);
+  assert.equal(asked.spec.domain.cpu?.sockets, 3);
+  assert.deepEqual(condition(asked, 'HotVCPUChange')?.status, 'True');
+  await untilVm('grows', 'mirrors', (vm) => condition(vm, 'HotVCPUChange')?.status === 'True');
+  cluster.node('node-1').holds.clear();
+  cluster.node('node-1').nudge();
+  const done = await cluster.untilVmi(
+    'grows',
+    'has them',
+    (now) => !condition(now, 'HotVCPUChange') && !condition(now, 'HotMemoryChange'),
+  );
+  assert.deepEqual(done.status?.currentCPUTopology, { sockets: 3, cores: 1, threads: 1 });
+  assert.deepEqual(done.status?.memory, { guestAtBoot: '1Gi', guestCurrent: '2Gi', guestRequested: '2Gi' });
+  assert.equal(done.metadata.uid, vmi.metadata.uid);
+  const pods = await launchers('grows');
+  assert.equal(pods.length, 1);
+  assert.equal(pods[0]?.metadata.uid, before?.metadata.uid);
+  assert.equal(compute(pods[0]!)?.['cpu'], '300m');
+  const vm = await untilVm('grows', 'is told', (now) => !condition(now, 'HotVCPUChange'));
+  assert.equal(condition(vm, 'RestartRequired'), undefined);
+  assert.equal((await cluster.migrations('grows')).length, 0);
+});
+
+test('what only a restart brings says so, and no more once it is taken back', async () => {
+  await run('restarts');
+  const cases: [change: object, back: object, text: string][] = [
+    [
+      { cpu: { sockets: 9 } },
+      { cpu: { sockets: 1 } },
+      "CPU sockets updated in template spec to a value higher than what's available",
+    ],
+    [{ cpu: { cores: 2 } }, { cpu: { cores: null } }, 'a non-live-updatable field was changed in the template spec'],
+    [
+      { memory: { guest: '512Mi' } },
+      { memory: { guest: '1Gi' } },
+      'memory updated in template spec to a value lower than what the VM started with',
+    ],
+  ];
+  for (const [there, back, text] of cases) {
+    await change('restarts', there);
+    const vm = await untilVm('restarts', text, (now) => condition(now, 'RestartRequired') !== undefined);
+    assert.equal(condition(vm, 'RestartRequired')?.message, text);
+    await change('restarts', back);
+    await untilVm('restarts', 'is as it was', (now) => condition(now, 'RestartRequired') === undefined);
+  }
+  assert.equal((await cluster.vmi('restarts')).spec.domain.cpu?.sockets, 1);
+});
+
+test('with vmRolloutStrategy Stage every change waits for a restart', async () => {
+  await settings({ configuration: { vmRolloutStrategy: 'Stage' } });
+  await run('staged');
+  await change('staged', { cpu: { sockets: 2 } });
+  const vm = await untilVm('staged', 'waits', (now) => condition(now, 'RestartRequired') !== undefined);
+  assert.equal(
+    condition(vm, 'RestartRequired')?.message,
+    'a non-live-updatable field was changed in the template spec',
+  );
+});
+
+test('an instance type with more processors and memory is switched to live, an equal one without any change', async () => {
+  await run('typed', {
+    instancetype: { name: 'small' },
+    template: { spec: { domain: { devices: {} } } },
+  });
+  const to = (name: string) => patchVm('typed', { instancetype: { name, revisionName: null } });
+  await to('small-again');
+  await untilVm('typed', 'is captured', ({ status }) => status?.instancetypeRef?.name === 'small-again');
+  await to('large');
+  const vmi = await cluster.untilVmi('typed', 'is large', ({ status }) => status?.currentCPUTopology?.sockets === 2);
+  assert.equal(vmi.spec.domain.memory?.guest, '2Gi');
+  const vm = await untilVm('typed', 'settles', (now) => condition(now, 'HotMemoryChange') === undefined);
+  assert.equal(condition(vm, 'RestartRequired'), undefined);
+  await to('other');
+  await untilVm('typed', 'needs a restart', (now) => condition(now, 'RestartRequired') !== undefined);
+});
+
+test('a node without room says so in the condition, and a migration made by hand brings the change', async () => {
+  await run('tight');
+  cluster.node('node-1').resize = { type: 'wait', reason: 'Deferred', message: "Node didn't have enough memory" };
+  await change('tight', { cpu: { sockets: 2 } });
+  const vmi = await cluster.untilVmi('tight', 'waits', (now) => !!condition(now, 'HotVCPUChange')?.message);
+  const text = "Node node-1 cannot make the change yet: Deferred: Node didn't have enough memory";
+  assert.equal(condition(vmi, 'HotVCPUChange')?.message, text);
+  await change('tight', { cpu: { sockets: 3 } });
+  const vm = await untilVm('tight', 'says that one is under way', (now) => condition(now, 'Failure') !== undefined);
+  assert.equal(condition(vm, 'Failure')?.reason, 'HotPlugCPUError');
+  await change('tight', { cpu: { sockets: 2 } });
+  await cordon('node-2', false);
+  const migration = await cluster.migrate('tight');
+  await cluster.untilPhase(migration, 'Succeeded');
+  const moved = await cluster.untilVmi('tight', 'has it', (now) => !condition(now, 'HotVCPUChange'));
+  assert.equal(moved.status?.nodeName, 'node-2');
+  assert.equal(moved.status?.currentCPUTopology?.sockets, 2);
+});
+
+test('where the cluster migrates workloads, a migration carries the change; one that fails is made anew', async () => {
+  await settings(METHODS);
+  await run('carried');
+  await cordon('node-2', false);
+  cluster.node('node-1').failure = 'the stream broke';
+  cluster.node('node-2').holds.add('finish').add('target-pod');
+  await change('carried', { cpu: { sockets: 2 } });
+  const [first] = await eventually('one is made', async () => {
+    const made = await cluster.migrations('carried');
+    return made.length > 0 && made;
+  });
+  // Which of two is the newer one is told by the second they were made in.
+  const second = first?.metadata.creationTimestamp ?? '';
+  await eventually('the next second', async () => new Date().toISOString() > `${second.slice(0, -1)}.999Z`);
+  cluster.node('node-2').holds.delete('target-pod');
+  cluster.node('node-2').nudge();
+  const failed = await eventually('one has failed', async () =>
+    (await cluster.migrations('carried')).find(({ status }) => status?.phase === 'Failed'),
+  );
+  assert.match(failed.metadata.name ?? '', /^kubevirt-workload-update-/);
+  assert.equal(failed.metadata.annotations?.['kubevirt.io/workloadUpdateMigration'], '');
+  assert.equal(failed.spec.priority, 'user-triggered');
+  const vmi = await cluster.vmi('carried');
+  assert.equal(
+    condition(vmi, 'HotVCPUChange')?.message,
+    'A live migration to a launcher pod of the new size brings the change',
+  );
+  assert.equal(vmi.status?.currentCPUTopology?.sockets, 1);
+  assert.equal(vmi.status?.nodeName, 'node-1');
+  cluster.node('node-1').failure = undefined;
+  cluster.node('node-2').holds.clear();
+  const next = await eventually('the next one waits out its pause', async () =>
+    (await cluster.migrations('carried')).find(({ metadata }) => metadata.uid !== failed.metadata.uid),
+  );
+  // It would start by itself after twenty seconds.
+  await cluster.client.patch(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, key(next.metadata.name ?? ''), {
+    type: 'merge',
+    body: { metadata: { annotations: { 'kubevirt.io/func-test-ignore-migration-backoff': '' } } },
+  });
+  await cluster.untilPhase(next.metadata.name ?? '', 'Succeeded');
+  const moved = await cluster.untilVmi('carried', 'has it', (now) => !condition(now, 'HotVCPUChange'));
+  assert.deepEqual([moved.status?.nodeName, moved.status?.currentCPUTopology?.sockets], ['node-2', 2]);
+  assert.equal((await cluster.migrations('carried')).length, 2);
+});
+
+test('with no other node the change is made where the guest is, also where the cluster migrates workloads', async () => {
+  await settings(METHODS);
+  await run('alone');
+  await change('alone', { cpu: { sockets: 2 } });
+  await cluster.untilVmi('alone', 'has it', ({ status }) => status?.currentCPUTopology?.sockets === 2);
+  assert.equal((await cluster.migrations('alone')).length, 0);
+});

@@ -1,0 +1,99 @@
+/** Users of an OpenID Connect issuer on a real port, as `coracle up --oidc-issuer-url` believes it. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { encodeBase64Url } from '../../src/api/meta/base64.ts';
+import { oidcArguments, oidcChoice, oidcSettings } from '../../src/cmd/cli/oidc-choice.ts';
+import { createOutbound } from '../../src/cmd/compose/outbound.ts';
+import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { startWebhookServer, type WebhookServer } from '../testkit/webhook-server.ts';
+
+const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
+const pair = (await crypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify'])) as CryptoKeyPair;
+
+let issuer: WebhookServer;
+let plane: TestPlane;
+let outbound: ReturnType<typeof createOutbound> | undefined;
+before(async () => {
+  const key = { ...(await crypto.subtle.exportKey('jwk', pair.publicKey)), kid: 'k', use: 'sig', alg: 'ES256' };
+  const json = (document: object) => ({ code: 200, text: JSON.stringify(document) });
+  issuer = await startWebhookServer({
+    '/.well-known/openid-configuration': () => json({ issuer: url(), jwks_uri: `${url()}/keys` }),
+    '/keys': () => json({ keys: [key] }),
+  });
+  const { caFile: _, ...choice } = oidcChoice({
+    'oidc-issuer-url': url(),
+    'oidc-client-id': 'coracle',
+    'oidc-username-prefix': 'oidc:',
+    'oidc-groups-claim': 'groups',
+    'oidc-signing-algs': 'RS256,ES256',
+  })!;
+  const oidc = { ...choice, ca: atob(issuer.caBundle) };
+  plane = await startPlane({
+    oidc,
+    connectOutbound: (store) => {
+      outbound = createOutbound({ store });
+      return outbound.connect;
+    },
+  });
+});
+after(async () => {
+  await plane.stop();
+  outbound?.close();
+  await issuer.close();
+});
+const url = (): string => issuer.url('').replace(/\/$/, '');
+
+async function bearer(claims: object): Promise<{ headers: Record<string, string> }> {
+  const part = (value: unknown): string => encodeBase64Url(new TextEncoder().encode(JSON.stringify(value)));
+  const all = { iss: url(), aud: 'coracle', exp: Math.floor(Date.now() / 1000) + 600, ...claims };
+  const text = `${part({ alg: 'ES256', kid: 'k' })}.${part(all)}`;
+  const signature = await crypto.subtle.sign(ALGORITHM, pair.privateKey, new TextEncoder().encode(text));
+  return { headers: { authorization: `Bearer ${text}.${encodeBase64Url(new Uint8Array(signature))}` } };
+}
+
+const REVIEW = 'POST /apis/authentication.k8s.io/v1/selfsubjectreviews';
+
+test('an ID token says who its user is, and RBAC speaks of its groups', async () => {
+  const jane = await bearer({ sub: 'jane', groups: ['readers'] });
+  const told = await plane.ask(REVIEW, { ...jane, body: {} });
+  assert.equal(told.status, 201, JSON.stringify(told.json));
+  const { username, groups } = told.json.status.userInfo;
+  assert.deepEqual([username, groups], ['oidc:jane', ['readers', 'system:authenticated']]);
+  assert.equal((await plane.ask('GET /api/v1/nodes', jane)).status, 403);
+  await plane.admin('POST /apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
+    metadata: { name: 'readers' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'readers' }],
+  });
+  assert.equal((await plane.ask('GET /api/v1/nodes', jane)).status, 200);
+});
+
+test('a token for somebody else is 401, and a TokenReview says so', async () => {
+  const other = await bearer({ sub: 'jane', aud: 'other' });
+  assert.equal((await plane.ask('GET /api/v1/nodes', other)).status, 401);
+  const review = async (headers: Record<string, string>) => {
+    const token = headers['authorization']!.slice('Bearer '.length);
+    return (await plane.admin('POST /apis/authentication.k8s.io/v1/tokenreviews', { spec: { token } })).status;
+  };
+  assert.notEqual((await review(other.headers)).authenticated, true);
+  const { authenticated, user } = await review((await bearer({ sub: 'joe' })).headers);
+  assert.deepEqual([authenticated, user.username], [true, 'oidc:joe']);
+});
+
+test('the flags are read as kube-apiserver reads them, and handed on as they were', () => {
+  const minimal = { 'oidc-issuer-url': 'https://a.test', 'oidc-client-id': 'c' };
+  assert.equal(oidcChoice({}), undefined);
+  assert.equal(oidcChoice(minimal)?.usernamePrefix, 'https://a.test#');
+  assert.equal(oidcChoice({ ...minimal, 'oidc-username-claim': 'email' })?.usernamePrefix, '');
+  assert.equal(oidcChoice({ ...minimal, 'oidc-username-prefix': '-' })?.usernamePrefix, '');
+  assert.deepEqual(oidcChoice({ ...minimal, 'oidc-required-claim': ['a=b=c'] })?.requiredClaims, { a: 'b=c' });
+  assert.throws(() => oidcChoice({ 'oidc-client-id': 'c' }), /--oidc-client-id needs --oidc-issuer-url/);
+  assert.throws(() => oidcChoice({ ...minimal, 'oidc-issuer-url': 'http://a.test' }), /takes an https URL/);
+  assert.throws(() => oidcChoice({ ...minimal, 'oidc-signing-algs': 'none' }), /"none" is none of RS256/);
+  const choice = oidcChoice({ ...minimal, 'oidc-groups-claim': 'g', 'oidc-ca-file': '/nowhere/ca' })!;
+  const flags = oidcArguments(choice);
+  const again: Record<string, string> = {};
+  for (let i = 0; i < flags.length; i += 2) again[flags[i]!.slice(2)] = flags[i + 1]!;
+  assert.deepEqual(oidcChoice(again), choice);
+  assert.throws(() => oidcSettings(choice), /--oidc-ca-file: ENOENT/);
+});

@@ -1,0 +1,142 @@
+/** Scheduling by priority on a whole control plane: classes by name, victims gracefully, topology spread, reasons. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { startPlane, type TestPlane, eventually as waitFor } from '../testkit/control-plane.ts';
+
+const PODS = '/api/v1/namespaces/default/pods';
+const eventually = (holds: () => Promise<boolean>): Promise<boolean> => waitFor(holds, (yes) => yes);
+let told: TestPlane;
+before(async () => {
+  told = await startPlane();
+  await told.run(['scheduler', 'serviceaccount-controller'], { rootCa: 'PEM' });
+  await eventually(async () => {
+    const { status } = await told.ask('GET /api/v1/namespaces/default/serviceaccounts/default', {
+      as: ['admin', 'system:masters'],
+    });
+    return status === 200;
+  });
+  for (const [name, value, preemptionPolicy] of [
+    ['low', 1, 'PreemptLowerPriority'],
+    ['high', 1000, 'PreemptLowerPriority'],
+    ['polite', 1000, 'Never'],
+  ])
+    await told.admin('POST /apis/scheduling.k8s.io/v1/priorityclasses', {
+      apiVersion: 'scheduling.k8s.io/v1',
+      kind: 'PriorityClass',
+      metadata: { name },
+      value,
+      preemptionPolicy,
+    });
+});
+after(() => told.stop());
+
+async function node(name: string, cpu: string, labels: object = {}): Promise<void> {
+  await told.admin('POST /api/v1/nodes', {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name, labels: { 'kubernetes.io/hostname': name, ...labels } },
+  });
+  const status = {
+    allocatable: { cpu, memory: '8Gi', pods: '110', 'vendor.example/gpu': '1' },
+    capacity: { cpu, memory: '8Gi', pods: '110', 'vendor.example/gpu': '1' },
+    conditions: [{ type: 'Ready', status: 'True', reason: 'KubeletReady' }],
+  };
+  const known = await told.admin(`GET /api/v1/nodes/${name}`);
+  await told.admin(`PUT /api/v1/nodes/${name}/status`, { ...known, status });
+  const { taints: _initial, ...spec } = known.spec ?? {};
+  const fresh = await told.admin(`GET /api/v1/nodes/${name}`);
+  await told.admin(`PUT /api/v1/nodes/${name}`, { ...fresh, spec });
+}
+
+const pod = (name: string, cpu: string, spec: object = {}, metadata: object = {}) =>
+  told.admin(`POST ${PODS}`, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, ...metadata },
+    spec: { containers: [{ name: 'c', image: 'i', resources: { requests: { cpu } } }], ...spec },
+  });
+const get = (name: string) => told.admin(`GET ${PODS}/${name}`);
+const events = async (name: string): Promise<string[]> =>
+  (await told.admin('GET /api/v1/namespaces/default/events')).items
+    .filter((one: { involvedObject: { name: string } }) => one.involvedObject.name === name)
+    .map((one: { type: string; reason: string; message: string }) => `${one.type} ${one.reason}: ${one.message}`);
+const scheduled = (name: string) =>
+  eventually(async () => ((await get(name)).spec.nodeName ?? '') !== '').then(
+    async () => (await get(name)).spec.nodeName,
+  );
+
+test('a pod of a higher class takes the place of a lower one, which leaves gracefully', {
+  timeout: 60_000,
+}, async () => {
+  await node('only', '2');
+  await pod('first', '1500m', { priorityClassName: 'low' });
+  assert.equal(await scheduled('first'), 'only');
+  await told.admin(`PUT ${PODS}/first/status`, {
+    ...(await get('first')),
+    status: { phase: 'Running' },
+  });
+
+  await pod('polite', '1500m', { priorityClassName: 'polite' });
+  await eventually(async () => (await get('polite')).status.conditions?.[0]?.reason === 'Unschedulable');
+  const says =
+    '0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never.';
+  assert.equal((await get('polite')).status.conditions[0].message, says);
+  await eventually(async () => (await events('polite')).length > 0);
+  assert.deepEqual(await events('polite'), [`Warning FailedScheduling: ${says}`]);
+  await told.admin(`DELETE ${PODS}/polite`);
+
+  await pod('urgent', '1500m', { priorityClassName: 'high' });
+  await eventually(async () => (await get('first')).metadata.deletionTimestamp !== undefined);
+  const victim = await get('first');
+  assert.equal(victim.metadata.deletionGracePeriodSeconds, 30);
+  const target = victim.status.conditions.find((one: { type: string }) => one.type === 'DisruptionTarget');
+  assert.equal(target.reason, 'PreemptionByScheduler');
+  const urgent = await get('urgent');
+  assert.equal(urgent.status.nominatedNodeName, 'only');
+  assert.equal(urgent.spec.nodeName, undefined, 'not before the other has left');
+  await eventually(async () =>
+    (await events('first')).includes(`Normal Preempted: Preempted by pod ${urgent.metadata.uid} on node only`),
+  );
+  // The kubelet's word that it has ended.
+  await told.admin(`DELETE ${PODS}/first`, { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0 });
+  assert.equal(await scheduled('urgent'), 'only');
+  assert.equal((await get('urgent')).status.nominatedNodeName, undefined);
+  await told.admin(`DELETE ${PODS}/urgent`, { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0 });
+});
+
+test('spread over zones, devices of which there is one, and what is said when nothing fits', {
+  timeout: 60_000,
+}, async () => {
+  await node('west', '4', { zone: 'w' });
+  await node('east', '4', { zone: 'e' });
+  const topologySpreadConstraints = [
+    {
+      maxSkew: 1,
+      topologyKey: 'zone',
+      whenUnsatisfiable: 'DoNotSchedule',
+      labelSelector: { matchLabels: { app: 's' } },
+    },
+  ];
+  const labels = { labels: { app: 's' } };
+  const zones: string[] = [];
+  for (const name of ['s1', 's2', 's3', 's4']) {
+    await pod(name, '10m', { topologySpreadConstraints }, labels);
+    zones.push(await scheduled(name));
+  }
+  assert.deepEqual([...zones].sort(), ['east', 'east', 'west', 'west']);
+
+  const device = { resources: { limits: { 'vendor.example/gpu': '1' } } };
+  const containers = [{ name: 'c', image: 'i', ...device }];
+  const places = new Set<string>();
+  for (const name of ['g1', 'g2', 'g3']) {
+    await pod(name, '0', { containers });
+    places.add(await scheduled(name));
+  }
+  assert.equal(places.size, 3);
+  await pod('g4', '0', { containers });
+  await eventually(async () => (await get('g4')).status.conditions?.[0]?.reason === 'Unschedulable');
+  assert.equal(
+    (await get('g4')).status.conditions[0].message,
+    '0/3 nodes are available: 3 Insufficient vendor.example/gpu. no new claims to deallocate, preemption: 0/3 nodes are available: 3 No preemption victims found for incoming pod.',
+  );
+});

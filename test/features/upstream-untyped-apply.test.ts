@@ -1,0 +1,211 @@
+/** Server-side apply of what a kind does not have, and keys given twice: upstream's codes and words. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { definition, establish } from '../testkit/custom-definitions.ts';
+import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
+
+let server: InProcessServer;
+before(async () => {
+  server = await startServer();
+  const ports = {
+    type: 'array',
+    'x-kubernetes-list-type': 'map',
+    'x-kubernetes-list-map-keys': ['port', 'protocol'],
+    items: {
+      type: 'object',
+      required: ['port', 'protocol'],
+      properties: { port: { type: 'integer' }, protocol: { type: 'string' } },
+    },
+  };
+  await establish(
+    server,
+    definition({ name: 'gadget', spec: { type: 'object', properties: { foo: { type: 'string' }, ports } } }),
+  );
+  const template = { type: 'object', 'x-kubernetes-embedded-resource': true, properties: { spec: { type: 'object' } } };
+  await establish(
+    server,
+    definition({
+      name: 'widget',
+      spec: {
+        type: 'object',
+        'x-kubernetes-preserve-unknown-fields': true,
+        properties: { foo: { type: 'string' }, template },
+      },
+    }),
+  );
+});
+after(() => server.stop());
+
+const apply = (path: string, body: string, fieldValidation: string) =>
+  server.request('PATCH', `${path}?fieldManager=mgr&fieldValidation=${fieldValidation}`, {
+    body,
+    headers: { 'content-type': 'application/apply-patch+yaml' },
+  });
+
+const GADGET = '/apis/example.com/v1/namespaces/default/gadgets/one';
+const WIDGET = '/apis/example.com/v1/namespaces/default/widgets/one';
+const DEPLOYMENT = '/apis/apps/v1/namespaces/default/deployments/one';
+const head = (apiVersion: string, kind: string): string => `apiVersion: ${apiVersion}\nkind: ${kind}\n`;
+const gadget = head('example.com/v1', 'Gadget');
+const widget = head('example.com/v1', 'Widget');
+const deployment = head('apps/v1', 'Deployment');
+const CONTAINER = 'spec:\n  template:\n    spec:\n      containers:\n      - name: a\n';
+
+const goText = (path: string, value: string): string =>
+  `${path}: expected string, got &value.valueUnstructured{Value:${value}}`;
+
+const UNDECLARED: readonly (readonly [name: string, path: string, body: string, problem: string])[] = [
+  ['a field of the root', GADGET, `${gadget}extra: 1\n`, '.extra'],
+  ['a field of spec', GADGET, `${gadget}spec: {foo: a, bar: b}\n`, '.spec.bar'],
+  ['metadata', GADGET, `${gadget}metadata: {extra: 1}\n`, '.metadata.extra'],
+  [
+    'an item with keys is named by them',
+    GADGET,
+    `${gadget}spec: {ports: [{port: 80, protocol: TCP, x: 1}]}\n`,
+    '.spec.ports[port=80,protocol="TCP"].x',
+  ],
+  [
+    'what is declared below an open field',
+    WIDGET,
+    `${widget}spec: {any: 1, template: {kind: Sub, metadata: {extra: 1}}}\n`,
+    '.spec.template.metadata.extra',
+  ],
+  ['a built-in kind', DEPLOYMENT, `${deployment}spec: {unknown: 1}\n`, '.spec.unknown'],
+  [
+    'a container of a built-in kind',
+    DEPLOYMENT,
+    `${deployment}${CONTAINER}        x: 1\n`,
+    '.spec.template.spec.containers[name="a"].x',
+  ],
+];
+for (const [name, path, body, problem] of UNDECLARED) {
+  test(`an undeclared field is refused whatever fieldValidation says: ${name}`, async () => {
+    const [apiVersion, kind] = [...body.matchAll(/^(?:apiVersion|kind): (.*)$/gm)].map(([, value]) => value);
+    for (const mode of ['Ignore', 'Warn', 'Strict']) {
+      const { status, json } = await apply(path, body, mode);
+      assert.equal(status, 500, mode);
+      assert.equal(json.reason, undefined);
+      const whose = `default/one; ${apiVersion}, Kind=${kind}`;
+      assert.equal(
+        json.message,
+        `failed to create typed patch object (${whose}): ${problem}: field not declared in schema`,
+      );
+    }
+    assert.equal((await server.request('GET', path)).status, 404, 'nothing was made');
+  });
+}
+
+const MISTYPED: readonly (readonly [name: string, path: string, body: string, problem: string])[] = [
+  ['a number for a text', GADGET, `${gadget}spec: {foo: 8080}\n`, goText('.spec.foo', '8080')],
+  ['a truth for a text', GADGET, `${gadget}spec: {foo: true}\n`, goText('.spec.foo', 'true')],
+  [
+    'a map for a text',
+    GADGET,
+    `${gadget}spec: {foo: {b: [x], a: 1.5}}\n`,
+    goText('.spec.foo', 'map[string]interface {}{"a":1.5, "b":[]interface {}{"x"}}'),
+  ],
+  ['a label', GADGET, `${gadget}metadata: {labels: {a: 1}}\n`, goText('.metadata.labels.a', '1')],
+  ['a text for a list', GADGET, `${gadget}spec: {ports: none}\n`, '.spec.ports: expected list, got &{none}'],
+  ['a list for a map', GADGET, `${gadget}spec: [a, 1]\n`, '.spec: expected map, got &{[a 1]}'],
+  [
+    'an item with keys is named by them',
+    GADGET,
+    `${gadget}spec: {ports: [{port: "80", protocol: TCP}]}\n`,
+    '.spec.ports[port="80",protocol="TCP"].port: expected numeric (int or float), got string',
+  ],
+  [
+    'a number of a built-in kind',
+    DEPLOYMENT,
+    `${deployment}spec: {replicas: lots}\n`,
+    '.spec.replicas: expected numeric (int or float), got string',
+  ],
+  [
+    'a truth of a built-in kind',
+    DEPLOYMENT,
+    `${deployment}spec: {paused: "no"}\n`,
+    '.spec.paused: expected boolean, got &{no}',
+  ],
+  [
+    'a list of a built-in kind',
+    DEPLOYMENT,
+    `${deployment}${CONTAINER}        env: {A: b}\n`,
+    '.spec.template.spec.containers[name="a"].env: expected list, got &{map[A:b]}',
+  ],
+  [
+    'a text of a built-in kind',
+    DEPLOYMENT,
+    `${deployment}${CONTAINER}        env: [{name: PORT, value: 80}]\n`,
+    goText('.spec.template.spec.containers[name="a"].env[name="PORT"].value', '80'),
+  ],
+];
+for (const [name, path, body, problem] of MISTYPED) {
+  test(`a value of the wrong type is refused as upstream refuses it: ${name}`, async () => {
+    const [apiVersion, kind] = [...body.matchAll(/^(?:apiVersion|kind): (.*)$/gm)].map(([, value]) => value);
+    const { status, json } = await apply(path, body, 'Warn');
+    assert.equal(status, 500, json.message);
+    const whose = `default/one; ${apiVersion}, Kind=${kind}`;
+    assert.equal(json.message, `failed to create typed patch object (${whose}): ${problem}`);
+  });
+}
+
+test('any scalar will do where upstream does not look, and null everywhere', async () => {
+  const path = '/api/v1/namespaces/default/pods/scalars?dryRun=All';
+  const pod = `${head('v1', 'Pod')}spec: {hostNetwork: null, containers: [{name: a, image: i, resources: {limits: {cpu: 1}}}]}\n`;
+  const sent = await server.request('PATCH', `${path}&fieldManager=mgr`, {
+    body: pod,
+    headers: { 'content-type': 'application/apply-patch+yaml' },
+  });
+  assert.equal(sent.status, 201, sent.text);
+});
+
+test('several problems are listed', async () => {
+  const { json } = await apply(GADGET, `${gadget}a: 1\nspec: {b: 2, foo: 3}\n`, 'Warn');
+  const lines = json.message.split('\n');
+  assert.match(lines[0], /\): errors:$/);
+  assert.deepEqual(lines.slice(1), [
+    '  .a: field not declared in schema',
+    '  .spec.b: field not declared in schema',
+    `  ${goText('.spec.foo', '3')}`,
+  ]);
+});
+
+test('an open part takes what is said', async () => {
+  const { status, json } = await apply(WIDGET, `${widget}spec: {any: {thing: 1}}\n`, 'Strict');
+  assert.equal(status, 201);
+  assert.deepEqual(json.spec, { any: { thing: 1 } });
+});
+
+test('a key given twice is refused by its line in strict mode, and warned of otherwise', async () => {
+  const path = WIDGET.replace('one', 'twice');
+  const body = `\n${widget}spec:\n  foo: a\n  foo: b\n  nested:\n    x: 1\n    x:\n      y: 2\n`;
+  const strict = await apply(path, body, 'Strict');
+  assert.equal(strict.status, 400);
+  assert.equal(
+    strict.json.message,
+    'error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n' +
+      '  line 6: key "foo" already set in map\n  line 10: key "x" already set in map',
+  );
+  const warned = await apply(path, body, 'Warn');
+  assert.equal(warned.status, 201);
+  assert.match(warned.headers['warning'] ?? '', /line 6: key \\"foo\\" already set in map/);
+  const quiet = await apply(path, body, 'Ignore');
+  assert.equal(quiet.headers['warning'], undefined);
+});
+
+test('YAML bodies that are no patches name the line, too, before unknown fields', async () => {
+  const body = `${head('v1', 'ConfigMap')}metadata:\n  name: twice\n  extra: 1\ndata:\n  a: x\n  a: z\n`;
+  const post = (mode: string) =>
+    server.request('POST', `/api/v1/namespaces/default/configmaps?fieldValidation=${mode}`, {
+      body,
+      headers: { 'content-type': 'application/yaml' },
+    });
+  const { status, json } = await post('Strict');
+  assert.equal(status, 400);
+  assert.ok(
+    json.message.endsWith(
+      'strict decoding error: yaml: unmarshal errors:\n  line 8: key "a" already set in map, unknown field "metadata.extra"',
+    ),
+    json.message,
+  );
+  assert.match((await post('Warn')).headers['warning'] ?? '', /line 8: key .*unknown field/s);
+});

@@ -1,0 +1,26 @@
+/** What a fresh control plane finds in itself is not validated at every start: here it is, once. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { builtinResources } from '../../src/api/kinds/builtin/builtin-resources.ts';
+import { kubevirtResources } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { storagePrefix } from '../../src/api/kinds/resource.ts';
+import { cloneJson } from '../../src/api/meta/deep-clone.ts';
+import type { UnstructuredObject } from '../../src/api/meta/object.ts';
+import { validateObject } from '../../src/server/registry/normalize-input.ts';
+import { startInProcess } from '../testkit/in-process-control-plane.ts';
+
+test('every object of a fresh control plane is one that a user could have written', async (t) => {
+  const board = await startInProcess({ advertise: { address: '127.0.0.1', port: 6443 } });
+  t.after(() => board.stop());
+  const kinds = new Set<string>();
+  for (const info of [...builtinResources(), ...kubevirtResources()]) {
+    for (const item of board.plane.store.list(storagePrefix(info)).items) {
+      const object = cloneJson(item.object) as UnstructuredObject;
+      if (object.apiVersion !== (info.group === '' ? info.version : `${info.group}/${info.version}`)) continue;
+      validateObject(info, object);
+      kinds.add(info.kind);
+    }
+  }
+  for (const kind of ['Namespace', 'Service', 'CustomResourceDefinition', 'FlowSchema', 'APIService', 'KubeVirt'])
+    assert.ok(kinds.has(kind), kind);
+});

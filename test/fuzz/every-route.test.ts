@@ -1,0 +1,417 @@
+/**
+ * Fuzz: every route of a running server with malformed bodies, bombs, odd names, queries and headers. It does not crash,
+ * answers no 500 and holds no more memory after than before; how long its event loop stood still is printed.
+ * CORACLE_SEED makes other choices, CORACLE_FUZZ_SECONDS makes it longer.
+ */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { Agent, request as httpsRequest } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { connect } from 'node:tls';
+import { parse } from 'yaml';
+import { type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
+import { randomFrom, seed } from '../testkit/seed.ts';
+import { bombs, bombTargets, envelope } from './bombs.ts';
+import { damaged, nearly, oddHeaders, oddName, oddQuery, oddValue, pick } from './odd-values.ts';
+
+const SECONDS = Number(process.env['CORACLE_FUZZ_SECONDS'] ?? 12);
+const random = randomFrom(seed);
+/** Heap after a collection may be this much above where it began: caches that have a bound of their own fill up. */
+const GROWTH = 96 * 1024 * 1024;
+/** The 500s of upstream's own for bad objects: nobody there turns these errors into a 400. */
+const UPSTREAM_500 = /resourceVersion should not be set on objects to be created|failed to create typed patch object/;
+const sleep = (milliseconds: number): Promise<void> => new Promise((done) => setTimeout(done, milliseconds));
+
+interface Probe {
+  readonly longest: number;
+  readonly cpu: number;
+  readonly p99: number;
+  readonly heapUsed: number;
+  readonly rss: number;
+}
+interface Route {
+  readonly path: string;
+  readonly gv: string;
+  readonly kind: string;
+  readonly namespaced: boolean;
+  readonly subresource: boolean;
+}
+
+const dir = mkdtempSync(join(tmpdir(), 'coracle-fuzz-'));
+let plane: ControlPlaneProcess;
+let agent: Agent;
+let url: URL;
+let tls: { ca: Buffer; cert: Buffer; key: Buffer };
+const failures: string[] = [];
+const statuses: Record<string, number> = {};
+
+before(async () => {
+  const probe = join(import.meta.dirname, 'loop-probe.ts');
+  plane = await startProcess(dir, { controllers: '', nodeArguments: ['--expose-gc', '--import', probe] });
+  const config = parse(readFileSync(join(dir, 'kubeconfig'), 'utf8'));
+  const bytes = (data: string): Buffer => Buffer.from(data, 'base64');
+  const { user } = config.users[0];
+  tls = {
+    ca: bytes(config.clusters[0].cluster['certificate-authority-data']),
+    cert: bytes(user['client-certificate-data']),
+    key: bytes(user['client-key-data']),
+  };
+  url = new URL(plane.url);
+  agent = new Agent({ keepAlive: true, maxSockets: 8, ...tls });
+});
+after(async () => {
+  agent.destroy();
+  await plane.kill('SIGKILL');
+  rmSync(dir, { recursive: true, force: true });
+});
+
+/** Asks the server's process how it is. */
+async function probe(): Promise<Probe> {
+  const lines = (): string[] =>
+    plane
+      .stderr()
+      .split('\n')
+      .filter((line) => line.startsWith('PROBE '));
+  const known = lines().length;
+  process.kill(plane.pid, 'SIGUSR2');
+  for (let i = 0; i < 500; i++) {
+    const line = lines()[known];
+    if (line) return JSON.parse(line.slice(6));
+    await sleep(20);
+  }
+  throw new Error(`the server does not answer its probe: ${plane.stderr().slice(-2000)}`);
+}
+
+interface Sent {
+  readonly method: string;
+  readonly target: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+}
+
+/** Sends one request. A stream that goes on is left after a moment. Returns the status, 0 when there was none. */
+function send({ method, target, headers = {}, body }: Sent): Promise<{ status: number; text: string }> {
+  return new Promise((resolve) => {
+    const done = (status: number, text: string): void => {
+      clearTimeout(patience);
+      statuses[status] = (statuses[status] ?? 0) + 1;
+      if (status === 500 && !UPSTREAM_500.test(text)) {
+        const shown = `${method} ${target.slice(0, 300)} ${JSON.stringify(headers).slice(0, 200)}`;
+        failures.push(
+          `${shown} ${Buffer.from(body ?? [])
+            .toString()
+            .slice(0, 500)} -> ${text.slice(0, 500)}`,
+        );
+      }
+      resolve({ status, text });
+    };
+    const length = body ? { 'content-length': String(body.length) } : {};
+    let call: ReturnType<typeof httpsRequest>;
+    const patience = setTimeout(() => call?.destroy(), 30_000);
+    try {
+      call = httpsRequest({
+        host: url.hostname,
+        port: url.port,
+        agent,
+        method,
+        path: target,
+        headers: { ...length, ...headers },
+      });
+    } catch {
+      return done(0, 'not a request Node sends');
+    }
+    call.on('response', (response) => {
+      let text = '';
+      const leave = setTimeout(() => response.destroy(), 400);
+      response.setEncoding('utf8');
+      response.on('data', (part: string) => {
+        text += part;
+      });
+      response.on('error', () => {});
+      response.on('close', () => {
+        clearTimeout(leave);
+        done(response.statusCode!, text);
+      });
+    });
+    call.on('upgrade', (response, socket) => {
+      socket.destroy();
+      done(response.statusCode!, '');
+    });
+    call.on('error', () => done(0, ''));
+    call.end(body);
+  });
+}
+
+const ask = async (target: string): Promise<{ [name: string]: unknown }> => {
+  const { status, text } = await new Promise<{ status: number; text: string }>((resolve, reject) => {
+    httpsRequest({ host: url.hostname, port: url.port, agent, path: target }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (part: string) => {
+        text += part;
+      });
+      response.on('end', () => resolve({ status: response.statusCode!, text }));
+    })
+      .on('error', reject)
+      .end();
+  });
+  if (status === 404) return {};
+  assert.equal(status, 200, target);
+  return JSON.parse(text);
+};
+
+// biome-ignore lint/suspicious/noExplicitAny: documents of discovery and OpenAPI.
+type Document = any;
+
+async function everyRoute(): Promise<{ routes: Route[]; schemas: Map<string, Document> }> {
+  const groups: Document = await ask('/apis');
+  const versions = [
+    'v1',
+    ...groups.groups.flatMap((group: Document) => group.versions.map((v: Document) => v.groupVersion)),
+  ];
+  const routes: Route[] = [];
+  const schemas = new Map<string, Document>();
+  for (const gv of versions) {
+    const root = gv === 'v1' ? '/api/v1' : `/apis/${gv}`;
+    const list: Document = await ask(root);
+    schemas.set(gv, await ask(`/openapi/v3${root}`));
+    for (const { name, kind, namespaced } of list.resources) {
+      const [resource, ...sub] = name.split('/');
+      const path = `${root}${namespaced ? '/namespaces/default' : ''}/${resource}`;
+      routes.push({
+        path: sub.length ? `${path}/fuzz/${sub.join('/')}` : path,
+        gv,
+        kind,
+        namespaced,
+        subresource: sub.length > 0,
+      });
+    }
+  }
+  return { routes, schemas };
+}
+
+test('bombs: refused or taken, never a 500, never the end', { timeout: 300_000 }, async (t) => {
+  t.diagnostic(`CORACLE_SEED=${seed}`);
+  await send({
+    method: 'POST',
+    target: '/api/v1/namespaces/default/configmaps',
+    headers: { 'content-type': 'application/json' },
+    body: Buffer.from('{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"target"},"data":{"a":"1"}}'),
+  });
+  for (const { path, object } of bombTargets()) {
+    const headers = { 'content-type': 'application/json' };
+    const { status, text } = await send({
+      method: 'POST',
+      target: path,
+      headers,
+      body: Buffer.from(JSON.stringify(object)),
+    });
+    assert.equal(status, 201, `${path}: ${text.slice(0, 300)}`);
+  }
+  await probe();
+  const worst: [number, string][] = [];
+  for (const { name, type, bytes, headers, target: own } of bombs()) {
+    const patch = type.includes('patch');
+    const target =
+      own ?? `/api/v1/namespaces/default/configmaps${patch ? '/target?fieldManager=fuzz&dryRun=All' : '?dryRun=All'}`;
+    const { status, text } = await send({
+      method: patch ? 'PATCH' : 'POST',
+      target,
+      headers: { 'content-type': type, ...headers },
+      body: bytes,
+    });
+    const { longest, cpu } = await probe();
+    worst.push([cpu, `${name}: ${status}, stood still for ${longest.toFixed(0)} ms`]);
+    assert.ok(status >= 200 && (status < 500 || UPSTREAM_500.test(text)), `${name}: ${status} ${text.slice(0, 300)}`);
+    assert.ok(
+      status < 300 || text.length < 4 * bytes.length + 1_000_000,
+      `${name}: an answer of ${text.length} characters`,
+    );
+    const { status: alive } = await send({ method: 'GET', target: '/readyz' });
+    assert.equal(alive, 200, `${name} ended the server: ${plane.stderr().slice(-2000)}`);
+  }
+  worst.sort((a, b) => b[0] - a[0]);
+  for (const [cpu, name] of worst.slice(0, 30)) t.diagnostic(`longest step ${cpu.toFixed(0)} ms: ${name}`);
+  assert.deepEqual(failures, []);
+});
+
+test('wires that are no HTTP: the socket is closed, the server lives', { timeout: 60_000 }, async () => {
+  const wires = [
+    'GARBAGE\r\n\r\n',
+    'GET / HTTP/9.9\r\n\r\n',
+    'GET /api/v1/namespaces HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    'GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n',
+    'GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1, 2\r\n\r\n',
+    `GET /${'a'.repeat(200_000)} HTTP/1.1\r\nHost: a\r\n\r\n`,
+    `GET / HTTP/1.1\r\nHost: a\r\n${'x: y\r\n'.repeat(50_000)}\r\n`,
+    'GET / HTTP/1.1\r\nHost: a\r\nx: a\r\n b\r\n\r\n',
+    'GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n',
+    'GET //../..//api HTTP/1.1\r\nHost: a\r\n\r\n',
+    'GET http://other/api HTTP/1.1\r\nHost: a\r\n\r\n',
+    'CONNECT other:443 HTTP/1.1\r\nHost: a\r\n\r\n',
+    'OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n',
+    'POST /api/v1/namespaces HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzzz\r\n',
+    'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\u0004\0\0\0\0\0',
+    '\0'.repeat(1000),
+  ];
+  for (const wire of wires) {
+    const socket = connect({ host: url.hostname, port: Number(url.port), ...tls });
+    socket.on('error', () => {});
+    await once(socket, 'secureConnect');
+    let text = '';
+    socket.on('data', (part) => {
+      text += part.toString('latin1');
+    });
+    socket.write(wire, 'latin1');
+    await Promise.race([new Promise((closed) => socket.once('close', closed)), sleep(300)]);
+    socket.destroy();
+    assert.doesNotMatch(text, /^HTTP\/1\.1 500/, wire.slice(0, 80));
+    assert.equal((await send({ method: 'GET', target: '/readyz' })).status, 200, wire.slice(0, 80));
+  }
+});
+
+test(`${SECONDS} s of every route with nearly right and wrong requests`, {
+  timeout: (SECONDS + 60) * 1000,
+}, async (t) => {
+  t.diagnostic(`CORACLE_SEED=${seed}`);
+  const { routes, schemas } = await everyRoute();
+  const kinds = new Map<string, Document>();
+  for (const [gv, document] of schemas) {
+    for (const schema of Object.values<Document>(document.components?.schemas ?? {})) {
+      for (const { group, version, kind } of schema['x-kubernetes-group-version-kind'] ?? [])
+        if ((group ? `${group}/${version}` : version) === gv) kinds.set(`${gv} ${kind}`, schema);
+    }
+  }
+  const plain = [
+    '/',
+    '/api',
+    '/apis',
+    '/version',
+    '/healthz',
+    '/livez',
+    '/readyz',
+    '/metrics',
+    '/openapi/v2',
+    '/openapi/v3',
+    '/apis/nothing.example/v1/things',
+    '/api/v1/nothing',
+    '/logs',
+    '/debug/pprof/',
+  ];
+  const before = await probe();
+  let sent = 0;
+  let longest = 0;
+
+  const one = async (route: Route | undefined): Promise<void> => {
+    if (!route) {
+      const method = pick(random, ['GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS', 'PATCH', 'TRACE', 'PROPFIND']);
+      await send({ method, target: `${pick(random, plain)}?${oddQuery(random)}`, headers: oddHeaders(random) });
+      return;
+    }
+    const { path, gv, kind, namespaced, subresource } = route;
+    const named = subresource ? path : `${path}/${random() < 0.6 ? 'fuzz' : oddName(random)}`;
+    const method = pick(random, [
+      'GET',
+      'POST',
+      'POST',
+      'POST',
+      'PUT',
+      'PATCH',
+      'PATCH',
+      'DELETE',
+      'HEAD',
+      'OPTIONS',
+      'FROB',
+    ]);
+    const collection = !subresource && (method === 'POST' || random() < 0.3);
+    // What concerns the whole server is only tried: a webhook that stays would answer all later requests.
+    const query = [namespaced && method !== 'DELETE' ? '' : 'dryRun=All', random() < 0.4 ? oddQuery(random) : '']
+      .filter(Boolean)
+      .join('&');
+    const target = `${collection ? path : named}?${query}`;
+    const headers: Record<string, string> = random() < 0.3 ? { ...oddHeaders(random) } : {};
+    if (['GET', 'HEAD', 'OPTIONS', 'FROB'].includes(method)) return void (await send({ method, target, headers }));
+    const schema = kinds.get(`${gv} ${kind}`);
+    const resolve = (ref: string): Document => schemas.get(gv)?.components.schemas[ref.slice(ref.lastIndexOf('/') + 1)];
+    let object = random() < 0.9 ? nearly(random, schema, resolve) : oddValue(random);
+    if (random() < 0.8 && typeof object === 'object' && object !== null) {
+      const metadata = {
+        ...(object as Document).metadata,
+        name: random() < 0.7 ? 'fuzz' : pick(random, ['', 'A', 'x'.repeat(300)]),
+      };
+      if (random() < 0.7) metadata.namespace = 'default';
+      if (random() < 0.8)
+        for (const name of [
+          'uid',
+          'resourceVersion',
+          'deletionTimestamp',
+          'creationTimestamp',
+          'managedFields',
+          'ownerReferences',
+        ])
+          delete metadata[name];
+      object = { ...object, apiVersion: gv, kind, metadata };
+    }
+    const dice = random();
+    let type = 'application/json';
+    if (method === 'PATCH') {
+      type = pick(random, [
+        'merge-patch+json',
+        'strategic-merge-patch+json',
+        'apply-patch+yaml',
+        'json-patch+json',
+        'apply-patch+cbor',
+      ]);
+      type = `application/${type}`;
+      if (type.includes('json-patch')) {
+        const op = (): unknown => ({
+          op: pick(random, ['add', 'remove', 'replace', 'move', 'copy', 'test', 'x']),
+          path: pick(random, ['/metadata', '/spec', '', '/', '/a/-', '/metadata/labels/~2', '/__proto__/a', '/spec/0']),
+          from: pick(random, ['/metadata', '', '/x']),
+          value: oddValue(random),
+        });
+        object = random() < 0.9 ? Array.from({ length: 4 }, op) : oddValue(random);
+      }
+    } else if (dice < 0.1)
+      type = pick(random, [
+        'application/yaml',
+        'text/plain',
+        '',
+        'application/cbor',
+        'application/vnd.kubernetes.protobuf',
+        'a/b;c=d;;;"',
+      ]);
+    // A body takes the place of the query: a deletion that is only tried has to say so itself, and whole.
+    const tried = method === 'DELETE' && (collection || !namespaced);
+    if (tried) object = { ...(typeof object === 'object' && !Array.isArray(object) ? object : {}), dryRun: ['All'] };
+    let body: Uint8Array = Buffer.from(JSON.stringify(object) ?? 'undefined');
+    if (!tried && type.endsWith('protobuf')) body = envelope(damaged(random, body), gv, kind);
+    else if (!tried && random() < 0.1) body = damaged(random, body);
+    await send({ method, target, headers: { ...(type && { 'content-type': type }), ...headers }, body });
+  };
+
+  for (const end = Date.now() + SECONDS * 1000; Date.now() < end; ) {
+    await Promise.all(Array.from({ length: 8 }, () => one(random() < 0.05 ? undefined : pick(random, routes))));
+    sent += 8;
+    if (sent % 400 === 0) longest = Math.max(longest, (await probe()).longest);
+  }
+  const { status } = await send({ method: 'GET', target: '/readyz' });
+  assert.equal(status, 200, `the server is gone: ${plane.stderr().slice(-3000)}`);
+  await probe();
+  await sleep(200);
+  const now = await probe();
+  const megabytes = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MiB`;
+  t.diagnostic(`${sent} requests on ${routes.length} routes: ${JSON.stringify(statuses)}`);
+  t.diagnostic(
+    `event loop stood still ${longest.toFixed(0)} ms at most; heap ${megabytes(before.heapUsed)} -> ${megabytes(now.heapUsed)}`,
+  );
+  for (const failure of failures.slice(0, 20)) t.diagnostic(failure);
+  assert.deepEqual(failures.length, 0, `CORACLE_SEED=${seed}: ${failures[0]}`);
+  assert.ok(
+    now.heapUsed - before.heapUsed < GROWTH,
+    `heap ${megabytes(before.heapUsed)} -> ${megabytes(now.heapUsed)}`,
+  );
+  assert.ok(sent > 200 && (statuses[400] ?? 0) > 50, JSON.stringify(statuses));
+});

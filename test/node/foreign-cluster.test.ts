@@ -1,0 +1,179 @@
+/**
+ * `coracle rbac` on a cluster that knows nothing of our agents: what it prints is all that `coracle controllers` and
+ * `coracle node` need there. The cluster is a server of ours without our roles, behind a front that hides its make.
+ */
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { parse } from 'yaml';
+import {
+  CLUSTER_ROLE_BINDINGS,
+  CLUSTER_ROLES,
+  EVENTS,
+  NODES,
+  SERVICE_ACCOUNTS,
+} from '../../src/api/kinds/builtin/resource-types.ts';
+import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { systemClock } from '../../src/base/clock/clock.ts';
+import { createHttpsTransport } from '../../src/base/http/https-transport.ts';
+import { startTlsServer } from '../../src/base/http/tls-server.ts';
+import { createLogger } from '../../src/base/log/log.ts';
+import { createClient } from '../../src/client/create-client.ts';
+import { chooseComponents } from '../../src/cmd/compose/components.ts';
+import { createAuthority, openAuthority } from '../../src/server/auth/certificate-authority.ts';
+import { openWorkspace, type Workspace } from '../cli/workspace.ts';
+import { adminOf } from '../testkit/control-plane-process.ts';
+import { importTinyGuest, tinyVm, until, whyNoGuests } from '../testkit/tiny-guest.ts';
+
+const why = whyNoGuests();
+const KEY = { namespace: 'default', name: 'abroad' };
+
+/** Passes everything on but the version and what was refused, which is noted. */
+async function foreignFront(t: TestContext, at: Workspace) {
+  const file = parse(readFileSync(at.kubeconfig, 'utf8'));
+  const behind = createHttpsTransport({
+    server: file.clusters[0].cluster.server,
+    ca: Buffer.from(file.clusters[0].cluster['certificate-authority-data'], 'base64').toString(),
+  });
+  const authority = await createAuthority(systemClock);
+  const pair = await (await openAuthority(authority, systemClock)).issue({
+    commonName: 'kube-apiserver',
+    ipAddresses: ['127.0.0.1'],
+    usage: 'server',
+    days: 1,
+  });
+  const refused: string[] = [];
+  const front = await startTlsServer({
+    host: '127.0.0.1',
+    port: 0,
+    tls: pair,
+    log: createLogger(() => {}, 'error'),
+    handler: async (request) => {
+      if (request.path === '/version')
+        return {
+          status: 200,
+          headers: { 'content-type': 'application/json' },
+          body: new TextEncoder().encode(JSON.stringify({ major: '1', minor: '36', gitVersion: 'v1.36.2' })),
+        };
+      const answer = await behind(request);
+      if (answer.status === 401 || answer.status === 403)
+        refused.push(`${answer.status} ${request.headers['user-agent']} ${request.method} ${request.path}`);
+      return answer;
+    },
+  });
+  t.after(async () => {
+    await front.close();
+    behind.close();
+  });
+  return { server: `https://127.0.0.1:${front.port}`, ca: authority.certificate, refused };
+}
+
+test('what coracle rbac prints is what controllers and agents need on a cluster of another make', {
+  timeout: 150_000,
+  ...(why && { skip: why }),
+}, async (t) => {
+  const at = openWorkspace(t);
+  const chosen = ['vm', 'vmi', 'evacuation', 'migration', 'scheduler'];
+  const names = chosen.join();
+  const up = await at.up('--controllers', `*,${chosen.map((name) => `-${name}`).join()}`);
+  assert.equal(up.code, 0, up.stderr);
+  const { client: admin, close } = adminOf(at.data);
+  t.after(close);
+
+  // A cluster of another make has none of this.
+  for (const { account } of chooseComponents(names)) {
+    const name = `coracle:${account.replace(/^coracle-/, '')}`;
+    await admin.delete(SERVICE_ACCOUNTS, { namespace: 'kubevirt', name: account });
+    await admin.delete(CLUSTER_ROLE_BINDINGS, { namespace: '', name });
+    await admin.delete(CLUSTER_ROLES, { namespace: '', name });
+  }
+  await admin.delete(CLUSTER_ROLE_BINDINGS, { namespace: '', name: 'coracle:agent' });
+  const front = await foreignFront(t, at);
+
+  const printed = await at.run(['rbac', '--controllers', names]);
+  assert.equal(printed.code, 0, printed.stderr);
+  const applied = await at.kubectl(['apply', '-f', '-'], printed.stdout);
+  assert.equal(applied.code, 0, applied.stderr);
+  const again = await at.kubectl(['apply', '-f', '-'], printed.stdout);
+  assert.ok(
+    again.stdout
+      .trim()
+      .split('\n')
+      .every((line) => line.endsWith(' unchanged')),
+    again.stdout,
+  );
+
+  /** The kubeconfig of exactly that account, from the command that was printed. */
+  const kubeconfigOf = async (account: string): Promise<string> => {
+    const command = printed.stderr.split('\n').find((line) => line.includes(`create token ${account} `)) ?? '';
+    const words = command.slice(command.indexOf('kubectl ')).split(' ').slice(1);
+    const made = await at.kubectl(words);
+    assert.equal(made.code, 0, made.stderr);
+    const path = join(at.dir, `${account}.kubeconfig`);
+    const set = async (...argv: string[]): Promise<void> => {
+      const outcome = await at.kubectl(['config', `--kubeconfig=${path}`, ...argv]);
+      assert.equal(outcome.code, 0, outcome.stderr);
+    };
+    const caFile = join(at.dir, 'front-ca.crt');
+    writeFileSync(caFile, front.ca);
+    await set(
+      'set-cluster',
+      'foreign',
+      `--server=${front.server}`,
+      `--certificate-authority=${caFile}`,
+      '--embed-certs',
+    );
+    await set('set-credentials', 'me', `--token=${made.stdout.trim()}`);
+    await set('set-context', 'foreign', '--cluster=foreign', '--user=me');
+    await set('use-context', 'foreign');
+    return path;
+  };
+  const forControllers = await kubeconfigOf('coracle-controllers');
+  const forNode = await kubeconfigOf('coracle-agent');
+
+  const nodeDir = join(at.dir, 'node');
+  await importTinyGuest(nodeDir);
+  const controllers = at.start(['controllers', '--kubeconfig', forControllers, '--controllers', names]);
+  await controllers.line(/^running vm, vmi, evacuation, migration, scheduler against /);
+  const agent = at.start(['node', '--kubeconfig', forNode, '--data-dir', nodeDir, '--name', 'abroad']);
+  await agent.line(/^node abroad is ready/);
+  const { metadata } = await admin.get(NODES, { namespace: '', name: 'abroad' });
+  assert.equal(metadata.managedFields?.[0]?.manager, 'coracle-agent');
+
+  await admin.create(VIRTUAL_MACHINES, tinyVm(KEY.name));
+  await until('the guest to run', async () => {
+    const { status } = await admin.get(VIRTUAL_MACHINE_INSTANCES, KEY);
+    return status?.phase === 'Running' ? true : undefined;
+  });
+  await admin.delete(VIRTUAL_MACHINES, KEY);
+  await until('the VM to go', async () => {
+    const { items } = await admin.list(VIRTUAL_MACHINES, { namespace: 'default' });
+    return items.length === 0 ? true : undefined;
+  });
+  await until('the events of all', async () => {
+    const { items } = await admin.list(EVENTS, { namespace: 'default' });
+    return items.some(({ reason }) => reason === 'Stopped') ? true : undefined;
+  });
+  assert.deepEqual(front.refused, [], 'nothing was asked for that the printed rights do not give');
+
+  await t.test('the account that starts controllers may ask for their tokens, and nothing else', async () => {
+    const { users } = parse(readFileSync(forControllers, 'utf8'));
+    const transport = createHttpsTransport({ server: front.server, ca: front.ca });
+    const starter = createClient(transport, { token: users[0].user.token });
+    for (const path of ['/api/v1/pods', '/api/v1/namespaces/kube-system/secrets'])
+      await assert.rejects(starter.raw('GET', path), /forbidden/);
+    const ask = (account: string) =>
+      starter.raw('POST', `/api/v1/namespaces/kubevirt/serviceaccounts/${account}/token`, {
+        body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} },
+      });
+    await ask('coracle-vm');
+    await assert.rejects(ask('coracle-agent'), /forbidden/);
+    transport.close();
+  });
+
+  for (const one of [agent, controllers]) {
+    one.child.kill('SIGTERM');
+    assert.equal((await one.ended).code, 0);
+  }
+});

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { VIRTUAL_MACHINE_INSTANCES } from '../../src/api/kinds/kubevirt/kinds.ts';
+import { NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
+import { type Board, collect, eventually, NAMESPACE, startBoard } from './board.ts';
+
+let board: Board;
+before(async () => {
+  board = await startBoard();
+});
+after(() => board.close());
+
+const NAME = 'talks';
+/** One call of the node API, as virt-api makes it. */
+async function ask(method: string, action: string, { query = '', body = NO_BYTES as Uint8Array } = {}) {
+  const answer = await board.agent.handler({
+    method,
+    path: `/v1/namespaces/${NAMESPACE}/virtualmachineinstances/${NAME}/${action}`,
+    query,
+    headers: {},
+    body,
+    peer: { address: '' },
+    signal: NEVER,
+  });
+  assert.ok(answer.body instanceof Uint8Array);
+  const text = new TextDecoder().decode(answer.body);
+  return { status: answer.status, bytes: answer.body, json: text.startsWith('{') ? JSON.parse(text) : undefined };
+}
+
+test('a guest that runs the QEMU guest agent tells of itself, takes a freeze, and shows its screen', async (t) => {
+  await board.createVmi(NAME, {
+    terminationGracePeriodSeconds: 0,
+    domain: { devices: { disks: [{ name: 'root', disk: { bus: 'virtio' } }] }, memory: { guest: '160Mi' } },
+    volumes: [{ name: 'root', containerDisk: { image: 'localhost/tiny' } }],
+  });
+  await board.until(NAME, 'running', (vmi) => vmi.status?.phase === 'Running');
+  const early = await ask('GET', 'guestosinfo');
+  assert.deepEqual(
+    [early.status, early.json.message.split(': ').at(-1)],
+    [409, 'VMI does not have guest agent connected'],
+  );
+
+  await t.test('status: what it is and where', async () => {
+    const vmi = await board.until(NAME, 'what the agent tells', (one) => one.status?.guestOSInfo !== undefined);
+    assert.ok(vmi.status?.conditions?.some(({ type, status }) => type === 'AgentConnected' && status === 'True'));
+    assert.match(vmi.status?.guestOSInfo?.kernelRelease ?? '', /^\d+\.\d+/);
+    const [first] = vmi.status?.interfaces ?? [];
+    assert.deepEqual(
+      [first?.name, first?.infoSource, first?.interfaceName],
+      ['default', 'domain, guest-agent', 'eth0'],
+    );
+    assert.match(first?.ipAddress ?? '', /^127\./, 'the address of the VM, not the one behind it');
+  });
+
+  await t.test('subresources', async () => {
+    const { json } = await ask('GET', 'guestosinfo');
+    assert.equal(json.hostname, 'tiny');
+    assert.match(json.guestAgentVersion, /^\d+\.\d+/);
+    assert.ok(json.supportedCommands.some((one: { name: string }) => one.name === 'guest-fsfreeze-freeze'));
+    assert.match(json.os.kernelRelease, /^\d+\.\d+/);
+    const users = await ask('GET', 'userlist');
+    assert.deepEqual([users.status, Array.isArray(users.json.items)], [200, true]);
+    const filesystems = await ask('GET', 'filesystemlist');
+    assert.deepEqual([filesystems.status, Array.isArray(filesystems.json.items)], [200, true]);
+  });
+
+  await t.test('freeze and unfreeze', async () => {
+    const body = new TextEncoder().encode('{"unfreezeTimeout":"5m0s"}');
+    assert.equal(
+      (await ask('PUT', 'freeze', { body: new TextEncoder().encode('{"unfreezeTimeout":"x"}') })).status,
+      400,
+    );
+    const frozen = await ask('PUT', 'freeze', { body });
+    assert.equal(frozen.status, 200, JSON.stringify(frozen.json));
+    // The tiny guest lives in memory and has nothing that could be frozen: the agent says so by counting none.
+    assert.equal((await ask('PUT', 'unfreeze')).status, 200);
+  });
+
+  await t.test('screen: one client at a time, and a picture', async () => {
+    const first = await board.connect(`${NAME}/vnc`);
+    const closed = new Promise<void>((resolve) => first.onClose(() => resolve()));
+    await collect(first).has('RFB 003.');
+    const second = await board.connect(`${NAME}/vnc`);
+    await collect(second).has('RFB 003.');
+    await closed;
+    const third = await ask('GET', 'vnc', { query: 'preserveSession=true' });
+    assert.equal(third.status, 400, 'no WebSocket');
+    second.close();
+    const picture = await ask('GET', 'vnc/screenshot', { query: 'moveCursor=true' });
+    assert.equal(picture.status, 200, JSON.stringify(picture.json));
+    const png = Buffer.from(picture.bytes);
+    assert.equal(png.subarray(1, 4).toString(), 'PNG');
+    assert.ok(png.readUInt32BE(16) >= 320 && png.readUInt32BE(20) >= 200);
+  });
+
+  await board.client.delete(VIRTUAL_MACHINE_INSTANCES, { namespace: NAMESPACE, name: NAME });
+  await eventually('gone', async () => (await board.vmi(NAME).catch(() => undefined)) === undefined);
+});

@@ -1,0 +1,364 @@
+/**
+ * A board with several node agents of one host, for tests of live migration: real QEMU, a control plane in memory, and
+ * certificates of one CA. `hand` plays the migration controller: the target's Pod, and the hand-over to both agents.
+ */
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PODS } from '../../src/api/kinds/builtin/resource-types.ts';
+import type { Pod } from '../../src/api/kinds/builtin/types.ts';
+import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../src/api/kinds/kubevirt/kinds.ts';
+import { cloneJson } from '../../src/api/meta/deep-clone.ts';
+import { systemClock } from '../../src/base/clock/clock.ts';
+import { createMessagePair } from '../../src/base/http/message-pair.ts';
+import { type MessageSocket, NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
+import { createLogger, type Logger, silentLogger } from '../../src/base/log/log.ts';
+import { isConflict, isNotFound } from '../../src/client/api-failure.ts';
+import type { Client } from '../../src/client/client.ts';
+import { chooseComponents, runComponent } from '../../src/cmd/compose/components.ts';
+import { startControlPlane } from '../../src/cmd/compose/control-plane.ts';
+import { type Agent, createAgent } from '../../src/node/agent/agent.ts';
+import { NODE_VM_RULES } from '../../src/node/agent/rbac.ts';
+import { openImageStore } from '../../src/node/image/image-store.ts';
+import { importImage } from '../../src/node/image/local-images.ts';
+import { readNodeFacts } from '../../src/node/qemu/node-facts.ts';
+import { createAuthority, openAuthority } from '../../src/server/auth/certificate-authority.ts';
+import { createSigningKey } from '../../src/server/auth/service-account-tokens.ts';
+import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
+import { ensureGuest } from '../../tools/guest/build-guest.ts';
+import { eventually, NAMESPACE } from './board.ts';
+
+export interface MigrationBoard {
+  readonly directory: string;
+  readonly client: Client;
+  /** By node name. */
+  readonly agents: Map<string, Agent>;
+  readonly nodes: readonly string[];
+  createVmi(name: string, spec: Record<string, unknown>): Promise<VirtualMachineInstance>;
+  vmi(name: string): Promise<VirtualMachineInstance>;
+  until(name: string, what: string, test: (vmi: VirtualMachineInstance) => boolean): Promise<VirtualMachineInstance>;
+  launchers(name: string): Promise<Pod[]>;
+  /** Makes the target's Pod on the other node and hands the migration over to the agents; resolves before it has begun. */
+  hand(name: string, options?: { readonly configuration?: object }): Promise<Handed>;
+  /** Changes the status of a VMI as the controller would. */
+  patchStatus(name: string, status: object): Promise<void>;
+  removePod(name: string): Promise<void>;
+  /** Ends every guest and waits until their Pods are gone: what runs on takes the processors from the next test. */
+  endGuests(): Promise<void>;
+  /** The agent goes at once, as if it were killed: nothing is told, guests stay. */
+  stopAgent(node: string): Promise<void>;
+  startAgent(node: string): Promise<void>;
+  /** The API answers this node, or not. Watches stay. */
+  cut(node: string, isCut: boolean): void;
+  /** Stands before the write by which a target takes a guest over: `write` does it. Undefined: nobody stands there. */
+  gate: ((write: () => Promise<unknown>) => Promise<unknown>) | undefined;
+  /** Opens the console of a VMI at the node it is on. */
+  console(vmi: VirtualMachineInstance): Promise<MessageSocket>;
+  /** Pids of the QEMUs of a VMI by node. */
+  qemus(vmi: VirtualMachineInstance): Promise<Map<string, number>>;
+  /** The record of the VM on a node. */
+  record(node: string, vmi: VirtualMachineInstance): Promise<Record<string, unknown> | undefined>;
+  close(): Promise<void>;
+}
+
+export interface Handed {
+  readonly uid: string;
+  readonly source: string;
+  readonly target: string;
+  readonly targetPod: string;
+}
+
+const NAMES = ['one', 'two'];
+
+/** Starts a board with two nodes. Set CORACLE_TEST_LOG to see its log. */
+export async function startMigrationBoard(
+  options: {
+    readonly log?: Logger;
+    /** The real controller of migrations runs: nothing is to be handed by hand. */
+    readonly controller?: boolean;
+    /** Path of another QEMU, made in the board's directory. */
+    readonly binary?: (directory: string) => Promise<string>;
+    /** What the nodes believe keeps guests from coming in post-copy. */
+    readonly postCopyObstacle?: string;
+  } = {},
+): Promise<MigrationBoard> {
+  const log = options.log
+    ? options.log
+    : process.env['CORACLE_TEST_LOG']
+      ? createLogger((r) => console.error(r.level, r.message, JSON.stringify(r.fields)), 'debug')
+      : silentLogger;
+  const clock = systemClock;
+  const directory = await mkdtemp(join(tmpdir(), 'coracle-migration-'));
+  const stop = new AbortController();
+  const binary = await options.binary?.(directory);
+  const { postCopyObstacle } = options;
+  const facts = postCopyObstacle && {
+    ...(await readNodeFacts({ directory, clock, log, signal: stop.signal, accelerator: 'tcg' })),
+    postCopyObstacle,
+  };
+  const images = await openImageStore(join(directory, 'images'), { clock });
+  const guest = await ensureGuest();
+  await importImage(images, 'tiny', guest.disk, { kernel: guest.kernel, initrd: guest.initrd, signal: stop.signal });
+  const ca = await createAuthority(clock);
+  const authority = await openAuthority(ca, clock);
+  const agents = new Map<string, Agent>();
+  const plane = await startControlPlane({
+    backend: createMemoryBackend(),
+    clock,
+    log,
+    version: 'v0.0.0',
+    signingKey: await createSigningKey(),
+    issuer: 'https://test',
+    agentRules: NODE_VM_RULES,
+    connectNode: async (name) => agents.get(name)!.handler,
+    signal: stop.signal,
+  });
+  const running: Promise<void>[] = [];
+  for (const component of chooseComponents('*').filter(
+    ({ name }) => options.controller || (name !== 'migration' && name !== 'evacuation'),
+  )) {
+    const client = await plane.clientFor(component.account);
+    running.push(runComponent({ component, client, facts: { rootCa: '' }, clock, log, signal: stop.signal }));
+  }
+  const client = await plane.adminClient();
+  // Labels of ours on an instance are the controllers' to change.
+  const controller = await plane.clientFor(chooseComponents('vmi')[0]!.account);
+  const isCut = new Set<string>();
+  let made = 0;
+
+  const newAgent = async (nodeName: string): Promise<Agent> => {
+    const pair = await authority.issue({
+      commonName: `system:node:${nodeName}`,
+      organizations: ['system:nodes'],
+      usage: 'client',
+      days: 1,
+    });
+    const near = plane.clientForNode(nodeName);
+    // Every verb of the client goes through here, so that a test can take the API away from one node.
+    const guarded = new Proxy(near, {
+      get(target, property) {
+        const value = Reflect.get(target, property) as unknown;
+        if (typeof value !== 'function' || property === 'watch') return value;
+        return (...args: unknown[]) => {
+          if (isCut.has(nodeName)) return Promise.reject(new Error('the API cannot be reached'));
+          const call = (): Promise<unknown> => (value as (...args: unknown[]) => Promise<unknown>).apply(target, args);
+          const body = (args[2] as { body?: { status?: { nodeName?: string } } } | undefined)?.body;
+          return property === 'patch' && body?.status?.nodeName !== undefined && board.gate ? board.gate(call) : call();
+        };
+      },
+    });
+    return createAgent({
+      client: guarded,
+      nodeName,
+      dataDir: join(directory, nodeName),
+      clock,
+      log,
+      options: {
+        images,
+        accelerator: 'tcg',
+        ...(binary && { binary }),
+        ...(facts && { facts }),
+        addressesDir: join(directory, 'addresses'),
+        claimsDir: join(directory, 'claims'),
+        peer: { pair: () => pair, ca: ca.certificate },
+      },
+    });
+  };
+  const start = async (name: string): Promise<void> => {
+    const agent = await newAgent(name);
+    agents.set(name, agent);
+    await agent.start(stop.signal);
+  };
+
+  const board: MigrationBoard = {
+    directory,
+    client,
+    agents,
+    nodes: NAMES,
+    gate: undefined,
+    async console(vmi) {
+      const response = await agents.get(vmi.status?.nodeName ?? '')!.handler({
+        method: 'GET',
+        path: `/v1/namespaces/${NAMESPACE}/virtualmachineinstances/${vmi.metadata.name}/console`,
+        query: '',
+        headers: { 'sec-websocket-protocol': 'plain.kubevirt.io' },
+        body: NO_BYTES,
+        peer: { address: '' },
+        signal: NEVER,
+        upgradable: true,
+      });
+      if (!response.upgrade) throw new Error(`no console: status ${response.status}`);
+      const [near, far] = createMessagePair(response.upgrade.protocol);
+      response.upgrade.accept(far);
+      return near;
+    },
+    createVmi: (name, spec) =>
+      client.create(VIRTUAL_MACHINE_INSTANCES, {
+        apiVersion: 'kubevirt.io/v1',
+        kind: 'VirtualMachineInstance',
+        metadata: { name, namespace: NAMESPACE },
+        spec,
+      } as unknown as VirtualMachineInstance),
+    vmi: (name) => client.get(VIRTUAL_MACHINE_INSTANCES, { namespace: NAMESPACE, name }),
+    async until(name, what, test) {
+      let last: VirtualMachineInstance | undefined;
+      try {
+        await eventually(what, async () => {
+          last = await board.vmi(name);
+          return test(last);
+        });
+      } catch (error) {
+        const pods = (await board.launchers(name)).map((pod) => [pod.metadata.name, pod.status]);
+        throw new Error(
+          `${(error as Error).message}; status ${JSON.stringify(last?.status)}; pods ${JSON.stringify(pods)}`,
+        );
+      }
+      return last as VirtualMachineInstance;
+    },
+    async launchers(name) {
+      const { items } = await client.list(PODS, { namespace: NAMESPACE });
+      return items.filter((pod) => pod.metadata.ownerReferences?.some((owner) => owner.name === name));
+    },
+    async hand(name, options = {}) {
+      const vmi = await board.vmi(name);
+      const source = vmi.status?.nodeName ?? '';
+      const target = NAMES.find((node) => node !== source) ?? '';
+      const own = (await board.launchers(name)).find(
+        (pod) => pod.spec.nodeName === source && pod.status?.phase === 'Running',
+      ) as Pod;
+      const uid = crypto.randomUUID();
+      const targetPod = `virt-launcher-${name}-to-${target}-${++made}`;
+      const template = cloneJson(own);
+      await client.create(PODS, {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: {
+          name: targetPod,
+          namespace: NAMESPACE,
+          labels: { ...template.metadata.labels, 'kubevirt.io/migrationJobUID': uid },
+          annotations: { ...template.metadata.annotations, 'kubevirt.io/migrationJobName': 'by-hand' },
+          ownerReferences: template.metadata.ownerReferences,
+        },
+        spec: { ...template.spec, nodeName: target },
+      } as unknown as Pod);
+      await eventually('the target pod is ready', async () => {
+        const pod = await client.get(PODS, { namespace: NAMESPACE, name: targetPod });
+        return pod.status?.phase === 'Running' && pod.status.containerStatuses?.every(({ ready }) => ready) === true;
+      });
+      await board.patchStatus(name, {
+        migrationState: null,
+      });
+      await board.patchStatus(name, {
+        migrationState: {
+          migrationUid: uid,
+          sourceNode: source,
+          sourcePod: own.metadata.name,
+          targetNode: target,
+          targetPod,
+          migrationConfiguration: options.configuration ?? {},
+          sourceState: { node: source, pod: own.metadata.name, migrationUID: uid },
+          targetState: { node: target, pod: targetPod, migrationUID: uid },
+        },
+      });
+      await controller.patch(
+        VIRTUAL_MACHINE_INSTANCES,
+        { namespace: NAMESPACE, name },
+        { type: 'merge', body: { metadata: { labels: { 'kubevirt.io/migrationTargetNodeName': target } } } },
+      );
+      return { uid, source, target, targetPod };
+    },
+    async patchStatus(name, status) {
+      for (;;) {
+        try {
+          await client.patch(
+            VIRTUAL_MACHINE_INSTANCES,
+            { namespace: NAMESPACE, name },
+            { type: 'merge', body: { status } },
+            { subresource: 'status' },
+          );
+          return;
+        } catch (error) {
+          if (!isConflict(error)) throw error;
+        }
+      }
+    },
+    async removePod(name) {
+      await client.delete(PODS, { namespace: NAMESPACE, name }).catch((error: unknown) => {
+        if (!isNotFound(error)) throw error;
+      });
+    },
+    async endGuests() {
+      const { items } = await client.list(PODS, { namespace: NAMESPACE });
+      const removed = items.map(({ metadata: { name = '' } }) =>
+        client.delete(PODS, { namespace: NAMESPACE, name }, { gracePeriodSeconds: 1 }).catch((error: unknown) => {
+          if (!isNotFound(error)) throw error;
+        }),
+      );
+      await Promise.all(removed);
+      await eventually(
+        'all guests are gone',
+        async () => (await client.list(PODS, { namespace: NAMESPACE })).items.length === 0,
+      );
+    },
+    async stopAgent(node) {
+      await agents.get(node)?.stop({ keepVms: true });
+    },
+    startAgent: start,
+    cut(node, cut) {
+      if (cut) isCut.add(node);
+      else isCut.delete(node);
+    },
+    async qemus(vmi) {
+      const found = new Map<string, number>();
+      for (const name of (await readdir('/proc')).filter((entry) => /^\d+$/.test(entry))) {
+        const line = (await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '')).split('\0');
+        const pidFile = line[line.indexOf('-pidfile') + 1] ?? '';
+        const state = (await readFile(`/proc/${name}/stat`, 'utf8').catch(() => ') Z')).split(') ')[1]?.[0];
+        if (state === 'Z') continue;
+        for (const node of NAMES)
+          if (pidFile.startsWith(join(directory, node, 'vms', vmi.metadata.uid ?? ''))) found.set(node, Number(name));
+      }
+      return found;
+    },
+    async record(node, vmi) {
+      const path = join(directory, node, 'vms', vmi.metadata.uid ?? '', 'record.json');
+      const text = await readFile(path, 'utf8').catch(() => undefined);
+      return text === undefined ? undefined : (JSON.parse(text) as Record<string, unknown>);
+    },
+    async close() {
+      await Promise.all([...agents.values()].map((agent) => agent.stop({ keepVms: true })));
+      stop.abort(new Error('the test is over'));
+      await Promise.allSettled(running);
+      await plane.close(AbortSignal.timeout(1000));
+      for (const node of NAMES)
+        for (const uid of await readdir(join(directory, node, 'vms')).catch(() => [] as string[])) {
+          const pid = await readFile(join(directory, node, 'vms', uid, 'qemu.pid'), 'utf8').catch(() => '');
+          try {
+            if (pid.trim() !== '') process.kill(Number(pid), 'SIGKILL');
+          } catch {
+            // Gone already.
+          }
+        }
+      await rm(directory, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+  await Promise.all(NAMES.map(start));
+  return board;
+}
+
+/** The counter of the tiny guest, tenths of a second since it booted. */
+export async function heartbeat(vmi: VirtualMachineInstance): Promise<number> {
+  const address = vmi.status?.interfaces?.[0]?.ipAddress ?? '';
+  const deadline = systemClock.monotonic() + 60_000;
+  for (;;) {
+    try {
+      const response = await fetch(`http://${address}:8080/heartbeat`, { signal: AbortSignal.timeout(1000) });
+      const text = await response.text();
+      if (response.ok && text.trim() !== '') return Number(text);
+    } catch {
+      // Booting, or between two nodes.
+    }
+    if (systemClock.monotonic() > deadline) throw new Error(`no heartbeat at ${address}`);
+    await systemClock.sleep(50, NEVER);
+  }
+}

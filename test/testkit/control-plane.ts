@@ -1,0 +1,119 @@
+/** A whole control plane in this process, on the memory backend: asked as somebody with a certificate or a token. */
+import { type Clock, systemClock } from '../../src/base/clock/clock.ts';
+import { type ApiResponse, NEVER, NO_BYTES, type Peer } from '../../src/base/http/seam.ts';
+import { silentLogger } from '../../src/base/log/log.ts';
+import { COMPONENTS, type ComponentFacts, runComponent } from '../../src/cmd/compose/components.ts';
+import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from '../../src/cmd/compose/control-plane.ts';
+import { NODE_VM_RULES } from '../../src/node/agent/rbac.ts';
+import { createSigningKey } from '../../src/server/auth/service-account-tokens.ts';
+import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
+
+export const TEST_ISSUER = 'https://issuer.test';
+
+export interface Asking {
+  /** Common name and organizations of the client certificate; none = no certificate. */
+  readonly as?: readonly [commonName: string, ...organizations: string[]];
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  readonly peer?: Peer;
+}
+
+export interface Told {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly response: ApiResponse;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape.
+  readonly json: any;
+}
+
+export interface TestPlane {
+  readonly plane: ControlPlane;
+  /** `ask('GET /api/v1/pods?limit=1', {...})`. */
+  ask(line: string, asking?: Asking): Promise<Told>;
+  /** As a member of system:masters; throws when it is refused. */
+  admin(line: string, body?: unknown): Promise<Told['json']>;
+  /** Runs controllers until the plane stops. */
+  run(names: readonly string[], facts: ComponentFacts): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export const certified = (commonName: string, ...organizations: string[]): Peer => ({
+  address: '192.0.2.1',
+  certificate: {
+    verified: true,
+    commonName,
+    organizations,
+    fingerprint: [commonName, ...organizations].join(' '),
+  },
+});
+
+/** Starts one. */
+export async function startPlane(
+  options: Partial<ControlPlaneOptions> & { readonly clock?: Clock } = {},
+): Promise<TestPlane> {
+  const stop = new AbortController();
+  const clock = options.clock ?? systemClock;
+  const plane = await startControlPlane({
+    backend: createMemoryBackend(),
+    log: silentLogger,
+    version: '0.0.0',
+    signingKey: await createSigningKey(),
+    issuer: TEST_ISSUER,
+    agentRules: NODE_VM_RULES,
+    ...options,
+    clock,
+    signal: stop.signal,
+  });
+  const running: Promise<void>[] = [];
+  const ask: TestPlane['ask'] = async (line, { as, headers = {}, body, peer } = {}) => {
+    const [method = '', target = ''] = line.split(' ');
+    const [path = '', query = ''] = target.split('?');
+    const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+    const response = await plane.handler({
+      method,
+      path,
+      query,
+      headers: { ...(body !== undefined && { 'content-type': type }), ...headers },
+      body: body === undefined ? NO_BYTES : new TextEncoder().encode(JSON.stringify(body)),
+      peer: peer ?? (as ? certified(...as) : { address: '192.0.2.1' }),
+      signal: NEVER,
+    });
+    const chunks = response.body instanceof Uint8Array ? [response.body] : (response.body ?? []);
+    const text = typeof chunks === 'function' ? '' : Buffer.concat(chunks).toString();
+    return {
+      status: response.status,
+      headers: response.headers,
+      response,
+      json: text.startsWith('{') ? JSON.parse(text) : undefined,
+    };
+  };
+  return {
+    plane,
+    ask,
+    async admin(line, body) {
+      const told = await ask(line, { as: ['admin', 'system:masters'], ...(body !== undefined && { body }) });
+      if (told.status >= 300) throw new Error(`${line}: ${told.status} ${JSON.stringify(told.json)}`);
+      return told.json;
+    },
+    async run(names, facts) {
+      for (const component of COMPONENTS.filter(({ name }) => names.includes(name))) {
+        const client = await plane.clientFor(component.account);
+        running.push(runComponent({ component, client, facts, clock, log: silentLogger, signal: stop.signal }));
+      }
+    },
+    async stop() {
+      stop.abort();
+      await Promise.all(running);
+      await plane.close(AbortSignal.timeout(5000));
+    },
+  };
+}
+
+/** Asks again until `test` is content. */
+export async function eventually<T>(look: () => Promise<T>, test: (found: T) => boolean): Promise<T> {
+  for (;;) {
+    const found = await look();
+    if (test(found)) return found;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}

@@ -1,0 +1,76 @@
+/** A whole control plane in this process, in memory: schemas, defaulting, admission, KubeVirt's API; no controllers, no node. */
+import { createFakeClock } from '../../src/base/clock/fake-clock.ts';
+import { NEVER, type Peer } from '../../src/base/http/seam.ts';
+import { silentLogger } from '../../src/base/log/log.ts';
+import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from '../../src/cmd/compose/control-plane.ts';
+import { createSigningKey } from '../../src/server/auth/service-account-tokens.ts';
+import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
+
+const ADMIN: Peer = {
+  address: '',
+  certificate: { verified: true, commonName: 'admin', organizations: ['system:masters'], fingerprint: 'f' },
+};
+
+export interface Answer {
+  readonly status: number;
+  /** The Warning headers. */
+  readonly warnings: string;
+  // biome-ignore lint/suspicious/noExplicitAny: answers of every shape.
+  readonly json: any;
+}
+
+export interface InProcessControlPlane {
+  readonly plane: ControlPlane;
+  /** One request as the admin; `target` is path and query. */
+  send(method: string, target: string, body?: unknown, type?: string): Promise<Answer>;
+  stop(): Promise<void>;
+}
+
+/** Starts it on a fake clock; `options` go before the defaults. */
+export async function startInProcess(options: Partial<ControlPlaneOptions> = {}): Promise<InProcessControlPlane> {
+  const ended = new AbortController();
+  const plane = await startControlPlane({
+    backend: createMemoryBackend(),
+    clock: createFakeClock(),
+    log: silentLogger,
+    version: '0.0.0',
+    signingKey: await createSigningKey(),
+    issuer: 'https://issuer.test',
+    signal: ended.signal,
+    ...options,
+  });
+  return {
+    plane,
+    async send(method, target, body, type = 'application/json') {
+      const [path = '', query = ''] = target.split('?');
+      const response = await plane.handler({
+        method,
+        path,
+        query,
+        headers: { 'content-type': type },
+        body: bytesOf(body),
+        peer: ADMIN,
+        signal: NEVER,
+      });
+      if (typeof response.body === 'function') throw new Error('a stream');
+      const chunks =
+        response.body === undefined ? [] : response.body instanceof Uint8Array ? [response.body] : response.body;
+      const text = Buffer.concat(chunks).toString();
+      return {
+        status: response.status,
+        warnings: response.headers['warning'] ?? '',
+        json: text.startsWith('{') ? JSON.parse(text) : text,
+      };
+    },
+    async stop() {
+      await plane.close(AbortSignal.timeout(5000));
+      ended.abort();
+    },
+  };
+}
+
+function bytesOf(body: unknown): Uint8Array {
+  if (body === undefined) return new Uint8Array(0);
+  if (body instanceof Uint8Array) return body;
+  return new TextEncoder().encode(typeof body === 'string' ? body : JSON.stringify(body));
+}

@@ -1,0 +1,40 @@
+/** Controllers beside an in-process server, under the system's clock: for tests of what they do to objects over the API. */
+import { systemClock } from '../../src/base/clock/clock.ts';
+import { silentLogger } from '../../src/base/log/log.ts';
+import type { Client } from '../../src/client/client.ts';
+import type { ControllerEnvironment, Runnable } from '../../src/client/controller/environment.ts';
+import { createClient } from '../../src/client/create-client.ts';
+import { createInformerSet } from '../../src/client/informer/informer-set.ts';
+import type { InProcessServer } from './in-process-server.ts';
+
+export interface RunningControllers {
+  /** The client they use. */
+  readonly client: Client;
+  /** Ends them, then the server. */
+  stop(): Promise<void>;
+}
+
+/** Starts what `make` returns, with informers of its own. */
+export function runControllers(
+  server: InProcessServer,
+  make: (environment: ControllerEnvironment) => readonly Runnable[],
+): RunningControllers {
+  const ended = new AbortController();
+  const client = createClient(server.handler);
+  const informers = createInformerSet(client);
+  const controllers = make({ client, informers, clock: systemClock, log: silentLogger });
+  const running = Promise.all([informers, ...controllers].map((part) => part.start(ended.signal)));
+  return {
+    client,
+    async stop() {
+      ended.abort();
+      await running;
+      await server.stop();
+    },
+  };
+}
+
+/** Asks again until it holds; the runner's own limit ends a wait in vain. */
+export async function until(holds: () => Promise<boolean>): Promise<void> {
+  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 10));
+}

@@ -1,0 +1,5 @@
+/** Loaded before each test file (`node --import`): properties of fast-check draw from the seed of `seed.ts`. */
+import fc from 'fast-check';
+import { seed } from './seed.ts';
+
+fc.configureGlobal({ ...fc.readConfigureGlobal(), seed });
