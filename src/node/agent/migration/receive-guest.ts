@@ -231,8 +231,11 @@ async function takeStream(
     const watching = createLinkedController(signal);
     const end = events
       .wait('the stream', isMigrationStatus('completed', 'failed'), watching.signal)
-      .then(({ data }) => {
-        if (data['status'] === 'failed') throw new Error('QEMU of the target could not load the guest');
+      .then(async ({ data }) => {
+        if (data['status'] !== 'failed') return;
+        // QEMU ends after this word, and says why only in what it prints.
+        const why = (await guest.output()).split('\n').at(-1);
+        throw new Error(`QEMU of the target could not load the guest${why ? `: ${why}` : ''}`);
       });
     end.catch(() => {});
     let sent: Extract<SourceMessage, { type: 'sent' }>;
