@@ -19,6 +19,20 @@ const published = (): SourceKind[] =>
     .filter((object) => object !== null);
 
 const keyOf = ({ kind, metadata }: SourceKind): string => `${kind} ${metadata.name}`;
+/** The one difference: what is published asks for 2Gi, and so refuses u1.nano. */
+const isFedora = ({ metadata }: SourceKind): boolean => /^fedora($|\.)/.test(metadata.name ?? '');
+const asOurs = (object: SourceKind): SourceKind => {
+  if (!isFedora(object)) return object;
+  const { metadata } = object;
+  const { requirements } = object.spec as { requirements: { memory: object } };
+  const label = 'instancetype.kubevirt.io/required-memory';
+  assert.deepEqual([requirements.memory, metadata.labels?.[label]], [{ guest: '2Gi' }, '2Gi']);
+  return {
+    ...object,
+    metadata: { ...metadata, labels: { ...metadata.labels, [label]: '512Mi' } },
+    spec: { ...object.spec, requirements: { ...requirements, memory: { guest: '512Mi' } } },
+  } as SourceKind;
+};
 const schemas = new Map(kubevirtResources().map(({ kind, schema }) => [kind, schema]));
 
 describe('commonInstancetypes()', () => {
@@ -41,7 +55,7 @@ describe('commonInstancetypes()', () => {
     }
   });
   it('has the names, specs, labels and display names that are published', { skip }, () => {
-    const theirs = new Map(published().map((object) => [keyOf(object), object]));
+    const theirs = new Map(published().map((object) => [keyOf(object), asOurs(object)]));
     const ours = [...commonInstancetypes(), ...commonInstancetypes('here')];
     assert.deepEqual(ours.map(keyOf).sort(), [...theirs.keys()].sort());
     for (const object of ours) {

@@ -80,7 +80,7 @@ function preferenceObject(of: BundledPreference, namespace: string | undefined):
 
 /**
  * The common instance types and preferences as fresh objects: cluster-wide, or of one namespace when it is given.
- * Names, specs and labels are those of kubevirt/common-instancetypes.
+ * Names, specs and labels are those of kubevirt/common-instancetypes, but for the memory that Fedora requires.
  */
 export function commonInstancetypes(namespace?: string): SourceKind[] {
   return [

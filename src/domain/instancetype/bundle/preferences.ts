@@ -93,6 +93,7 @@ const byArchitecture = (name: string, display: string, needs: Traits['needs'], m
 ];
 
 const EL = [1, '1.5Gi'] as const;
+const FEDORA_NEEDS = '512Mi';
 const io = { ioThreads: true } as const;
 const secureAmd64 = { ...io, arch: 'amd64', efi: 'secure' } as const;
 
@@ -113,7 +114,8 @@ const LINUX: readonly BundledPreference[] = [
   ...linux('icon-alpine', ['alpine'], [['alpine', 'Alpine', { needs: [1, '512Mi'] }]]),
   ...linux('icon-cirros', ['cirros'], [['cirros', 'Cirros', { needs: [1, '256Mi'] }]]),
   ...linux('icon-debian', ['debian'], [['debian', 'Debian', { needs: [1, '512Mi'], efi: 'plain' }]]),
-  ...linux('icon-fedora', ['fedora'], byArchitecture('fedora', 'Fedora', [1, '2Gi'], {})),
+  // 2Gi as published, which refuses u1.nano and u1.micro; Fedora boots with what u1.nano gives.
+  ...linux('icon-fedora', ['fedora'], byArchitecture('fedora', 'Fedora', [1, FEDORA_NEEDS], {})),
   ...linux('icon-opensuse-leap', ['opensuse.leap'], [['opensuse.leap', 'OpenSUSE Leap', { needs: [1, '2Gi'] }]]),
   ...linux(
     'icon-opensuse-tumbleweed',
