@@ -33,6 +33,8 @@ export interface Fleet {
 
 interface Running extends FleetProcess {
   pid: number;
+  /** What the present run wrote. */
+  said(): string;
   kill(): Promise<void>;
   start(): Promise<void>;
 }
@@ -55,9 +57,10 @@ export function createFleet(dir: string): Fleet {
   const server: Running = {
     name: 'server',
     pid: 0,
+    said: () => `server: ${plane?.stderr().slice(-MAX_SAID) ?? ''}`,
     async kill() {
       await plane?.kill('SIGKILL');
-      words.push(plane?.stderr().slice(-MAX_SAID) ?? '');
+      words.push(server.said());
       await admin?.close();
     },
     async start() {
@@ -70,11 +73,13 @@ export function createFleet(dir: string): Fleet {
 
   const agent = (name: string, how: readonly string[]): Running => {
     let child: ChildProcess | undefined;
+    let output = '';
     // What it takes to join is kept by the agent itself.
     let first = [...how, '--name', name];
     const running: Running = {
       name,
       pid: 0,
+      said: () => `${name}: ${output}`,
       async kill() {
         if (!child || child.exitCode !== null || child.signalCode !== null) return;
         const gone = once(child, 'exit');
@@ -88,7 +93,7 @@ export function createFleet(dir: string): Fleet {
             env: { ...process.env, ...env },
             stdio: ['ignore', 'pipe', 'pipe'],
           });
-          let output = '';
+          output = '';
           for (const stream of [child.stdout, child.stderr])
             stream?.on('data', (chunk: Buffer) => {
               output = (output + chunk.toString()).slice(-MAX_SAID);
@@ -98,7 +103,7 @@ export function createFleet(dir: string): Fleet {
             });
           running.pid = child.pid ?? 0;
           child.once('exit', () => {
-            words.push(`${name}: ${output}`);
+            words.push(running.said());
             fail(new Error(`${name} ended: ${output}`));
           });
         }),
@@ -134,7 +139,7 @@ export function createFleet(dir: string): Fleet {
       words.splice(0, words.length - MAX_ENDS);
       await running?.start();
     },
-    said: () => [...words, plane?.stderr().slice(-MAX_SAID) ?? ''].join('\n--- killed ---\n'),
+    said: () => [...words, ...processes.map((one) => one.said())].join('\n--- killed, or now ---\n'),
     async end() {
       for (const one of processes) await one.kill();
       await admin?.close();

@@ -3,6 +3,7 @@ import { after, afterEach, before, test } from 'node:test';
 import { PERSISTENT_VOLUME_CLAIMS } from '../../src/api/kinds/builtin/resource-types.ts';
 import type { VirtualMachineInstance } from '../../src/api/kinds/kubevirt/kinds.ts';
 import { collect, eventually, kernelSpec, NAMESPACE } from './board.ts';
+import { holdLine } from './held-line.ts';
 import { type Handed, heartbeat, type MigrationBoard, startMigrationBoard } from './migration-board.ts';
 
 let board: MigrationBoard;
@@ -220,6 +221,19 @@ test('one that takes too long is given up', { timeout: 240_000 }, async () => {
   assert.match(vmi.status?.migrationState?.failureReason ?? '', /^Live migration is not completed after/);
 });
 
+test('what QEMU has sent is not cut off on its way: the guest moves over a line that stands still at the end', {
+  timeout: 240_000,
+}, async (t) => {
+  // The QMP connection of the guest that moves must be seen as it is made.
+  const line = holdLine(1000);
+  t.after(() => line.end());
+  const { beats } = await startGuest('held');
+  // So little is left for the end that QEMU is rid of it at once.
+  const handed = await board.hand('held', { configuration: { bandwidthPerMigration: '64Mi', maxDowntimeMs: 2 } });
+  await movedTo('held', handed, beats);
+  assert.equal(line.times, 1);
+});
+
 test('the target dies in the middle: the guest stays, and moves at the next try', { timeout: 240_000 }, async () => {
   const { beats } = await startGuest('target-dies');
   const handed = await board.hand('target-dies', { configuration: SLOW });
@@ -305,26 +319,48 @@ test('the target agent dies between the write that decides and the go: the next 
   await movedTo('written', handed, beats);
 });
 
-test('the target dies when all is sent and before it takes over: the source takes the guest back', {
+test('the target dies, or its agent, when all is sent and before it takes over: the source takes the guest back', {
   timeout: 240_000,
 }, async () => {
   const { vmi, beats } = await startGuest('taken-back');
-  let reach = (): void => {};
-  const reached = new Promise<void>((resolve) => {
-    reach = resolve;
-  });
-  board.gate = async () => {
-    reach();
-    throw new Error('the API cannot be reached');
+  const handUntilItTries = async (): Promise<Handed> => {
+    let reach = (): void => {};
+    const reached = new Promise<void>((resolve) => {
+      reach = resolve;
+    });
+    board.gate = async () => {
+      reach();
+      throw new Error('the API cannot be reached');
+    };
+    const handed = await board.hand('taken-back');
+    await reached;
+    return handed;
   };
-  const handed = await board.hand('taken-back');
-  await reached;
-  process.kill((await board.qemus(vmi)).get(handed.target)!, 'SIGKILL');
-  const after = await board.until('taken-back', 'decided', ({ status }) => {
-    const state = status?.migrationState;
-    return state?.failed === true || status?.nodeName === handed.target;
-  });
-  assert.equal(after.status?.nodeName, handed.source);
-  board.gate = undefined;
-  await staysAt('taken-back', handed, beats);
+  const decided = async ({ source, target, uid }: Handed): Promise<void> => {
+    const after = await board.until('taken-back', 'decided', ({ status }) => {
+      const state = status?.migrationState;
+      return (state?.migrationUid === uid && state.failed === true) || status?.nodeName === target;
+    });
+    assert.equal(after.status?.nodeName, source);
+    board.gate = undefined;
+  };
+  const killed = await handUntilItTries();
+  process.kill((await board.qemus(vmi)).get(killed.target)!, 'SIGKILL');
+  await decided(killed);
+  await staysAt('taken-back', killed, beats);
+  await clean('taken-back');
+
+  const silent = await handUntilItTries();
+  await board.stopAgent(silent.target);
+  await decided(silent);
+  // The QEMU that nobody looks after has the ports of the address until its agent is back.
+  const ports = await board.until('taken-back', 'told', ({ status }) =>
+    (status?.conditions ?? []).some(({ type, status: is }) => type === 'PortsForwarded' && is === 'False'),
+  );
+  assert.equal(ports.status?.nodeName, silent.source);
+  await board.startAgent(silent.target);
+  await staysAt('taken-back', silent, beats);
+  await board.until('taken-back', 'reached again', ({ status }) =>
+    (status?.conditions ?? []).every(({ type }) => type !== 'PortsForwarded'),
+  );
 });

@@ -131,8 +131,9 @@ export function createMigrationController(options: MigrationControllerOptions): 
     if (!holder || holder === migration.metadata.uid) return false;
     return ofSameInstance(migration).some((one) => one.metadata.uid === holder && !isFinalMigration(one));
   };
-  const isBackingOff = (migration: ReadonlyMigration): boolean =>
-    (backoffUntil(migration, ofSameInstance(migration)) ?? 0) > clock.now();
+  const heldUntil = (migration: ReadonlyMigration, vmi = vmiOf(migration)): number | undefined =>
+    backoffUntil(migration, { vmi, others: ofSameInstance(migration) });
+  const isBackingOff = (migration: ReadonlyMigration): boolean => (heldUntil(migration) ?? 0) > clock.now();
   /** Pending, nothing in its way but the limits: then where it would leave from. */
   const waitingAt = (migration: ReadonlyMigration): string | undefined => {
     if (phaseOf(migration) !== 'Pending' || isDeleting(migration) || isBackingOff(migration)) return undefined;
@@ -156,7 +157,7 @@ export function createMigrationController(options: MigrationControllerOptions): 
 
   const start = async (pass: Pass, vmi: ReadonlyVmi): Promise<void> => {
     const { migration, key } = pass;
-    const until = backoffUntil(migration, ofSameInstance(migration));
+    const until = heldUntil(migration, vmi);
     if (until !== undefined && until > clock.now()) {
       events.event(
         vmi,

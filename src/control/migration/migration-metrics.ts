@@ -1,6 +1,7 @@
-/** Migrations as upstream's metrics have them (pkg/monitoring/metrics/virt-controller): pure, read off the objects. */
-import type { ValueFamily } from '../../base/metrics/metric-family.ts';
-import { phaseOf, type ReadonlyMigration, type ReadonlyVmi } from './migration-view.ts';
+/** Migrations as upstream's metrics have them (pkg/monitoring/metrics/virt-controller), read off the objects. */
+import { createHistogram } from '../../base/metrics/histogram.ts';
+import type { HistogramFamily, ValueFamily } from '../../base/metrics/metric-family.ts';
+import { enteredAt, phaseOf, type ReadonlyMigration, type ReadonlyVmi } from './migration-view.ts';
 
 /** Upstream counts as running whatever has a target Pod that is ready. */
 const RUNNING = ['Scheduled', 'PreparingTarget', 'TargetReady', 'Running'];
@@ -57,4 +58,36 @@ export function migrationMetrics(
     time('start'),
     time('end'),
   ];
+}
+
+/** Upstream's PhaseTransitionTimeBuckets, seconds. */
+const PHASE_TIME_BOUNDS = [0.5, 1, 2, 5, 10, 20, 30, 40, 50, 60, 90, 120, 180, 300, 600, 1200, 1800, 3600];
+/** More than there are phases: what is no phase of ours does not fill the memory. */
+const MAX_PHASES = 32;
+
+export interface PhaseTimes {
+  /** One change of a migration; counts where it is in another phase by it. */
+  observe(before: ReadonlyMigration | undefined, after: ReadonlyMigration): void;
+  family(): HistogramFamily;
+}
+
+/** Counts how long migrations took from their creation to each phase: since the start of the process, as upstream does. */
+export function createPhaseTimes(): PhaseTimes {
+  const histogram = createHistogram({
+    name: 'kubevirt_vmi_migration_phase_transition_time_from_creation_seconds',
+    help: 'Histogram of VM migration phase transitions duration from creation time in seconds.',
+    bounds: PHASE_TIME_BOUNDS,
+    maxSeries: MAX_PHASES,
+  });
+  return {
+    observe(before, after) {
+      const phase = phaseOf(after);
+      if (!before || phaseOf(before) === phase) return;
+      const entered = enteredAt(after, phase);
+      const created = Date.parse(after.metadata.creationTimestamp ?? '');
+      if (entered === undefined || Number.isNaN(created)) return;
+      histogram.observe({ phase }, Math.max(0, entered - created) / 1000);
+    },
+    family: () => histogram.family(),
+  };
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { migrationOf } from './migration.fixture.ts';
+import { migrationOf, vmiOf } from './migration.fixture.ts';
 import { backoffUntil, mayStart, retryMs } from './throttle.ts';
 
 const LIMITS = { parallelMigrationsPerCluster: 5, parallelOutboundMigrationsPerNode: 2 };
@@ -85,6 +85,7 @@ const evacuation = (
       status: { phase, phaseTransitionTimestamps: [{ phase, phaseTransitionTimestamp: at(second + 1) }] },
     }),
   });
+const vmi = vmiOf({}, { creationTimestamp: at(1) });
 const BACKOFFS: readonly [what: string, history: ReturnType<typeof evacuation>[], seconds: number | undefined][] = [
   ['the first one', [], undefined],
   ['after one failure', [evacuation('f', 10, 'Failed')], 11 + 20],
@@ -96,6 +97,16 @@ const BACKOFFS: readonly [what: string, history: ReturnType<typeof evacuation>[]
     [evacuation('d', 1, 'Failed'), evacuation('e', 5, 'Succeeded'), evacuation('f', 10, 'Failed')],
     11 + 20,
   ],
+  [
+    'a success of any kind wipes the slate: the guest can move',
+    [evacuation('d', 1, 'Failed'), evacuation('e', 5, 'Succeeded', { manual: true }), evacuation('f', 10, 'Failed')],
+    11 + 20,
+  ],
+  [
+    'what an earlier instance of the name failed at does not count',
+    [evacuation('a', 0, 'Failed'), evacuation('f', 10, 'Failed')],
+    11 + 20,
+  ],
   ['what was taken back does not count', [evacuation('f', 10, 'Failed', { deleting: true })], undefined],
   ["a user's own failures do not count", [evacuation('f', 10, 'Failed', { manual: true })], undefined],
 ];
@@ -103,15 +114,27 @@ for (const [what, history, seconds] of BACKOFFS) {
   test(`backoffUntil(): ${what}`, () => {
     const newest = evacuation('new', 30);
     const expected = seconds === undefined ? undefined : Date.parse(at(0)) + seconds * 1000;
-    assert.equal(backoffUntil(newest, [newest, ...history]), expected);
-    assert.equal(backoffUntil(newest, [...history, newest]), expected);
+    assert.equal(backoffUntil(newest, { vmi, others: [newest, ...history] }), expected);
+    assert.equal(backoffUntil(newest, { vmi, others: [...history, newest] }), expected);
   });
 }
+
+test('backoffUntil() holds back every one that waits, in whatever order they were made', () => {
+  const failed = evacuation('m', 10, 'Failed');
+  // Of the second in which the first one failed, and with names on both sides of its.
+  const waiting = [evacuation('a', 10), evacuation('z', 10)];
+  for (const one of waiting)
+    assert.equal(
+      backoffUntil(one, { vmi, others: [failed, ...waiting] }),
+      Date.parse(at(11)) + 20_000,
+      one.metadata.name ?? '',
+    );
+});
 
 test('backoffUntil() leaves alone what a user asked for, and what says so', () => {
   const failed = evacuation('f', 10, 'Failed');
   for (const more of [{ manual: true }, { ignore: true }]) {
     const one = evacuation('new', 30, undefined, more);
-    assert.equal(backoffUntil(one, [one, failed]), undefined);
+    assert.equal(backoffUntil(one, { vmi, others: [one, failed] }), undefined);
   }
 });

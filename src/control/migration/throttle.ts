@@ -4,8 +4,10 @@ import {
   EVACUATION_ANNOTATION,
   enteredAt,
   isDeleting,
+  isFinalMigration,
   phaseOf,
   type ReadonlyMigration,
+  type ReadonlyVmi,
   WORKLOAD_UPDATE_ANNOTATION,
 } from './migration-view.ts';
 
@@ -74,19 +76,32 @@ const isAutomatic = ({ metadata }: ReadonlyMigration): boolean =>
   metadata.annotations?.[WORKLOAD_UPDATE_ANNOTATION] !== undefined;
 
 /**
- * Time until which the newest automatic migration of an instance has to wait: 20 s after the last failure, doubled by
- * each failure before it since the last success. Undefined when it need not wait. `others`: all of the same instance.
+ * Time until which an automatic migration of an instance has to wait: 20 s after the last failure of one, doubled by each
+ * failure before it since the last success. Undefined when it need not wait. `others`: all that name the same instance.
+ *
+ * Beyond upstream (handleMigrationBackoff), which looks at automatic ones alone, of every instance that had the name, and
+ * makes only the newest wait: a guest that moved by any means can move, what a predecessor failed at says nothing about
+ * this one, and of several that wait none slips through.
  */
-export function backoffUntil(migration: ReadonlyMigration, others: readonly ReadonlyMigration[]): number | undefined {
+export function backoffUntil(
+  migration: ReadonlyMigration,
+  { vmi, others }: { readonly vmi: ReadonlyVmi | undefined; readonly others: readonly ReadonlyMigration[] },
+): number | undefined {
   if (!isAutomatic(migration) || migration.metadata.annotations?.[IGNORE_BACKOFF] !== undefined) return undefined;
-  const [newest, ...earlier] = others.filter(isAutomatic).sort(byCreation).reverse();
-  if (newest?.metadata.uid !== migration.metadata.uid) return undefined;
+  const born = vmi?.metadata.creationTimestamp ?? '';
+  const ended = others
+    .filter((one) => isFinalMigration(one) && (one.metadata.creationTimestamp ?? '') >= born)
+    .sort((a, b) => endedAt(b) - endedAt(a) || byCreation(b, a));
   let pause = 0;
-  for (const one of earlier) {
+  let last = 0;
+  for (const one of ended) {
     if (phaseOf(one) === 'Succeeded') break;
-    // One that was taken back says nothing about whether the next will work.
-    if (phaseOf(one) === 'Failed' && !isDeleting(one)) pause = pause === 0 ? FIRST_BACKOFF_MS : pause * 2;
+    // What a user asked for fails for reasons of its own; one that was taken back says nothing about the next.
+    if (!isAutomatic(one) || isDeleting(one)) continue;
+    if (pause === 0) last = endedAt(one);
+    pause = pause === 0 ? FIRST_BACKOFF_MS : pause * 2;
   }
-  if (pause === 0) return undefined;
-  return (enteredAt(earlier[0]!, 'Failed') ?? 0) + pause;
+  return pause === 0 ? undefined : last + pause;
 }
+
+const endedAt = (migration: ReadonlyMigration): number => enteredAt(migration, phaseOf(migration)) ?? 0;

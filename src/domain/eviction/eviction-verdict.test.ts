@@ -60,6 +60,25 @@ describe('evictionVerdict()', () => {
             allow,
           );
   });
+  it('says why it takes so long, from one migration that failed to the next', () => {
+    const stuck = (migrationState: object) => {
+      const vmi = vmiWith({ migratable: 'True', mark: 'node-1' });
+      return { ...vmi, status: { ...vmi.status, migrationState } } as VirtualMachineInstance;
+    };
+    const of = (migrationState: object) =>
+      evictionVerdict({ vmi: stuck(migrationState), strategy: 'LiveMigrate', nodeName: 'node-1' });
+    const ended = { failed: true, completed: true, endTimestamp: '2030-01-01T00:00:00Z' };
+    assert.deepEqual(
+      of({ ...ended, failureReason: 'no room' }),
+      refuse(`${IN_PROGRESS}; its last migration failed at 2030-01-01T00:00:00Z and is tried again: no room`),
+    );
+    assert.deepEqual(
+      of({ failed: true }),
+      refuse(`${IN_PROGRESS}; its last migration failed and is tried again: no reason given`),
+    );
+    assert.deepEqual(of({ completed: true, endTimestamp: '2030-01-01T00:00:00Z' }), refuse(IN_PROGRESS));
+    assert.deepEqual(of({ startTimestamp: '2030-01-01T00:00:00Z' }), refuse(IN_PROGRESS));
+  });
   it('an instance that says nothing about migration is not migratable', () => {
     const vmi = vmiWith({});
     assert.deepEqual(evictionVerdict({ vmi, strategy: 'LiveMigrate', nodeName: 'node-1' }), refuse(NOT_MIGRATABLE));

@@ -75,8 +75,25 @@ export function evictionVerdict({
       return strategy satisfies never;
   }
   const message = `Eviction triggered evacuation of VMI "${vmi.metadata.namespace}/${vmi.metadata.name}"`;
-  if (vmi.status?.evacuationNodeName) return { type: 'refuse', message: `Evacuation in progress: ${message}` };
+  if (vmi.status?.evacuationNodeName)
+    return {
+      type: 'refuse',
+      message: `Evacuation in progress: ${message}${strategy === 'External' ? '' : lastFailure(vmi)}`,
+    };
   // The launcher that a migration brought up elsewhere: it is where the instance goes to.
   if ((vmi.status?.nodeName ?? '') !== nodeName) return { type: 'refuse', message: 'Eviction request for target Pod' };
   return { type: 'mark', nodeName, message };
+}
+
+const MAX_REASON = 300;
+
+/**
+ * Beyond upstream, behind its words (the descheduler looks for them anywhere in the text): who drains reads why it takes
+ * so long. A migration that follows clears it, so that it stands there between the two.
+ */
+function lastFailure({ status }: DeepReadonly<VirtualMachineInstance>): string {
+  const { failed, failureReason, endTimestamp } = status?.migrationState ?? {};
+  if (failed !== true) return '';
+  const reason = (failureReason ?? 'no reason given').slice(0, MAX_REASON);
+  return `; its last migration failed${endTimestamp ? ` at ${endTimestamp}` : ''} and is tried again: ${reason}`;
 }

@@ -135,13 +135,7 @@ export function createAgent(config: AgentConfig): Agent {
         : [],
     );
 
-  const predecessor = (namespace: string, name: string): Launcher | undefined => {
-    for (const launcher of launchers.values()) {
-      const { record } = launcher;
-      if (record?.namespace === namespace && record.name === name && record.process && !record.result) return launcher;
-    }
-    return undefined;
-  };
+  const others = (): Iterable<Launcher> => launchers.values();
 
   const launch = (environment: AgentEnvironment, podUid: string, launcher: Launcher): void => {
     launchers.set(podUid, launcher);
@@ -231,7 +225,7 @@ export function createAgent(config: AgentConfig): Agent {
     const environment = await prepare(signal);
     // Guests first: whatever the API says or whether it answers, they are looked after.
     for (const record of await findRecords(environment.vmsDirectory, { bootId: environment.bootId, log }))
-      launch(environment, record.podUid, new Launcher(environment, { record, predecessor }));
+      launch(environment, record.podUid, new Launcher(environment, { record, others }));
 
     const ownPods = createInformer(client, PODS, { fieldSelector: `spec.nodeName=${nodeName}`, clock, log });
     pods = ownPods;
@@ -265,7 +259,7 @@ export function createAgent(config: AgentConfig): Agent {
           if (launcher.vmiUid === object.metadata.uid) launcher.observeVmi(object);
       });
     const adoptPod = (target: AgentEnvironment, pod: DeepReadonly<Pod>, uid: string): void => {
-      launch(target, uid, new Launcher(target, { pod, predecessor }));
+      launch(target, uid, new Launcher(target, { pod, others }));
       const { namespace } = pod.metadata;
       const vmi = [...vmis.list(namespace), ...arriving.list(namespace)].find(
         (candidate) => candidate.metadata.uid === ownerUid(pod),

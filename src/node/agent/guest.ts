@@ -62,7 +62,7 @@ export interface Guest {
   readonly forwarder: Forwarder | undefined;
   /** The QEMU guest agent's port; whether somebody answers there, `state.agentConnected` tells. */
   readonly agent: GuestAgent;
-  /** The live connection; throws QmpError 'closed' when there is none. */
+  /** The connection as it is now; where there is none its commands are refused with QmpError 'closed'. */
   qmp(): QmpConnection;
   /** Calls back with each QMP event until the returned function is called. Events between two connections are lost. */
   onEvent(listener: (event: QmpEvent) => void): () => void;
@@ -82,6 +82,16 @@ const POLL_MS = 1000;
 /** A stopped or stuck QEMU keeps its socket open: only asking tells. */
 const HEALTH_MS = 5000;
 const OUTPUT_TAIL = 1000;
+
+/** A command to it fails as on a connection that was lost: by its promise, and not before there is one. */
+function noConnection(trouble: string | undefined): QmpConnection {
+  const reason = `no connection to QEMU${trouble ? `: ${trouble}` : ''}`;
+  return {
+    execute: () => Promise.reject(new QmpError('closed', reason)),
+    closed: Promise.resolve(reason),
+    close: () => {},
+  };
+}
 
 /** Attaches to a running QEMU. */
 export function openGuest(options: GuestOptions): Guest {
@@ -126,10 +136,7 @@ export function openGuest(options: GuestOptions): Guest {
     for (const waiter of waiters) waiter();
     options.onChange();
   };
-  const qmp = (): QmpConnection => {
-    if (!connection) throw new QmpError('closed', `no connection to QEMU${state.trouble ? `: ${state.trouble}` : ''}`);
-    return connection;
-  };
+  const qmp = (): QmpConnection => connection ?? noConnection(state.trouble);
 
   const refresh = async (): Promise<void> => {
     const qemu = qmp();

@@ -4,6 +4,7 @@ import type { Pod } from '../../api/kinds/builtin/types.ts';
 import { systemClock } from '../../base/clock/clock.ts';
 import { silentLogger } from '../../base/log/log.ts';
 import type { AgentEnvironment } from './environment.ts';
+import { Launcher } from './launcher.ts';
 import { finishGuest } from './launcher-finish.ts';
 import { LauncherState } from './launcher-state.ts';
 
@@ -52,4 +53,46 @@ test('finishGuest() tells a Pod that an agent just started sees only while it cl
   await finishGuest(launcher, { phase: 'Succeeded', reason: 'Completed', message: 'it moved', exitCode: 0 });
   clearTimeout(stuck);
   assert.deepEqual(phases, ['Succeeded']);
+});
+
+test('an agent that is started anew ends no instance for a Pod whose end an earlier one reported', {
+  timeout: 10_000,
+}, async () => {
+  // The instance moved away, and came back under another Pod while the object of the first one was still there.
+  const owner = { kind: 'VirtualMachineInstance', name: 'vm', uid: 'u', controller: true };
+  const pod = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'old', namespace: 'ns', uid: 'old', resourceVersion: '1', ownerReferences: [owner] },
+    spec: { containers: [{ name: 'compute', image: 'l' }] },
+    status: { phase: 'Succeeded' },
+  } as unknown as Pod;
+  const vmi = {
+    metadata: { name: 'vm', namespace: 'ns', uid: 'u', resourceVersion: '1' },
+    status: { phase: 'Running', nodeName: 'n', activePods: { old: 'n' } },
+  };
+  const written: string[] = [];
+  const environment = {
+    signal: new AbortController().signal,
+    clock: systemClock,
+    log: silentLogger,
+    hostIP: '127.0.0.1',
+    nodeName: 'n',
+    vmsDirectory: '/nowhere',
+    tombstones: {
+      has: async () => ({ phase: 'Succeeded', reason: 'Completed', message: 'it moved', exitCode: 0 }),
+      add: async () => launcher.observePod(undefined),
+    },
+    client: {
+      get: async () => vmi,
+      patch: async (type: { resource: string }, _key: unknown, { body }: { body: object }) => {
+        written.push(type.resource);
+        return { ...pod, ...body, metadata: pod.metadata };
+      },
+    },
+  } as unknown as AgentEnvironment;
+  const launcher = new Launcher(environment, { pod, others: () => [] });
+  launcher.observeVmi(vmi as never);
+  await launcher.run();
+  assert.ok(!written.includes('virtualmachineinstances'), written.join());
 });

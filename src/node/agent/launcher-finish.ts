@@ -33,7 +33,8 @@ export async function finishGuest(launcher: LauncherState, result: VmResult): Pr
   await launcher.untilDone('result not reported to the vmi', async () => {
     // A guest that moved on, or never came, is another node's to report on.
     const vmi = launcher.ownsInstance ? await newestVmi(launcher) : undefined;
-    const at = { node: environment.nodeName, now: environment.clock.now() };
+    const guestless = launcher.record ? undefined : launcher.pod?.metadata.uid;
+    const at = { node: environment.nodeName, now: environment.clock.now(), guestless };
     if (vmi) await writeVmiStatus(environment, vmi, (newest) => finalStatus(newest, result, at));
   });
   const view: LauncherView = {
@@ -69,11 +70,14 @@ async function cleanUp(launcher: LauncherState, result: VmResult): Promise<void>
   const podUid = launcher.record?.podUid ?? launcher.pod?.metadata.uid ?? '';
   const vmiUid = launcher.vmiUid;
   await launcher.untilDone('end not recorded', () => environment.tombstones.add(podUid, result));
-  // Without a record the directory may be that of another launcher, or hold evidence of a damaged record.
   const record = launcher.record;
   if (!record) {
-    if (vmiUid === '' || (await readRecord(join(environment.vmsDirectory, vmiUid), vmiUid)) !== 'missing') return;
-    await removeVmDirectory(environment.vmsDirectory, vmiUid).catch(() => {});
+    // The directory may be that of another launcher.
+    if (vmiUid === '' || !launcher.holdFiles()) return;
+    // Or it holds evidence of a damaged record.
+    if ((await readRecord(join(environment.vmsDirectory, vmiUid), vmiUid)) === 'missing')
+      await removeVmDirectory(environment.vmsDirectory, vmiUid).catch(() => {});
+    launcher.holdsFiles = false;
     return;
   }
   launcher.keptLogs = await keepLogs(join(environment.vmsDirectory, vmiUid));
@@ -82,6 +86,7 @@ async function cleanUp(launcher: LauncherState, result: VmResult): Promise<void>
   await removeVmDirectory(environment.vmsDirectory, vmiUid).catch((error: Error) =>
     launcher.log.warn('files of the guest not removed', { error: error.message }),
   );
+  launcher.holdsFiles = false;
 }
 
 async function newestVmi(launcher: LauncherState): Promise<ReadonlyVmi | undefined> {

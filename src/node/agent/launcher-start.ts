@@ -42,7 +42,8 @@ export async function startGuest(launcher: LauncherState): Promise<VmResult | un
     try {
       const refusal = await claim(launcher);
       if (refusal) return refusal;
-      await outlivePredecessor(launcher);
+      // What was claimed may have changed while it had to wait.
+      if (await outlivePredecessor(launcher)) continue;
       const [pod, vmi] = [launcher.pod, launcher.vmi];
       if (!pod || !vmi || launcher.isDeleting()) return deleted;
       const request = {
@@ -185,11 +186,13 @@ async function claim(launcher: LauncherState): Promise<VmResult | undefined> {
   return undefined;
 }
 
-/** Where a Pod was removed by force its guest may still be ending: the next one of the name waits for that. */
-async function outlivePredecessor(launcher: LauncherState): Promise<void> {
-  const { namespace = '', name = '' } = launcher.vmi?.metadata ?? {};
-  for (;;) {
-    if (!launcher.hasPredecessor(namespace, name) || launcher.isDeleting()) return;
+/**
+ * An earlier launcher of the name may still be ending its guest, or clearing up after a Pod that has ended: the next one
+ * waits for that, and has the files of the VM to itself from then on. True when it had to wait.
+ */
+async function outlivePredecessor(launcher: LauncherState): Promise<boolean> {
+  for (let waited = false; ; waited = true) {
+    if (launcher.isDeleting() || launcher.holdFiles()) return waited;
     await launcher.report({
       state: 'creating',
       reason: 'ContainerCreating',

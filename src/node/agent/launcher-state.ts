@@ -1,7 +1,7 @@
 /** The state of one launcher. */
 import type { Pod } from '../../api/kinds/builtin/types.ts';
 import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kinds.ts';
-import type { DeepReadonly } from '../../api/meta/object.ts';
+import type { DeepReadonly, ObjectKey } from '../../api/meta/object.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { createLinkedController, type LinkedController } from '../../base/signal/linked-controller.ts';
 import { isResizing } from '../../domain/live-update/pod-resize.ts';
@@ -27,7 +27,7 @@ export interface LauncherStart {
   readonly pod: ReadonlyPod | undefined;
   /** What an earlier agent left of this Pod. */
   readonly record: VmRecord | undefined;
-  readonly hasPredecessor: (namespace: string, name: string) => boolean;
+  readonly hasPredecessor: (vmi: ObjectKey) => boolean;
 }
 
 /** What the stages of one launcher share: what is known of its Pod, VMI and guest, and how to wait for news and report. */
@@ -40,6 +40,8 @@ export class LauncherState {
   guest: Guest | undefined;
   /** How far the guest has come while it is sent to another node. */
   stream: StreamFigures | undefined;
+  /** The directory of the VM is this launcher's: from before the first file until all are gone. One launcher at a time. */
+  holdsFiles: boolean;
   /** Set when the files of the guest go; held until its Pod is gone. */
   keptLogs: KeptLogs | undefined;
   /** Why a change of the running guest has not come through yet, for its Pod. */
@@ -48,6 +50,8 @@ export class LauncherState {
   resizeWaits = false;
   /** The guest's memory cannot be changed: it needs a restart. */
   memoryPlugFailed = false;
+  /** An earlier agent saw the end and reported it: the instance may be on this node again since, under another Pod. */
+  endedBefore = false;
   /** The Pod object is gone from the API, as seen by a whole list. */
   podGone = false;
   stopWanted = false;
@@ -56,14 +60,15 @@ export class LauncherState {
   softRebootUntil = 0;
   /** Aborted when the Pod is being deleted: what prepares the guest stops then. */
   readonly starting: LinkedController;
-  /** True while another launcher on this node still has a guest of this name. */
-  readonly hasPredecessor: (namespace: string, name: string) => boolean;
+  /** True while another launcher on this node still has a guest of this name, or files of one. */
+  readonly hasPredecessor: (vmi: ObjectKey) => boolean;
   #waiters: (() => void)[] = [];
 
   constructor(environment: AgentEnvironment, start: LauncherStart) {
     this.environment = environment;
     this.pod = start.pod;
     this.record = start.record;
+    this.holdsFiles = start.record !== undefined;
     this.hasPredecessor = start.hasPredecessor;
     this.starting = createLinkedController(environment.signal);
     this.log = environment.log.with({ pod: start.pod?.metadata.name ?? start.record?.podName ?? '' });
@@ -76,6 +81,15 @@ export class LauncherState {
     return this.record?.vmiUid ?? this.vmi?.metadata.uid ?? ownerUid(this.pod);
   }
 
+  /** Name of the VMI; without one until it is known. */
+  get vmiKey(): ObjectKey {
+    const { record, pod } = this;
+    return {
+      namespace: record?.namespace ?? pod?.metadata.namespace ?? '',
+      name: record?.name ?? ownerOf(pod)?.name ?? '',
+    };
+  }
+
   /** UID of the migration that the Pod was made for as its target, also long after it. */
   get migrationJob(): string | undefined {
     return this.pod?.metadata.labels?.[MIGRATION_JOB_LABEL];
@@ -84,11 +98,19 @@ export class LauncherState {
   /** True when the state of the VMI is ours to report: not before a guest has come, and not after it has left. */
   get ownsInstance(): boolean {
     const { record } = this;
+    if (this.endedBefore) return false;
     if (record?.migration) {
       const { role, phase } = record.migration;
       return role === 'source' && phase !== 'feeding' && phase !== 'left';
     }
     return record?.process !== undefined || this.migrationJob === undefined;
+  }
+
+  /** Takes the directory of the VM, unless another launcher has it: false then. */
+  holdFiles(): boolean {
+    if (!this.holdsFiles && this.hasPredecessor(this.vmiKey)) return false;
+    this.holdsFiles = true;
+    return true;
   }
 
   /** Wakes whoever waits for a change. */
@@ -214,8 +236,10 @@ export class LauncherState {
 }
 
 /** UID of the VMI that owns a launcher Pod, '' when there is none. */
-export const ownerUid = (pod: ReadonlyPod | undefined): string =>
-  pod?.metadata.ownerReferences?.find((ref) => ref.controller && ref.kind === 'VirtualMachineInstance')?.uid ?? '';
+export const ownerUid = (pod: ReadonlyPod | undefined): string => ownerOf(pod)?.uid ?? '';
+
+const ownerOf = (pod: ReadonlyPod | undefined) =>
+  pod?.metadata.ownerReferences?.find((ref) => ref.controller && ref.kind === 'VirtualMachineInstance');
 
 /** Keeps what the watch has already shown if it is not older than our own write's answer. */
 export function newer<T extends ReadonlyPod | ReadonlyVmi>(current: T | undefined, written: T): T {

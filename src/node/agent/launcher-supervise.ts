@@ -2,6 +2,7 @@
 import { statfs } from 'node:fs/promises';
 import { writeVmiStatus } from './api-writes.ts';
 import type { Guest } from './guest.ts';
+import { keepPorts } from './keep-ports.ts';
 import { DEFAULT_GRACE_SECONDS, FIRST_RETRY_MS, type LauncherState, newer } from './launcher-state.ts';
 import { updateGuest } from './live-update.ts';
 import { outgoingMigration } from './migration/migration-status.ts';
@@ -25,6 +26,7 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
   let stopping: Promise<void> | undefined;
   let spacePoll: (() => void) | undefined;
   let retry: (() => void) | undefined;
+  const ports = keepPorts(launcher, guest);
   const mover = followMigrations(launcher, guest);
   try {
     for (;;) {
@@ -34,6 +36,7 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
       const moved = mover.step();
       if (moved === 'left') return movedAway(launcher.record as VmRecord);
       if (moved === 'moving') {
+        ports.forget();
         if (isOurs(launcher.record?.migration)) await reportRunning(launcher, guest);
         await Promise.race([change, launcher.untilAborted()]);
         continue;
@@ -50,6 +53,7 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
           void continueIfRoom(launcher, guest);
         });
       }
+      ports.look();
       retry?.();
       retry = undefined;
       const isReported = await reportRunning(launcher, guest);
@@ -63,6 +67,7 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
   } finally {
     spacePoll?.();
     retry?.();
+    ports.stop();
   }
 }
 

@@ -32,14 +32,17 @@ export class Launcher {
       readonly pod?: ReadonlyPod;
       /** What an earlier agent left of this Pod. */
       readonly record?: VmRecord;
-      /** The launcher on this node that still has a guest of this name, if any: two must never run at once. */
-      readonly predecessor: (namespace: string, name: string) => Launcher | undefined;
+      /** The other launchers on this node, to see which of them has a guest of the same name: two must never run at once. */
+      readonly others: () => Iterable<Launcher>;
     },
   ) {
     this.#state = new LauncherState(environment, {
       pod: start.pod,
       record: start.record,
-      hasPredecessor: (namespace, name) => (start.predecessor(namespace, name) ?? this) !== this,
+      hasPredecessor: (vmi) => {
+        for (const other of start.others()) if (other !== this && other.#holdsFilesOf(vmi)) return true;
+        return false;
+      },
     });
   }
 
@@ -76,6 +79,11 @@ export class Launcher {
     return this.#state.vmiUid;
   }
 
+  #holdsFilesOf(vmi: ObjectKey): boolean {
+    const { holdsFiles, vmiKey } = this.#state;
+    return holdsFiles && vmiKey.namespace === vmi.namespace && vmiKey.name === vmi.name;
+  }
+
   /** News of the Pod; undefined when it is gone. */
   observePod(pod: ReadonlyPod | undefined): void {
     if (pod) this.#state.pod = pod;
@@ -104,6 +112,8 @@ export class Launcher {
     const state = this.#state;
     try {
       const ended = await state.environment.tombstones.has(state.record?.podUid ?? state.pod?.metadata.uid ?? '');
+      // What is left behind a tombstone is the Pod; the instance was told before it was set.
+      state.endedBefore = ended !== undefined;
       const result = ended ?? (state.record ? await resumeGuest(state, state.record) : await startGuest(state));
       const final = result ?? (await superviseGuest(state));
       await finishGuest(state, final);

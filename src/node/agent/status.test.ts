@@ -175,8 +175,12 @@ test('runningStatus(): conditions of a paused, full, silent and portless guest; 
   assert.equal(of({ runState: 'io-error', ioError: 'failed' }).has('DiskFull'), false);
   assert.equal(of({ connected: false, trouble: 'silent' }).get('AgentConnected'), 'Unknown/MonitorUnreachable');
   assert.equal(of({}, { portProblems: ['TCP port 80 is taken'] }).get('PortsForwarded'), 'False/PortNotAvailable');
-  const paused = vmi({ phase: 'Running', conditions: [{ type: 'Paused', status: 'True' }] });
-  assert.equal(conditions(runningStatus(paused, view(), NOW)).has('Paused'), false);
+  const told = [
+    { type: 'Paused', status: 'True' },
+    { type: 'PortsForwarded', status: 'False' },
+  ];
+  const well = conditions(runningStatus(vmi({ phase: 'Running', conditions: told }), view(), NOW));
+  assert.deepEqual([well.has('Paused'), well.has('PortsForwarded')], [false, false]);
 });
 
 test('finalStatus() only where the agent owns the phase', () => {
@@ -185,6 +189,19 @@ test('finalStatus() only where the agent owns the phase', () => {
   assert.deepEqual(finalStatus(vmi({ phase: 'Succeeded' }), resultOf({}), AT), {});
   assert.deepEqual(finalStatus(vmi({ phase: 'Running', nodeName: 'n2' }), resultOf({}), AT), {});
   assert.deepEqual(runningStatus(vmi({ phase: 'Running', nodeName: 'n2' }), view(), NOW), {});
+});
+
+test('finalStatus(): a Pod without a guest ends no instance that runs in another one', () => {
+  const of = (phase: string, activePods: Record<string, string> | undefined, guestless: string | undefined) =>
+    finalStatus(vmi({ phase, ...(activePods && { activePods }) }), resultOf({}), { ...AT, guestless }).phase;
+  assert.equal(of('Running', { other: 'n1' }, 'old'), undefined);
+  assert.equal(of('Running', undefined, 'old'), undefined);
+  // Its record was damaged.
+  assert.equal(of('Running', { own: 'n1' }, 'own'), 'Failed');
+  // It never started, and nobody else has.
+  assert.equal(of('Scheduled', { own: 'n1' }, 'own'), 'Failed');
+  assert.equal(of('Scheduled', undefined, 'own'), 'Failed');
+  assert.equal(of('Running', { other: 'n1' }, undefined), 'Failed');
 });
 
 test('sameJson() compares values, not order of keys', () => {

@@ -108,13 +108,18 @@ function pluggedMemory(
   };
 }
 
-/** The changes that make the VMI final. */
+/**
+ * The changes that make the VMI final. `guestless`: UID of a Pod that ends without ever having had a guest. An instance
+ * that runs is ended by such a one only where it counts as its active Pod: else another one has the guest.
+ */
 export function finalStatus(
   vmi: Vmi,
   result: VmResult,
-  { node, now }: { readonly node: string; readonly now: number },
+  { node, now, guestless }: { readonly node: string; readonly now: number; readonly guestless?: string | undefined },
 ): StatusChange {
   if (!isClaimed(vmi) || !isOn(vmi, node)) return {};
+  if (guestless !== undefined && vmi.status?.phase === 'Running' && vmi.status.activePods?.[guestless] === undefined)
+    return {};
   return {
     phase: result.phase,
     phaseTransitionTimestamps: stamps(vmi, result.phase, now),
@@ -252,5 +257,6 @@ function conditionsOf(
   else conditions.delete('DiskFull');
   if (portProblems.length > 0)
     set('PortsForwarded', 'False', 'PortNotAvailable', portProblems.join('; ').slice(0, 1000));
+  else conditions.delete('PortsForwarded');
   return [...conditions.values()];
 }

@@ -9,7 +9,9 @@ import { tell } from './sender-record.ts';
 
 const POLL_MS = 50;
 /** QEMU hears of the last page before its source closes the line; without a source nothing comes any more. */
-const ALONE_MS = 5000;
+export const ALONE_MS = 5000;
+/** A QEMU that waits for a page may answer nothing until it comes: ms that an answer is waited for. */
+export const ANSWER_MS = 1000;
 /** QEMU's words for a stream that broke off. It could be taken up again by a source that still has the rest. */
 const BROKEN = new Set(['postcopy-paused', 'postcopy-recover', 'failed', 'cancelled']);
 
@@ -62,7 +64,7 @@ export async function reportLost(launcher: LauncherState, guest: Guest, uid: str
 /** What QEMU says of the migration; undefined when it does not answer. */
 async function statusOf(guest: Guest): Promise<string | undefined> {
   try {
-    return (await guest.qmp().execute('query-migrate')).status;
+    return (await guest.qmp().execute('query-migrate', undefined, { timeoutMs: ANSWER_MS })).status;
   } catch {
     return undefined;
   }

@@ -15,11 +15,12 @@ import { copiedFiles, offerProblem } from './disk-offer.ts';
 import { incomingMigration, isUnderWay, targetDetected, targetReady } from './migration-status.ts';
 import { mirrorExport, mirrorNode, setCapabilities, tryPostCopy } from './qemu-migration.ts';
 import { followEvents, isMigrationStatus } from './qmp-events.ts';
-import { failure, type SourceLine, type TargetRecord, takeOver } from './take-over.ts';
+import { failure, type TargetRecord, takeOver } from './take-over.ts';
 import { openTargetSession, type TargetControl, type TargetSession } from './target-session.ts';
 
 const LAST_WORDS_MS = 1000;
-const TAKE_OVER_RETRY_MS = 250;
+/** Lines: what went wrong, where, and that it went wrong. */
+const LAST_WORDS = 3;
 
 /** Waits for the guest of another node and takes it over. Undefined means that it runs here; it rejects only with the end of the agent. */
 export async function receiveGuest(launcher: LauncherState, prepared: PreparedVm): Promise<VmResult | undefined> {
@@ -102,7 +103,7 @@ async function receiveFrom(launcher: LauncherState, receiving: Receiving): Promi
       isOpen: () => control?.open ?? open,
       onHandedOver: () => send({ type: 'handed-over' }),
     };
-    const result = await takeOverForGood(launcher, guest, source);
+    const result = await takeOver(launcher, guest, source);
     // Once the write was tried only the API can say that it did not happen.
     if (result && launcher.record?.migration?.phase === 'receiving')
       control.send({ type: 'released', reason: result.message });
@@ -127,25 +128,13 @@ async function receiveFrom(launcher: LauncherState, receiving: Receiving): Promi
   }
 }
 
-/** Once the write was tried no failure here undoes it: it is found out what the API says, and what is left of QEMU. */
-async function takeOverForGood(
-  launcher: LauncherState,
-  guest: Guest,
-  source: SourceLine,
-): Promise<VmResult | undefined> {
-  const { clock, signal } = launcher.environment;
-  for (;;) {
-    try {
-      return await takeOver(launcher, guest, source);
-    } catch (error) {
-      signal.throwIfAborted();
-      const phase = launcher.record?.migration?.phase;
-      if (phase === undefined || phase === 'receiving') throw error;
-      launcher.log.warn('guest not taken over yet', { error: (error as Error).message });
-      await clock.sleep(TAKE_OVER_RETRY_MS, signal);
-    }
-  }
-}
+/** What QEMU printed last, without times and its own name: it ends after a stream that it cannot load, and says why only there. */
+const lastWords = (output: string): string =>
+  output
+    .split('\n')
+    .slice(-LAST_WORDS)
+    .map((line) => line.replace(/^(\S+ )?qemu-system-\w+: /, ''))
+    .join('; ');
 
 /** From the first word of the source to a guest whose memory and disks are all here. Rejects for every reason not to go on. */
 async function takeStream(
@@ -233,9 +222,8 @@ async function takeStream(
       .wait('the stream', isMigrationStatus('completed', 'failed'), watching.signal)
       .then(async ({ data }) => {
         if (data['status'] !== 'failed') return;
-        // QEMU ends after this word, and says why only in what it prints.
-        const why = (await guest.output()).split('\n').at(-1);
-        throw new Error(`QEMU of the target could not load the guest${why ? `: ${why}` : ''}`);
+        const why = lastWords(await guest.output());
+        throw new Error(`QEMU of the target could not load the guest${why && `: ${why}`}`);
       });
     end.catch(() => {});
     let sent: Extract<SourceMessage, { type: 'sent' }>;

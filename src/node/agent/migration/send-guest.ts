@@ -33,8 +33,8 @@ export async function sendGuest(launcher: LauncherState, guest: Guest, outgoing:
   const { environment } = launcher;
   const limits = migrationLimits(outgoing.state.migrationConfiguration);
   const life = createLinkedController(environment.signal);
-  const undo: Undo = { control: undefined };
   const streams: UnixListener[] = [];
+  const undo: Undo = { control: undefined, closeStreams: () => closeAll(streams) };
   let watching = true;
   void (async () => {
     while (watching) {
@@ -110,7 +110,6 @@ async function transfer(launcher: LauncherState, moving: Transfer): Promise<void
   const stop = createLinkedController(signal);
   void control.closed.then(() => stop.abort(new Error('the target node cannot be heard any more')));
   const events = followEvents(guest, clock);
-  let feeds = false;
   const onNoPostCopy = (why: string): void =>
     launcher.event(
       'Warning',
@@ -187,17 +186,16 @@ async function transfer(launcher: LauncherState, moving: Transfer): Promise<void
         undo.handedOver = true;
       },
     });
-    const streaming = { ...moving, limits, signal: stop.signal, disks, events, onNoPostCopy };
+    const targetGaveUp = (): boolean => undo.released !== undefined;
+    const streaming = { ...moving, limits, signal: stop.signal, disks, events, onNoPostCopy, targetGaveUp };
     const { stoppedAt, postCopy } = await streamGuest(launcher, streaming);
     // Before the target hears of it: from here on the guest runs here only after the API, or the target, has been asked.
     await enter(launcher, { ...(launcher.record?.migration as SourceRecord), phase: 'sent' });
     control.send({ type: 'sent', stoppedAt, ...(postCopy && { postCopy }) });
-    feeds = postCopy;
   } finally {
+    // The streams stay: QEMU has given everything away when it says so, and the last of it may still be on its way.
     events.close();
     stop.release();
-    // In post-copy QEMU goes on sending once the guest is the target's.
-    if (!feeds) await closeAll(streams);
   }
 }
 

@@ -26,14 +26,14 @@ const HAND_OVER_MS = 30_000;
 const RELEASE_MS = 5000;
 const SETTLE_MS = 10_000;
 const SETTLE_POLL_MS = 50;
-const PORT_TRIES = 20;
-const PORT_PAUSE_MS = 100;
 
 export type SendOutcome = 'left' | 'stays';
 
 /** What the rollback has to undo. */
 export interface Undo {
   control: SourceControl | undefined;
+  /** Ends what QEMU sends memory and disks over; before that something may be on its way. */
+  readonly closeStreams?: () => Promise<void>;
   /** The target let go, for this reason. */
   released?: string;
   /** The target said that the API gave it the guest. */
@@ -125,7 +125,11 @@ export async function settle(launcher: LauncherState, guest: Guest, settling: Se
   const begun = clock.monotonic();
   const patience = control?.open ? HAND_OVER_MS : 2 * RELEASE_MS;
   const released = (): boolean => undo.released !== undefined;
-  if (migration.phase === 'sending') control?.send({ type: 'cancel', reason: fail('stopped').reason });
+  if (migration.phase === 'sending') {
+    // The reason first: of a stream that ends the target's QEMU can only say that it ended.
+    control?.send({ type: 'cancel', reason: fail('stopped').reason });
+    await undo.closeStreams?.();
+  }
   for (;;) {
     signal.throwIfAborted();
     const now = launcher.record?.migration as SourceRecord;
@@ -162,6 +166,7 @@ export async function settle(launcher: LauncherState, guest: Guest, settling: Se
           const limit = clock.monotonic() + RELEASE_MS;
           while (control.open && !released() && clock.monotonic() < limit) await clock.sleep(SETTLE_POLL_MS, signal);
         }
+        await undo.closeStreams?.();
         const exited = await undoAll(launcher, guest, { wasRunning: now.wasRunning });
         await leaveMigration(launcher);
         await reportFailure(launcher, outgoing.uid, fail(`the target gave up: ${undo.released ?? 'no reason given'}`));
@@ -219,7 +224,9 @@ async function undoAll(
       }
       for (const index of indexes)
         await qmp.execute('blockdev-del', { 'node-name': remoteNode(index) }).catch(ignoreRefusal);
-      await restorePorts(launcher, guest);
+      // What the target's QEMU still holds is `keepPorts`' to get back; the guest does not stand still for it.
+      await guest.forwarder?.load();
+      await guest.forwarder?.addAll(launcher.record?.plan.interfaces[0]?.ports ?? []);
       await guest.refresh();
       if (undo.wasRunning && guest.state.runState !== 'running') await qmp.execute('cont');
       await guest.refresh();
@@ -238,15 +245,3 @@ async function undoAll(
 const ignoreRefusal = (error: unknown): void => {
   if (!(error instanceof QmpError && error.failure === 'refused')) throw error;
 };
-
-async function restorePorts(launcher: LauncherState, guest: Guest): Promise<void> {
-  const { clock, signal } = launcher.environment;
-  const ports = launcher.record?.plan.interfaces[0]?.ports ?? [];
-  for (let attempt = 0; attempt < PORT_TRIES; attempt++) {
-    await guest.forwarder?.load();
-    const problems = (await guest.forwarder?.addAll(ports)) ?? [];
-    // The target's QEMU may be about to end.
-    if (!problems.some(({ why }) => why === 'in-use')) return;
-    await clock.sleep(PORT_PAUSE_MS, signal);
-  }
-}

@@ -26,6 +26,8 @@ export interface Streaming {
   readonly events: EventLog;
   /** Told once, where post-copy is wished for and cannot be. */
   readonly onNoPostCopy: (why: string) => void;
+  /** True once the target has said that it takes nothing more. */
+  readonly targetGaveUp: () => boolean;
 }
 
 export interface Streamed {
@@ -44,6 +46,7 @@ export async function streamGuest(launcher: LauncherState, moving: Streaming): P
   const mirrored = disks.filter((disk) => disk.move === 'mirror' || disk.mirrorToo === true);
   const speed = limits.bandwidth;
   const begun = clock.monotonic();
+  let memoryBegan = false;
   const bytes = (launcher.record?.plan.memoryBytes ?? 0) + mirrored.reduce((sum, disk) => sum + disk.virtualSize, 0);
   const watch = monitor(launcher, {
     guest,
@@ -96,6 +99,7 @@ export async function streamGuest(launcher: LauncherState, moving: Streaming): P
       'downtime-limit': limits.downtimeMs,
     });
     await qmp.execute('migrate', { uri: `unix:${VM_FILES.migrateOut}` }, { timeoutMs: CONNECT_QEMU_MS });
+    memoryBegan = true;
     watch.memoryBegan();
     const stopped = await until(
       events.wait('memory', isMigrationStatus('pre-switchover', 'failed', 'cancelled'), signal),
@@ -126,6 +130,9 @@ export async function streamGuest(launcher: LauncherState, moving: Streaming): P
     if (end.data['status'] !== 'completed') throw new Error(await failureOf(guest));
     const stoppedAt = stopped.timestamp.seconds * 1000 + Math.round(stopped.timestamp.microseconds / 1000);
     return { stoppedAt, postCopy: false };
+  } catch (error) {
+    // A target whose stream broke off tells of that: where it broke off because of something here, this is the reason.
+    throw (memoryBegan && moving.targetGaveUp() ? await ownFailure(guest) : undefined) ?? error;
   } finally {
     watch.stop();
   }
@@ -137,6 +144,19 @@ async function failureOf(guest: Guest): Promise<string> {
     .execute('query-migrate')
     .catch(() => undefined);
   return `QEMU could not send the guest: ${info?.['error-desc'] ?? info?.status ?? 'no reason given'}`;
+}
+
+/** What QEMU writes when it is the far end of its stream that went. */
+const FAR_END_WENT = /broken pipe|connection reset|not connected/i;
+
+/** Why QEMU could not send, when that lies here and not at the far end of its stream. */
+async function ownFailure(guest: Guest): Promise<Error | undefined> {
+  const info = await guest
+    .qmp()
+    .execute('query-migrate')
+    .catch(() => undefined);
+  const why = info?.status === 'failed' ? info['error-desc'] : undefined;
+  return why === undefined || FAR_END_WENT.test(why) ? undefined : new Error(`QEMU could not send the guest: ${why}`);
 }
 
 interface Monitor {

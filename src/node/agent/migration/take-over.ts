@@ -12,7 +12,7 @@ import { endProcess } from '../stop-vm.ts';
 import { type MigrationRecord, type VmRecord, writeRecord } from '../vm-record.ts';
 import type { VmResult } from '../vm-result.ts';
 import { ask } from './ask-verdict.ts';
-import { awaitMemory, reportLost } from './await-memory.ts';
+import { ALONE_MS, ANSWER_MS, awaitMemory, reportLost } from './await-memory.ts';
 import { handOver, sourceFailed } from './migration-status.ts';
 import { recordFailure } from './sender-record.ts';
 
@@ -109,6 +109,26 @@ export async function takeOver(
   guest: Guest,
   source?: SourceLine,
 ): Promise<VmResult | undefined> {
+  const { clock, signal } = launcher.environment;
+  for (;;) {
+    try {
+      return await tryTakeOver(launcher, guest, source);
+    } catch (error) {
+      signal.throwIfAborted();
+      const phase = launcher.record?.migration?.phase;
+      if (phase === undefined || phase === 'receiving') throw error;
+      // Once the write was tried no failure here undoes it: it is found out what the API says, and what is left of QEMU.
+      launcher.log.warn('guest not taken over yet', { error: (error as Error).message });
+      await clock.sleep(API_RETRY_MS, signal);
+    }
+  }
+}
+
+async function tryTakeOver(
+  launcher: LauncherState,
+  guest: Guest,
+  source: SourceLine | undefined,
+): Promise<VmResult | undefined> {
   const { environment } = launcher;
   const directory = join(environment.vmsDirectory, launcher.vmiUid);
   const migrationNow = (): TargetRecord => launcher.record?.migration as TargetRecord;
@@ -171,7 +191,7 @@ export async function takeOver(
         }
         if (guest.state.exit !== undefined) break;
         // In post-copy QEMU keeps the word until the guest has come, and lets it run then.
-        if (postCopy && wasRunning) await untilRunning(launcher, guest);
+        if (postCopy && wasRunning) await untilRunning(launcher, guest, () => source?.isOpen() === true);
         const pauseMs = stoppedAt === undefined || !wasRunning ? undefined : environment.clock.now() - stoppedAt;
         if (postCopy) {
           launcher.log.info('guest taken over, its memory follows', { migration: uid, from: peerNode, pauseMs });
@@ -261,13 +281,14 @@ async function letGo(launcher: LauncherState, guest: Guest): Promise<string | un
 }
 
 /**
- * Waits until a guest that comes is loaded and runs; not for longer than it could take. One whose memory came to its end
- * just before the switch comes as it was sent, paused: it is told once more.
+ * Waits until a guest that comes is loaded and runs; not for longer than it could take, nor long after its source is
+ * away. One whose memory came to its end just before the switch comes as it was sent, paused: it is told once more.
  */
-async function untilRunning(launcher: LauncherState, guest: Guest): Promise<void> {
+async function untilRunning(launcher: LauncherState, guest: Guest, sourceOpen: () => boolean): Promise<void> {
   const { clock, signal } = launcher.environment;
-  const deadline = clock.monotonic() + CONT_TRIES_MS;
+  let deadline = clock.monotonic() + CONT_TRIES_MS;
   while (guest.state.exit === undefined && clock.monotonic() < deadline && !launcher.isDeleting()) {
+    if (!sourceOpen()) deadline = Math.min(deadline, clock.monotonic() + ALONE_MS);
     const status = await statusOf(guest);
     if (status === 'paused') await letGo(launcher, guest);
     else if (status !== 'inmigrate') return;
@@ -278,7 +299,7 @@ async function untilRunning(launcher: LauncherState, guest: Guest): Promise<void
 /** A QEMU that does not answer may still come to it; one that has ended is seen by its exit. */
 async function statusOf(guest: Guest): Promise<string> {
   try {
-    return (await guest.qmp().execute('query-status')).status;
+    return (await guest.qmp().execute('query-status', undefined, { timeoutMs: ANSWER_MS })).status;
   } catch {
     return 'inmigrate';
   }

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { silentLogger } from '../../../base/log/log.ts';
+import type { Guest } from '../guest.ts';
+import type { LauncherState } from '../launcher-state.ts';
+import { resumeReceiver } from './take-over.ts';
+
+const UID = '00000000-0000-4000-8000-000000000001';
+
+/** An agent that came back after the write that decides: the API has given the guest to it. */
+async function resumed(onSleep: (directory: string) => Promise<void>) {
+  const vmsDirectory = await mkdtemp(join(tmpdir(), 'coracle-take-over-'));
+  let slept = 0;
+  const told: string[] = [];
+  const vmi = { metadata: { uid: UID, name: 'vm', namespace: 'ns' }, status: { nodeName: 'here' } };
+  const migration = {
+    role: 'target',
+    phase: 'handing-over',
+    uid: 'm',
+    peerNode: 'there',
+    wasRunning: true,
+    sharesAddress: false,
+  };
+  const launcher = {
+    environment: {
+      vmsDirectory,
+      nodeName: 'here',
+      signal: new AbortController().signal,
+      clock: {
+        now: () => 0,
+        monotonic: () => 0,
+        sleep: async () => {
+          if (++slept > 5) throw new Error('for ever');
+          await onSleep(join(vmsDirectory, UID));
+        },
+      },
+      client: { get: async () => vmi },
+    },
+    log: silentLogger,
+    vmiUid: UID,
+    vmi,
+    record: { vmiUid: UID, namespace: 'ns', name: 'vm', plan: { interfaces: [] }, migration },
+    isDeleting: () => false,
+    event: () => {},
+  } as unknown as LauncherState;
+  const guest = {
+    state: { connected: true },
+    qmp: () => ({ execute: async (command: string) => void told.push(command) }),
+    refresh: async () => {},
+  } as unknown as Guest;
+  return { done: resumeReceiver(launcher, guest), launcher, told, vmsDirectory };
+}
+
+test('resumeReceiver() takes a guest over that is its own, although its record cannot be written at first', async () => {
+  const it = await resumed(async (directory) => void (await mkdir(directory)));
+  try {
+    assert.equal(await it.done, undefined);
+    assert.ok(it.told.includes('cont'));
+    const written = JSON.parse(await readFile(join(it.vmsDirectory, UID, 'record.json'), 'utf8')) as object;
+    assert.ok(!('migration' in written));
+    assert.equal(it.launcher.record?.migration, undefined);
+  } finally {
+    await rm(it.vmsDirectory, { recursive: true });
+  }
+});

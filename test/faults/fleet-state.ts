@@ -1,0 +1,70 @@
+/** What the API of a fleet says of everything a drain waits for, as text for a failure's message. */
+import { EVENTS, PODS } from '../../src/api/kinds/builtin/resource-types.ts';
+import {
+  VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
+  VIRTUAL_MACHINE_INSTANCES,
+} from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import type { Client } from '../../src/client/client.ts';
+
+/** The newest events are told. */
+const MAX_EVENTS = 60;
+
+/** Instances, migrations, Pods and the newest events, one a line. Never rejects. */
+export async function fleetState(client: Client): Promise<string> {
+  const told = async (what: string, lines: () => Promise<readonly unknown[]>): Promise<string[]> => {
+    try {
+      return (await lines()).map((line) => `${what} ${JSON.stringify(line)}`);
+    } catch (error) {
+      return [`${what} not known: ${(error as Error).message}`];
+    }
+  };
+  const of = { namespace: 'default' };
+  const all = await Promise.all([
+    told('vmi', async () =>
+      (await client.list(VIRTUAL_MACHINE_INSTANCES, of)).items.map(({ metadata, status }) => ({
+        name: metadata.name,
+        uid: metadata.uid,
+        labels: metadata.labels,
+        annotations: metadata.annotations,
+        deleting: metadata.deletionTimestamp,
+        phase: status?.phase,
+        node: status?.nodeName,
+        marked: status?.evacuationNodeName,
+        activePods: status?.activePods,
+        conditions: status?.conditions?.map(({ type, status: is, message }) => `${type}=${is} ${message ?? ''}`),
+        migration: status?.migrationState,
+      })),
+    ),
+    told('vmim', async () =>
+      (await client.list(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, of)).items.map(({ metadata, spec, status }) => ({
+        name: metadata.name,
+        uid: metadata.uid,
+        made: metadata.creationTimestamp,
+        deleting: metadata.deletionTimestamp,
+        of: spec.vmiName,
+        evacuates: metadata.annotations?.['kubevirt.io/evacuationMigration'],
+        phases: status?.phaseTransitionTimestamps?.map((at) => `${at.phase} ${at.phaseTransitionTimestamp}`),
+        reason: status?.migrationState?.failureReason,
+      })),
+    ),
+    told('pod', async () =>
+      (await client.list(PODS, of)).items.map(({ metadata, spec, status }) => ({
+        name: metadata.name,
+        uid: metadata.uid,
+        made: metadata.creationTimestamp,
+        deleting: metadata.deletionTimestamp,
+        job: metadata.labels?.['kubevirt.io/migrationJobUID'],
+        node: spec.nodeName,
+        phase: status?.phase,
+        conditions: status?.conditions?.map(({ type, status: is, message }) => `${type}=${is} ${message ?? ''}`),
+        containers: status?.containerStatuses?.map(({ state }) => state),
+      })),
+    ),
+    told('event', async () =>
+      (await client.list(EVENTS, of)).items
+        .slice(-MAX_EVENTS)
+        .map((event) => [event['lastTimestamp'], event['count'], event['reason'], event['message']]),
+    ),
+  ]);
+  return all.flat().join('\n');
+}
