@@ -18,6 +18,7 @@ export const removeDataDir = (dir: string): void => rmSync(dir, { recursive: tru
 /** What the `coracle` launcher gives the program. */
 const LAUNCHER = {
   NODE_COMPILE_CACHE: join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'coracle', 'compile'),
+  MALLOC_ARENA_MAX: '2',
 };
 const NODE_ARGUMENTS = ['--max-semi-space-size=8', '--heap-growing-percent=60'];
 

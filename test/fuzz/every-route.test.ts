@@ -1,37 +1,28 @@
 /**
  * Fuzz: every route of a running server with malformed bodies, bombs, odd names, queries and headers. It does not crash,
- * answers no 500 and holds no more memory after than before; how long its event loop stood still is printed.
+ * answers no 500, holds no more memory after than before, and no bomb takes its event loop for longer than 50 ms at once.
  * CORACLE_SEED makes other choices, CORACLE_FUZZ_SECONDS makes it longer.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { Agent, request as httpsRequest } from 'node:https';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { connect } from 'node:tls';
-import { parse } from 'yaml';
-import { type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
 import { randomFrom, seed } from '../testkit/seed.ts';
-import { bombs, bombTargets, envelope } from './bombs.ts';
+import type { Body } from './body.ts';
+import { bombTargets } from './bomb-targets.ts';
+import { bombs } from './bombs.ts';
+import { type FuzzedServer, sleep, startFuzzedServer, UPSTREAM_500 } from './fuzzed-server.ts';
 import { damaged, nearly, oddHeaders, oddName, oddQuery, oddValue, pick } from './odd-values.ts';
+import { envelope } from './protobuf-bombs.ts';
 
 const SECONDS = Number(process.env['CORACLE_FUZZ_SECONDS'] ?? 12);
 const random = randomFrom(seed);
 /** Heap after a collection may be this much above where it began: caches that have a bound of their own fill up. */
 const GROWTH = 96 * 1024 * 1024;
-/** The 500s of upstream's own for bad objects: nobody there turns these errors into a 400. */
-const UPSTREAM_500 = /resourceVersion should not be set on objects to be created|failed to create typed patch object/;
-const sleep = (milliseconds: number): Promise<void> => new Promise((done) => setTimeout(done, milliseconds));
 
-interface Probe {
-  readonly longest: number;
-  readonly cpu: number;
-  readonly p99: number;
-  readonly heapUsed: number;
-  readonly rss: number;
-}
 interface Route {
   readonly path: string;
   readonly gv: string;
@@ -41,132 +32,20 @@ interface Route {
 }
 
 const dir = mkdtempSync(join(tmpdir(), 'coracle-fuzz-'));
-let plane: ControlPlaneProcess;
-let agent: Agent;
-let url: URL;
-let tls: { ca: Buffer; cert: Buffer; key: Buffer };
-const failures: string[] = [];
-const statuses: Record<string, number> = {};
-
+let server: FuzzedServer;
 before(async () => {
-  const probe = join(import.meta.dirname, 'loop-probe.ts');
-  plane = await startProcess(dir, { controllers: '', nodeArguments: ['--expose-gc', '--import', probe] });
-  const config = parse(readFileSync(join(dir, 'kubeconfig'), 'utf8'));
-  const bytes = (data: string): Buffer => Buffer.from(data, 'base64');
-  const { user } = config.users[0];
-  tls = {
-    ca: bytes(config.clusters[0].cluster['certificate-authority-data']),
-    cert: bytes(user['client-certificate-data']),
-    key: bytes(user['client-key-data']),
-  };
-  url = new URL(plane.url);
-  agent = new Agent({ keepAlive: true, maxSockets: 8, ...tls });
+  server = await startFuzzedServer(dir);
 });
 after(async () => {
-  agent.destroy();
-  await plane.kill('SIGKILL');
+  await server?.end();
   rmSync(dir, { recursive: true, force: true });
 });
-
-/** Asks the server's process how it is. */
-async function probe(): Promise<Probe> {
-  const lines = (): string[] =>
-    plane
-      .stderr()
-      .split('\n')
-      .filter((line) => line.startsWith('PROBE '));
-  const known = lines().length;
-  process.kill(plane.pid, 'SIGUSR2');
-  for (let i = 0; i < 500; i++) {
-    const line = lines()[known];
-    if (line) return JSON.parse(line.slice(6));
-    await sleep(20);
-  }
-  throw new Error(`the server does not answer its probe: ${plane.stderr().slice(-2000)}`);
-}
-
-interface Sent {
-  readonly method: string;
-  readonly target: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: Uint8Array;
-}
-
-/** Sends one request. A stream that goes on is left after a moment. Returns the status, 0 when there was none. */
-function send({ method, target, headers = {}, body }: Sent): Promise<{ status: number; text: string }> {
-  return new Promise((resolve) => {
-    const done = (status: number, text: string): void => {
-      clearTimeout(patience);
-      statuses[status] = (statuses[status] ?? 0) + 1;
-      if (status === 500 && !UPSTREAM_500.test(text)) {
-        const shown = `${method} ${target.slice(0, 300)} ${JSON.stringify(headers).slice(0, 200)}`;
-        failures.push(
-          `${shown} ${Buffer.from(body ?? [])
-            .toString()
-            .slice(0, 500)} -> ${text.slice(0, 500)}`,
-        );
-      }
-      resolve({ status, text });
-    };
-    const length = body ? { 'content-length': String(body.length) } : {};
-    let call: ReturnType<typeof httpsRequest>;
-    const patience = setTimeout(() => call?.destroy(), 30_000);
-    try {
-      call = httpsRequest({
-        host: url.hostname,
-        port: url.port,
-        agent,
-        method,
-        path: target,
-        headers: { ...length, ...headers },
-      });
-    } catch {
-      return done(0, 'not a request Node sends');
-    }
-    call.on('response', (response) => {
-      let text = '';
-      const leave = setTimeout(() => response.destroy(), 400);
-      response.setEncoding('utf8');
-      response.on('data', (part: string) => {
-        text += part;
-      });
-      response.on('error', () => {});
-      response.on('close', () => {
-        clearTimeout(leave);
-        done(response.statusCode!, text);
-      });
-    });
-    call.on('upgrade', (response, socket) => {
-      socket.destroy();
-      done(response.statusCode!, '');
-    });
-    call.on('error', () => done(0, ''));
-    call.end(body);
-  });
-}
-
-const ask = async (target: string): Promise<{ [name: string]: unknown }> => {
-  const { status, text } = await new Promise<{ status: number; text: string }>((resolve, reject) => {
-    httpsRequest({ host: url.hostname, port: url.port, agent, path: target }, (response) => {
-      let text = '';
-      response.setEncoding('utf8').on('data', (part: string) => {
-        text += part;
-      });
-      response.on('end', () => resolve({ status: response.statusCode!, text }));
-    })
-      .on('error', reject)
-      .end();
-  });
-  if (status === 404) return {};
-  assert.equal(status, 200, target);
-  return JSON.parse(text);
-};
 
 // biome-ignore lint/suspicious/noExplicitAny: documents of discovery and OpenAPI.
 type Document = any;
 
 async function everyRoute(): Promise<{ routes: Route[]; schemas: Map<string, Document> }> {
-  const groups: Document = await ask('/apis');
+  const groups: Document = await server.ask('/apis');
   const versions = [
     'v1',
     ...groups.groups.flatMap((group: Document) => group.versions.map((v: Document) => v.groupVersion)),
@@ -175,8 +54,8 @@ async function everyRoute(): Promise<{ routes: Route[]; schemas: Map<string, Doc
   const schemas = new Map<string, Document>();
   for (const gv of versions) {
     const root = gv === 'v1' ? '/api/v1' : `/apis/${gv}`;
-    const list: Document = await ask(root);
-    schemas.set(gv, await ask(`/openapi/v3${root}`));
+    const list: Document = await server.ask(root);
+    schemas.set(gv, await server.ask(`/openapi/v3${root}`));
     for (const { name, kind, namespaced } of list.resources) {
       const [resource, ...sub] = name.split('/');
       const path = `${root}${namespaced ? '/namespaces/default' : ''}/${resource}`;
@@ -192,50 +71,66 @@ async function everyRoute(): Promise<{ routes: Route[]; schemas: Map<string, Doc
   return { routes, schemas };
 }
 
-test('bombs: refused or taken, never a 500, never the end', { timeout: 300_000 }, async (t) => {
+/** Processor time that one step of the event loop may take. */
+const STEP_MS = 50;
+/** A bomb that took longer is sent again: the first time pays for compiling, and a neighbour may have emptied the caches. */
+const TRIES = 5;
+
+test('bombs: refused or taken in steps of at most 50 ms, never a 500, never the end', {
+  timeout: 300_000,
+}, async (t) => {
   t.diagnostic(`CORACLE_SEED=${seed}`);
+  const { send, probe } = server;
+  const headers = { 'content-type': 'application/json' };
   await send({
     method: 'POST',
     target: '/api/v1/namespaces/default/configmaps',
-    headers: { 'content-type': 'application/json' },
+    headers,
     body: Buffer.from('{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"target"},"data":{"a":"1"}}'),
   });
   for (const { path, object } of bombTargets()) {
-    const headers = { 'content-type': 'application/json' };
-    const { status, text } = await send({
-      method: 'POST',
-      target: path,
-      headers,
-      body: Buffer.from(JSON.stringify(object)),
-    });
+    const body = Buffer.from(JSON.stringify(object));
+    const { status, text } = await send({ method: 'POST', target: path, headers, body });
     assert.equal(status, 201, `${path}: ${text.slice(0, 300)}`);
   }
   await probe();
   const worst: [number, string][] = [];
-  for (const { name, type, bytes, headers, target: own } of bombs()) {
-    const patch = type.includes('patch');
-    const target =
-      own ?? `/api/v1/namespaces/default/configmaps${patch ? '/target?fieldManager=fuzz&dryRun=All' : '?dryRun=All'}`;
-    const { status, text } = await send({
-      method: patch ? 'PATCH' : 'POST',
-      target,
-      headers: { 'content-type': type, ...headers },
-      body: bytes,
-    });
-    const { longest, cpu } = await probe();
-    worst.push([cpu, `${name}: ${status}, stood still for ${longest.toFixed(0)} ms`]);
-    assert.ok(status >= 200 && (status < 500 || UPSTREAM_500.test(text)), `${name}: ${status} ${text.slice(0, 300)}`);
-    assert.ok(
-      status < 300 || text.length < 4 * bytes.length + 1_000_000,
-      `${name}: an answer of ${text.length} characters`,
-    );
-    const { status: alive } = await send({ method: 'GET', target: '/readyz' });
-    assert.equal(alive, 200, `${name} ended the server: ${plane.stderr().slice(-2000)}`);
+  for (const bomb of bombs()) {
+    let shortest = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < TRIES && shortest > STEP_MS; i++) shortest = Math.min(shortest, await throwBomb(bomb));
+    worst.push([shortest, bomb.name]);
   }
   worst.sort((a, b) => b[0] - a[0]);
-  for (const [cpu, name] of worst.slice(0, 30)) t.diagnostic(`longest step ${cpu.toFixed(0)} ms: ${name}`);
-  assert.deepEqual(failures, []);
+  for (const [cpu, name] of worst.slice(0, 10)) t.diagnostic(`longest step ${cpu.toFixed(0)} ms: ${name}`);
+  assert.deepEqual(
+    worst.filter(([cpu]) => cpu > STEP_MS),
+    [],
+  );
+  assert.deepEqual(server.failures, []);
 });
+
+/** Sends it, looks whether the server lives, and returns what its longest step took. */
+async function throwBomb({ name, type, bytes, headers, target: own }: Body): Promise<number> {
+  const { send, probe } = server;
+  const patch = type.includes('patch');
+  const target =
+    own ?? `/api/v1/namespaces/default/configmaps${patch ? '/target?fieldManager=fuzz&dryRun=All' : '?dryRun=All'}`;
+  const { status, text } = await send({
+    method: patch ? 'PATCH' : 'POST',
+    target,
+    headers: { 'content-type': type, ...headers },
+    body: bytes,
+  });
+  const { cpu } = await probe();
+  assert.ok(status >= 200 && (status < 500 || UPSTREAM_500.test(text)), `${name}: ${status} ${text.slice(0, 300)}`);
+  assert.ok(
+    status < 300 || text.length < 4 * bytes.length + 1_000_000,
+    `${name}: an answer of ${text.length} characters`,
+  );
+  const { status: alive } = await send({ method: 'GET', target: '/readyz' });
+  assert.equal(alive, 200, `${name} ended the server: ${server.stderr().slice(-2000)}`);
+  return cpu;
+}
 
 test('wires that are no HTTP: the socket is closed, the server lives', { timeout: 60_000 }, async () => {
   const wires = [
@@ -257,7 +152,7 @@ test('wires that are no HTTP: the socket is closed, the server lives', { timeout
     '\0'.repeat(1000),
   ];
   for (const wire of wires) {
-    const socket = connect({ host: url.hostname, port: Number(url.port), ...tls });
+    const socket = connect({ host: server.url.hostname, port: Number(server.url.port), ...server.tls });
     socket.on('error', () => {});
     await once(socket, 'secureConnect');
     let text = '';
@@ -268,7 +163,7 @@ test('wires that are no HTTP: the socket is closed, the server lives', { timeout
     await Promise.race([new Promise((closed) => socket.once('close', closed)), sleep(300)]);
     socket.destroy();
     assert.doesNotMatch(text, /^HTTP\/1\.1 500/, wire.slice(0, 80));
-    assert.equal((await send({ method: 'GET', target: '/readyz' })).status, 200, wire.slice(0, 80));
+    assert.equal((await server.send({ method: 'GET', target: '/readyz' })).status, 200, wire.slice(0, 80));
   }
 });
 
@@ -300,7 +195,8 @@ test(`${SECONDS} s of every route with nearly right and wrong requests`, {
     '/logs',
     '/debug/pprof/',
   ];
-  const before = await probe();
+  const { send, probe, statuses, failures } = server;
+  const before = await probe({ collect: true });
   let sent = 0;
   let longest = 0;
 
@@ -398,10 +294,10 @@ test(`${SECONDS} s of every route with nearly right and wrong requests`, {
     if (sent % 400 === 0) longest = Math.max(longest, (await probe()).longest);
   }
   const { status } = await send({ method: 'GET', target: '/readyz' });
-  assert.equal(status, 200, `the server is gone: ${plane.stderr().slice(-3000)}`);
-  await probe();
+  assert.equal(status, 200, `the server is gone: ${server.stderr().slice(-3000)}`);
+  await probe({ collect: true });
   await sleep(200);
-  const now = await probe();
+  const now = await probe({ collect: true });
   const megabytes = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MiB`;
   t.diagnostic(`${sent} requests on ${routes.length} routes: ${JSON.stringify(statuses)}`);
   t.diagnostic(

@@ -11,16 +11,13 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
-import type { WebSocketServer } from 'ws';
 import type { Logger } from '../log/log.ts';
-import { byteSocket } from './byte-socket.ts';
-import { HOP_BY_HOP } from './hop-by-hop.ts';
 import type { ApiHandler, ApiResponse, ByteSink, Peer } from './seam.ts';
 import { NO_BYTES } from './seam.ts';
-import { messageSocketOf } from './web-socket.ts';
+import { serveUpgrades, writeRefusal } from './upgrades.ts';
 import { WireRequest } from './wire-request.ts';
 import { BLOCK_BYTES, sizeOf, writeParts } from './write-body.ts';
 
@@ -64,9 +61,6 @@ const REQUEST_MS = 60_000;
 const MAX_CONNECTIONS = 10_000;
 /** One WebSocket message; consoles and port forwards send far less. */
 const MAX_MESSAGE = 4 * MIB;
-/** One protocol with its version (RFC 9110, 7.8), of a sensible length. */
-const UPGRADE_TOKEN = /^[\w!#$%&'*+.^`|~-]{1,64}(?:\/[\w!#$%&'*+.^`|~-]{1,64})?$/;
-
 /** Starts the server; resolves when it listens. Rejects when the port cannot be bound. */
 export async function startTlsServer(options: TlsServerOptions): Promise<TlsServer> {
   const { handler, log, tls } = options;
@@ -92,23 +86,6 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
     settings: { maxConcurrentStreams: MAX_STREAMS, initialWindowSize: MIB, maxHeaderListSize: MAX_HEADER_BYTES },
     maxHeaderListPairs: 1000,
   });
-  const chosenProtocol = new WeakMap<IncomingMessage, string>();
-  let websockets: Promise<WebSocketServer> | undefined;
-  const webSocketServer = async (): Promise<WebSocketServer> => {
-    const library = await import('ws');
-    const server = new library.WebSocketServer({
-      noServer: true,
-      perMessageDeflate: false,
-      maxPayload: MAX_MESSAGE,
-      clientTracking: false,
-    });
-    server.on('headers', (lines: string[], request: IncomingMessage) => {
-      const protocol = chosenProtocol.get(request);
-      if (protocol !== undefined) lines.push(`Sec-WebSocket-Protocol: ${protocol}`);
-    });
-    return server;
-  };
-
   http1.on('request', (request: IncomingMessage, response: ServerResponse) => {
     const peer = peerOf(request.socket as TLSSocket);
     const run = (body: Uint8Array): void => {
@@ -132,43 +109,11 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
     else readBody(request, limit, run);
   });
 
-  http1.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    const asked = request.headers.upgrade ?? '';
-    const upgradable = /websocket/i.test(asked);
-    const wire = new WireRequest({
-      method: request.method ?? 'GET',
-      target: request.url ?? '/',
-      headers: request.headers as Record<string, string>,
-      rawHeaders: request.rawHeaders,
-      body: NO_BYTES,
-      peer: peerOf(socket as TLSSocket),
-      upgradable,
-      upgradeTo: !upgradable && UPGRADE_TOKEN.test(asked) ? asked : undefined,
-    });
-    socket.on('error', () => wire.abort());
-    socket.on('close', () => wire.abort());
-    answer(handler(wire), log, (reply) => {
-      if (reply.upgrade?.raw && wire.upgradeTo !== undefined) {
-        if (socket.destroyed) return;
-        const { protocol, accept } = reply.upgrade;
-        socket.write(switchingHead(protocol, reply.headers));
-        accept(byteSocket(socket, { protocol, head }));
-        return;
-      }
-      if (reply.upgrade && !reply.upgrade.raw && wire.upgradable) {
-        const { protocol, accept } = reply.upgrade;
-        if (protocol !== '') chosenProtocol.set(request, protocol);
-        websockets ??= webSocketServer();
-        // What the far end sends meanwhile stays in the network: nobody reads the socket yet.
-        return websockets.then((server) => {
-          if (socket.destroyed) return;
-          // The library takes RFC 6455's tokens only; Kubernetes names a protocol with a slash in it. Our handler has chosen.
-          delete request.headers['sec-websocket-protocol'];
-          server.handleUpgrade(request, socket, head, (connection) => accept(messageSocketOf(connection, protocol)));
-        });
-      }
-      writeRefusal(socket, reply);
-    });
+  serveUpgrades(http1, {
+    handler,
+    maxMessage: MAX_MESSAGE,
+    peerOf,
+    answer: (reply, write) => answer(reply, log, write),
   });
   http1.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
@@ -411,45 +356,4 @@ function sinkOf(out: ServerResponse | ServerHttp2Stream, wire: WireRequest): Byt
     },
     signal: wire.signal,
   };
-}
-
-const REASONS: Record<number, string> = {
-  200: 'OK',
-  400: 'Bad Request',
-  401: 'Unauthorized',
-  403: 'Forbidden',
-  404: 'Not Found',
-  408: 'Request Timeout',
-  409: 'Conflict',
-  431: 'Request Header Fields Too Large',
-  500: 'Internal Server Error',
-  503: 'Service Unavailable',
-};
-
-/** An answer may have come from another server, with a length and a connection of its own. */
-const headerLines = (headers: ApiResponse['headers']): string[] =>
-  Object.entries(headers)
-    .filter(([name]) => !HOP_BY_HOP.has(name) && name !== 'content-length')
-    .map(([name, value]) => `${name}: ${value}`);
-
-/** The answer behind which the connection speaks `protocol`. */
-function switchingHead(protocol: string, headers: ApiResponse['headers']): string {
-  const lines = ['HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade', `Upgrade: ${protocol}`];
-  lines.push(...headerLines(headers));
-  return `${lines.join('\r\n')}\r\n\r\n`;
-}
-
-/** An upgrade that is not granted gets an ordinary response and the connection ends: no byte goes on behind it. */
-function writeRefusal(socket: Duplex, reply: ApiResponse): void {
-  const status = reply.status === 101 ? 400 : reply.status;
-  const body =
-    reply.body instanceof Uint8Array ? reply.body : Array.isArray(reply.body) ? Buffer.concat(reply.body) : NO_BYTES;
-  const lines = [
-    `HTTP/1.1 ${status} ${REASONS[status] ?? 'Error'}`,
-    `Content-Length: ${body.length}`,
-    'Connection: close',
-  ];
-  lines.push(...headerLines(reply.headers));
-  socket.end(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), body]));
-  (socket as Socket).destroySoon?.();
 }

@@ -44,6 +44,7 @@ import type { ObjectStore } from '../../server/cache/object-store.ts';
 import { createApiServer } from '../../server/endpoints/api-server.ts';
 import type { ComponentHealth } from '../../server/endpoints/component-health.ts';
 import type { CreateOnlyHandler, SubresourceHandler } from '../../server/endpoints/exchange.ts';
+import type { ReadElsewhere } from '../../server/endpoints/read-elsewhere.ts';
 import { createExtensions } from '../../server/extensions/definition-controller.ts';
 import { type ConnectOutbound, noOutbound } from '../../server/outbound/outbound.ts';
 import { ensureBootstrapObjects } from '../../server/registry/bootstrap-objects.ts';
@@ -55,7 +56,7 @@ import { AGENT_ACCOUNT, policyOf } from './component-policy.ts';
 import { COMPONENT_TOKEN_SECONDS, createTokenSource, type TokenSource } from './component-token.ts';
 import { COMPONENT_NAMESPACE, COMPONENTS, type PolicyRuleData } from './components.ts';
 import { createVirtApi, virtPolicy } from './virt-api.ts';
-import { virtMetrics } from './virt-metrics.ts';
+import { createVirtMetrics } from './virt-metrics.ts';
 
 export interface ControlPlaneOptions {
   readonly backend: Backend;
@@ -80,6 +81,8 @@ export interface ControlPlaneOptions {
   /** What nodes may do beside what the Node authorizer gives them. */
   readonly agentRules?: readonly PolicyRuleData[];
   readonly compress?: (bytes: Uint8Array) => Promise<Uint8Array>;
+  /** Reads large bodies on another thread, where the host has one. */
+  readonly readElsewhere?: ReadElsewhere;
   /** How the host calls webhooks and aggregated APIs; without it every such call fails with a sentence. */
   readonly connectOutbound?: (store: Pick<ObjectStore, 'get' | 'list'>) => ConnectOutbound;
   /** Regular expressions of the origins whose web pages may call; none when absent. */
@@ -223,6 +226,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
   });
   const { connectNode } = options;
   const admissionMetrics = createAdmissionMetrics(clock);
+  const virtMetrics = createVirtMetrics(store, clock);
   let nodeClient: Promise<Client> | undefined;
   const server = createApiServer({
     store,
@@ -264,8 +268,9 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
     bodyDecoders: new Map([[PROTOBUF, protobufBody]]),
     admissionMetrics,
     ...(options.components && { components: options.components }),
-    metrics: () => [...admissionMetrics.families(), ...virtMetrics(store, clock), ...(options.nodeMetrics?.() ?? [])],
+    metrics: () => [...admissionMetrics.families(), ...virtMetrics(), ...(options.nodeMetrics?.() ?? [])],
     ...(options.compress && { compress: options.compress }),
+    ...(options.readElsewhere && { readElsewhere: options.readElsewhere }),
     ...(options.audit && { auditor: createAuditor({ ...options.audit, now: () => clock.now() }) }),
     ...(options.corsAllowedOrigins && { corsAllowedOrigins: options.corsAllowedOrigins }),
     ...(options.advertise && { serverAddress: `${options.advertise.address}:${options.advertise.port}` }),

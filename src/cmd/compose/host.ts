@@ -20,6 +20,7 @@ import { VERSION } from '../config/version.ts';
 import { readFileIfAny, writePrivateFile } from '../config/write-file.ts';
 import { nodeNames, startAgents } from './agents.ts';
 import { type AuditSettings, openAuditLog } from './audit-log.ts';
+import { createBodyReader } from './body-reader.ts';
 import { createComponentRuns } from './component-health.ts';
 import { chooseComponents, runComponent } from './components.ts';
 import { startControlPlane } from './control-plane.ts';
@@ -102,6 +103,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
 
   const nodes = createNodeConnector(virtApi);
   let outbound: Outbound | undefined;
+  const bodies = createBodyReader();
   const components = createComponentRuns();
   let nodeMetrics: () => readonly MetricFamily[] = () => [];
 
@@ -132,6 +134,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       components: () => components.health(),
       agentRules: NODE_VM_RULES,
       compress: async (bytes) => gzipBytes(bytes, { level: constants.Z_BEST_SPEED }),
+      readElsewhere: bodies.read,
       connectOutbound: (store) => {
         outbound = createOutbound({ store, frontProxy: frontProxy.client });
         return outbound.connect;
@@ -198,6 +201,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
         await plane.close(AbortSignal.timeout(DRAIN_MS));
         await nodes.close();
         outbound?.close();
+        await bodies.close();
         await tls.close();
         audit?.close();
       },
@@ -205,6 +209,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
   } catch (error) {
     controllersStop.abort(error);
     stop.abort(error);
+    await bodies.close();
     await tls.close();
     audit?.close();
     throw explain(error, dir);

@@ -8,14 +8,28 @@ import {
 import type { Clock } from '../../base/clock/clock.ts';
 import type { MetricFamily } from '../../base/metrics/metric-family.ts';
 import { evacuationMetrics } from '../../control/evacuation/evacuation-metrics.ts';
-import { migrationMetrics } from '../../control/migration/migration-metrics.ts';
-import type { ObjectStore } from '../../server/cache/object-store.ts';
+import { createPhaseTimes, migrationMetrics } from '../../control/migration/migration-metrics.ts';
+import type { Change, ObjectStore } from '../../server/cache/object-store.ts';
 
-/** One look at every instance and migration there is. */
-export function virtMetrics(store: Pick<ObjectStore, 'list'>, clock: Clock): MetricFamily[] {
-  const all = <T>({ group, resource }: { readonly group: string; readonly resource: string }): T[] =>
-    store.list(`${group}/${resource}`).items.map(({ object }) => object as unknown as T);
-  const vmis = all<VirtualMachineInstance>(VIRTUAL_MACHINE_INSTANCES);
-  const migrations = all<VirtualMachineInstanceMigration>(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS);
-  return [...evacuationMetrics(vmis, clock.now()), ...migrationMetrics(vmis, migrations)];
+/** Begins to count; each call of what it returns is one look at every instance and migration there is. */
+export function createVirtMetrics(
+  store: Pick<ObjectStore, 'list' | 'watch' | 'revision'>,
+  clock: Clock,
+): () => MetricFamily[] {
+  const prefixOf = ({ group, resource }: { readonly group: string; readonly resource: string }): string =>
+    `${group}/${resource}`;
+  const all = <T>(type: { readonly group: string; readonly resource: string }): T[] =>
+    store.list(prefixOf(type)).items.map(({ object }) => object as unknown as T);
+  const times = createPhaseTimes();
+  store.watch(prefixOf(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS), store.revision(), (changes) => {
+    const of = (stored: Change['current'] | undefined): VirtualMachineInstanceMigration | undefined =>
+      stored?.object as unknown as VirtualMachineInstanceMigration | undefined;
+    for (const { type, previous, current } of changes)
+      if (type === 'MODIFIED') times.observe(of(previous), of(current) as VirtualMachineInstanceMigration);
+  });
+  return () => {
+    const vmis = all<VirtualMachineInstance>(VIRTUAL_MACHINE_INSTANCES);
+    const migrations = all<VirtualMachineInstanceMigration>(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS);
+    return [...evacuationMetrics(vmis, clock.now()), ...migrationMetrics(vmis, migrations), times.family()];
+  };
 }

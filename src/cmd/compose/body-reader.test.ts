@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { envelope } from '../../../test/fuzz/protobuf-bombs.ts';
+import { ApiError } from '../../api/meta/status.ts';
+import { createBodyReader } from './body-reader.ts';
+
+const reader = createBodyReader();
+after(() => reader.close());
+const utf8 = new TextEncoder();
+const yaml = (text: string) => reader.read({ type: 'application/yaml', bytes: utf8.encode(text), kind: undefined });
+const read = async (reading: ReturnType<typeof yaml>): Promise<unknown> =>
+  JSON.parse(new TextDecoder().decode((await reading).json));
+const CONFIG_MAP = { group: '', version: 'v1', kind: 'ConfigMap', resource: 'configmaps', custom: false };
+const PROTOBUF = 'application/vnd.kubernetes.protobuf';
+
+test('YAML comes back as JSON, with what was given twice', async () => {
+  assert.deepEqual(await read(yaml('a: yes\nb: [1, 0x10]\n')), { a: true, b: [1, 16] });
+  const { duplicates } = await yaml('a: 1\na: 2\n');
+  assert.deepEqual(duplicates, ['line 2: key "a" already set in map']);
+});
+
+test('protobuf comes back as JSON', async () => {
+  const bytes = envelope(Uint8Array.from([0x0a, 3, 0x0a, 1, 0x61]));
+  assert.deepEqual(await read(reader.read({ type: PROTOBUF, bytes, kind: CONFIG_MAP })), {
+    kind: 'ConfigMap',
+    apiVersion: 'v1',
+    metadata: { name: 'a' },
+  });
+});
+
+test('what does not decode is refused as on this thread, and the next one is read', async () => {
+  await assert.rejects(yaml('a: [1'), (error) => error instanceof ApiError && error.code === 400);
+  const custom = { ...CONFIG_MAP, group: 'a.example', custom: true };
+  await assert.rejects(
+    reader.read({ type: PROTOBUF, bytes: new Uint8Array(), kind: custom }),
+    (error) => error instanceof ApiError && error.code === 415,
+  );
+  assert.deepEqual(await read(yaml('a: b')), { a: 'b' });
+});
+
+test('bodies that wait are all answered, each with its own', async () => {
+  const texts = Array.from({ length: 20 }, (_, at) => `at: ${at}`);
+  assert.deepEqual(
+    await Promise.all(texts.map((text) => read(yaml(text)))),
+    texts.map((_, at) => ({ at })),
+  );
+});
+
+test('what takes too long is refused, those behind it with it; the next one finds a new thread', async () => {
+  const hasty = createBodyReader(1);
+  const slow = { type: 'application/yaml', bytes: utf8.encode('a: b\n'.repeat(100_000)), kind: undefined };
+  const refused = (error: unknown) => error instanceof ApiError && /takes more time/.test(error.message);
+  await Promise.all([assert.rejects(hasty.read(slow), refused), assert.rejects(hasty.read(slow), refused)]);
+  await assert.rejects(hasty.read(slow), refused);
+  await hasty.close();
+});

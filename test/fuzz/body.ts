@@ -1,0 +1,37 @@
+/** How the bombs are written down: bodies, and the few objects that most of them are. */
+
+export interface Body {
+  readonly name: string;
+  readonly type: string;
+  readonly bytes: Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Where it is sent; a config map where absent. */
+  readonly target?: string;
+}
+
+export const utf8 = new TextEncoder();
+export const json = (name: string, text: string, type = 'application/json'): Body => ({
+  name,
+  type,
+  bytes: utf8.encode(text),
+});
+export const map = (data: string): string =>
+  `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"bomb"},"data":${data}}`;
+export const repeated = (count: number, part: (at: number) => string): string =>
+  Array.from({ length: count }, (_, at) => part(at)).join(',');
+
+export const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments';
+export const CUSTOM = '/apis/fuzz.example/v1/namespaces/default/bombs';
+export const STRATEGIC = 'application/strategic-merge-patch+json';
+export const MERGE = 'application/merge-patch+json';
+export const APPLY = 'application/apply-patch+yaml';
+export const dry = (path: string): string => `${path}?fieldManager=fuzz&dryRun=All`;
+
+/** A Deployment whose pods have these containers. */
+export const deployment = (containers: string, more = ''): string =>
+  `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"bomb"},"spec":{"selector":{"matchLabels":{"a":"b"}${more}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[${containers}]}}}}`;
+export const custom = (spec: string): string =>
+  `{"apiVersion":"fuzz.example/v1","kind":"Bomb","metadata":{"name":"bomb"},"spec":{${spec}}}`;
+
+/** A body for a route of its own, which is only tried. */
+export const at = (name: string, target: string, text: string): Body => ({ ...json(name, text), target: dry(target) });

@@ -1,0 +1,97 @@
+/** Large objects of built-in and custom kinds. */
+import { at, type Body, CUSTOM, custom, DEPLOYMENTS, deployment, map, repeated } from './body.ts';
+import { definition } from './bomb-targets.ts';
+
+export function objectBombs(): Body[] {
+  return [
+    at('many containers', DEPLOYMENTS, deployment(repeated(60_000, (i) => `{"name":"c${i}","image":"a"}`))),
+    at('many empty containers', DEPLOYMENTS, deployment(repeated(30_000, () => '{}'))),
+    at('many nulls for containers', DEPLOYMENTS, deployment(repeated(18_000, () => 'null'))),
+    at('many containers of a small body', DEPLOYMENTS, deployment(repeated(2_000, () => '{}'))),
+    at(
+      'a Pod of many containers',
+      '/api/v1/namespaces/default/pods',
+      `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"bomb"},"spec":{"containers":[${repeated(30_000, (i) => `{"name":"c${i}","image":"a"}`)}]}}`,
+    ),
+    at(
+      'a machine of many disks',
+      '/apis/kubevirt.io/v1/namespaces/default/virtualmachines',
+      `{"apiVersion":"kubevirt.io/v1","kind":"VirtualMachine","metadata":{"name":"bomb"},"spec":{"runStrategy":"Halted","template":{"spec":{"domain":{"devices":{"disks":[${repeated(30_000, (i) => `{"name":"d${i}","disk":{}}`)}]}},"volumes":[${repeated(30_000, (i) => `{"name":"d${i}","emptyDisk":{"capacity":"1Gi"}}`)}]}}}}`,
+    ),
+    at('many bad containers', DEPLOYMENTS, deployment(repeated(60_000, (i) => `{"name":"C ${i}","ports":[{}]}`))),
+    at(
+      'a container with much',
+      DEPLOYMENTS,
+      deployment(`{"name":"c","image":"a","env":[${repeated(60_000, (i) => `{"name":"E${i}","value":"v"}`)}]}`),
+    ),
+    at(
+      'a label selector of 100 kB',
+      DEPLOYMENTS,
+      deployment(
+        '{"name":"c","image":"a"}',
+        `,"matchExpressions":[${repeated(2_000, (i) => `{"key":"k${i}","operator":"In","values":["a","b"]}`)}]`,
+      ),
+    ),
+    at(
+      'a label selector of many values',
+      DEPLOYMENTS,
+      deployment(
+        '{"name":"c","image":"a"}',
+        `,"matchExpressions":[{"key":"a","operator":"In","values":[${repeated(200_000, (i) => `"v${i}"`)}]}]`,
+      ),
+    ),
+    at(
+      'a label selector of bad values',
+      DEPLOYMENTS,
+      deployment(
+        '{"name":"c","image":"a"}',
+        `,"matchExpressions":[${repeated(40_000, (i) => `{"key":" ${i}","operator":"X","values":["-"]}`)}]`,
+      ),
+    ),
+    at(
+      'many rules',
+      '/apis/rbac.authorization.k8s.io/v1/clusterroles',
+      `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"bomb"},"rules":[${repeated(30_000, (i) => `{"apiGroups":[""],"resources":["r${i}"],"verbs":["get"]}`)}]}`,
+    ),
+    at(
+      'many annotations',
+      '/api/v1/namespaces/default/configmaps',
+      `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"bomb","annotations":{${repeated(100_000, (i) => `"a${i}":"v"`)}}}}`,
+    ),
+    at(
+      'binary data that is none',
+      '/api/v1/namespaces/default/configmaps',
+      `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"bomb"},"binaryData":{"a":"${'A'.repeat(2_900_000)}"}}`,
+    ),
+    at('many bad keys', '/api/v1/namespaces/default/configmaps', map(`{${repeated(120_000, (i) => `" ${i}":"v"`)}}`)),
+    at(
+      'a mistake at the end',
+      '/api/v1/namespaces/default/configmaps',
+      map(`{${repeated(150_000, (i) => `"k${i}":"v"`)},`),
+    ),
+    at(
+      'a number too long at the end',
+      '/api/v1/namespaces/default/configmaps',
+      map(`[${repeated(300_000, () => '1')},12345678901234567890]`),
+    ),
+    at('custom set', CUSTOM, custom(`"set":[${repeated(150_000, (i) => `"s${i}"`)}]`)),
+    at('custom set of the same', CUSTOM, custom(`"set":[${repeated(300_000, () => '"s"')}]`)),
+    at('custom keyed list', CUSTOM, custom(`"keyed":[${repeated(60_000, (i) => `{"name":"n${i}","value":1}`)}]`)),
+    at('custom keyed list without keys', CUSTOM, custom(`"keyed":[${repeated(100_000, () => '{}')}]`)),
+    at(
+      'custom map with a bad pattern',
+      CUSTOM,
+      custom(`"table":{${repeated(60_000, (i) => `"k${i}":"aaaaaaaaaaaaaaaaaaaaaaaaaaaab"`)}}`),
+    ),
+    at('custom open content', CUSTOM, custom(`"open":{${repeated(120_000, (i) => `"k${i}":{"a":1}`)}}`)),
+    at('custom defaults', CUSTOM, custom(`"defaulted":[${repeated(300_000, () => '{}')}]`)),
+    at('custom unknown fields', CUSTOM, custom(repeated(150_000, (i) => `"u${i}":1`))),
+    at(
+      'a definition of many fields',
+      '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+      JSON.stringify(
+        definition('many', Object.fromEntries(Array.from({ length: 40_000 }, (_, i) => [`f${i}`, { type: 'string' }]))),
+      ),
+    ),
+  ];
+}
