@@ -66,7 +66,7 @@ test('questions that are none are 422, with every field that is wrong', async ()
     [
       'SelfSubjectAccessReview',
       { resourceAttributes, nonResourceAttributes: { path: '/' } },
-      /spec\.nonResourceAttributes: .*cannot be specified in combination with resourceAttributes/,
+      /spec\.nonResourceAttributes: Invalid value: \{"Path":"\/","Verb":""\}: cannot be specified in combination with resourceAttributes/,
     ],
     [
       'SubjectAccessReview',
@@ -94,5 +94,55 @@ test('questions that are none are 422, with every field that is wrong', async ()
     const { status, json } = await review(kind, spec, path);
     assert.equal(status, 422, JSON.stringify(json));
     assert.match(json.message, message);
+  }
+});
+
+test('a question has no metadata of its own', async () => {
+  const spec = { user: 'u', resourceAttributes: { verb: 'get', resource: 'pods', namespace: 'default' } };
+  const ask = (path: string, kind: string, metadata: object) =>
+    told.ask(`POST ${ROOT}/${path}`, {
+      as: ['admin', 'system:masters'],
+      body: { apiVersion: 'authorization.k8s.io/v1', kind, metadata, spec },
+    });
+  const local = 'namespaces/default/localsubjectaccessreviews';
+  for (const [path, kind, metadata, message] of [
+    [
+      'subjectaccessreviews',
+      'SubjectAccessReview',
+      { name: 'x' },
+      'metadata: Invalid value: {"name":"x"}: must be empty',
+    ],
+    ['selfsubjectaccessreviews', 'SelfSubjectAccessReview', { labels: { a: 'b' } }, 'must be empty'],
+    [local, 'LocalSubjectAccessReview', { name: 'x' }, 'must be empty except for namespace'],
+  ] as const) {
+    const { status, json } = await ask(path, kind, metadata);
+    assert.deepEqual([status, json.message.endsWith(message)], [422, true], json.message);
+  }
+  const managedFields = [{ manager: 'm', operation: 'Update' }];
+  const empty = { labels: {}, creationTimestamp: null, managedFields };
+  assert.equal((await ask('subjectaccessreviews', 'SubjectAccessReview', empty)).status, 201);
+  assert.equal((await ask(local, 'LocalSubjectAccessReview', { namespace: 'default' })).status, 201);
+});
+
+test('a token request answers with its kind, and binds to three core kinds only', async () => {
+  const ask = (boundObjectRef?: object) =>
+    told.ask('POST /api/v1/namespaces/default/serviceaccounts/default/token', {
+      as: ['admin', 'system:masters'],
+      body: { spec: { ...(boundObjectRef && { boundObjectRef }) } },
+    });
+  await told.ask('POST /api/v1/namespaces/default/serviceaccounts', {
+    as: ['admin', 'system:masters'],
+    body: { metadata: { name: 'default' } },
+  });
+  const { json } = await ask();
+  assert.deepEqual([json.kind, json.apiVersion], ['TokenRequest', 'authentication.k8s.io/v1']);
+  const type = 'cannot bind token for serviceaccount to object of type';
+  for (const [ref, code, message] of [
+    [{ kind: 'Pod', apiVersion: 'apps/v1', name: 'x' }, 400, `${type} apps/v1, Kind=Pod`],
+    [{ kind: 'ConfigMap', apiVersion: 'v1', name: 'x' }, 400, `${type} /v1, Kind=ConfigMap`],
+    [{ kind: 'Pod', apiVersion: 'v1', name: 'x' }, 404, 'pods "x" not found'],
+  ] as const) {
+    const answer = await ask(ref);
+    assert.deepEqual([answer.status, answer.json.message], [code, message]);
   }
 });

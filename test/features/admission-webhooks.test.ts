@@ -34,11 +34,11 @@ before(async () => {
       '/broken': () => ({ code: 500, text: 'kaboom' }),
       '/gibberish': () => ({ code: 200, text: '{"response":{"allowed":true}}' }),
       '/rename': () => jsonPatch({ op: 'add', path: '/metadata/namespace', value: 'kube-system' }),
+      '/take-identity': () => jsonPatch({ op: 'add', path: '/metadata/uid', value: 'mine' }),
       '/scale-up': () =>
         jsonPatch(
           { op: 'add', path: '/spec/replicas', value: 7 },
           { op: 'add', path: '/status', value: { replicas: 9 } },
-          { op: 'add', path: '/metadata/uid', value: 'mine' },
         ),
       '/convert': ({ request }: Review) => ({
         code: 200,
@@ -557,7 +557,11 @@ test('a webhook is bound by the walls that bind a client', async () => {
   const { json } = await server.request('PATCH', `${deployments}/d`, { body: { metadata: { labels: { x: 'y' } } } });
   assert.deepEqual([json.spec.replicas, json.metadata.generation], [7, 2]);
   assert.equal(json.status?.replicas, undefined);
-  assert.notEqual(json.metadata.uid, 'mine');
+  await server.request('DELETE', `${GROUP}/mutatingwebhookconfigurations/m`);
+  await configure('Mutating', 'm', { path: '/take-identity', rules });
+  const taken = await server.request('PATCH', `${deployments}/d`, { body: { metadata: { labels: { x: 'z' } } } });
+  assert.equal(taken.status, 422);
+  assert.match(taken.json.message, /metadata\.uid: Invalid value: "mine": field is immutable/);
 });
 
 test('webhooks are never asked about the configuration of admission', async () => {

@@ -179,3 +179,31 @@ test('GET with a resourceVersion from the future gives up with 504 after its wai
   assert.equal(answer.headers['retry-after'], '1');
   await own.stop();
 });
+
+/** A CSR is called what its maker likes; the Event of a ClusterRole is called after it. */
+test('some names need only fit a path', async () => {
+  const cases: [string, object][] = [
+    [
+      '/api/v1/namespaces/default/events',
+      { apiVersion: 'v1', kind: 'Event', involvedObject: { namespace: 'default', name: 'x' } },
+    ],
+    [
+      '/apis/certificates.k8s.io/v1/certificatesigningrequests',
+      {
+        apiVersion: 'certificates.k8s.io/v1',
+        kind: 'CertificateSigningRequest',
+        spec: { request: '', signerName: 'a.io/b', usages: ['client auth'] },
+      },
+    ],
+  ];
+  for (const [path, body] of cases) {
+    for (const [name, good] of [
+      ['node-csr-A_b:C.16f', true],
+      ['a/b', false],
+    ]) {
+      const answer = await server.request('POST', path, { body: { ...body, metadata: { name } } });
+      const told = (answer.json.message as string | undefined) ?? '';
+      assert.equal(told.includes('metadata.name: Invalid'), !good, `${path} ${name}: ${answer.text}`);
+    }
+  }
+});

@@ -47,7 +47,7 @@ const REFUSED: readonly (readonly [string, object, RegExp])[] = [
   [
     'has a message on two lines',
     withRules({ x: int }, { rule: 'true', message: 'a\nb' }),
-    /message must not contain line breaks/,
+    /message: Invalid value: "a\\nb": must not contain line breaks/,
   ],
   [
     'has an unknown reason',
@@ -57,7 +57,7 @@ const REFUSED: readonly (readonly [string, object, RegExp])[] = [
   [
     'points nowhere',
     withRules({ x: int }, { rule: 'true', fieldPath: '.y' }),
-    /fieldPath: Invalid value: ".y": fieldPath must be a valid path/,
+    /fieldPath: Invalid value: ".y": must be a valid path/,
   ],
 ];
 for (const [what, spec, message] of REFUSED) {
@@ -127,13 +127,10 @@ test('rules are run over objects, with their messages, reasons and fields', asyn
     }),
   );
   const cases: readonly (readonly [object, string])[] = [
-    [
-      { min: 2, max: 1 },
-      'spec: Invalid value: "object": failed rule: !has(self.min) || !has(self.max) || self.min <= self.max',
-    ],
+    [{ min: 2, max: 1 }, 'spec: Invalid value: failed rule: !has(self.min) || !has(self.max) || self.min <= self.max'],
     [{ max: 100 }, 'spec.max: Forbidden: max is 100'],
-    [{ 'a.b': 'x' }, 'spec: Invalid value: "object": a.b is not ok'],
-    [{ labels: { a: 'no' } }, `spec.labels[a]: Invalid value: "string": failed rule: self != 'no'`],
+    [{ 'a.b': 'x' }, 'spec: Invalid value: a.b is not ok'],
+    [{ labels: { a: 'no' } }, `spec.labels[a]: Invalid value: "no": failed rule: self != 'no'`],
   ];
   for (const [spec, message] of cases) {
     const answer = await server.request('POST', PATH, { body: ruled('r', spec) });
@@ -141,7 +138,7 @@ test('rules are run over objects, with their messages, reasons and fields', asyn
     assert.equal(answer.json.message, `Ruled.example.com "r" is invalid: ${message}`);
   }
   const named = await server.request('POST', PATH, { body: ruled('x', {}) });
-  assert.match(named.json.message, /<nil>: Invalid value: "object": failed rule: self.metadata.name/);
+  assert.match(named.json.message, /<nil>: Invalid value: failed rule: self.metadata.name/);
   assert.equal((await server.request('POST', PATH, { body: ruled('r', { min: 1, max: 2 }) })).status, 201);
 });
 
@@ -149,15 +146,15 @@ test('transition rules speak of changes only', async () => {
   const body = ruled('rt', { kept: 'a', grow: 2, items: [{ name: 'x', size: 2 }] });
   assert.equal((await server.request('POST', PATH, { body })).status, 201);
   const change = (spec: object) => server.request('PATCH', `${PATH}/rt`, { body: { spec } });
-  assert.match((await change({ kept: 'b' })).json.message, /spec.kept: Invalid value: "string": cannot change/);
-  assert.match((await change({ grow: 1 })).json.message, /spec.grow: Invalid value: "integer": failed rule/);
+  assert.match((await change({ kept: 'b' })).json.message, /spec.kept: Invalid value: "b": cannot change/);
+  assert.match((await change({ grow: 1 })).json.message, /spec.grow: Invalid value: 1: failed rule/);
   const shrunk = await change({
     items: [
       { name: 'new', size: 1 },
       { name: 'x', size: 1 },
     ],
   });
-  assert.match(shrunk.json.message, /spec.items\[1\].size: Invalid value: "integer": shrinks/);
+  assert.match(shrunk.json.message, /spec.items\[1\].size: Invalid value: 1: shrinks/);
   assert.equal(
     (
       await change({

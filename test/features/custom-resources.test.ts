@@ -166,6 +166,8 @@ test('a PUT must name the version it replaces', async () => {
   await server.create(WIDGETS, widget('put', { color: 'red' }));
   const blind = await server.request('PUT', `${WIDGETS}/put`, { body: widget('put', { color: 'blue' }) });
   refused(blind, 422, /metadata.resourceVersion: Invalid value: 0: must be specified for an update/);
+  const patched = await server.request('PATCH', `${WIDGETS}/put`, { body: { metadata: { resourceVersion: null } } });
+  refused(patched, 422, /metadata.resourceVersion: Invalid value: 0: must be specified for an update/);
   const { json } = await server.request('GET', `${WIDGETS}/put`);
   const put = await server.request('PUT', `${WIDGETS}/put`, { body: { ...json, spec: { color: 'blue' } } });
   assert.equal(put.status, 200);
@@ -192,6 +194,20 @@ test('the scale subresource reads and writes the paths of the definition', async
   const scaled = await server.request('PATCH', `${WIDGETS}/scaled/scale`, { body: { spec: { replicas: 5 } } });
   assert.equal(scaled.json.spec.replicas, 5);
   assert.equal((await server.request('GET', `${WIDGETS}/scaled`)).json.spec.replicas, 5);
+  const put = (metadata: object, spec: object = { replicas: 4 }) =>
+    server.request('PUT', `${WIDGETS}/scaled/scale`, { body: { metadata, spec } });
+  refused(
+    await put({}),
+    400,
+    /^the name of the object \(scaled based on URL\) was undeterminable: name must be provided$/,
+  );
+  refused(await put({ name: 'scaled', uid: 'x' }), 409, /Precondition failed: UID in precondition: x/);
+  refused(
+    await put({ name: 'scaled' }, { replicas: '4' }),
+    400,
+    /cannot unmarshal string into Go struct field ScaleSpec\.spec\.replicas of type int32$/,
+  );
+  assert.equal((await put({ name: 'scaled' })).json.spec.replicas, 4, 'the version may be left out');
 });
 
 test('printed columns are those of the definition, and selectors may name selectable fields', async () => {

@@ -81,16 +81,45 @@ test('a propagation policy becomes a finalizer of the garbage collector', async 
 test('preconditions and options are checked', async (t) => {
   await make('kept');
   const cases: [string, object, number, RegExp][] = [
-    ['uid', { preconditions: { uid: 'other' } }, 409, /Precondition failed: UID in precondition: other/],
+    [
+      'uid',
+      { preconditions: { uid: 'other' } },
+      409,
+      /^Operation cannot be fulfilled on ConfigMap "kept": the UID in the precondition \(other\) does not match the UID in record \(.*\)\. The object might have been deleted and then recreated$/,
+    ],
     [
       'resourceVersion',
       { preconditions: { resourceVersion: '1' } },
       409,
-      /Precondition failed: ResourceVersion in precondition: 1/,
+      /^Operation cannot be fulfilled on ConfigMap "kept": the ResourceVersion in the precondition \(1\) does not match the ResourceVersion in record \(\d+\)\. The object might have been modified$/,
     ],
     ['policy', { propagationPolicy: 'Sometimes' }, 422, /propagationPolicy: Unsupported value/],
     ['both', { propagationPolicy: 'Orphan', orphanDependents: true }, 422, /cannot be both set/],
-    ['type', { gracePeriodSeconds: 'soon' }, 400, /gracePeriodSeconds/],
+    [
+      'type',
+      { gracePeriodSeconds: 'soon' },
+      400,
+      /^json: cannot unmarshal string into Go struct field DeleteOptions\.gracePeriodSeconds of type int64$/,
+    ],
+    [
+      'type of a precondition',
+      { preconditions: { uid: 5 } },
+      400,
+      /^json: cannot unmarshal number into Go struct field Preconditions\.preconditions\.uid of type types\.UID$/,
+    ],
+    [
+      'kind',
+      { kind: 'ListOptions', apiVersion: 'v1' },
+      400,
+      /^no kind "ListOptions" is registered for version "v1" in scheme "k8s\.io\/.*\/scheme\/register\.go:27"$/,
+    ],
+    [
+      'list',
+      [],
+      400,
+      /^couldn't get version\/kind; json parse error: json: cannot unmarshal array into Go value of type struct/,
+    ],
+    ['of any group', { kind: 'DeleteOptions', apiVersion: 'apps/v1', dryRun: ['All'] }, 200, /^undefined$/],
     ['dryRun', { dryRun: ['All'] }, 200, /^undefined$/],
   ];
   for (const [name, body, status, message] of cases) {
@@ -158,7 +187,9 @@ test('an eviction deletes the pod and answers with a Status', async () => {
   assert.equal(evicted.json.status, 'Success');
   const { json } = await server.request('GET', `${PODS}/evicted`);
   assert.equal(json.metadata.deletionGracePeriodSeconds, 7);
-  const missing = await server.request('POST', `${PODS}/nobody/eviction`, { body: { kind: 'Eviction' } });
+  const missing = await server.request('POST', `${PODS}/nobody/eviction`, {
+    body: { kind: 'Eviction', metadata: { name: 'nobody' } },
+  });
   assert.equal(missing.status, 404);
 });
 

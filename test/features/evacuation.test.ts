@@ -4,6 +4,7 @@ import { NODES, POD_DISRUPTION_BUDGETS, PODS } from '../../src/api/kinds/builtin
 import type { Pod, PodDisruptionBudget } from '../../src/api/kinds/builtin/types.ts';
 import {
   KUBEVIRTS,
+  VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
   VIRTUAL_MACHINE_INSTANCES,
   type VirtualMachineInstance,
 } from '../../src/api/kinds/kubevirt/kubevirt.ts';
@@ -117,6 +118,45 @@ test('an evicted instance moves, once, and the mark goes with it', async () => {
     ({ metadata }) => metadata.annotations?.['coracle.dev/drained-from'] === undefined,
   );
   assert.equal(noted.status?.phase, 'Running');
+});
+
+test('who drains reads why a migration failed while the next one waits, and the times of both are counted', async () => {
+  await cluster.run('again', { evictionStrategy: 'LiveMigrate' });
+  await openOthers();
+  await cordon('node-1');
+  for (const node of cluster.nodes.values()) {
+    node.failure = 'no room';
+    node.holds.add('finish');
+  }
+  assert.equal((await evict('again')).status, 429);
+  await cluster.untilVmi('again', 'failed', ({ status }) => status?.migrationState?.failed === true);
+  const refused = await evict('again');
+  assert.equal(refused.status, 429);
+  assert.match(refused.json.message, /Evacuation in progress: Eviction triggered evacuation of VMI "default\/again"; /);
+  assert.match(refused.json.message, /; its last migration failed at \S+ and is tried again: no room$/);
+
+  const next = await eventually('the next one', async () =>
+    (await cluster.migrations('again')).find(({ status }) => status?.phase === 'Pending'),
+  );
+  for (const node of cluster.nodes.values()) {
+    node.failure = undefined;
+    node.holds.clear();
+  }
+  await cluster.client.patch(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, key(next.metadata.name ?? ''), {
+    type: 'merge',
+    body: { metadata: { annotations: { 'kubevirt.io/func-test-ignore-migration-backoff': '' } } },
+  });
+  await moved('again');
+  await cluster.untilPhase(next.metadata.name ?? '', 'Succeeded');
+  const metrics = (await cluster.board.send('GET', '/metrics')).json as string;
+  for (const phase of ['Pending', 'Failed', 'Succeeded'])
+    assert.match(
+      metrics,
+      new RegExp(
+        `^kubevirt_vmi_migration_phase_transition_time_from_creation_seconds_count{phase="${phase}"} [1-9]`,
+        'm',
+      ),
+    );
 });
 
 test('the descheduler tidies up: lowest priority, and its mark outlives an uncordon', async () => {

@@ -145,6 +145,7 @@ test('an eviction names its pod', async () => {
   const name = await podUnder([]);
   const { status, json } = await evict(name, { metadata: { name: 'other' } });
   assert.deepEqual([status, json.message], [400, 'name in URL does not match name in Eviction object']);
+  assert.equal((await evict(name, { metadata: {} })).json.message, json.message, 'nothing is filled in');
 });
 
 test('a budget that was changed and not counted again answers 429 and says when to come back', async () => {
@@ -196,9 +197,17 @@ test('preconditions of the eviction hold', async () => {
   const name = await podUnder([]);
   const wrong = await evict(name, { deleteOptions: { preconditions: { uid: 'other' } } });
   assert.equal(wrong.status, 409);
+  assert.match(
+    wrong.json.message,
+    /^Operation cannot be fulfilled on Pod ".*": the UID in the precondition \(other\) does not match the UID in record \(.*\)\. /,
+  );
   const { resourceVersion } = (await server.request('GET', `${PODS}/${name}`)).json.metadata;
   const stale = await evict(name, { deleteOptions: { preconditions: { resourceVersion: '1' } } });
   assert.equal(stale.status, 409);
+  assert.match(
+    stale.json.message,
+    /the ResourceVersion in the precondition \(1\) does not match the ResourceVersion in/,
+  );
   const right = await evict(name, { deleteOptions: { preconditions: { resourceVersion } } });
   assert.equal(right.status, 201, right.text);
   assert.equal(await exists(name), false);

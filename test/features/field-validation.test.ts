@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { definition, establish } from '../testkit/custom-definitions.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 let server: InProcessServer;
@@ -51,4 +52,67 @@ test('a strict patch that adds an unknown field is 422 on the patch', async () =
   assert.equal(status, 422);
   assert.equal(json.details.causes[0].field, 'patch');
   assert.match(json.message, /strict decoding error: unknown field "spec.nope"/);
+});
+
+const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments';
+const DEPLOYMENT = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"old","unknown":1,"name":"odd"},"spec":{
+  "zone":1,"twice":{"a":1,"a":2},"twice":2,"paused":true,"paused":false,"replicas":0,"selector":{"matchLabels":{"app":"a"}},
+  "template":{"metadata":{"labels":{"app":"a"}},"spec":{"containers":[{"name":"a","image":"b","nested":1,
+  "imagePullPolicy":"Always","imagePullPolicy":"Never"}]}}}}`;
+
+test('the problems of a built-in kind are told in the order of the document, an unknown field once', async () => {
+  const { status, json } = await server.request('POST', `${DEPLOYMENTS}?fieldValidation=Strict`, { body: DEPLOYMENT });
+  assert.equal(status, 400);
+  assert.equal(
+    json.message.replace(/^.*strict decoding error: /, ''),
+    [
+      'unknown field "metadata.unknown"',
+      'duplicate field "metadata.name"',
+      'unknown field "spec.zone"',
+      'unknown field "spec.twice"',
+      'duplicate field "spec.paused"',
+      'unknown field "spec.template.spec.containers[0].nested"',
+      'duplicate field "spec.template.spec.containers[0].imagePullPolicy"',
+    ].join(', '),
+  );
+});
+
+test('what was YAML tells of unknown fields in the order of sorted members, and so does a patched document', async () => {
+  const body = 'apiVersion: v1\nkind: ConfigMap\nzone: 1\nmetadata: {name: sorted, odd: 1}\nanother: 1\n';
+  const { json } = await server.request('POST', '/api/v1/namespaces/default/configmaps?fieldValidation=Strict', {
+    body,
+    headers: { 'content-type': 'application/yaml' },
+  });
+  assert.match(json.message, /unknown field "another", unknown field "metadata.odd", unknown field "zone"$/);
+  const containers = Array.from({ length: 11 }, (_, i) => ({ name: `c${i}`, image: 'i', [i === 2 ? 'z' : 'a']: 1 }));
+  const patch = JSON.stringify({ zone: 1, spec: { odd: 1, containers } });
+  const patched = await server.request('PATCH', `${PODS}/warned?fieldValidation=Strict`, {
+    body: patch,
+    headers: { 'content-type': 'application/merge-patch+json' },
+  });
+  const at = (path: string) => patched.json.message.lastIndexOf(`unknown field "${path}"`);
+  assert.ok(at('spec.containers[2].z') > 0, patched.json.message);
+  assert.ok(at('spec.containers[2].z') < at('spec.containers[10].a'));
+  assert.ok(at('spec.containers[10].a') < at('spec.odd') && at('spec.odd') < at('zone'));
+});
+
+test('of a custom kind: duplicates, unknown metadata, unknown fields, unknown metadata of embedded resources', async () => {
+  const embedded = { type: 'object', 'x-kubernetes-embedded-resource': true, properties: { a: { type: 'string' } } };
+  const schema = { type: 'object', properties: { known: { type: 'integer' }, embedded } };
+  await establish(server, definition({ name: 'strict', spec: schema }));
+  const inner = '{"apiVersion":"v1","kind":"Any","metadata":{"name":"b","odd":1}}';
+  const body = `{"apiVersion":"example.com/v1","alone":1,"kind":"Strict","metadata":{"name":"a","odd":1},"spec":{"odd":1,"embedded":${inner},"odd":2,"known":1,"known":2}}`;
+  const path = '/apis/example.com/v1/namespaces/default/stricts?fieldValidation=Strict';
+  const { json } = await server.request('POST', path, { body });
+  assert.equal(
+    json.message.replace(/^.*strict decoding error: /, ''),
+    [
+      'duplicate field "spec.odd"',
+      'duplicate field "spec.known"',
+      'unknown field "metadata.odd"',
+      'unknown field "alone"',
+      'unknown field "spec.odd"',
+      'unknown field "spec.embedded.metadata.odd"',
+    ].join(', '),
+  );
 });

@@ -89,14 +89,38 @@ test('options that make no sense are refused', async (t) => {
   const token = (await server.request('GET', `${ALL}?limit=1`)).json.metadata.continue;
   const cases: [string, number, RegExp][] = [
     ['labelSelector=a%20b%20c', 400, /unable to parse requirement|found/],
-    ['fieldSelector=spec.nope%3D1', 400, /^field label not supported: spec.nope$/],
+    [
+      'fieldSelector=spec.nope%3D1',
+      400,
+      /^"spec.nope" is not a known field selector: only "metadata.name", "metadata.namespace"$/,
+    ],
     ['resourceVersionMatch=Exact', 422, /forbidden unless resourceVersion is provided/],
     ['resourceVersionMatch=Exact&resourceVersion=0', 422, /forbidden for resourceVersion "0"/],
     ['sendInitialEvents=true', 422, /sendInitialEvents is forbidden for list/],
-    ['continue=nonsense', 400, /continue key is not valid/],
+    [
+      'continue=invalidContinueToken',
+      400,
+      /^invalid continue token: continue key is not valid: invalid character '.*' looking for beginning of value$/,
+    ],
+    [
+      'continue=no%20token',
+      400,
+      /^invalid continue token: continue key is not valid: illegal base64 data at input byte 2$/,
+    ],
+    [
+      'continue=eyJ2IjoidjIifQ',
+      400,
+      /^invalid continue token: continue key is not valid: server does not recognize this encoded version v2$/,
+    ],
     [`continue=${token}&resourceVersion=5`, 400, /not allowed when using continue/],
-    ['limit=x', 400, /limit/],
-    ['resourceVersion=x', 400, /invalid resource version/],
+    ['limit=x', 400, /^strconv.ParseInt: parsing "x": invalid syntax$/],
+    ['limit=', 400, /^strconv.ParseInt: parsing "": invalid syntax$/],
+    ['limit=9223372036854775808', 400, /^strconv.ParseInt: parsing "9223372036854775808": value out of range$/],
+    [
+      'resourceVersion=x',
+      400,
+      /^invalid resource version: resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax$/,
+    ],
   ];
   for (const [query, status, message] of cases) {
     await t.test(query, async () => {
@@ -105,6 +129,29 @@ test('options that make no sense are refused', async (t) => {
       assert.match(answer.json.message, message);
     });
   }
+});
+
+test('each kind words by itself what it cannot be selected by', async (t) => {
+  const onlyNames = '"a.b" is not a known field selector: only "metadata.name", "metadata.namespace"';
+  const cases: [string, string][] = [
+    ['/api/v1/pods', 'field label not supported: a.b'],
+    ['/api/v1/nodes', 'field label not supported: a.b'],
+    ['/apis/apps/v1/deployments', onlyNames],
+    ['/api/v1/persistentvolumes', onlyNames],
+    ['/apis/batch/v1/jobs', 'field label "a.b" not supported for batchv1.Job'],
+    [
+      '/apis/resource.k8s.io/v1/resourceslices',
+      'field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: a.b',
+    ],
+  ];
+  for (const [path, message] of cases) {
+    await t.test(path, async () => {
+      const { status, json } = await server.request('GET', `${path}?fieldSelector=a.b%3D1`);
+      assert.deepEqual([status, json.message], [400, message]);
+    });
+  }
+  const { json } = await server.request('GET', '/api/v1/persistentvolumes?fieldSelector=metadata.namespace%3Dx');
+  assert.equal(json.kind, 'PersistentVolumeList', 'a namespace is a word of all kinds that declare none');
 });
 
 test('an exact revision is shown as it was', async () => {

@@ -49,6 +49,31 @@ test('a Pod that is likely a mistake is taken with warnings', async (t) => {
   }
 });
 
+test('an update warns of what it leaves odd, and /status does not', async () => {
+  const path = `/api/v1/persistentvolumes`;
+  const volume = {
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name: 'v' },
+    spec: {
+      capacity: { storage: '1Gi' },
+      accessModes: ['ReadWriteOnce'],
+      persistentVolumeReclaimPolicy: 'Recycle',
+      hostPath: { path: '/x' },
+    },
+  };
+  const warned = /^299 - "spec\.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated\./;
+  const created = await server.request('POST', path, { body: volume });
+  assert.equal(created.status, 201, created.text);
+  assert.match(created.headers['warning'] ?? '', warned);
+  const body = { metadata: { labels: { a: 'b' } } };
+  const patched = await server.request('PATCH', `${path}/v`, { body });
+  assert.match(patched.headers['warning'] ?? '', warned);
+  const status = await server.request('PATCH', `${path}/v/status`, { body: { status: { phase: 'Available' } } });
+  assert.equal(status.status, 200, status.text);
+  assert.equal(status.headers['warning'], undefined);
+});
+
 test('a finalizer without a domain: refused for built-in kinds, a warning for others', async () => {
   const refused = await server.request('POST', `${CORE}/configmaps`, { body: map({ name: 'f', finalizers: ['own'] }) });
   assert.equal(refused.status, 422);
@@ -83,10 +108,15 @@ test('times are shown as the typed API shows them', async () => {
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
     metadata: { name: 'l' },
-    spec: { renewTime: '2026-01-02T03:04:05Z', acquireTime: '2026-01-02T04:04:05.5+01:00' },
+    spec: { renewTime: '2026-01-02T03:04:05.000000Z', acquireTime: '2026-01-02T04:04:05.500000+01:00' },
   };
   const { spec } = (await server.request('POST', path, { body })).json;
   assert.deepEqual(spec, { renewTime: '2026-01-02T03:04:05.000000Z', acquireTime: '2026-01-02T03:04:05.500000Z' });
+  // Go's form of a MicroTime has six digits, no fewer.
+  const short = { ...body, metadata: { name: 's' }, spec: { renewTime: '2026-01-02T03:04:05Z' } };
+  const refused = await server.request('POST', path, { body: short });
+  assert.equal(refused.status, 400);
+  assert.match(refused.json.message, /parsing time "2026-01-02T03:04:05Z" as "2006-01-02T15:04:05\.000000Z07:00"/);
 });
 
 test('empty lists and maps of metadata are not shown', async () => {

@@ -97,7 +97,7 @@ test('a conflict names the fields as their owner wrote them down', async () => {
   assert.equal((await apply('v1', 'a', 'one', { host: 'here', port: '80' })).status, 201);
   const shared = await apply('v2', 'a', 'two', { address: 'here:80' });
   assert.equal(shared.status, 200, 'the same, in other words');
-  assert.deepEqual(owned(shared), ['one v1: host port', 'two v2: address']);
+  assert.deepEqual(owned(shared), ['two v2: address', 'one v1: host port']);
   const refused = await apply('v2', 'a', 'two', { address: 'there:80' });
   assert.equal(refused.status, 409, refused.text);
   assert.equal(refused.json.message, 'Apply failed with 1 conflict: conflict with "one": .spec.host');
@@ -129,7 +129,7 @@ test('what somebody owns in another version stays', async () => {
   assert.deepEqual(moved.json.spec, { address: 'here:80', note: 'n' });
   const alone = await apply('v1', 'd', 'one', {});
   assert.deepEqual(alone.json.spec, { host: 'here', port: '80' });
-  assert.deepEqual(owned(alone), ['one v1: ', 'two v2: address']);
+  assert.deepEqual(owned(alone), ['two v2: address', 'one v1: ']);
 });
 
 test('both states are converted in one call, and not at all when nothing changed', async () => {

@@ -131,6 +131,15 @@ test('a Pod outlives its node by five minutes unless it says otherwise', async (
   assert.equal((await create({ tolerations: [{ operator: 'Exists' }] })).json.spec.tolerations.length, 1);
 });
 
+test('a Pod that is put again keeps what a create gave it', async () => {
+  const { json } = await create();
+  const { priority: _priority, preemptionPolicy: _policy, tolerations: _tolerations, ...spec } = json.spec;
+  const path = `/api/v1/namespaces/default/pods/${json.metadata.name}`;
+  const answer = await server.request('PUT', path, { body: { ...json, spec } });
+  assert.equal(answer.status, 200, answer.text);
+  assert.deepEqual(answer.json.spec, json.spec);
+});
+
 test('the default class of a claim', async () => {
   await server.create('/apis/storage.k8s.io/v1/storageclasses', {
     apiVersion: 'storage.k8s.io/v1',

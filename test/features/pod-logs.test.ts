@@ -54,6 +54,8 @@ test('a log that no container stands for may be asked of the node; a container n
   );
   const { status, json } = await log('elsewhere', '?container=nothing');
   assert.deepEqual([status, json.message], [400, 'container nothing is not valid for pod elsewhere']);
+  const lost = await log('lost', '?container=nothing');
+  assert.deepEqual([lost.status, lost.json.message], [400, 'container nothing is not valid for pod lost']);
 });
 
 test('a Pod the node does not know has not started; a node that is out of reach is a failure', async () => {

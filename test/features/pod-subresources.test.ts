@@ -37,7 +37,21 @@ test('only a binding puts a pod on a node, once', async () => {
   assert.equal(json.status.conditions[0].type, 'PodScheduled');
   const again = await bind(name);
   assert.equal(again.status, 409);
-  assert.match(again.json.message, /is already assigned to node "n1"/);
+  assert.equal(
+    again.json.message,
+    `Operation cannot be fulfilled on pods/binding "${name}": pod ${name} is already assigned to node "n1"`,
+  );
+  const other = await server.request('POST', `${PODS}/${await pod()}/binding`, { body: { target: { name: 'n1' } } });
+  assert.deepEqual([other.status, other.json.message], [400, 'name in URL does not match name in Binding object']);
+});
+
+test('a binding that means another pod of that name is a conflict', async () => {
+  const name = await pod();
+  const { status, json } = await server.request('POST', `${PODS}/${name}/binding`, {
+    body: { metadata: { name, uid: 'other' }, target: { name: 'n1' } },
+  });
+  assert.equal(status, 409);
+  assert.match(json.message, /Precondition failed: UID in precondition: other, UID in object meta: /);
 });
 
 test('the legacy bindings collection binds as well', async () => {
@@ -64,14 +78,45 @@ test('ephemeral containers are added through their subresource alone, and stay',
   assert.match(removed.json.message, /may not be removed/);
 });
 
-test('resize changes resources and nothing else', async () => {
-  const name = await pod();
-  const containers = [{ name: 'c', image: 'other', resources: { requests: { cpu: '100m' } } }];
-  const body = { spec: { containers } };
-  const { status, json } = await server.request('PATCH', `${PODS}/${name}/resize`, { body, headers: STRATEGIC });
-  assert.equal(status, 200);
-  assert.deepEqual(json.spec.containers[0].resources, { requests: { cpu: '100m' } });
+test('resize changes amounts of cpu and memory and nothing else', async () => {
+  const resize = async (before: object, after: object) => {
+    const name = await pod();
+    const made = await server.request('POST', PODS, {
+      body: { metadata: { name: `${name}-r` }, spec: { containers: [{ name: 'c', image: 'i', resources: before }] } },
+    });
+    assert.equal(made.status, 201, made.text);
+    const body = { spec: { containers: [{ name: 'c', image: 'other', resources: after }] } };
+    return server.request('PATCH', `${PODS}/${name}-r/resize`, { body, headers: STRATEGIC });
+  };
+  const burstable = { requests: { cpu: '100m', memory: '1Mi' }, limits: { cpu: '200m' } };
+  const { status, json, text } = await resize(burstable, { requests: { cpu: '150m' }, limits: { memory: '2Mi' } });
+  assert.equal(status, 200, text);
+  assert.deepEqual(json.spec.containers[0].resources, {
+    requests: { cpu: '150m', memory: '1Mi' },
+    limits: { cpu: '200m', memory: '2Mi' },
+  });
   assert.equal(json.spec.containers[0].image, 'i');
+  const same = { limits: { cpu: '1', memory: '1Mi' }, requests: { cpu: '1', memory: '1Mi' } };
+  const cases: [object, object, RegExp][] = [
+    [{}, { requests: { cpu: '1' } }, /spec: Invalid value: "BestEffort": Pod QOS Class may not change as a result of/],
+    [same, { limits: { cpu: '2' } }, /spec: Invalid value: "Guaranteed": Pod QOS Class may not change as a result of/],
+    [
+      burstable,
+      { limits: { cpu: null } },
+      /is invalid: spec.containers\[0\].resources.limits: Forbidden: resource limits cannot be removed$/,
+    ],
+    [burstable, { requests: { memory: null } }, /resources.requests: Forbidden: resource requests cannot be removed$/],
+    [
+      burstable,
+      { limits: { 'a.io/b': '1' }, requests: { 'a.io/b': '1' } },
+      /is invalid: spec: Forbidden: only cpu and memory resources for regular and sidecar containers are mutable$/,
+    ],
+  ];
+  for (const [before, after, wanted] of cases) {
+    const refused = await resize(before, after);
+    assert.equal(refused.status, 422, refused.text);
+    assert.match(refused.json.message, wanted);
+  }
 });
 
 test('without a runtime, log and exec answer at once and say why', async (t) => {
@@ -91,7 +136,27 @@ test('without a runtime, log and exec answer at once and say why', async (t) => 
     ],
     ['log of an unknown container', 'GET', `${two}/log?container=x`, 400, /container x is not valid for pod/],
     ['log of no pod', 'GET', 'nobody/log', 404, /pods "nobody" not found/],
-    ['log of half a line', 'GET', `${free}/log?tailLines=some`, 400, /tailLines/],
+    [
+      'log of half a line',
+      'GET',
+      `${free}/log?tailLines=some`,
+      400,
+      /^strconv.ParseInt: parsing "some": invalid syntax$/,
+    ],
+    [
+      'log of less than no lines, of a pod nobody knows',
+      'GET',
+      'nobody/log?tailLines=-1&limitBytes=0&sinceSeconds=0',
+      422,
+      /^PodLogOptions "nobody" is invalid: \[tailLines: Invalid value: -1: must be greater than or equal to 0, limitBytes: Invalid value: 0: must be greater than 0, sinceSeconds: Invalid value: 0: must be greater than 0\]$/,
+    ],
+    [
+      'log since two times',
+      'GET',
+      `${free}/log?sinceSeconds=1&sinceTime=2030-01-01T00:00:00Z`,
+      422,
+      /^PodLogOptions ".*" is invalid: \[\]: Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified$/,
+    ],
     ['exec before there is a node', 'POST', `${free}/exec?command=ls`, 400, /does not have a host assigned/],
     ['exec by GET', 'GET', `${bound}/exec?command=ls`, 500, /error dialing backend/],
     ['attach', 'POST', `${bound}/attach`, 500, /error dialing backend/],

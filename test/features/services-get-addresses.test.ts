@@ -29,6 +29,32 @@ test('headless and external Services get none', async () => {
   assert.equal(external.json.spec.clusterIP, undefined);
 });
 
+test('families and stacks that are not there are refused', async (t) => {
+  const cases: [string, object, string][] = [
+    [
+      'dual stack',
+      { ipFamilyPolicy: 'RequireDualStack' },
+      'spec.ipFamilyPolicy: Invalid value: "RequireDualStack": this cluster is not configured for dual-stack services',
+    ],
+    ['IPv6', { ipFamilies: ['IPv6'] }, 'spec.ipFamilies[0]: Invalid value: "IPv6": not configured on this cluster'],
+  ];
+  for (const [name, spec, message] of cases) {
+    await t.test(name, async () => {
+      const { status, json } = await create('stacked', spec, '?dryRun=All');
+      assert.deepEqual([status, json.message], [422, `Service "stacked" is invalid: ${message}`]);
+    });
+  }
+  assert.equal((await create('prefers', { ipFamilyPolicy: 'PreferDualStack' }, '?dryRun=All')).status, 201);
+  const free = { clusterIP: 'None', ipFamilies: ['IPv6', 'IPv4'], ipFamilyPolicy: 'RequireDualStack' };
+  assert.equal((await create('free', free, '?dryRun=All')).status, 201, 'about any addresses, allocates none');
+});
+
+test('the class of a balancer goes with its type', async () => {
+  await create('was-balanced', { type: 'LoadBalancer', loadBalancerClass: 'example.com/lb' });
+  const { status, json } = await patch('was-balanced', { type: 'ClusterIP' });
+  assert.deepEqual([status, json.spec.loadBalancerClass], [200, undefined]);
+});
+
 test('an address or port that was asked for is given once', async (t) => {
   assert.equal((await create('asked', { clusterIP: '10.96.3.3' })).json.spec.clusterIP, '10.96.3.3');
   const first = await create('port', { type: 'NodePort', ports: [{ port: 80, nodePort: 30_080 }] });
@@ -85,4 +111,38 @@ test('a dry run keeps no address', async () => {
   const dry = await create('dry', { clusterIP: '10.96.8.8' }, '?dryRun=All');
   assert.equal(dry.status, 201);
   assert.equal((await create('wet', { clusterIP: '10.96.8.8' })).status, 201);
+});
+
+test('an address is free again as soon as nobody has it', async (t) => {
+  const address = '10.96.9.9';
+  const ports = [{ port: 80, nodePort: 30_099 }];
+  const path = (name: string): string => `${SERVICES}/${name}`;
+  const cases: [string, () => Promise<unknown>][] = [
+    ['after a delete', () => server.request('DELETE', path('first'))],
+    ['after deleting all', () => server.request('DELETE', `${SERVICES}?fieldSelector=metadata.name%3Dfirst`)],
+  ];
+  for (const [name, free] of cases) {
+    await t.test(name, async () => {
+      const spec = { type: 'NodePort', clusterIP: address, ports };
+      assert.equal((await create('first', spec)).status, 201);
+      await free();
+      const second = await create('second', spec);
+      assert.equal(second.status, 201, second.text);
+      await server.request('DELETE', path('second'));
+    });
+  }
+  await t.test('a port after a change of type', async () => {
+    await create('first', { type: 'NodePort', ports });
+    await patch('first', { type: 'ClusterIP', ports: null });
+    await patch('first', { type: 'ClusterIP', ports: [{ port: 80 }] });
+    const second = await create('second', { type: 'NodePort', ports });
+    assert.equal(second.status, 201, second.text);
+  });
+  await t.test('when the same name tries once more', async () => {
+    const refused = await create('again', { clusterIP: '10.96.9.10', sessionAffinity: 'No' });
+    assert.equal(refused.status, 422);
+    assert.doesNotMatch(refused.json.message, /allocated/);
+    const answer = await create('again', { clusterIP: '10.96.9.10' });
+    assert.equal(answer.status, 201, answer.text);
+  });
 });

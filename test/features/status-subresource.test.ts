@@ -41,6 +41,46 @@ test('the main endpoint ignores status, /status ignores the rest', async () => {
   assert.equal(got.text, main.text);
 });
 
+test('a create takes no status, however it is asked for, but that of a node', async (t) => {
+  const deployed = (name: string) => ({ ...deployment(name), status: { replicas: 7 } });
+  const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'put' }, spec: { ports: [{ port: 1 }] } };
+  const status = { loadBalancer: { ingress: [{ ip: '1.2.3.4' }] } };
+  const capacity = { memory: '1Gi' };
+  const cases: [string, 'POST' | 'PUT' | 'PATCH', string, object, string | undefined, unknown][] = [
+    ['POST', 'POST', DEPLOYMENTS, deployed('posted'), undefined, undefined],
+    [
+      'apply',
+      'PATCH',
+      `${DEPLOYMENTS}/applied?fieldManager=m`,
+      deployed('applied'),
+      'application/apply-patch+yaml',
+      undefined,
+    ],
+    ['PUT', 'PUT', '/api/v1/namespaces/default/services/put', { ...service, status }, undefined, undefined],
+    [
+      'POST of a node',
+      'POST',
+      '/api/v1/nodes',
+      { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' }, status: { capacity } },
+      undefined,
+      capacity,
+    ],
+  ];
+  for (const [name, method, path, body, type, kept] of cases) {
+    await t.test(name, async () => {
+      const answer = await server.request(method, path, {
+        body,
+        ...(type !== undefined && { headers: { 'content-type': type } }),
+      });
+      assert.equal(answer.status, 201, answer.text);
+      const found = answer.json.status ?? {};
+      assert.deepEqual(found.capacity, kept);
+      assert.equal(found.replicas, undefined);
+      assert.deepEqual(found.loadBalancer ?? {}, {});
+    });
+  }
+});
+
 test('generation moves with the spec, not with labels; deployments count annotations', async () => {
   await server.request('POST', DEPLOYMENTS, { body: deployment('generations') });
   const patch = async (body: object): Promise<number> =>
@@ -77,4 +117,44 @@ test('/scale shows and changes the replica count only', async () => {
   assert.equal(json.metadata.generation, 3);
   const negative = await server.request('PATCH', `${DEPLOYMENTS}/scaled/scale`, { body: { spec: { replicas: -1 } } });
   assert.equal(negative.status, 422);
+});
+
+/** Upstream's conformance tests write statuses that hold nothing but their conditions. */
+test('a status needs no field that Go writes anyway, and a JSON patch reaches below it', async () => {
+  const labels = { app: 'a' };
+  const template = { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'i' }] } };
+  const merge = { 'content-type': 'application/merge-patch+json' };
+  const condition = { type: 'StatusUpdate', status: 'True', reason: 'E2E', message: 'Set by a test' };
+  for (const [kind, plural] of [
+    ['StatefulSet', 'statefulsets'],
+    ['DaemonSet', 'daemonsets'],
+    ['ReplicaSet', 'replicasets'],
+  ]) {
+    const path = `/apis/apps/v1/namespaces/default/${plural}`;
+    const body = {
+      apiVersion: 'apps/v1',
+      kind,
+      metadata: { name: 'bare' },
+      spec: { selector: { matchLabels: labels }, template },
+    };
+    const created = await server.request('POST', path, { body });
+    assert.equal(created.status, 201, created.text);
+    const patched = await server.request('PATCH', `${path}/bare/status`, {
+      body: { status: { conditions: [condition] } },
+      headers: merge,
+    });
+    assert.equal(patched.status, 200, patched.text);
+    assert.deepEqual(patched.json.status.conditions, [condition]);
+  }
+  await server.request('POST', DEPLOYMENTS, { body: { ...deployment('fresh'), status: undefined } });
+  const added = await server.request('PATCH', `${DEPLOYMENTS}/fresh/status`, {
+    body: [{ op: 'add', path: '/status/observedGeneration', value: 1 }],
+    headers: { 'content-type': 'application/json-patch+json' },
+  });
+  assert.equal(added.status, 200, added.text);
+  assert.equal(added.json.status.observedGeneration, 1);
+  const node = { apiVersion: 'storage.k8s.io/v1', kind: 'CSINode', metadata: { name: 'n' } };
+  const csiNode = await server.request('POST', '/apis/storage.k8s.io/v1/csinodes', { body: node });
+  assert.equal(csiNode.status, 201, csiNode.text);
+  assert.deepEqual(csiNode.json.spec, {});
 });

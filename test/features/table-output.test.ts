@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { definition, establish, version } from '../testkit/custom-definitions.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 const TABLE =
@@ -47,6 +48,74 @@ test('includeObject chooses what rows carry', async () => {
 test('one object is a one-row Table', async () => {
   const { json } = await get(`${PODS}/p`);
   assert.equal(json.rows.length, 1);
+});
+
+test('/scale has columns of its own, on a read and on a write', async () => {
+  const deployments = '/apis/apps/v1/namespaces/default/deployments';
+  const labels = { app: 'counted' };
+  await server.create(deployments, {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'counted' },
+    spec: {
+      paused: true,
+      replicas: 0,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'i' }] } },
+    },
+  } as never);
+  const scale = `${deployments}/counted/scale`;
+  const { json } = await get(scale);
+  assert.deepEqual(
+    json.columnDefinitions.map((c: { name: string; type: string; format: string }) => [c.name, c.type, c.format]),
+    [
+      ['Name', 'string', ''],
+      ['Desired', 'integer', ''],
+      ['Available', 'integer', ''],
+      ['Age', 'string', ''],
+    ],
+  );
+  assert.deepEqual(json.rows[0].cells.slice(0, 3), ['counted', 0, 0]);
+  assert.equal(json.rows[0].object.kind, 'PartialObjectMetadata');
+  assert.equal((await get(`${scale}?includeObject=Object`)).json.rows[0].object.kind, 'Scale');
+  const patched = await server.request('PATCH', scale, {
+    headers: { accept: TABLE, 'content-type': 'application/merge-patch+json' },
+    body: { spec: { replicas: 3 } },
+  });
+  assert.deepEqual(patched.json.rows[0].cells.slice(0, 3), ['counted', 3, 0]);
+  const partial = await get(scale, 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io');
+  assert.equal(partial.json.kind, 'PartialObjectMetadata');
+});
+
+test('/scale of a custom resource shows what its Scale has, and nothing for a count of 0', async () => {
+  const group = 'counted.example.com';
+  const count = { type: 'object', properties: { size: { type: 'integer' } } };
+  const scale = { specReplicasPath: '.spec.size', statusReplicasPath: '.status.size' };
+  const versions = [version('v1', { spec: count, status: count }, { storage: true, subresources: { scale } })];
+  await establish(server, definition({ name: 'crowd', group, versions }));
+  const crowds = `/apis/${group}/v1/namespaces/default/crowds`;
+  await server.create(crowds, {
+    apiVersion: `${group}/v1`,
+    kind: 'Crowd',
+    metadata: { name: 'five' },
+    spec: { size: 5 },
+  } as never);
+  const { json } = await get(`${crowds}/five/scale`);
+  assert.deepEqual(
+    json.columnDefinitions.map((c: { name: string; type: string; format: string }) => [c.name, c.type, c.format]),
+    [
+      ['Name', 'string', 'name'],
+      ['Desired', 'integer', ''],
+      ['Available', 'integer', ''],
+      ['Age', 'date', ''],
+    ],
+  );
+  assert.deepEqual(json.rows[0].cells.slice(0, 3), ['five', 5, 0]);
+  await server.request('PATCH', `${crowds}/five`, {
+    headers: { 'content-type': 'application/merge-patch+json' },
+    body: { spec: { size: 0 } },
+  });
+  assert.equal((await get(`${crowds}/five/scale`)).json.rows[0].cells[1], null);
 });
 
 test('a kind without columns of its own shows when it was created', async () => {

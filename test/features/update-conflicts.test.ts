@@ -72,6 +72,30 @@ test('an update without a resourceVersion is unconditional for some kinds and re
   assert.match(refused.json.message, /metadata.resourceVersion: Invalid value: .*must be specified for an update/);
 });
 
+test('resourceVersion 0 says as little as none', async (t) => {
+  const path = await (async () => {
+    await make('zero', { a: '1' });
+    return `${CONFIG_MAPS}/zero`;
+  })();
+  const leases = '/apis/coordination.k8s.io/v1/namespaces/default/leases';
+  await server.create(leases, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name: 'zero' } });
+  const metadata = { name: 'zero', resourceVersion: '0' };
+  const cases: [string, 'PUT' | 'PATCH', string, number][] = [
+    ['a PUT', 'PUT', path, 200],
+    ['a patch', 'PATCH', path, 200],
+    ['a PUT of a kind that wants one', 'PUT', `${leases}/zero`, 422],
+    ['a patch of a kind that wants one', 'PATCH', `${leases}/zero`, 422],
+  ];
+  for (const [name, method, target, status] of cases) {
+    await t.test(name, async () => {
+      const answer = await server.request(method, target, { body: { metadata } });
+      assert.equal(answer.status, status, answer.text);
+      if (status === 422)
+        assert.match(answer.json.message, /metadata.resourceVersion: Invalid value: .*must be specified/);
+    });
+  }
+});
+
 test('PUT creates only kinds that say so', async () => {
   const lease = await server.request('PUT', '/apis/coordination.k8s.io/v1/namespaces/default/leases/fresh', {
     body: { metadata: { name: 'fresh' } },
@@ -86,7 +110,11 @@ test('name, namespace and uid of the body must be those of the object', async (t
   const cases: [object, number, RegExp][] = [
     [{ name: 'other' }, 400, /does not match the name on the URL \(identity\)/],
     [{}, 400, /undeterminable: name must be provided/],
-    [{ name: 'identity', namespace: 'other' }, 400, /does not match the namespace on the request/],
+    [
+      { name: 'other', namespace: 'other' },
+      400,
+      /^the namespace of the provided object does not match the namespace sent on the request$/,
+    ],
     [{ name: 'identity', uid: 'x' }, 409, /Precondition failed: UID in precondition: x, UID in object meta: /],
   ];
   for (const [metadata, status, message] of cases) {
@@ -96,6 +124,44 @@ test('name, namespace and uid of the body must be those of the object', async (t
       assert.match(answer.json.message, message);
     });
   }
+});
+
+test('an update cannot say that an object is being deleted, and a patch cannot give it another uid', async (t) => {
+  await make('alive');
+  const time = '2030-01-01T00:00:00Z';
+  const uid = 'metadata.uid: Invalid value: "x": field is immutable';
+  const stamp = `metadata.deletionTimestamp: Invalid value: "${time}": field is immutable`;
+  const grace = 'metadata.deletionGracePeriodSeconds: Invalid value: 5: field is immutable';
+  const cases: [string, object, string][] = [
+    ['PATCH', { uid: 'x' }, uid],
+    ['PATCH', { deletionTimestamp: time }, stamp],
+    ['PATCH', { deletionTimestamp: time, deletionGracePeriodSeconds: 5 }, `[${stamp}, ${grace}]`],
+    ['PUT', { name: 'alive', deletionGracePeriodSeconds: 5 }, grace],
+  ];
+  for (const [method, metadata, message] of cases) {
+    await t.test(`${method} ${JSON.stringify(metadata)}`, async () => {
+      const answer = await server.request(method, `${CONFIG_MAPS}/alive`, { body: { metadata } });
+      assert.deepEqual([answer.status, answer.json.message], [422, `ConfigMap "alive" is invalid: ${message}`]);
+    });
+  }
+  const kept = { creationTimestamp: time, generation: 7, selfLink: '/x' };
+  const { status, json } = await server.request('PATCH', `${CONFIG_MAPS}/alive`, { body: { metadata: kept } });
+  assert.equal(status, 200, 'what the server puts back by itself is no error');
+  assert.notEqual(json.metadata.creationTimestamp, time);
+});
+
+test('once it is being deleted, the time is put back and the grace period is judged', async () => {
+  const created = await make('dying');
+  const path = `${CONFIG_MAPS}/dying`;
+  await server.request('PATCH', path, { body: { metadata: { finalizers: ['example.com/wait'] } } });
+  const { json: dying } = await server.request('DELETE', path);
+  const write = (metadata: object) => server.request('PATCH', path, { body: { metadata } });
+  const back = await write({ deletionTimestamp: null, deletionGracePeriodSeconds: null });
+  assert.equal(back.status, 200, back.text);
+  assert.equal(back.json.metadata.deletionTimestamp, dying.metadata.deletionTimestamp);
+  assert.equal((await write({ deletionTimestamp: '2030-01-01T00:00:00Z' })).status, 200);
+  assert.equal((await write({ deletionGracePeriodSeconds: 33 })).status, 422);
+  assert.equal((await write({ finalizers: null })).json.metadata.uid, created.metadata.uid);
 });
 
 test('concurrent patches all land', async () => {

@@ -159,13 +159,19 @@ test('any scalar will do where upstream does not look, and null everywhere', asy
 });
 
 test('several problems are listed', async () => {
-  const { json } = await apply(GADGET, `${gadget}a: 1\nspec: {b: 2, foo: 3}\n`, 'Warn');
+  const { json } = await apply(
+    GADGET,
+    `${gadget}spec: {foo: 3, b: 2, c: 1}\nmetadata: {labels: [], extra: 1}\n`,
+    'Warn',
+  );
   const lines = json.message.split('\n');
   assert.match(lines[0], /\): errors:$/);
+  // The first field of a map that is not declared ends the map.
   assert.deepEqual(lines.slice(1), [
-    '  .a: field not declared in schema',
-    '  .spec.b: field not declared in schema',
     `  ${goText('.spec.foo', '3')}`,
+    '  .spec.b: field not declared in schema',
+    '  .metadata.labels: expected map, got &{[]}',
+    '  .metadata.extra: field not declared in schema',
   ]);
 });
 
@@ -208,4 +214,69 @@ test('YAML bodies that are no patches name the line, too, before unknown fields'
     json.message,
   );
   assert.match((await post('Warn')).headers['warning'] ?? '', /line 8: key .*unknown field/s);
+});
+
+test('what an apply sets to null is its own, and is what the kind makes of null', async () => {
+  const path = '/apis/apps/v1/namespaces/default/deployments/nulls';
+  const template = 'template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}';
+  const body = `${deployment}spec: {replicas: null, selector: {matchLabels: {a: b}}, ${template}}\n`;
+  const { status, json, text } = await apply(path, body, 'Strict');
+  assert.equal(status, 201, text);
+  assert.equal(json.spec.replicas, 1);
+  assert.deepEqual(json.metadata.managedFields[0].fieldsV1['f:spec']['f:replicas'], {});
+});
+
+test('who owns what is written to the status of a custom kind', async () => {
+  await establish(
+    server,
+    definition({
+      name: 'sprocket',
+      spec: { type: 'object', properties: { foo: { type: 'string' } } },
+      root: {
+        properties: {
+          spec: { type: 'object', properties: { foo: { type: 'string' } } },
+          status: { type: 'object', properties: { ready: { type: 'boolean' } } },
+          more: { type: 'string' },
+        },
+      },
+      version: { subresources: { status: {} } },
+    }),
+  );
+  const path = '/apis/example.com/v1/namespaces/default/sprockets/one';
+  const sprocket = head('example.com/v1', 'Sprocket');
+  const made = await apply(path, `${sprocket}spec: {foo: a}\n`, 'Strict');
+  assert.equal(made.status, 201, made.text);
+
+  // An apply: of the status alone, whatever the configuration says of spec and metadata.
+  const said = `${sprocket}metadata: {labels: {a: b}}\nspec: {foo: b}\nstatus: {ready: true}\n`;
+  const applied = await apply(`${path}/status`, said, 'Strict');
+  assert.equal(applied.status, 200, applied.text);
+  const entryOf = (object: { metadata: { managedFields: { manager: string; subresource?: string }[] } }, of: string) =>
+    object.metadata.managedFields.find(({ manager, subresource }) => manager === of && subresource === 'status');
+  assert.deepEqual(entryOf(applied.json, 'mgr'), {
+    ...entryOf(applied.json, 'mgr'),
+    fieldsV1: { 'f:status': { 'f:ready': {} } },
+  });
+
+  // A PUT: of what it sends besides the two, though none of it is stored.
+  const { json: live } = await server.request('GET', path);
+  const put = { ...live, spec: { foo: 'c' }, more: 'x', status: { ready: false } };
+  const updated = await server.request('PUT', `${path}/status?fieldManager=put`, { body: put });
+  assert.equal(updated.status, 200, updated.text);
+  assert.deepEqual(
+    [updated.json.spec, updated.json.more, updated.json.status],
+    [{ foo: 'a' }, undefined, { ready: false }],
+  );
+  assert.deepEqual(entryOf(updated.json, 'put'), {
+    ...entryOf(updated.json, 'put'),
+    fieldsV1: { 'f:more': {}, 'f:status': { 'f:ready': {} } },
+  });
+
+  // An empty list forgets nobody; a list of one empty entry does.
+  const forget = (managedFields: object[]) =>
+    server
+      .request('PATCH', path, { body: { metadata: { managedFields } } })
+      .then(({ json }) => json.metadata.managedFields);
+  assert.equal((await forget([])).length, updated.json.metadata.managedFields.length);
+  assert.equal(await forget([{}]), undefined);
 });

@@ -5,11 +5,11 @@
 import { deepEqual } from '../meta/deep-equal.ts';
 import type { DeepReadonly, ManagedFieldsEntry, UnstructuredObject } from '../meta/object.ts';
 import type { JsonObject } from '../meta/own-property.ts';
-import { badRequest, internalError } from '../meta/status.ts';
+import { ApiError, badRequest, internalError } from '../meta/status.ts';
 import { finish, type Steps } from '../meta/steps.ts';
 import type { Schema } from '../schema/schema.ts';
 import type { ApplyConflict } from './conflict.ts';
-import { equalSets, type FieldSet, isEmptySet, recursiveDifference } from './field-set.ts';
+import { type FieldSet, isEmptySet, recursiveDifference } from './field-set.ts';
 import { allowedByLastApplied, refreshLastApplied } from './last-applied.ts';
 import { identityOf, type Manager, type Managers, readManagers, writeManagersSteps } from './managers.ts';
 import { mergeObjects } from './merge.ts';
@@ -22,16 +22,16 @@ import {
   withoutManagedFields,
 } from './ownership.ts';
 import { prune } from './prune.ts';
-import { listProblems, toFieldSetSteps } from './to-field-set.ts';
+import { toFieldSetSteps } from './to-field-set.ts';
 import { rootSchema } from './topology.ts';
 import { recordUpdateSteps } from './track-update.ts';
-import { untypedConfig } from './untyped-fields.ts';
+import { mayBeUntypable, typingErrors, typingText } from './typing-errors.ts';
 
 export interface ApplyOptions {
   readonly schema: Schema;
   /** The stored object; undefined when the apply creates it. */
   readonly live: DeepReadonly<UnstructuredObject> | undefined;
-  /** The applied configuration, pruned of unknown fields; must not carry managedFields. */
+  /** The applied configuration, without fault to `typingErrors` and pruned; must not carry managedFields. Nulls count. */
   readonly config: DeepReadonly<UnstructuredObject>;
   readonly manager: string;
   readonly force: boolean;
@@ -57,7 +57,7 @@ export interface ApplyResult {
 
 /**
  * Applies a configuration. Neither argument is changed.
- * @throws ApiError 400 for a configuration that carries managedFields, 500 for one that repeats a list key
+ * @throws ApiError 400 for a configuration that carries managedFields, 500 for a live object that cannot be typed
  */
 export const applyObject = (request: ApplyOptions): ApplyResult => finish(applyObjectSteps(request));
 
@@ -68,12 +68,10 @@ export function* applyObjectSteps(request: ApplyOptions): Steps<ApplyResult> {
   if ((config.metadata as JsonObject | undefined)?.['managedFields'] !== undefined) {
     throw badRequest('metadata.managedFields must be nil');
   }
-  const problems = listProblems(schema, config);
-  if (problems.length > 0) throw untypedConfig(describe(options), problems);
-
   const stored = readManagers(live?.metadata.managedFields as readonly ManagedFieldsEntry[] | undefined);
   if (stored === undefined) throw internalError('failed to decode managed fields');
   yield;
+  if (live !== undefined && mayBeUntypable(schema)) checkLive(options, stored);
   const managers = yield* trackedManagers(options, stored);
   yield;
   const first = yield* attempt(options, managers, options.force);
@@ -86,10 +84,18 @@ export function* applyObjectSteps(request: ApplyOptions): Steps<ApplyResult> {
   return conflicts.length > 0 ? { ...first, conflicts } : yield* attempt(options, managers, true);
 }
 
-const describe = ({ config, apiVersion, live }: ApplyOptions): string => {
-  const { name, namespace } = { ...live?.metadata, ...config.metadata };
-  return `${namespace ?? ''}/${name ?? ''}; ${apiVersion}, Kind=${config.kind}`;
-};
+/** Where sets may hold maps and lists, what is stored may be impossible to type: upstream applies nothing to it. */
+function checkLive({ schema, live, apiVersion }: ApplyOptions, stored: Managers): void {
+  const problems = typingErrors(schema, live, { allowDuplicates: true });
+  if (problems.length === 0) return;
+  const { name, namespace } = live!.metadata;
+  const whose = `${namespace ?? ''}/${name ?? ''}; ${apiVersion}, Kind=${live!.kind}`;
+  const what =
+    stored.size === 0
+      ? `failed to create manager for existing fields: failed to convert new object (${whose}) to smd typed`
+      : `failed to create typed live object (${whose})`;
+  throw new ApiError({ code: 500, message: `${what}: ${typingText(problems)}` });
+}
 
 function hasPath(set: FieldSet, path: readonly string[]): boolean {
   let node: FieldSet | undefined = set;
@@ -148,14 +154,10 @@ function* attempt(options: ApplyOptions, managers: ReadonlyMap<string, Manager>,
     return { object: live as UnstructuredObject, managedFields, conflicts: change.conflicts };
   }
   const kept = stripIdentity(set);
-  const isSame =
-    previous !== undefined &&
-    equalSets(previous.set, kept) &&
-    previous.apiVersion === apiVersion &&
-    deepEqual(live, object);
   const out = change.managers;
   if (isEmptySet(kept)) out.delete(self);
-  else out.set(self, { ...mine, time: isSame ? previous.time : options.now, set: kept });
+  // The time is that of the last change: a manager that only joins others in what there is has none.
+  else out.set(self, { ...mine, time: deepEqual(live, object) ? previous?.time : options.now, set: kept });
   yield;
   refreshLastApplied({ live, config, object, manager: options.manager });
   const managedFields = yield* writeManagersSteps(out);

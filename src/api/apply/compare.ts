@@ -149,7 +149,7 @@ function* listSteps(
 function* indexSteps(schema: Schema | undefined, list: readonly unknown[]): Steps<Map<string, unknown[]>> {
   const out = new Map<string, unknown[]>();
   for (let at = 0; at < list.length; at += SLICE) {
-    index(out, listItems(schema, list.slice(at, at + SLICE), at).items);
+    index(out, listItems(schema, list.slice(at, at + SLICE), at));
     yield;
   }
   return out;
@@ -197,7 +197,7 @@ function compareMember(
 /** Items by path element; several items may share one in a live list that breaks its own rule. */
 function indexed(schema: Schema | undefined, list: readonly unknown[]): Map<string, unknown[]> {
   const out = new Map<string, unknown[]>();
-  index(out, listItems(schema, list).items);
+  index(out, listItems(schema, list));
   return out;
 }
 
@@ -234,8 +234,15 @@ function compareItem(
   const [left, right] = [old.get(element) ?? NO_ITEMS, now.get(element) ?? NO_ITEMS];
   path.push(element);
   if (left.length <= 1 && right.length <= 1) compare(schema?.items, left[0], right[0], path, sets);
-  else if (left.length === 0) insertPath(sets.added, path);
-  else if (right.length === 0) insertPath(sets.removed, path);
-  else if (stableText(left) !== stableText(right)) insertPath(sets.modified, path);
+  else if (left.length > 1 && right.length > 1) {
+    if (stableText(left) !== stableText(right)) insertPath(sets.modified, path);
+  } else if (left.length > 1) {
+    // An item that is single again is new, and the mark of the many goes.
+    if (right.length > 0) compare(schema?.items, undefined, right[0], path, sets);
+    insertPath(sets.removed, path);
+  } else {
+    if (left.length > 0) compare(schema?.items, left[0], undefined, path, sets);
+    insertPath(sets.added, path);
+  }
   path.pop();
 }

@@ -5,7 +5,7 @@ import type { Manager } from './managers.ts';
 
 /** One field that another manager owns and this apply would change. */
 export interface ApplyConflict {
-  readonly manager: Pick<Manager, 'manager' | 'operation' | 'apiVersion' | 'subresource' | 'time'>;
+  readonly manager: Pick<Manager, 'manager' | 'operation' | 'apiVersion' | 'subresource'>;
   /** Path elements in stored spelling. */
   readonly path: readonly string[];
 }
@@ -17,11 +17,17 @@ export const conflictsOf = (manager: Manager, fields: FieldSet): ApplyConflict[]
 function managerText({ manager }: ApplyConflict): string {
   let text = JSON.stringify(manager.manager);
   if (manager.subresource !== '') text += ` with subresource ${JSON.stringify(manager.subresource)}`;
-  if (manager.operation === 'Update') {
-    text += ` using ${manager.apiVersion}${manager.time === undefined ? '' : ` at ${manager.time}`}`;
-  }
-  return text;
+  return manager.operation === 'Update' ? `${text} using ${manager.apiVersion}` : text;
 }
+
+/** What managers are ordered by in a message: upstream's identifier, which is the JSON of an entry. */
+const sortName = ({ manager: { manager, operation, apiVersion, subresource } }: ApplyConflict): string =>
+  JSON.stringify({
+    ...(manager !== '' && { manager }),
+    operation,
+    ...(operation === 'Update' && { apiVersion }),
+    ...(subresource !== '' && { subresource }),
+  });
 
 /** Conflicts told in one answer. Upstream has no bound: an apply of 0.7 MB would be answered with 8 MB. */
 const TOLD_CONFLICTS = 1000;
@@ -43,14 +49,14 @@ function conflictMessage(conflicts: readonly ApplyConflict[]): string {
   }
   const byManager = new Map<string, string[]>();
   for (const conflict of conflicts.slice(0, TOLD_CONFLICTS)) {
-    const text = managerText(conflict);
+    const name = sortName(conflict);
     const line = `- ${pathText(conflict.path)}`;
-    const known = byManager.get(text);
+    const known = byManager.get(name);
     // A large object has tens of thousands of them: added to one list, not copied each time.
-    if (known === undefined) byManager.set(text, [line]);
+    if (known === undefined) byManager.set(name, [`conflicts with ${managerText(conflict)}:`, line]);
     else known.push(line);
   }
-  const lines = [...byManager.keys()].sort().flatMap((text) => [`conflicts with ${text}:`, ...byManager.get(text)!]);
+  const lines = [...byManager.keys()].sort().flatMap((name) => byManager.get(name)!);
   if (conflicts.length > TOLD_CONFLICTS) lines.push(`and ${conflicts.length - TOLD_CONFLICTS} more`);
   return `Apply failed with ${conflicts.length} conflicts: ${lines.join('\n')}`;
 }

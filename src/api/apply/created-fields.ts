@@ -6,7 +6,7 @@ import type { JsonObject } from '../meta/own-property.ts';
 import type { Steps } from '../meta/steps.ts';
 import type { Schema } from '../schema/schema.ts';
 import { type Comparison, compareObjects, compareSteps } from './compare.ts';
-import { difference, type FieldSet, recursiveDifference, union } from './field-set.ts';
+import { type FieldSet, recursiveDifference, union } from './field-set.ts';
 import { ignoredFields, stripIdentity } from './ownership.ts';
 import { listItems, memberSchema, shapeOf } from './topology.ts';
 
@@ -57,8 +57,8 @@ export function* createdFieldsSteps(
   return wonBy(comparison, ignore);
 }
 
-function wonBy({ added, modified, removed }: Comparison, ignore: readonly (readonly string[])[] | undefined): FieldSet {
-  const won = stripIdentity(difference(union(modified, added), removed));
+function wonBy({ added, modified }: Comparison, ignore: readonly (readonly string[])[] | undefined): FieldSet {
+  const won = stripIdentity(union(modified, added));
   const below = ignoredFields(ignore);
   return below === undefined ? won : recursiveDifference(won, below);
 }
@@ -77,7 +77,7 @@ function shapeText(schema: Schema | undefined, value: unknown): string | undefin
       // Each item takes four characters at the least.
       if ((value as unknown[]).length > MAX_SHAPE_TEXT / 4) return undefined;
       let text = '[';
-      for (const item of listItems(schema, value as unknown[]).items) {
+      for (const item of listItems(schema, value as unknown[])) {
         const inner = shapeText(schema?.items, item.value);
         if (inner === undefined) return undefined;
         text += `${item.element.length}:${item.element}${inner}`;

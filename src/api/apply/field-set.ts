@@ -118,13 +118,55 @@ export function* pathsOf(set: FieldSet, prefix: readonly string[] = []): Generat
 
 const RANK: Readonly<Record<string, number>> = { f: 0, k: 1, v: 2, i: 3 };
 
+/** The order of structured-merge-diff: by value, not by spelling (fieldpath/element.go). */
 function compareElements(a: string, b: string): number {
   const rank = (RANK[a[0]!] ?? 9) - (RANK[b[0]!] ?? 9);
   if (rank !== 0) return rank;
-  if (a[0] === 'i' || (a[0] === 'v' && isNumeric(a) && isNumeric(b))) return Number(a.slice(2)) - Number(b.slice(2));
-  return a < b ? -1 : a > b ? 1 : 0;
+  switch (a[0]) {
+    case 'i':
+      return Number(a.slice(2)) - Number(b.slice(2));
+    case 'v':
+      return compareValues(JSON.parse(a.slice(2)), JSON.parse(b.slice(2)));
+    case 'k':
+      return compareMembers(JSON.parse(a.slice(2)), JSON.parse(b.slice(2)));
+    default:
+      return compareTexts(a, b);
+  }
 }
-const isNumeric = (element: string): boolean => /^v:-?[0-9]/.test(element);
+
+const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+const VALUE_RANK: Readonly<Record<string, number>> = { number: 0, string: 1, boolean: 2, list: 3, object: 4, null: 5 };
+const kindOf = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'list' : typeof value);
+
+function compareValues(a: unknown, b: unknown): number {
+  const rank = VALUE_RANK[kindOf(a)]! - VALUE_RANK[kindOf(b)]!;
+  if (rank !== 0) return rank;
+  if (typeof a === 'string') return compareTexts(a, b as string);
+  if (typeof a !== 'object' || a === null) return Number(a) - Number(b);
+  return compareMembers(a, b as object);
+}
+
+/** Members in the order of their names, then what is shorter first. */
+function compareMembers(a: object, b: object): number {
+  const [left, right] = [Object.entries(a), Object.entries(b)];
+  for (let at = 0; at < left.length && at < right.length; at++) {
+    const [[leftName, leftValue], [rightName, rightValue]] = [left[at]!, right[at]!];
+    const order = compareTexts(leftName, rightName) || compareValues(leftValue, rightValue);
+    if (order !== 0) return order;
+  }
+  return left.length - right.length;
+}
+
+/** True for elements whose spelling has the order of their values: the default order is many times faster. */
+function areSpelledInOrder(elements: readonly string[]): boolean {
+  const head = SPELLED.exec(elements[0] ?? '')?.[1];
+  if (head === undefined) return false;
+  if (head === 'f:') return elements.every((element) => element.startsWith('f:'));
+  // What sorts before the closing quote would have to sort behind it.
+  return elements.every((element) => element.startsWith(head) && SPELLED.test(element));
+}
+const SPELLED = /^(f:|v:"(?=[^ !"\\]*"$)|k:\{"[^"\\]*":"(?=[^ !"\\]*"\}$))/;
 
 /** What stands for a field that is owned as it is. */
 const OWNED: JsonObject = Object.freeze({});
@@ -176,7 +218,7 @@ function* writeSteps(set: FieldSet, out: JsonObject, later: Steps<void>[]): Step
 
 /** As `sort(compareElements)`: pieces are sorted, then merged two by two. */
 function* sortSteps(elements: readonly string[]): Steps<string[]> {
-  const isPlain = PLAIN_ELEMENTS.some((start) => elements.every((element) => element.startsWith(start)));
+  const isPlain = areSpelledInOrder(elements);
   yield;
   let runs: string[][] = [];
   for (let at = 0; at < elements.length; at += SLICE) {
@@ -202,14 +244,10 @@ function* mergeSteps(a: readonly string[], b: readonly string[], isPlain: boolea
   return out;
 }
 
-const PLAIN_ELEMENTS = ['f:', 'k:', 'v:"'];
-
 function sortedElements({ members, children }: FieldSet): string[] {
   const elements = [...members];
   for (const element of children.keys()) if (!members.has(element)) elements.push(element);
-  // Names, keys and texts go by their code units, which the default order knows to do many times faster.
-  const isPlain = PLAIN_ELEMENTS.some((start) => elements.every((element) => element.startsWith(start)));
-  return isPlain ? elements.sort() : elements.sort(compareElements);
+  return areSpelledInOrder(elements) ? elements.sort() : elements.sort(compareElements);
 }
 
 /** True when the set has at most that many nodes; no more of a larger one is looked at. */

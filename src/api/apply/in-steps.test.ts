@@ -134,7 +134,7 @@ test('an apply with more conflicts than a call takes arguments is refused with t
   assert.equal(conflicts.length, 150_000);
   const { status } = applyConflictError(conflicts);
   assert.equal(status.details?.causes?.length, 1000);
-  assert.match(status.message!, /^Apply failed with 150000 conflicts: conflicts with "one" using v1 at /);
+  assert.match(status.message!, /^Apply failed with 150000 conflicts: conflicts with "one" using v1:\n/);
   assert.match(status.message!, /\nand 149000 more$/);
 });
 

@@ -7,6 +7,8 @@ import { listItems, memberSchema, shapeOf } from './topology.ts';
 /** The live value with the configuration laid over it; a fresh value, undefined only when both are. */
 export function mergeObjects(schema: Schema | undefined, live: unknown, config: unknown): unknown {
   if (config === undefined) return cloneJson(live);
+  // Null takes the other side's form: nothing is said about the members or items of a map or list that has any.
+  if (config === null && isKeptUnderNull(schema, live)) return cloneJson(live);
   if (live === undefined || live === null || config === null) return cloneJson(config);
   const shape = shapeOf(schema, config);
   if (shape === 'leaf' || shape !== shapeOf(schema, live)) return cloneJson(config);
@@ -14,6 +16,9 @@ export function mergeObjects(schema: Schema | undefined, live: unknown, config: 
     ? mergeMaps(schema, live as JsonObject, config as JsonObject)
     : mergeLists(schema, live as unknown[], config as unknown[]);
 }
+
+const isKeptUnderNull = (schema: Schema | undefined, live: unknown): boolean =>
+  typeof live === 'object' && live !== null && Object.keys(live).length > 0 && shapeOf(schema, live) !== 'leaf';
 
 function mergeMaps(schema: Schema | undefined, live: JsonObject, config: JsonObject): JsonObject {
   const out: JsonObject = {};
@@ -31,53 +36,53 @@ function mergeMaps(schema: Schema | undefined, live: JsonObject, config: JsonObj
 
 /**
  * Items of both sides in one row: the configuration decides the order of its items, items that only the server has stay
- * behind the neighbour they had.
+ * behind the neighbour they had (structured-merge-diff, typed/merge.go).
  */
 function mergeLists(schema: Schema | undefined, live: readonly unknown[], config: readonly unknown[]): unknown[] {
-  const left = listItems(schema, live).items;
-  const right = listItems(schema, config).items;
-  const leftValues = new Map<string, unknown[]>();
+  const left = listItems(schema, live);
+  const right = listItems(schema, config);
+  const leftValues = new Map<string, unknown>();
   for (const { element, value } of left) {
-    const known = leftValues.get(element);
-    if (known === undefined) leftValues.set(element, [value]);
-    else known.push(value);
+    // What the live list names twice is not merged with: the configuration's item takes its place.
+    leftValues.set(element, leftValues.has(element) ? null : value);
   }
   const rightValues = new Map(right.map(({ element, value }) => [element, value]));
-  const leftOrder = [...leftValues.keys()];
-  const rightOrder = [...rightValues.keys()];
-  const shared = rightOrder.filter((element) => leftValues.has(element));
+  const shared = right.filter(({ element }) => leftValues.has(element)).map(({ element }) => element);
+  const taken = new Set<string>();
   const out: unknown[] = [];
   const take = (element: string): void => {
-    const mine = leftValues.get(element) ?? [];
-    if (rightValues.has(element)) out.push(mergeObjects(schema?.items, mine[0], rightValues.get(element)));
-    else out.push(...mine.map((value) => cloneJson(value)));
+    taken.add(element);
+    out.push(mergeObjects(schema?.items, leftValues.get(element), rightValues.get(element)));
   };
   let [l, r, s] = [0, 0, 0];
-  while (l < leftOrder.length || r < rightOrder.length) {
-    const [lhs, rhs] = [leftOrder[l], rightOrder[r]];
-    if (lhs !== undefined && lhs === rhs) {
-      take(lhs);
-      l++;
-      r++;
-      s++;
-    } else if (
-      lhs !== undefined &&
-      rhs !== undefined &&
-      rightValues.has(lhs) &&
-      shared[s] !== undefined &&
-      shared[s] !== lhs
-    ) {
+  while (l < left.length || r < right.length) {
+    const [mine, theirs] = [left[l], right[r]];
+    if (mine !== undefined && theirs !== undefined) {
+      if (mine.element === theirs.element) {
+        take(mine.element);
+        l++;
+        r++;
+        s++;
+        continue;
+      }
       // Shared, but its turn in the configuration's order comes elsewhere.
-      l++;
-    } else if (lhs !== undefined && !rightValues.has(lhs)) {
-      take(lhs);
-      l++;
-    } else if (rhs !== undefined) {
-      take(rhs);
-      if (shared[s] === rhs) s++;
+      if (rightValues.has(mine.element) && shared[s] !== undefined && shared[s] !== mine.element) {
+        l++;
+        continue;
+      }
+    }
+    if (mine !== undefined) {
+      if (!rightValues.has(mine.element)) {
+        out.push(cloneJson(mine.value));
+        l++;
+        continue;
+      }
+      if (taken.has(mine.element)) l++;
+    }
+    if (theirs !== undefined) {
+      take(theirs.element);
+      if (shared[s] === theirs.element) s++;
       r++;
-    } else {
-      l++;
     }
   }
   return out;

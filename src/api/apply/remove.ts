@@ -13,7 +13,7 @@ export function removeFields(schema: Schema | undefined, value: unknown, fields:
     case 'list': {
       const list = value as unknown[];
       if (list.length === 0) return undefined;
-      const { items } = listItems(schema, list);
+      const items = listItems(schema, list);
       const kept: unknown[] = [];
       for (const item of items) {
         if (fields.members.has(item.element)) continue;

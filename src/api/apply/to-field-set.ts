@@ -33,15 +33,45 @@ function* collectSteps(
   set: MutableFieldSet,
   later: Steps<void>[],
 ): Steps<void> {
-  const isList = Array.isArray(value);
-  const all: readonly unknown[] = isList ? value : Object.keys(value);
-  for (let at = 0; at < all.length; at += SLICE) {
+  if (Array.isArray(value)) {
+    const items: ListItem[] = [];
+    const seen = new Set<string>();
+    const repeated = new Set<string>();
+    for (let at = 0; at < value.length; at += SLICE) {
+      yield;
+      for (const item of listItems(schema, value.slice(at, at + SLICE), at)) {
+        items.push(item);
+        if (seen.has(item.element)) repeated.add(item.element);
+        seen.add(item.element);
+      }
+    }
+    for (let at = 0; at < items.length; at += SLICE) {
+      yield;
+      collectItems(schema, { items: items.slice(at, at + SLICE), repeated }, path, set, later);
+    }
+    return;
+  }
+  const keys = Object.keys(value);
+  for (let at = 0; at < keys.length; at += SLICE) {
     yield;
-    const part = all.slice(at, at + SLICE);
-    if (isList) collectItems(schema, listItems(schema, part, at).items, path, set, later);
-    else collectMembers(schema, [value, part as string[]], path, set, later);
+    collectMembers(schema, [value, keys.slice(at, at + SLICE)], path, set, later);
   }
 }
+
+/** Elements that a live list names more than once: such items are owned as they are, nothing below them. */
+function repeatedElements(items: readonly ListItem[]): ReadonlySet<string> {
+  const seen = new Set<string>();
+  let repeated: Set<string> | undefined;
+  for (const { element } of items) {
+    if (seen.has(element)) {
+      repeated ??= new Set();
+      repeated.add(element);
+    }
+    seen.add(element);
+  }
+  return repeated ?? NONE;
+}
+const NONE: ReadonlySet<string> = new Set();
 
 function collect(
   schema: Schema | undefined,
@@ -57,7 +87,10 @@ function collect(
     case 'list': {
       const list = value as unknown[];
       if (later !== undefined && list.length > SLICE) later.push(collectSteps(schema, list, [...path], set, later));
-      else collectItems(schema, listItems(schema, list).items, path, set, later);
+      else {
+        const items = listItems(schema, list);
+        collectItems(schema, { items, repeated: repeatedElements(items) }, path, set, later);
+      }
       return;
     }
     case 'map': {
@@ -71,14 +104,14 @@ function collect(
 
 function collectItems(
   schema: Schema | undefined,
-  items: readonly ListItem[],
+  { items, repeated }: { readonly items: readonly ListItem[]; readonly repeated: ReadonlySet<string> },
   path: string[],
   set: MutableFieldSet,
   later?: Steps<void>[],
 ): void {
   for (const item of items) {
     path.push(item.element);
-    collect(schema?.items, item.value, path, set, later);
+    if (!repeated.has(item.element)) collect(schema?.items, item.value, path, set, later);
     insertPath(set, path);
     path.pop();
   }
@@ -100,37 +133,3 @@ function collectMembers(
     path.pop();
   }
 }
-
-/** Mistakes of keyed lists in a configuration: items without keys, and keys given twice. */
-export function listProblems(schema: Schema | undefined, value: unknown, path = ''): string[] {
-  switch (shapeOf(schema, value)) {
-    case 'leaf':
-      return [];
-    case 'list': {
-      const { items, problems } = listItems(schema, value as unknown[]);
-      const found = problems.map((text) => `${path}: ${text}`);
-      const seen = new Set<string>();
-      for (const { element, value: item } of items) {
-        const text = element.startsWith('k:') ? keyText(element) : `[=${element.slice(2)}]`;
-        if (seen.has(element)) found.push(`${path}: duplicate entries for key ${text}`);
-        seen.add(element);
-        found.push(...listProblems(schema?.items, item, path + text));
-      }
-      return found;
-    }
-    case 'map': {
-      const object = value as Record<string, unknown>;
-      return Object.keys(object).flatMap((key) =>
-        listProblems(memberSchema(schema, key), object[key], `${path}.${key}`),
-      );
-    }
-  }
-}
-
-/** `[name="a",protocol="TCP"]` from the element of a keyed item. */
-export const keyText = (element: string): string => {
-  const keys = JSON.parse(element.slice(2)) as Record<string, unknown>;
-  return `[${Object.entries(keys)
-    .map(([key, value]) => `${key}=${JSON.stringify(value)}`)
-    .join(',')}]`;
-};

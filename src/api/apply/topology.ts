@@ -2,7 +2,7 @@
  * How a value is owned: as a whole (leaf), member by member, or item by item. It follows from the schema's list and map
  * types; where there is no schema (preserve-unknown parts) it is deduced: maps by member, lists as a whole.
  */
-import { getOwn, isJsonObject, type JsonObject, setOwn } from '../meta/own-property.ts';
+import { isJsonObject, type JsonObject, setOwn } from '../meta/own-property.ts';
 import { stableText } from '../schema/list-types.ts';
 import { OBJECT_META_SCHEMA } from '../schema/object-meta-schema.ts';
 import type { Schema } from '../schema/schema.ts';
@@ -35,13 +35,22 @@ const isBuiltin = (schema: Schema): boolean => schema['x-coracle-name']?.startsW
 
 /** The schema of one member; undefined where none is declared. */
 export function memberSchema(schema: Schema | undefined, key: string): Schema | undefined {
+  if (schema?.['x-kubernetes-embedded-resource'] && Object.hasOwn(EMBEDDED, key)) return EMBEDDED[key];
   if (schema?.properties && Object.hasOwn(schema.properties, key)) return schema.properties[key];
   return typeof schema?.additionalProperties === 'object' ? schema.additionalProperties : undefined;
 }
 
 /** True for a field of a struct, false for a key of a map. */
 export const isDeclared = (schema: Schema | undefined, key: string): boolean =>
-  schema?.properties !== undefined && Object.hasOwn(schema.properties, key);
+  (schema?.properties !== undefined && Object.hasOwn(schema.properties, key)) ||
+  (schema?.['x-kubernetes-embedded-resource'] === true && Object.hasOwn(EMBEDDED, key));
+
+/** What every object in an object has, whether its schema spells it out or not. */
+const EMBEDDED: Readonly<Record<string, Schema>> = {
+  apiVersion: { type: 'string' },
+  kind: { type: 'string' },
+  metadata: OBJECT_META_SCHEMA,
+};
 
 /** Fields of Go structs that are structs themselves, not pointers: they exist even when nothing is in them. */
 const ALWAYS_THERE = new Set([
@@ -70,50 +79,76 @@ export interface ListItem {
 }
 
 /**
- * The path elements of a keyed list's items, in order. An item without keys is named by its index, so that nothing in a
- * live list gets lost; in a configuration such items are mistakes, which `problems` words. `first` is the index of the
- * first item, where `list` is a piece of a longer one.
+ * The path elements of a keyed list's items, in order. An item without an identity is named by its index, so that nothing
+ * in a live list gets lost; `typingErrors` has the words for it. `first` is the index of the first item, where `list` is a
+ * piece of a longer one.
  */
-export function listItems(
-  schema: Schema | undefined,
-  list: readonly unknown[],
-  first = 0,
-): { items: ListItem[]; problems: string[] } {
-  const items: ListItem[] = [];
-  const problems: string[] = [];
-  const keys = schema?.['x-kubernetes-list-type'] === 'map' ? (schema['x-kubernetes-list-map-keys'] ?? []) : undefined;
-  list.forEach((value, at) => {
-    const index = first + at;
-    if (keys === undefined) {
-      items.push({ element: `v:${stableText(value)}`, value });
-      return;
-    }
-    const found = itemKeys(value, keys, schema?.items);
-    if (typeof found === 'string') problems.push(`element ${index}: ${found}`);
-    items.push({ element: typeof found === 'string' ? `i:${index}` : `k:${stableText(found)}`, value });
+export const listItems = (schema: Schema | undefined, list: readonly unknown[], first = 0): ListItem[] =>
+  list.map((value, at) => {
+    const { element, problem } = itemElement(schema, value);
+    return { element: problem === undefined ? element : `i:${first + at}`, value };
   });
-  return { items, problems };
+
+/** The path element of one item of a keyed list, or why it has none (structured-merge-diff, typed/helpers.go). */
+export function itemElement(
+  schema: Schema | undefined,
+  item: unknown,
+): { readonly element: string; readonly problem?: string } {
+  const keys = schema?.['x-kubernetes-list-type'] === 'map' ? (schema['x-kubernetes-list-map-keys'] ?? []) : undefined;
+  if (keys === undefined) {
+    const problem = setProblem(item);
+    return { element: `v:${stableText(item)}`, ...(problem !== undefined && { problem }) };
+  }
+  const found = itemKeys(item, keys, schema?.items);
+  return typeof found === 'string' ? { element: '', problem: found } : { element: `k:${stableText(found)}` };
 }
 
-/** The key members of an item; a key that is absent counts with its default. Text = what is wrong with the item. */
+function setProblem(item: unknown): string | undefined {
+  if (item === null) return "associative list without keys has an element that's an explicit null";
+  if (Array.isArray(item)) return 'not supported: associative list with lists as elements';
+  return isJsonObject(item) ? "associative list without keys has an element that's a map type" : undefined;
+}
+
+/**
+ * The key members of an item: a key that is absent counts with its default, and one without a default is no part of the
+ * identity as long as another is. Text = what is wrong with the item.
+ */
 function itemKeys(item: unknown, keys: readonly string[], schema: Schema | undefined): JsonObject | string {
+  if (item === null) return 'associative list with keys may not have a null element';
   if (!isJsonObject(item)) return 'associative list with keys may not have non-map elements';
   const out: JsonObject = {};
+  let isBare = keys.length > 0;
   for (const key of keys) {
-    const value = getOwn(item, key) ?? defaultOfKey(schema, key);
-    if (value === undefined) {
-      return `associative list with keys has an element that omits key field "${key}" (and doesn't have default value)`;
-    }
+    const value = Object.hasOwn(item, key) && item[key] !== undefined ? item[key] : defaultOfKey(schema, key);
+    if (value === undefined) continue;
     setOwn(out, key, value);
+    isBare = false;
   }
-  return out;
+  if (!isBare) return out;
+  const named = `[${keys.map((key) => JSON.stringify(key)).join(' ')}]`;
+  return `associative list with keys has an element that omits all key fields ${named} (and doesn't have default values for any key fields)`;
 }
 
 function defaultOfKey(schema: Schema | undefined, key: string): unknown {
   const property = memberSchema(schema, key);
-  if (property?.default !== undefined) return property.default;
-  // The one key default of the built-in types, which the published tables of types leave out.
-  return key === 'protocol' && schema !== undefined && isBuiltin(schema) ? 'TCP' : undefined;
+  if (property?.default !== undefined) return property.default ?? undefined;
+  if (schema === undefined || !isBuiltin(schema)) return undefined;
+  // Defaults of the built-in types, which the published tables of types leave out: what Go always writes counts with
+  // its zero value.
+  if (key === 'protocol') return 'TCP';
+  if (!schema.required?.includes(key)) return undefined;
+  return property?.type === 'string' ? '' : property?.type === 'integer' ? 0 : undefined;
+}
+
+/** A path element as messages print it: `[name="a",protocol="TCP"]`, `[="x"]`, `[0]`. */
+export function stepText(element: string): string {
+  const body = element.slice(2);
+  if (element.startsWith('v:')) return `[=${body}]`;
+  if (!element.startsWith('k:')) return `[${body}]`;
+  const keys = JSON.parse(body) as Record<string, unknown>;
+  return `[${Object.entries(keys)
+    .map(([key, value]) => `${key}=${JSON.stringify(value)}`)
+    .join(',')}]`;
 }
 
 const ROOTS = new WeakMap<Schema, Schema>();

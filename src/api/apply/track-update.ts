@@ -3,7 +3,7 @@ import type { JsonObject } from '../meta/own-property.ts';
 import type { Steps } from '../meta/steps.ts';
 import type { Schema } from '../schema/schema.ts';
 import { createdFields, createdFieldsSteps } from './created-fields.ts';
-import { difference, equalSets, type FieldSet, isEmptySet, union } from './field-set.ts';
+import { equalSets, type FieldSet, isEmptySet, union } from './field-set.ts';
 import {
   capUpdaters,
   identityOf,
@@ -24,6 +24,7 @@ import {
   withoutManagedFields,
 } from './ownership.ts';
 import { rootSchema } from './topology.ts';
+import { mayBeUntypable, typingErrors } from './typing-errors.ts';
 
 export interface TrackUpdateOptions {
   readonly schema: Schema;
@@ -52,16 +53,26 @@ export function trackUpdate(options: TrackUpdateOptions): ManagedFieldsEntry[] |
   const managers = incomingManagers(options);
   // Once tracking was cleared it stays off for updates; the next apply starts it again.
   if (managers.size === 0 && options.live !== undefined) return undefined;
+  if (isUntypable(options)) return undefined;
   return writeManagers(capUpdaters(recordUpdate(options, managers)));
 }
 
 /** The same in steps, for large objects. */
 export function* trackUpdateSteps(options: TrackUpdateOptions): Steps<ManagedFieldsEntry[] | undefined> {
   const managers = incomingManagers(options);
+  yield;
   if (managers.size === 0 && options.live !== undefined) return undefined;
+  if (isUntypable(options)) return undefined;
   const recorded = yield* recordUpdateSteps(options, managers);
   yield;
   return yield* writeManagersSteps(capUpdaters(recorded));
+}
+
+/** Upstream gives up the record of who made an object rather than the object (FieldManager.UpdateNoErrors). */
+function isUntypable({ schema, live, updated }: TrackUpdateOptions): boolean {
+  const kind = rootSchema(schema);
+  if (!mayBeUntypable(kind)) return false;
+  return [live, updated].some((object) => typingErrors(kind, object, { allowDuplicates: true }).length > 0);
 }
 
 type Written = readonly ManagedFieldsEntry[] | undefined | null;
@@ -130,8 +141,8 @@ function before(options: TrackUpdateOptions, managers: Managers, schema: Schema)
 function takeOver(options: TrackUpdateOptions, current: Managers, change: OwnershipChange): Map<string, Manager> {
   const identity = identityIn(options);
   const key = identityOf(identity);
-  const { added, modified, removed } = change.comparison;
-  const won = stripIdentity(difference(union(modified, added), removed));
+  const { added, modified } = change.comparison;
+  const won = stripIdentity(union(modified, added));
   const out = change.managers;
   if (isEmptySet(won)) return out;
   const rest = out.get(key);

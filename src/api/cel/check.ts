@@ -65,6 +65,8 @@ class Checker {
   readonly #locals: { readonly name: string; readonly type: CelType }[] = [];
   readonly #nodes: Expr[] = [];
   #fresh = 0;
+  /** Above zero, literals may hold values of several types. */
+  #mixed = 0;
 
   constructor(environment: Environment, variables: Readonly<Record<string, CelType>>, report: Report) {
     this.#environment = environment;
@@ -207,10 +209,19 @@ class Checker {
     const name = expr.name.replace(/^\./, '');
     const overloads = functions.get(name);
     const args = expr.target === undefined ? expr.args : [expr.target, ...expr.args];
-    const types = args.map((arg) => this.check(arg));
+    // The values of a text's clauses may be of any kinds: alone there a literal list need not be of one.
+    const mixed = name === 'format' && expr.target !== undefined;
+    const types = args.map((arg) => (mixed ? this.#checkMixed(arg) : this.check(arg)));
     if (overloads === undefined) return this.#fault(expr.at, `undeclared reference to '${name}' (in container '')`);
     if (name === '_&&_' || name === '_||_') return this.#logical(expr, args, overloads);
     return this.#resolve(expr, name, overloads, types);
+  }
+
+  #checkMixed(expr: Expr): CelType {
+    this.#mixed++;
+    const type = this.check(expr);
+    this.#mixed--;
+    return type;
   }
 
   #logical(expr: Call, args: readonly Expr[], overloads: readonly Overload[]): CelType {
@@ -291,7 +302,7 @@ class Checker {
   #join(at: number, previous: CelType | undefined, current: CelType): CelType {
     if (previous === undefined) return current;
     if (this.#substitution.assign(previous, current)) return moreGeneral(previous, current);
-    if (!this.#environment.homogeneous) return DYN;
+    if (!this.#environment.homogeneous || this.#mixed > 0) return DYN;
     return this.#mismatch(at, previous, current);
   }
 

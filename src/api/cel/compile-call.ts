@@ -1,7 +1,7 @@
 /** Calls and operators as closures. */
 import type { Code, Compiler, Frame } from './compile.ts';
-import { spend } from './compile.ts';
-import type { CostModel } from './cost-models.ts';
+import { constantOf, spend } from './compile.ts';
+import { type CostModel, constant } from './cost-models.ts';
 import type { Implementation, Overload } from './declarations.ts';
 import { equals } from './equality.ts';
 import { CelEvaluationError, noOverload } from './errors.ts';
@@ -30,17 +30,40 @@ export function compileCall(compiler: Compiler, expr: Call): Code {
     case '_!=_':
       return equality(expr, a!, b!, name === '_!=_');
     case '_[_]':
-      return element(expr.args[0]!, a!, b!);
+      return element(expr.args[0]!, a!, { key: b!, named: expr.args[1]!.op === 'ident' });
     case '_[?_]':
       return optionalElement(expr.args[0]!, a!, b!);
     case 'orValue':
     case 'or':
       return orElse(a!, b!, name);
     default:
-      return expr.overloads!.length === 1 && isStatic(expr, expr.overloads![0]!)
-        ? direct(expr.overloads![0]!, implementation(expr, expr.overloads![0]!), args)
-        : dispatch(expr, args);
+      return dispatchOrDirect(isFolded(expr) ? free(expr) : expr, args);
   }
+}
+
+const CONVERSIONS = new Set(['bool', 'bytes', 'double', 'duration', 'dyn', 'int', 'string', 'timestamp', 'uint']);
+const isScalar = (value: unknown): boolean => typeof value !== 'object' || value === null || !Array.isArray(value);
+
+/** Calls that cel-go works out beforehand: conversions of literals, and membership in a list of them. */
+function isFolded({ name, target, args }: Call): boolean {
+  if (target !== undefined) return false;
+  if (CONVERSIONS.has(name)) return args.length === 1 && constantOf(args[0]!) !== undefined;
+  const list = name === '@in' ? constantOf(args[1]!)?.value : undefined;
+  return Array.isArray(list) && list.every(isScalar);
+}
+
+const FREE = constant(0);
+
+/** The call at no cost but that of its arguments. */
+const free = (expr: Call): Call => ({
+  ...expr,
+  overloads: expr.overloads!.map((overload) => ({ ...overload, cost: FREE })),
+});
+
+function dispatchOrDirect(expr: Call, args: readonly Code[]): Code {
+  return expr.overloads!.length === 1 && isStatic(expr, expr.overloads![0]!)
+    ? direct(expr.overloads![0]!, implementation(expr, expr.overloads![0]!), args)
+    : dispatch(expr, args);
 }
 
 /**
@@ -118,13 +141,14 @@ function equality(expr: Call, left: Code, right: Code, negate: boolean): Code {
   };
 }
 
-function element(target: Expr, list: Code, key: Code): Code {
+/** A key that is a plain name is read as a part of the path, for nothing. */
+function element(target: Expr, list: Code, { key, named }: { readonly key: Code; readonly named: boolean }): Code {
   const wrap = elementWrap(target.type);
   const lifted = target.type?.kind === 'optional';
   return (frame) => {
     const value = list(frame);
     const found = lifted ? optionalIndex(value, key(frame)) : index(value, key(frame));
-    frame.cost += 1;
+    if (!named) frame.cost += 1;
     return wrap === undefined ? found : wrap(found);
   };
 }
@@ -147,7 +171,6 @@ function orElse(optional: Code, alternative: Code, name: string): Code {
   return (frame) => {
     const value = optional(frame);
     if (!(value instanceof CelOptional)) throw noOverload();
-    frame.cost += 1;
     if (value !== NONE && value.value !== undefined) return name === 'or' ? value : value.value;
     return alternative(frame);
   };

@@ -1,11 +1,11 @@
 /**
  * Macros over lists and maps as loops. The cost of a turn is that of the accumulator cel-go spells out: reading it,
- * testing it, and joining the next value to it.
+ * testing it, and joining the next value to it; the empty one that it starts with costs nothing.
  */
 import type { Code, Compiler, Frame } from './compile.ts';
 import { spend } from './compile.ts';
 import { evaluationError } from './compile-call.ts';
-import { LIST_COST, MAP_COST } from './cost-models.ts';
+import { LIST_COST } from './cost-models.ts';
 import { CelEvaluationError, noOverload } from './errors.ts';
 import { mapFind, mapInsert } from './map-access.ts';
 import type { Fold } from './syntax.ts';
@@ -35,7 +35,10 @@ export function compileFold(compiler: Compiler, expr: Fold): Code {
       case 'transformList':
         return collect(turns, test, body!, false);
       case 'transformMap':
-        return collectMap(turns, test, (frame, map) => mapInsert(map, frame.values[slots[0]!], body!(frame)));
+        return collectMap(turns, test, (frame, map) => {
+          mapInsert(map, frame.values[slots[0]!], body!(frame));
+          spend(frame, 1);
+        });
       case 'transformMapEntry':
         return collectMap(turns, test, (frame, map) => insertAll(map, body!(frame)));
     }
@@ -83,6 +86,11 @@ function quantifier(turns: Turns, test: Code, decisive: boolean): Code {
     let failure: CelEvaluationError | undefined;
     let decided = false;
     turns(frame, () => {
+      // That it is decided shows before the next turn, which is no turn then: the accumulator is looked at once more.
+      if (decided) {
+        spend(frame, turnCost - 1);
+        return false;
+      }
       spend(frame, turnCost);
       try {
         const value = test(frame);
@@ -91,7 +99,7 @@ function quantifier(turns: Turns, test: Code, decisive: boolean): Code {
       } catch (error) {
         failure ??= evaluationError(error);
       }
-      return !decided;
+      return true;
     });
     frame.cost += 1;
     if (decided) return decisive;
@@ -107,7 +115,7 @@ function exactlyOne(turns: Turns, test: Code): Code {
       const value = test(frame);
       if (typeof value !== 'boolean') throw noOverload();
       if (value) count++;
-      spend(frame, value ? 2 : 1);
+      if (value) spend(frame, 2);
       return true;
     });
     frame.cost += 2;
@@ -115,18 +123,16 @@ function exactlyOne(turns: Turns, test: Code): Code {
   };
 }
 
-/** Whether the element of this turn passes; one that does not costs the reading of the accumulator. */
+/** Whether the element of this turn passes; one that does not costs its test only. */
 function isKept(test: Code, frame: Frame): boolean {
   const kept = test(frame);
   if (typeof kept !== 'boolean') throw noOverload();
-  if (!kept) spend(frame, 1);
   return kept;
 }
 
 function collect(turns: Turns, test: Code | undefined, body: Code, names: boolean): Code {
   return (frame) => {
     const list: unknown[] = [];
-    frame.cost += LIST_COST;
     turns(frame, () => {
       if (test !== undefined && !isKept(test, frame)) return true;
       list.push(body(frame));
@@ -142,11 +148,10 @@ function collect(turns: Turns, test: Code | undefined, body: Code, names: boolea
 function collectMap(turns: Turns, test: Code | undefined, insert: (frame: Frame, map: CelMap) => void): Code {
   return (frame) => {
     const map = new CelMap();
-    frame.cost += MAP_COST;
     turns(frame, () => {
       if (test !== undefined && !isKept(test, frame)) return true;
       insert(frame, map);
-      spend(frame, 3);
+      spend(frame, 2);
       return true;
     });
     frame.cost += 1;

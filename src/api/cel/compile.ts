@@ -54,6 +54,29 @@ export function spend(frame: Frame, cost: number): void {
   if (frame.cost > frame.limit) throw new CelBudgetError('call');
 }
 
+/** Lists and maps of literals are made when the program is, as cel-go does: they cost nothing when it runs. */
+export function constantOf(expr: Expr): { readonly value: unknown } | undefined {
+  if (expr.op === 'literal') return { value: expr.value };
+  if (expr.op === 'list') {
+    const items = expr.items.map(({ value, optional }) => (optional ? undefined : constantOf(value)));
+    return items.every((item) => item !== undefined) ? { value: items.map(({ value }) => value) } : undefined;
+  }
+  if (expr.op !== 'map') return undefined;
+  const map = new CelMap();
+  for (const entry of expr.entries) {
+    const key = entry.optional ? undefined : constantOf(entry.key);
+    const value = constantOf(entry.value);
+    if (key === undefined || value === undefined) return undefined;
+    try {
+      mapInsert(map, key.value, value.value);
+    } catch {
+      // A key that is there twice is an error of the evaluation.
+      return undefined;
+    }
+  }
+  return { value: map };
+}
+
 export class Compiler {
   readonly bound: Binding[] = [];
   slots = 0;
@@ -105,10 +128,7 @@ export class Compiler {
   #ident(expr: Ident): Code {
     if (expr.constant !== undefined) {
       const { value } = expr.constant;
-      return (frame) => {
-        frame.cost += 1;
-        return value;
-      };
+      return () => value;
     }
     const local = this.#locals.findLast(({ name }) => name === expr.name);
     if (local?.lazy === true) return lazyLocal(local.slot);
@@ -136,13 +156,8 @@ export class Compiler {
     const name = expr.resolved?.property ?? expr.field;
     const lifted = expr.operand.type?.kind === 'optional';
     if (expr.test) {
-      // `has` itself is free, and so is the name that a path under it starts with.
-      const credit = expr.operand.op === 'ident' || expr.operand.op === 'select' ? 1 : 0;
-      return (frame) => {
-        const set = isSet(operand(frame), name);
-        frame.cost -= credit;
-        return set;
-      };
+      // `has` itself is free; the path up to the field is not.
+      return (frame) => isSet(operand(frame), name);
     }
     if (expr.optional || lifted) return optionalField(operand, name, expr.resolved?.type.wrap);
     if (expr.resolved !== undefined) return objectField(operand, expr.resolved);
@@ -162,6 +177,8 @@ export class Compiler {
   }
 
   #list(expr: ListLiteral): Code {
+    const folded = constantOf(expr);
+    if (folded !== undefined) return () => folded.value;
     const items = expr.items.map(({ value, optional }) => ({ code: this.compile(value), optional }));
     if (items.every(({ optional }) => !optional)) {
       const codes = items.map(({ code }) => code);
@@ -185,6 +202,8 @@ export class Compiler {
   }
 
   #map(expr: MapLiteral): Code {
+    const folded = constantOf(expr);
+    if (folded !== undefined) return () => folded.value;
     const entries = expr.entries.map(({ key, value, optional }) => ({
       key: this.compile(key),
       value: this.compile(value),
@@ -220,12 +239,9 @@ export class Compiler {
 
   #bind(expr: Bind): Code {
     const init = this.compile(expr.init);
-    // A name that a macro brings along stands for no loop of cel-go's.
-    const cost = expr.name.startsWith('@') ? 0 : LIST_COST;
     return this.withLocals([expr.name], true, ([slot]) => {
       const body = this.compile(expr.body);
       return (frame) => {
-        frame.cost += cost;
         frame.values[slot!] = new Pending(init);
         return body(frame);
       };

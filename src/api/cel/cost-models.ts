@@ -56,9 +56,6 @@ export const constant = (cost: number): CostModel => ({ run: () => cost, estimat
 
 const one = { cost: fixed(1) };
 
-/** One walk over the first argument, counted at run time only (global functions of the Kubernetes estimator). */
-export const TRAVERSE_AT_RUN: CostModel = { run: (args) => share(actualSize(args[0]), TRAVERSAL), estimate: () => one };
-
 /** One walk over the first argument; the result is no longer than it. */
 export const TRAVERSE: CostModel = {
   run: (args) => share(actualSize(args[0]), TRAVERSAL),
@@ -71,15 +68,16 @@ export const TRAVERSE_ONLY: CostModel = {
   estimate: ({ sizes }) => ({ cost: scaleRange(sizes[0]!, TRAVERSAL) }),
 };
 
-/** `startsWith`, `endsWith`: estimated by the argument, counted by the receiver. */
+/** `startsWith`, `endsWith`: no more than the argument is looked at. */
 export const PREFIX: CostModel = {
-  run: (args) => share(actualSize(args[0]), TRAVERSAL),
+  run: (args) => share(actualSize(args[1]), TRAVERSAL),
   estimate: ({ sizes }) => ({ cost: scaleRange(sizes[1]!, TRAVERSAL) }),
 };
 
-export const TRAVERSE_TWICE_AT_RUN: CostModel = {
+/** Two walks over the first argument. */
+export const TRAVERSE_TWICE: CostModel = {
   run: (args) => share(actualSize(args[0]), 2 * TRAVERSAL),
-  estimate: () => one,
+  estimate: ({ sizes }) => ({ cost: scaleRange(sizes[0]!, 2 * TRAVERSAL) }),
 };
 
 /** `split`: at worst one element for each character. */
@@ -235,11 +233,11 @@ function walk(value: unknown): number {
   return 1;
 }
 
-/** Sets: every element against every other. */
-export const PRODUCT: CostModel = {
-  run: (args) => 1 + actualSize(args[0]) * actualSize(args[1]),
-  estimate: ({ sizes }) => ({ cost: addRange(fixed(1), multiplyRange(sizes[0]!, sizes[1]!)) }),
-};
+/** Sets: every element against every other, `times` over. */
+export const productModel = (times: number): CostModel => ({
+  run: (args) => 1 + actualSize(args[0]) * actualSize(args[1]) * times,
+  estimate: ({ sizes }) => ({ cost: addRange(fixed(1), scaleRange(multiplyRange(sizes[0]!, sizes[1]!), times)) }),
+});
 
 /** An address inside a network: twice the bytes of an address, and the text when it must be parsed. */
 export const containsModel = (network: boolean, text: boolean): CostModel => ({

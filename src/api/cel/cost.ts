@@ -76,6 +76,8 @@ class Estimator {
 
   /** The size of a value that was costed before. */
   size(expr: Expr): Range {
+    // What may be inside of an optional has no bounds that anybody would know.
+    if (expr.type?.kind === 'optional') return ANY_SIZE;
     return this.#knownOf(expr).size ?? typeSize(expr.type!) ?? ANY_SIZE;
   }
 
@@ -85,6 +87,7 @@ class Estimator {
     if (expr.op === 'literal') return { size: literalSize(expr.value) };
     // The estimator of Kubernetes takes any bare name for the object, which has size 0.
     if (expr.op === 'ident' && expr.constant !== undefined) return { size: fixed(0) };
+    if (expr.op === 'select' && expr.qualified?.constant !== undefined) return { size: fixed(0) };
     if (expr.op === 'ident') return this.#locals.findLast(({ name }) => name === expr.name)?.known ?? {};
     return {};
   }
@@ -105,6 +108,9 @@ class Estimator {
       case '_[_]':
         this.#known.set(expr, { size: this.#knownOf(args[0]!).value ?? declaredSize(expr.type!) });
         return addRange(sum, fixed(1));
+      case '_==_':
+        if (isOpaque(args[0]!) && isOpaque(args[1]!)) return addRange(sum, fixed(1));
+        return addRange(sum, this.#function(expr, args));
       default:
         return addRange(sum, this.#function(expr, args));
     }
@@ -167,9 +173,13 @@ class Estimator {
     const body = this.cost(expr.body);
     this.#known.set(expr, { ...this.#knownOf(expr.body), size: this.size(expr.body) });
     this.#locals.length--;
-    return addRange(addRange(init, body), fixed(expr.name.startsWith('@') ? 0 : LIST_COST));
+    return addRange(addRange(init, body), fixed(LIST_COST));
   }
 }
+
+/** Values that are compared at one glance, whatever they were read from: addresses, quantities, versions. */
+const GLANCE = new Set(['net.IP', 'net.CIDR', 'kubernetes.Quantity', 'kubernetes.Semver']);
+const isOpaque = ({ type }: Expr): boolean => type?.kind === 'opaque' && GLANCE.has(type.name ?? '');
 
 /** The accumulator that cel-go spells out: its start and result, and what it adds to each turn. */
 function foldCosts(expr: Fold, test: Range | undefined, body: Range | undefined): { init: Range; turn: Range } {

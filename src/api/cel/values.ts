@@ -125,7 +125,8 @@ function wideNumber(value: number): unknown {
 }
 
 /** A raw JSON number where the schema says `number`. */
-export const doubleFromJson = (raw: unknown): unknown => (typeof raw === 'number' ? new CelDouble(raw) : raw);
+export const doubleFromJson = (raw: unknown): unknown =>
+  typeof raw === 'number' || typeof raw === 'bigint' ? new CelDouble(Number(raw)) : raw;
 
 export type PlainObject = Readonly<Record<string, unknown>>;
 

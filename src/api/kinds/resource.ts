@@ -43,6 +43,8 @@ export interface ResourceStrategy {
   readonly generation: 'none' | 'spec' | 'except-status';
   /** True when `/status` is served: the main endpoint then ignores status and `/status` ignores the rest. */
   readonly statusSubresource: boolean;
+  /** What a create does with the status in the body: drops it, as nearly all kinds do, or takes it. */
+  readonly statusOnCreate: 'drop' | 'take';
   /** What `/status` writes may change in metadata: nothing ('reset') or labels and annotations ('accept'). */
   readonly statusMetadata: 'reset' | 'accept';
   /** DELETE answers with the object rather than a Status. */
@@ -53,6 +55,8 @@ export interface ResourceStrategy {
   readonly createOnUpdate: boolean;
   /** True for CRD-backed kinds: lists keep apiVersion/kind on items, strategic merge patch is refused, pruning rules of CRDs apply. */
   readonly custom: boolean;
+  /** Whole numbers beyond ±2^53 are kept (as bigints): no code of ours counts with what is in these objects. */
+  readonly wideIntegers?: true;
   /** Name rule of the kind. */
   readonly names: 'subdomain' | 'label' | 'path-segment';
 }
@@ -61,6 +65,7 @@ export interface ResourceStrategy {
 export const customStrategy = (statusSubresource: boolean): ResourceStrategy => ({
   generation: 'except-status',
   statusSubresource,
+  statusOnCreate: 'drop',
   statusMetadata: 'reset',
   deleteReturnsObject: false,
   unconditionalUpdate: false,
@@ -89,6 +94,14 @@ export interface RemoteConversion {
   fromOther(objects: readonly Readonly<Record<string, unknown>>[]): Promise<Record<string, unknown>[]>;
 }
 
+/** What a validation may want to know beside the object. */
+export interface ValidationAbout {
+  /** '' or absent = the object itself is written. */
+  readonly subresource?: string;
+  /** Is told of what is let pass and should not stay. */
+  readonly warn?: (text: string) => void;
+}
+
 /** One served resource in one version. */
 export interface ResourceInfo {
   readonly group: string;
@@ -111,13 +124,25 @@ export interface ResourceInfo {
   readonly strategy: ResourceStrategy;
   /** Kind-specific defaulting after schema defaults; returns a new or the same (mutable, unfrozen) object. */
   readonly setDefaults?: (object: Record<string, unknown>) => void;
+  /** The same in steps, for large objects; absent = there is never much to do. */
+  readonly setDefaultsSteps?: (object: Record<string, unknown>) => import('../meta/steps.ts').Steps<void>;
   /** Kind-specific validation after schema validation. `old` is present on update. */
   readonly validate?: (
     object: Readonly<Record<string, unknown>>,
     old?: Readonly<Record<string, unknown>>,
   ) => readonly import('../meta/status.ts').FieldError[];
+  /** The same in steps, for large objects; absent = there is never much to judge. */
+  readonly validateSteps?: (
+    object: Readonly<Record<string, unknown>>,
+    old?: Readonly<Record<string, unknown>>,
+  ) => import('../meta/steps.ts').Steps<readonly import('../meta/status.ts').FieldError[]>;
   /** What a create deserves to be told about an object that is valid and odd. */
   readonly warnings?: (object: Readonly<Record<string, unknown>>) => readonly string[];
+  /** The same for an update: what `old` did not deserve already. */
+  readonly updateWarnings?: (
+    object: Readonly<Record<string, unknown>>,
+    old: Readonly<Record<string, unknown>>,
+  ) => readonly string[];
   /** Storage version (`group/version`) when it differs from this one. */
   readonly storageVersion?: string;
   /** The resource that keeps the objects, when this one is a second face of it. */
@@ -132,7 +157,14 @@ export interface ResourceInfo {
   readonly validateSchema?: (
     object: Readonly<Record<string, unknown>>,
     old?: Readonly<Record<string, unknown>>,
+    about?: ValidationAbout,
   ) => readonly import('../meta/status.ts').FieldError[];
+  /** The same in steps, for large objects. */
+  readonly validateSchemaSteps?: (
+    object: Readonly<Record<string, unknown>>,
+    old?: Readonly<Record<string, unknown>>,
+    about?: ValidationAbout,
+  ) => import('../meta/steps.ts').Steps<readonly import('../meta/status.ts').FieldError[]>;
   /** What the first DELETE puts on an object that then has to wait; changes it in place. */
   readonly markDeleted?: (object: Record<string, unknown>, now: number) => void;
   readonly deprecationWarning?: string;

@@ -1,5 +1,7 @@
 import type { DeepReadonly } from './object.ts';
 import { setOwn } from './own-property.ts';
+import { keysOfLarge } from './small.ts';
+import type { Pace, Steps } from './steps.ts';
 
 /**
  * A mutable deep copy of a JSON value. Plain recursion: several times faster than structuredClone on small trees, and
@@ -23,6 +25,29 @@ function copy(value: unknown): unknown {
     const cloned = typeof member === 'object' && member !== null ? copy(member) : member;
     if (key === '__proto__') setOwn(out, key, cloned);
     else out[key] = cloned;
+  }
+  return out;
+}
+
+/** The same in steps, for large values. */
+export function* cloneSteps(value: unknown, pace: Pace): Steps<unknown> {
+  const keys = keysOfLarge(value);
+  if (keys === undefined) return copy(value);
+  if (Array.isArray(value)) {
+    const out: unknown[] = [];
+    for (const item of value) {
+      out.push(typeof item === 'object' ? yield* cloneSteps(item, pace) : item);
+      if (pace.due()) yield;
+    }
+    return out;
+  }
+  const source = value as Record<string, unknown>;
+  const out: Record<string, unknown> = {};
+  if (pace.due(keys.length)) yield;
+  for (const key of keys) {
+    const member = source[key];
+    setOwn(out, key, typeof member === 'object' ? yield* cloneSteps(member, pace) : member);
+    if (pace.due()) yield;
   }
   return out;
 }

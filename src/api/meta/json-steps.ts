@@ -1,24 +1,36 @@
 /** Writing JSON in steps: what JSON.stringify says, with others served in between. */
+import { keysOfLarge } from './small.ts';
 import type { Steps } from './steps.ts';
 
 /** Members and items between two stops. */
 const SLICE = 2000;
 /** Below this, what is left is written in one go: objects nest further, but not large ones. */
 const MAX_DEPTH = 12;
-/** What nobody has to look into. */
-const SMALL = 8;
 
-/** The text JSON.stringify makes of a JSON value, which must not be undefined. */
-export function* stringifySteps(value: unknown): Steps<string> {
+const encoder = new TextEncoder();
+
+/** The bytes of the text JSON.stringify makes of a JSON value, which must not be undefined. */
+export function* encodeJsonSteps(value: unknown): Steps<Uint8Array> {
   const state = { parts: [] as string[], count: 0 };
-  yield* write(value, 0, state);
-  // Joined in two stages: one join of a million parts is a long step itself.
-  const chunks: string[] = [];
+  const keys = keysOfLarge(value);
+  if (keys === undefined) return encoder.encode(JSON.stringify(value) ?? 'null');
+  yield* write(value, keys, { depth: 0, state });
+  // Chunk by chunk: the join of a million parts, and the bytes of twenty million characters, are long steps themselves.
+  const chunks: Uint8Array[] = [];
+  let length = 0;
   for (let at = 0; at < state.parts.length; at += SLICE * 10) {
-    chunks.push(state.parts.slice(at, at + SLICE * 10).join(''));
+    const chunk = encoder.encode(state.parts.slice(at, at + SLICE * 10).join(''));
+    chunks.push(chunk);
+    length += chunk.length;
     yield;
   }
-  return chunks.join('');
+  const bytes = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return bytes;
 }
 
 interface State {
@@ -26,21 +38,28 @@ interface State {
   count: number;
 }
 
-function* write(value: unknown, depth: number, state: State): Steps<void> {
+function* write(
+  value: unknown,
+  keys: readonly string[],
+  at: { readonly depth: number; readonly state: State },
+): Steps<void> {
+  const { depth, state } = at;
   const { parts } = state;
-  if (typeof value !== 'object' || value === null || depth === MAX_DEPTH) {
-    parts.push(JSON.stringify(value) ?? 'null');
+  if (depth === MAX_DEPTH) {
+    parts.push(JSON.stringify(value));
     return;
   }
+  const inside = { depth: depth + 1, state };
   if (Array.isArray(value)) {
-    for (let at = 0; at < value.length; at++) {
-      const item: unknown = value[at];
-      const separator = at === 0 ? '[' : ',';
-      if (isSmall(item)) {
+    for (let index = 0; index < value.length; index++) {
+      const item: unknown = value[index];
+      const separator = index === 0 ? '[' : ',';
+      const within = keysOfLarge(item);
+      if (within === undefined) {
         parts.push(`${separator}${JSON.stringify(item) ?? 'null'}`);
       } else {
         parts.push(separator);
-        yield* write(item, depth + 1, state);
+        yield* write(item, within, inside);
       }
       if (++state.count % SLICE === 0) yield;
     }
@@ -48,34 +67,21 @@ function* write(value: unknown, depth: number, state: State): Steps<void> {
     return;
   }
   const object = value as Record<string, unknown>;
-  const keys = Object.keys(object);
-  // Naming the members of a large one is a step of its own.
+  // Naming the members of a large one was a step of its own.
   if (keys.length > SLICE) yield;
   let separator = '{';
   for (const key of keys) {
     const member = object[key];
     if (member === undefined) continue;
-    if (isSmall(member)) {
+    const within = keysOfLarge(member);
+    if (within === undefined) {
       parts.push(`${separator}${JSON.stringify(key)}:${JSON.stringify(member)}`);
     } else {
       parts.push(`${separator}${JSON.stringify(key)}:`);
-      yield* write(member, depth + 1, state);
+      yield* write(member, within, inside);
     }
     separator = ',';
     if (++state.count % SLICE === 0) yield;
   }
   parts.push(separator === '{' ? '{}' : '}');
 }
-
-/** Texts, numbers, and lists and objects of a few of them. */
-function isSmall(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return true;
-  if (Array.isArray(value)) return value.length <= SMALL && !value.some(isContainer);
-  let members = 0;
-  for (const key in value) {
-    if (++members > SMALL || isContainer((value as Record<string, unknown>)[key])) return false;
-  }
-  return true;
-}
-
-const isContainer = (value: unknown): boolean => typeof value === 'object' && value !== null;

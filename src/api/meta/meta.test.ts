@@ -65,13 +65,16 @@ test('name rules', () => {
     ['a..b', 'subdomain', /RFC 1123 subdomain/],
     ['-a', 'label', /RFC 1123 label/],
     ['a.b', 'label', /must not contain dots/],
-    ['x'.repeat(64), 'label', /must be no more than 63 bytes/],
+    ['x'.repeat(64), 'label', /must be no more than 63 characters/],
+    ['x'.repeat(254), 'subdomain', /must be no more than 253 characters/],
     ['..', 'path-segment', /may not be '\.\.'/],
     ['a/b', 'path-segment', /may not contain '\/'/],
   ];
   for (const [name, rule, message] of bad) assert.match(checkName(name, rule).join('; '), message, name);
   assert.deepEqual(checkName('abc-', 'subdomain', { prefix: true }), []);
   assert.notDeepEqual(checkName('abc-', 'subdomain'), []);
+  // The newer rules call bytes what they are.
+  assert.deepEqual(checkQualifiedName(`${'x'.repeat(254)}/a`), ['prefix part must be no more than 253 bytes']);
 });
 
 test('qualified names and label values', () => {

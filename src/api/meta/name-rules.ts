@@ -18,6 +18,8 @@ const matchesSubdomain = (text: string): boolean => text.split('.').every(matche
 const matchesQualified = (text: string): boolean => QUALIFIED_CHARS.test(text) && endsIn(text, ALNUM);
 
 const tooLong = (bytes: number): string => `must be no more than ${bytes} bytes`;
+/** The older rules count bytes, too, and call them characters. */
+const tooManyCharacters = (bytes: number): string => `must be no more than ${bytes} characters`;
 const regexError = (text: string, pattern: string, ...examples: string[]): string =>
   `${text} (e.g. ${examples.map((e) => `'${e}', `).join(' or ')}regex used for validation is '${pattern}')`;
 
@@ -30,7 +32,12 @@ export const byteLength = (text: string): number => {
 
 /** RFC 1123 subdomain, at most 253 bytes: most object names. */
 export function checkSubdomain(name: string): string[] {
-  const errors = byteLength(name) > 253 ? [tooLong(253)] : [];
+  const errors = subdomainShape(name);
+  return byteLength(name) > 253 ? [tooManyCharacters(253), ...errors] : errors;
+}
+
+function subdomainShape(name: string): string[] {
+  const errors: string[] = [];
   if (!matchesSubdomain(name)) {
     errors.push(
       regexError(
@@ -45,7 +52,7 @@ export function checkSubdomain(name: string): string[] {
 
 /** RFC 1123 label, at most 63 bytes: namespaces, services. */
 export function checkLabelName(name: string): string[] {
-  const errors = byteLength(name) > 63 ? [tooLong(63)] : [];
+  const errors = byteLength(name) > 63 ? [tooManyCharacters(63)] : [];
   if (!matchesLabel(name)) {
     errors.push(
       matchesSubdomain(name)
@@ -63,7 +70,7 @@ export function checkLabelName(name: string): string[] {
 
 /** RFC 1035 label: like an RFC 1123 label, but starting with a letter. */
 export function checkDns1035Label(name: string): string[] {
-  const errors = byteLength(name) > 63 ? [tooLong(63)] : [];
+  const errors = byteLength(name) > 63 ? [tooManyCharacters(63)] : [];
   if (!matchesLabel(name) || !/^[a-z]/.test(name)) {
     errors.push(
       regexError(
@@ -101,12 +108,17 @@ export function checkQualifiedName(value: string): string[] {
   const name = slash < 0 ? value : value.slice(slash + 1);
   const errors: string[] = [];
   if (slash === 0) errors.push('prefix part must be non-empty');
-  else if (slash > 0) for (const text of checkSubdomain(value.slice(0, slash))) errors.push(`prefix part ${text}`);
+  else if (slash > 0) for (const text of checkPrefix(value.slice(0, slash))) errors.push(`prefix part ${text}`);
   if (name === '') errors.push('name part must be non-empty');
   else if (byteLength(name) > 63) errors.push(`name part ${tooLong(63)}`);
   if (!matchesQualified(name)) errors.push(NAME_PART_RULE);
   return errors;
 }
+
+const checkPrefix = (prefix: string): string[] => [
+  ...(byteLength(prefix) > 253 ? [tooLong(253)] : []),
+  ...subdomainShape(prefix),
+];
 
 const LABEL_VALUE_RULE = regexError(
   "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
@@ -120,6 +132,31 @@ const LABEL_VALUE_RULE = regexError(
 export function checkLabelValue(value: string): string[] {
   const errors = byteLength(value) > 63 ? [tooLong(63)] : [];
   if (value !== '' && !matchesQualified(value)) errors.push(LABEL_VALUE_RULE);
+  return errors;
+}
+
+/** The name of a port: at most 15 of [-a-z0-9] with a letter in it, no hyphen at an end, no two in a row. */
+export function checkPortName(name: string): string[] {
+  const errors = name.length > 15 ? ['must be no more than 15 characters'] : [];
+  if (!/^[-a-z0-9]+$/.test(name)) {
+    errors.push('must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)');
+  }
+  if (!/[a-z]/.test(name)) errors.push('must contain at least one letter (a-z)');
+  if (name.includes('--')) errors.push('must not contain consecutive hyphens');
+  if (name.startsWith('-') || name.endsWith('-')) errors.push('must not begin or end with a hyphen');
+  return errors;
+}
+
+const URL_PATH = /^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/;
+
+/** `example.com/some/path` (`IsDomainPrefixedPath`). */
+export function checkDomainPath(text: string): string[] {
+  const slash = text.indexOf('/');
+  if (slash <= 0 || slash === text.length - 1) return ['must be a domain-prefixed path (such as "acme.io/foo")'];
+  const errors = checkSubdomain(text.slice(0, slash));
+  if (!URL_PATH.test(text.slice(slash + 1))) {
+    errors.push("Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')");
+  }
   return errors;
 }
 

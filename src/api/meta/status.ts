@@ -2,6 +2,7 @@
  * Status, the one error shape of the API, and `ApiError`, the only error that crosses HTTP. Messages and codes follow
  * apimachinery's api/errors; see the table of the API conventions, "Response Status Kind".
  */
+import { goValue } from './go-text.ts';
 import type { ObjectList } from './object.ts';
 
 export interface StatusCause {
@@ -117,6 +118,15 @@ export const methodNotSupported = (gr: GroupResource, verb: string): ApiError =>
     details: detailsOf(gr),
   });
 
+/** What upstream's router says where a path has no such method; custom resources use `methodNotSupported`. */
+export const methodNotAllowed = (): ApiError =>
+  new ApiError({
+    code: 405,
+    reason: 'MethodNotAllowed',
+    message: 'the server does not allow this method on the requested resource',
+    details: {},
+  });
+
 export const expired = (message: string): ApiError => new ApiError({ code: 410, reason: 'Expired', message });
 
 export const internalError = (message: string, cause?: unknown): ApiError =>
@@ -191,7 +201,7 @@ const VALUELESS = new Set<FieldErrorType>([
 /** The message of one field error, without its path: what `causes[].message` holds. */
 export function fieldErrorBody(error: FieldError): string {
   const prefix = PREFIX[error.type];
-  const shown = VALUELESS.has(error.type) || error.value === undefined ? '' : `: ${JSON.stringify(error.value)}`;
+  const shown = VALUELESS.has(error.type) || error.value === undefined ? '' : `: ${goValue(error.value)}`;
   return error.detail ? `${prefix}${shown}: ${error.detail}` : `${prefix}${shown}`;
 }
 
@@ -210,7 +220,7 @@ export function invalid(gk: { group: string; kind: string }, name: string, error
     details: {
       ...(name !== '' && { name }),
       ...(gk.group !== '' && { group: gk.group }),
-      kind: gk.kind,
+      ...(gk.kind !== '' && { kind: gk.kind }),
       causes: told.map((e) => ({ reason: e.type, message: e.body, field: e.field })),
     },
   });

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { stringifySteps } from './json-steps.ts';
-import { finish, inPieces, type Steps } from './steps.ts';
+import { cloneJson, cloneSteps } from './deep-clone.ts';
+import { encodeJsonSteps } from './json-steps.ts';
+import { finish, inPieces, Pace, type Steps } from './steps.ts';
 
 function* counting(to: number): Steps<number> {
   let sum = 0;
@@ -19,6 +20,26 @@ test('steps come to the same in one go and in pieces, with a pause after each', 
   assert.equal(finish(counting(10)), 55);
   assert.equal(await inPieces(counting(10), pause), 55);
   assert.equal(pauses, 10);
+});
+
+test('a pace says when it is time to stop, by the weight of what was done', () => {
+  const pace = new Pace();
+  const stops = Array.from({ length: 10_000 }, () => pace.due()).filter(Boolean).length;
+  assert.equal(stops, 5);
+  assert.equal(pace.due(5000), true);
+  assert.equal(pace.due(), false);
+});
+
+test('a clone in steps is the clone, and shares nothing', () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 5 }), (value) => {
+      const copy = finish(cloneSteps({ value }, new Pace()));
+      assert.deepEqual(copy, cloneJson({ value }));
+    }),
+  );
+  const inner = { list: Array.from({ length: 20 }, () => ({ a: {} })) };
+  const copy = finish(cloneSteps(inner, new Pace())) as typeof inner;
+  assert.notEqual(copy.list[0]!.a, inner.list[0]!.a);
 });
 
 test('what the work throws is thrown, and nothing is done after it', async () => {
@@ -39,7 +60,12 @@ test('JSON in steps is the JSON that JSON.stringify writes', () => {
   });
   fc.assert(
     fc.property(fc.array(value, { maxLength: 12 }), (list) => {
-      assert.equal(finish(stringifySteps({ list })), JSON.stringify({ list }));
+      const text = JSON.stringify({ list });
+      // Halves of characters have no UTF-8: they come out as U+FFFD, as from any encoder.
+      assert.equal(
+        new TextDecoder().decode(finish(encodeJsonSteps({ list }))),
+        new TextDecoder().decode(new TextEncoder().encode(text)),
+      );
     }),
     { numRuns: 300 },
   );
@@ -48,10 +74,10 @@ test('JSON in steps is the JSON that JSON.stringify writes', () => {
 test('large lists and objects are written over many steps', () => {
   const many = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`k${at}`, at]));
   const object = { many, list: Array.from({ length: 20_000 }, (_, at) => ({ at, deep: { list: [[at]] } })), none: {} };
-  const work = stringifySteps(object);
+  const work = encodeJsonSteps(object);
   let steps = 0;
   let step = work.next();
   for (; !step.done; step = work.next()) steps++;
-  assert.equal(step.value, JSON.stringify(object));
+  assert.equal(new TextDecoder().decode(step.value), JSON.stringify(object));
   assert.ok(steps >= 20, `${steps} steps`);
 });

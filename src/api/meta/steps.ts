@@ -9,6 +9,22 @@ export type Steps<T> = Generator<undefined, T, undefined>;
 /** Lets others in; `nextTurn` of base/clock. */
 export type Pause = () => Promise<void>;
 
+/** Members, items and the like between two stops: at most some milliseconds, whatever is done to each. */
+const SLICE = 2000;
+
+/** Says when it is time to stop. */
+export class Pace {
+  #left = SLICE;
+
+  /** Counts `weight` things done; true when others should be let in before the next. */
+  due(weight = 1): boolean {
+    this.#left -= weight;
+    if (this.#left > 0) return false;
+    this.#left = SLICE;
+    return true;
+  }
+}
+
 /** Does the work in one go. */
 export function finish<T>(work: Steps<T>): T {
   for (;;) {

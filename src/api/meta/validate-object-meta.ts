@@ -9,6 +9,7 @@ import {
 } from './name-rules.ts';
 import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from './object.ts';
 import type { FieldError } from './status.ts';
+import { finish, Pace, type Steps } from './steps.ts';
 
 /** Keys and values of all annotations together, in bytes. */
 export const ANNOTATIONS_LIMIT = 256 * 1024;
@@ -19,11 +20,19 @@ const isPrintable = (text: string): boolean => /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/
  * The rules every object's metadata obeys after names were generated (apimachinery's ValidateObjectMeta). The shapes of
  * the fields are taken as checked already.
  */
-export function validateObjectMeta(
-  meta: Readonly<ObjectMeta>,
-  options: { namespaced: boolean; names: NameRule; custom?: boolean },
-): FieldError[] {
+export const validateObjectMeta = (meta: Readonly<ObjectMeta>, options: MetaOptions): FieldError[] =>
+  finish(validateObjectMetaSteps(meta, options));
+
+interface MetaOptions {
+  readonly namespaced: boolean;
+  readonly names: NameRule;
+  readonly custom?: boolean;
+}
+
+/** The same in steps, for large metadata. */
+export function* validateObjectMetaSteps(meta: Readonly<ObjectMeta>, options: MetaOptions): Steps<FieldError[]> {
   const errors: FieldError[] = [];
+  const pace = new Pace();
   const invalid = (field: string, value: unknown, detail: string): void => {
     errors.push({ type: 'FieldValueInvalid', field, value, detail });
   };
@@ -46,13 +55,16 @@ export function validateObjectMeta(
   if (meta.generation !== undefined && meta.generation < 0) {
     invalid('metadata.generation', meta.generation, 'must be greater than or equal to 0');
   }
-  if (meta.labels) labelErrors(meta.labels, 'metadata.labels', errors);
-  if (meta.annotations) annotationErrors(meta.annotations, 'metadata.annotations', errors);
-  if (meta.ownerReferences) ownerErrors(meta.ownerReferences, errors);
-  if (meta.finalizers) finalizerErrors(meta.finalizers, errors);
+  if (meta.labels) yield* labelErrors(meta.labels, 'metadata.labels', errors, pace);
+  if (meta.annotations) yield* annotationErrors(meta.annotations, 'metadata.annotations', errors, pace);
+  if (meta.ownerReferences) yield* ownerErrors(meta.ownerReferences, errors, pace);
+  if (meta.finalizers) yield* finalizerErrors(meta.finalizers, errors, pace);
   // Custom resources are warned instead: `unqualifiedFinalizers`.
-  if (options.custom === false) {
-    for (const value of unqualifiedFinalizers(meta)) invalid('metadata.finalizers', value, UNQUALIFIED_FINALIZER);
+  if (options.custom === false && meta.finalizers) {
+    for (const value of meta.finalizers) {
+      if (isUnqualifiedFinalizer(value)) invalid('metadata.finalizers', value, UNQUALIFIED_FINALIZER);
+      if (pace.due()) yield;
+    }
   }
   if (meta.managedFields) managedFieldsErrors(meta.managedFields, errors);
   return errors;
@@ -61,13 +73,19 @@ export function validateObjectMeta(
 /** Label keys and values; `field` is the path of the map. */
 export function validateLabels(labels: Readonly<Record<string, string>> | undefined, field: string): FieldError[] {
   const errors: FieldError[] = [];
-  if (labels) labelErrors(labels, field, errors);
+  if (labels) finish(labelErrors(labels, field, errors, new Pace()));
   return errors;
 }
 
 // These add to one list: spread as arguments, some hundred thousand of them would not fit on the stack.
-function labelErrors(labels: Readonly<Record<string, string>>, field: string, errors: FieldError[]): void {
+function* labelErrors(
+  labels: Readonly<Record<string, string>>,
+  field: string,
+  errors: FieldError[],
+  pace: Pace,
+): Steps<void> {
   for (const key of Object.keys(labels)) {
+    if (pace.due()) yield;
     const value = labels[key]!;
     for (const detail of checkQualifiedName(key)) errors.push({ type: 'FieldValueInvalid', field, value: key, detail });
     for (const detail of checkLabelValue(value)) errors.push({ type: 'FieldValueInvalid', field, value, detail });
@@ -80,13 +98,19 @@ export function validateAnnotations(
   field: string,
 ): FieldError[] {
   const errors: FieldError[] = [];
-  if (annotations) annotationErrors(annotations, field, errors);
+  if (annotations) finish(annotationErrors(annotations, field, errors, new Pace()));
   return errors;
 }
 
-function annotationErrors(annotations: Readonly<Record<string, string>>, field: string, errors: FieldError[]): void {
+function* annotationErrors(
+  annotations: Readonly<Record<string, string>>,
+  field: string,
+  errors: FieldError[],
+  pace: Pace,
+): Steps<void> {
   let bytes = 0;
   for (const key of Object.keys(annotations)) {
+    if (pace.due()) yield;
     const value = annotations[key]!;
     bytes += byteLength(key) + byteLength(value);
     for (const detail of checkQualifiedName(key.toLowerCase())) {
@@ -98,15 +122,17 @@ function annotationErrors(annotations: Readonly<Record<string, string>>, field: 
   }
 }
 
-function ownerErrors(owners: readonly OwnerReference[], errors: FieldError[]): void {
+function* ownerErrors(owners: readonly OwnerReference[], errors: FieldError[], pace: Pace): Steps<void> {
   const field = 'metadata.ownerReferences';
   const invalid = (at: string, value: unknown, detail: string): void => {
     errors.push({ type: 'FieldValueInvalid', field: at, value, detail });
   };
   let controller = '';
   for (const owner of owners) {
+    if (pace.due()) yield;
     const { group, version } = parseApiVersion(owner.apiVersion ?? '');
-    if (version === '') invalid(`${field}.apiVersion`, owner.apiVersion ?? '', 'version must not be empty');
+    if (version === '' || version.includes('/'))
+      invalid(`${field}.apiVersion`, owner.apiVersion ?? '', 'version must not be empty');
     for (const key of ['kind', 'name', 'uid'] as const) {
       if (!owner[key]) invalid(`${field}.${key}`, owner[key] ?? '', 'must not be empty');
     }
@@ -134,9 +160,10 @@ export const isUnqualifiedFinalizer = (name: string): boolean =>
 export const unqualifiedFinalizers = (meta: Readonly<ObjectMeta>): string[] =>
   (meta.finalizers ?? []).filter(isUnqualifiedFinalizer);
 
-function finalizerErrors(finalizers: readonly string[], errors: FieldError[]): void {
+function* finalizerErrors(finalizers: readonly string[], errors: FieldError[], pace: Pace): Steps<void> {
   const field = 'metadata.finalizers';
   for (const value of finalizers) {
+    if (pace.due()) yield;
     for (const detail of checkQualifiedName(value)) errors.push({ type: 'FieldValueInvalid', field, value, detail });
   }
   if (finalizers.includes('orphan') && finalizers.includes('foregroundDeletion')) {
@@ -174,13 +201,15 @@ export function validateFieldManager(manager: string, field: string): FieldError
   if (byteLength(manager) > 128) {
     errors.push({ type: 'FieldValueTooLong', field, detail: 'may not be more than 128 bytes' });
   }
-  if (!isPrintable(manager)) {
-    errors.push({
-      type: 'FieldValueInvalid',
-      field,
-      value: manager,
-      detail: 'should only contain printable characters',
-    });
+  if (isPrintable(manager)) return errors;
+  let position = 0;
+  for (const char of manager) {
+    if (!isPrintable(char)) {
+      const number = char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0');
+      const detail = `invalid character U+${number} (at position ${position})`;
+      errors.push({ type: 'FieldValueInvalid', field, value: manager, detail });
+    }
+    position += byteLength(char);
   }
   return errors;
 }

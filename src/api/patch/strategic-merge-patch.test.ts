@@ -22,6 +22,7 @@ const item: Schema = {
 };
 const schema: Schema = {
   type: 'object',
+  'x-coracle-name': 'io.example.Whole',
   properties: {
     labels: { type: 'object', additionalProperties: text },
     finalizers: { type: 'array', items: text, 'x-kubernetes-patch-strategy': 'merge' },
@@ -151,22 +152,39 @@ test('strategic merge', () => {
     ],
     ['$patch: delete of a map', { labels: { a: '1' } }, { labels: { $patch: 'delete' } }, { labels: {} }],
     [
-      '$patch: merge of a map',
+      '$patch: replace of a map, taken as it is',
       { labels: { a: '1' } },
-      { labels: { $patch: 'merge', b: '2' } },
-      { labels: { a: '1', b: '2' } },
+      { labels: { $patch: 'replace', b: '2', c: null } },
+      { labels: { b: '2', c: null } },
     ],
     [
-      'directives in new parts vanish',
+      'a list without a strategy is taken as it is',
+      { tolerations: [{ key: 'a' }] },
+      { tolerations: [{ key: null, $patch: 'replace' }] },
+      { tolerations: [{ key: null, $patch: 'replace' }] },
+    ],
+    [
+      '$deleteFromPrimitiveList of something else',
+      { finalizers: ['a'] },
+      { '$deleteFromPrimitiveList/finalizers': 'a' },
+      { finalizers: ['a'] },
+    ],
+    ['$deleteFromPrimitiveList: null', { finalizers: ['a'] }, { '$deleteFromPrimitiveList/finalizers': null }, {}],
+    [
+      'in new parts only $patch is a directive',
       {},
       {
         strategy: { $retainKeys: ['type'], type: 'Recreate' },
+        selector: { $patch: 'replace', matchLabels: {} },
         containers: [
           { $patch: 'delete', name: 'x' },
           { name: 'a', '$setElementOrder/env': [] },
         ],
       },
-      { strategy: { type: 'Recreate' }, containers: named('a') },
+      {
+        strategy: { $retainKeys: ['type'], type: 'Recreate' },
+        containers: [{ name: 'a', '$setElementOrder/env': [] }],
+      },
     ],
     [
       '$deleteFromPrimitiveList',
@@ -224,7 +242,7 @@ test('strategic merge', () => {
       { containers: named('b', 'a') },
     ],
     ['another type replaces', { labels: 'x' }, { labels: { a: '1' } }, { labels: { a: '1' } }],
-    ['unknown parts merge like JSON', { other: { a: [1], b: 1 } }, { other: { a: [2] } }, { other: { a: [2], b: 1 } }],
+    ['an unknown member is taken as it is', {}, { other: { a: [2] } }, { other: { a: [2] } }],
   ];
   for (const [name, document, patch, want] of cases) {
     const before = JSON.stringify([document, patch]);
@@ -236,25 +254,71 @@ test('strategic merge', () => {
 test('patches that contradict themselves are refused', () => {
   const cases: [unknown, unknown, number, RegExp][] = [
     [{}, [], 400, /must be an object/],
-    [{ labels: {} }, { labels: { $patch: 'spin' } }, 400, /unknown patch type "spin"/],
+    [{ labels: {} }, { labels: { $patch: 'spin' } }, 500, /^unknown patch type: spin in map: map\[\$patch:spin\]$/],
+    [
+      { labels: {} },
+      { labels: { $patch: 3, a: null } },
+      500,
+      /^unknown patch type: %!s\(int64=3\) in map: map\[\$patch:3 a:<nil>\]$/,
+    ],
+    [{ labels: {} }, { labels: { $patch: 'merge' } }, 500, /^unknown patch type: merge in map/],
     [
       { strategy: { type: 'a' } },
       { strategy: { $retainKeys: ['x'], type: 'b' } },
-      422,
-      /\$retainKeys does not list "type"/,
+      400,
+      /^invalid patch format of retainKeys$/,
     ],
-    [{ strategy: {} }, { strategy: { $retainKeys: 'x' } }, 400, /retainKeys/],
-    [{ containers: named('a') }, { containers: [{ image: 'x' }] }, 422, /does not contain declared merge key: name/],
-    [{ containers: named('a') }, { containers: [{ $patch: 'delete' }] }, 422, /declared merge key/],
-    [{ containers: named('a') }, { containers: ['x'] }, 422, /not identical/],
+    [{ strategy: {} }, { strategy: { $retainKeys: 'x' } }, 400, /^invalid patch format of retainKeys$/],
+    [
+      { containers: named('a') },
+      { containers: [{ image: 'x' }] },
+      500,
+      /^map: map\[image:x\] does not contain declared merge key: name$/,
+    ],
+    [
+      { containers: named('a') },
+      { containers: [{ $patch: 'delete' }] },
+      500,
+      /does not contain declared merge key: name$/,
+    ],
+    [{ containers: named('a') }, { containers: [{ $patch: 'merge' }] }, 500, /^merging lists cannot yet be specified/],
+    [
+      { containers: named('a') },
+      { containers: ['x'] },
+      500,
+      /^list element types are not identical: \[\[map\[name:a\]\] \[x\]\]$/,
+    ],
+    [
+      { finalizers: [['a']] },
+      { finalizers: ['a'] },
+      422,
+      /^the server rejected our request due to an error in our request$/,
+    ],
     [
       { containers: named('a') },
       { ...order('a'), containers: named('b') },
-      400,
-      /doesn't match \$setElementOrder list/,
+      500,
+      /^The order in patch list:\n\[map\[name:b\]\]\n doesn't match \$setElementOrder list:\n\[map\[name:a\]\]\n$/,
     ],
-    [{ containers: named('a') }, { '$setElementOrder/containers': 'x' }, 400, /setElementOrder/],
-    [{ finalizers: ['a'] }, { '$deleteFromPrimitiveList/finalizers': 'a' }, 400, /primitive list/],
+    [
+      { containers: named('a') },
+      { '$setElementOrder/containers': 'x' },
+      500,
+      /^expected a \[\]interface \{\}, but received a string$/,
+    ],
+    [{}, { ...order('a'), containers: null }, 500, /^expected a \[\]interface \{\}, but received a %!s\(<nil>\)$/],
+    [
+      {},
+      { '$setElementOrder/nothing': [] },
+      500,
+      /^unable to find api field in struct Whole for the json field "nothing"$/,
+    ],
+    [
+      { labels: { a: [] } },
+      { labels: { a: [] } },
+      500,
+      /^merging an object in json but data type is not struct, instead is: map$/,
+    ],
   ];
   for (const [document, patch, code, message] of cases) {
     assert.throws(
@@ -270,6 +334,7 @@ const names = fc.uniqueArray(fc.constantFrom<string[]>('a', 'b', 'c', 'd', 'e', 
 test('a merged list holds every item once, patched ones in the order asked for', () => {
   fc.assert(
     fc.property(names, names, (before, wanted) => {
+      fc.pre(before.length + wanted.length > 0);
       const result = applyStrategicMergePatch(
         schema,
         { containers: named(...before) },

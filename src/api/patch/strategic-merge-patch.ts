@@ -1,16 +1,19 @@
 /**
  * Strategic merge patch: a merge patch that knows from the type which lists are merged by key and which are replaced,
- * plus the directives kubectl and helm send ($patch, $retainKeys, $setElementOrder, $deleteFromPrimitiveList).
+ * plus the directives kubectl and helm send ($patch, $retainKeys, $setElementOrder, $deleteFromPrimitiveList). Codes and
+ * texts of refusals are those of apimachinery's strategicpatch as apiserver's PATCH tells them.
  *
  * The order of a merged list is not "old ones first": it follows the order list (or the patch) and interleaves items
  * that only the server has by their old neighbours (see element-order.ts).
  */
-import { cloneJson } from '../meta/deep-clone.ts';
-import { deepEqual } from '../meta/deep-equal.ts';
+import { cloneSteps } from '../meta/deep-clone.ts';
+import { goPlain, goText, goTypeOf } from '../meta/go-print.ts';
 import { isJsonObject, type JsonObject, setOwn } from '../meta/own-property.ts';
 import { ApiError, badRequest } from '../meta/status.ts';
+import { finish, Pace, type Steps } from '../meta/steps.ts';
 import type { Schema } from '../schema/schema.ts';
 import { identityText, orderElements } from './element-order.ts';
+import { type ListMeta, listMeta, structMeta } from './patch-meta.ts';
 
 const DIRECTIVE = '$patch';
 const RETAIN_KEYS = '$retainKeys';
@@ -18,76 +21,89 @@ const SET_ORDER = '$setElementOrder/';
 const DELETE_FROM = '$deleteFromPrimitiveList/';
 
 /**
- * Applies a patch and returns the new document; neither argument is changed nor shared.
- * @throws ApiError 400 for malformed directives, 422 Invalid for $retainKeys or merge keys that contradict the patch
+ * Applies a patch and returns the new document; neither argument is changed nor shared. What a directive could not be
+ * read as stays in it, as an unknown field.
+ * @throws ApiError 400 for malformed directives, 422 for lists of lists, 500 for what contradicts the type
  */
-export function applyStrategicMergePatch(schema: Schema, document: unknown, patch: unknown): unknown {
+export const applyStrategicMergePatch = (schema: Schema, document: unknown, patch: unknown): unknown =>
+  finish(applyStrategicMergeSteps(schema, document, patch));
+
+/** The same in steps, for large patches and documents. */
+export function* applyStrategicMergeSteps(schema: Schema, document: unknown, patch: unknown): Steps<unknown> {
   if (!isJsonObject(patch)) throw badRequest('strategic merge patch: the body must be an object');
-  const original = isJsonObject(document) ? (cloneJson(document) as JsonObject) : {};
-  return mergeObject(schema, original, patch);
+  const pace = new Pace();
+  const original = isJsonObject(document) ? ((yield* cloneSteps(document, pace)) as JsonObject) : {};
+  return yield* mergeObject({ schema, pace }, original, (yield* cloneSteps(patch, pace)) as JsonObject);
 }
 
-const rejected = (why: string): ApiError =>
+interface Place {
+  readonly schema: Schema | undefined;
+  readonly pace: Pace;
+}
+
+/** Upstream's errors without a code of their own are 500 without a reason. */
+const refused = (message: string): ApiError => new ApiError({ code: 500, message });
+
+const badType = (expected: string, actual: unknown): ApiError =>
+  refused(`expected a ${expected}, but received a ${goTypeOf(actual) ?? '%!s(<nil>)'}`);
+const unknownDirective = (directive: unknown, map: JsonObject): ApiError =>
+  refused(`unknown patch type: ${goText(directive)} in map: ${goPlain(map)}`);
+const withoutMergeKey = (map: unknown, key: string): ApiError =>
+  refused(`map: ${goPlain(map)} does not contain declared merge key: ${key}`);
+const listOfLists = (): ApiError =>
   new ApiError({
     code: 422,
     reason: 'Invalid',
-    message: `the server rejected our request due to an error in our request: strategic merge patch: ${why}`,
-    details: { causes: [{ message: why }] },
+    message: 'the server rejected our request due to an error in our request',
+    details: {},
   });
+/** Upstream does not survive these: it panics over a null in a list, or over a map where a key should be. */
+const unreadable = (why: string): ApiError => badRequest(`strategic merge patch: ${why}`);
 
-/** The schema of one member, undefined for free-form parts: those merge like JSON, their lists are replaced. */
-function memberSchema(schema: Schema | undefined, key: string): Schema | undefined {
-  if (schema?.properties && Object.hasOwn(schema.properties, key)) return schema.properties[key];
-  return typeof schema?.additionalProperties === 'object' ? schema.additionalProperties : undefined;
-}
-
-const strategies = (schema: Schema | undefined): readonly string[] =>
-  schema?.['x-kubernetes-patch-strategy']?.split(',') ?? [];
-
-/** Merges into `original`, which belongs to us already. */
-function mergeObject(schema: Schema | undefined, original: JsonObject, patch: JsonObject): JsonObject {
+/** Merges into `original`; both belong to us already. */
+function* mergeObject(at: Place, original: JsonObject, patch: JsonObject): Steps<JsonObject> {
   if (Object.hasOwn(patch, DIRECTIVE)) {
-    switch (patch[DIRECTIVE]) {
-      case 'replace':
-        return withoutDirectives(patch) as JsonObject;
-      case 'delete':
-        return {};
-      case 'merge':
-        break;
-      default:
-        throw badRequest(`strategic merge patch: unknown patch type ${JSON.stringify(patch[DIRECTIVE])}`);
-    }
+    const { [DIRECTIVE]: directive, ...rest } = patch;
+    if (directive === 'replace') return rest;
+    if (directive === 'delete') return {};
+    throw unknownDirective(directive, patch);
   }
   retainKeys(original, patch);
+  const given = Object.keys(patch);
+  if (at.pace.due(given.length)) yield;
+  for (const key of given) if (key.startsWith(SET_ORDER)) yield* mergeOrdered(at, original, patch, key);
   for (const key of Object.keys(patch)) {
-    if (key.startsWith(SET_ORDER)) mergeOrdered(schema, original, patch, key);
-  }
-  for (const key of Object.keys(patch)) {
-    if (key === DIRECTIVE || key === RETAIN_KEYS || key.startsWith(SET_ORDER)) continue;
-    if (key.startsWith(DELETE_FROM)) deleteFromList(original, key.slice(DELETE_FROM.length), patch[key]);
-    else if (!Object.hasOwn(patch, SET_ORDER + key) || patch[key] === null)
-      mergeMember(schema, original, key, patch[key]);
+    const deletes = key.startsWith(DELETE_FROM);
+    const name = deletes ? key.slice(DELETE_FROM.length) : key;
+    yield* mergeMember(at, original, name, { patched: patch[key], deletes });
+    if (at.pace.due()) yield;
   }
   return original;
 }
 
-function mergeMember(schema: Schema | undefined, original: JsonObject, key: string, patched: unknown): void {
+function* mergeMember(
+  { schema, pace }: Place,
+  original: JsonObject,
+  key: string,
+  { patched, deletes }: { readonly patched: unknown; readonly deletes: boolean },
+): Steps<void> {
   if (patched === null) {
     delete original[key];
     return;
   }
-  const member = memberSchema(schema, key);
   const current = Object.hasOwn(original, key) ? original[key] : undefined;
-  const strategy = strategies(member);
   if (isJsonObject(current) && isJsonObject(patched)) {
-    const replaced = strategy.includes('replace');
-    setOwn(original, key, replaced ? withoutDirectives(patched) : mergeObject(member, current, patched));
-  } else if (Array.isArray(current) && Array.isArray(patched) && strategy.includes('merge')) {
-    setOwn(original, key, mergeList(member!, current, patched));
-  } else if (isJsonObject(patched) && patched[DIRECTIVE] === 'delete') {
-    delete original[key];
-  } else {
-    setOwn(original, key, withoutDirectives(patched));
+    const { member, strategy } = structMeta(schema, key);
+    const at = { schema: member, pace };
+    setOwn(original, key, strategy === 'replace' ? patched : yield* mergeObject(at, current, patched));
+  } else if (Array.isArray(current) && Array.isArray(patched)) {
+    setOwn(original, key, yield* mergeLists({ meta: listMeta(schema, key), pace }, [current, patched], deletes));
+  } else if (!deletes || (current !== undefined && goTypeOf(current) === goTypeOf(patched))) {
+    const isKept = goTypeOf(current) === goTypeOf(patched);
+    if (!isKept) yield* dropNulls(patched, pace);
+    const value = yield* withoutDirectives(patched, pace);
+    if (value === undefined) delete original[key];
+    else setOwn(original, key, value);
   }
 }
 
@@ -95,168 +111,215 @@ function mergeMember(schema: Schema | undefined, original: JsonObject, key: stri
 function retainKeys(original: JsonObject, patch: JsonObject): void {
   if (!Object.hasOwn(patch, RETAIN_KEYS)) return;
   const listed = patch[RETAIN_KEYS];
+  delete patch[RETAIN_KEYS];
   if (!Array.isArray(listed)) throw badRequest('invalid patch format of retainKeys');
   const retained = new Set<unknown>(listed);
   for (const key of Object.keys(patch)) {
-    if (patch[key] === null || key.startsWith('$')) continue;
-    if (!retained.has(key)) throw rejected(`$retainKeys does not list ${JSON.stringify(key)}, which the patch sets`);
+    if (patch[key] === null || key.startsWith(SET_ORDER) || key.startsWith(DELETE_FROM)) continue;
+    if (!retained.has(key)) throw badRequest('invalid patch format of retainKeys');
   }
   for (const key of Object.keys(original)) if (!retained.has(key)) delete original[key];
 }
 
-function deleteFromList(original: JsonObject, key: string, values: unknown): void {
-  if (!Array.isArray(values)) throw badRequest('invalid patch format of primitive list');
-  const current = Object.hasOwn(original, key) ? original[key] : undefined;
-  if (!Array.isArray(current)) return;
-  const removed = new Set(values.map(identityText));
-  setOwn(
-    original,
-    key,
-    current.filter((item) => !removed.has(identityText(item))),
-  );
-}
-
-/** A list together with its `$setElementOrder`. */
-function mergeOrdered(schema: Schema | undefined, original: JsonObject, patch: JsonObject, directive: string): void {
+/** A list together with its `$setElementOrder`; both are taken out of the patch. */
+function* mergeOrdered(
+  { schema, pace }: Place,
+  original: JsonObject,
+  patch: JsonObject,
+  directive: string,
+): Steps<void> {
   const key = directive.slice(SET_ORDER.length);
   const order = patch[directive];
-  if (!Array.isArray(order)) throw badRequest('invalid patch format of setElementOrder list');
-  if (Object.hasOwn(patch, key) && patch[key] === null) return;
-  const current = Object.hasOwn(original, key) ? original[key] : undefined;
-  const patched = Object.hasOwn(patch, key) ? patch[key] : undefined;
-  if (current === undefined && patched === undefined) return;
-  if ((current !== undefined && !Array.isArray(current)) || (patched !== undefined && !Array.isArray(patched))) {
-    throw badRequest(`invalid patch format of setElementOrder list: ${JSON.stringify(key)} is not a list`);
-  }
-  const member = memberSchema(schema, key);
-  const mergeKey = listMergeKey(member, order);
+  delete patch[directive];
+  if (!Array.isArray(order)) throw badType('[]interface {}', order);
+  const current = listIn(original, key);
+  const patched = listIn(patch, key);
+  const meta = listMeta(schema, key);
+  const { mergeKey } = meta;
   checkOrder(patched ?? [], order, mergeKey);
-  const before = (current as unknown[] | undefined) ?? [];
-  let merged: unknown[];
-  if (patched === undefined) merged = before;
-  else if (strategies(member).includes('merge')) merged = mergeList(member!, before, patched);
-  else merged = withoutDirectives(patched) as unknown[];
-  setOwn(original, key, orderElements(merged, { wanted: order, before, mergeKey }));
-}
-
-/** The merge key of a list of objects; '' for a list of scalars. */
-function listMergeKey(schema: Schema | undefined, sample: readonly unknown[]): string {
-  return sample.some(isJsonObject) ? (schema?.['x-kubernetes-patch-merge-key'] ?? '') : '';
-}
-
-const identityOf = (item: unknown, mergeKey: string): unknown => {
-  if (mergeKey === '') return item;
-  if (!isJsonObject(item)) throw rejected(`a list item is not an object but ${JSON.stringify(item)}`);
-  const value = Object.hasOwn(item, mergeKey) ? item[mergeKey] : undefined;
-  if (value === undefined) {
-    throw rejected(`map: ${JSON.stringify(item)} does not contain declared merge key: ${mergeKey}`);
+  if (current === undefined && patched === undefined) return;
+  const merged =
+    patched === undefined
+      ? current!
+      : current === undefined
+        ? ((yield* withoutDirectives(patched, pace)) as unknown[])
+        : yield* mergeLists({ meta, pace }, [current, patched], false);
+  if (pace.due(merged.length + order.length)) yield;
+  if (mergeKey !== '') for (const item of merged) keyOf(item, mergeKey);
+  const isMaps = elementType([current ?? [], patched ?? []]) === 'map[string]interface {}';
+  if (isMaps) {
+    for (const item of [...order, ...(current ?? [])]) {
+      if (!isJsonObject(item)) throw badType('map[string]interface {}', item);
+      keyOf(item, mergeKey);
+    }
   }
+  const orders = { wanted: order, before: current ?? [], mergeKey };
+  setOwn(original, key, yield* orderElements(merged, orders, pace));
+  delete patch[key];
+}
+
+function listIn(object: JsonObject, key: string): unknown[] | undefined {
+  if (!Object.hasOwn(object, key)) return undefined;
+  const value = object[key];
+  if (!Array.isArray(value)) throw badType('[]interface {}', value);
   return value;
-};
+}
+
+/** The merge key of an item that must have one. */
+function keyOf(item: unknown, mergeKey: string): unknown {
+  if (!isJsonObject(item)) throw badType('map[string]interface {}', item);
+  const value = Object.hasOwn(item, mergeKey) ? item[mergeKey] : undefined;
+  if (value === undefined) throw withoutMergeKey(item, mergeKey);
+  return value;
+}
 
 /** Items of the patch must stand in the order list, in the same relative order. */
 function checkOrder(patched: readonly unknown[], order: readonly unknown[], mergeKey: string): void {
   if (order.length === 0 || patched.length === 0) return;
-  let at = 0;
-  for (const item of patched) {
-    if (isJsonObject(item) && Object.hasOwn(item, DIRECTIVE)) continue;
-    const wanted = identityOf(item, mergeKey);
-    while (at < order.length && !deepEqual(identityOf(order[at], mergeKey), wanted)) at++;
-    if (at++ >= order.length) {
-      throw badRequest(
-        `The order in patch list:\n${JSON.stringify(patched)}\n doesn't match ${SET_ORDER.slice(0, -1)} list:\n${JSON.stringify(order)}\n`,
-      );
+  const identity = (item: unknown): string => {
+    if (mergeKey !== '') return identityText(keyOf(item, mergeKey));
+    if (isJsonObject(item)) throw unreadable('maps without a merge key cannot be put into an order');
+    return identityText(item);
+  };
+  if (mergeKey !== '')
+    for (const item of patched) if (!isJsonObject(item)) throw badType('map[string]interface {}', item);
+  const kept = mergeKey === '' ? patched : patched.filter((item) => (item as JsonObject)[DIRECTIVE] !== 'delete');
+  let [at, place] = [0, 0];
+  while (at < kept.length && place < order.length) {
+    const item = kept[at];
+    if (isJsonObject(item) && Object.hasOwn(item, DIRECTIVE)) {
+      at++;
+      continue;
     }
+    if (identity(item) === identity(order[place])) at++;
+    place++;
   }
+  if (at < kept.length && place >= order.length) throw misordered(patched, order);
 }
 
-function mergeList(schema: Schema, current: unknown[], patched: readonly unknown[]): unknown[] {
-  if (current.length === 0 && patched.length === 0) return current;
-  const kinds = new Set([...current, ...patched].map((item) => (isJsonObject(item) ? 'object' : typeof item)));
-  if ([...current, ...patched].some(Array.isArray)) throw rejected('lists of lists are not supported');
-  if (!kinds.has('object')) {
-    // Texts, numbers and the like: lists and objects were sorted out above.
-    const merged = [...new Set([...current, ...patched])];
-    return orderElements(merged, { wanted: patched, before: current, mergeKey: '' });
-  }
-  if (kinds.size > 1) throw rejected('list element types are not identical');
-  const mergeKey = schema['x-kubernetes-patch-merge-key'];
-  if (mergeKey === undefined) throw rejected('cannot merge lists without merge key');
+const misordered = (patched: readonly unknown[], order: readonly unknown[]): ApiError =>
+  refused(
+    `The order in patch list:\n${goPlain(patched)}\n doesn't match ${SET_ORDER.slice(0, -1)} list:\n${goPlain(order)}\n`,
+  );
 
-  const { kept, plain, isReplaced } = applyItemDirectives(current as JsonObject[], patched as JsonObject[], mergeKey);
-  if (isReplaced) return plain.map(withoutDirectives);
-  const before = [...kept];
+/** The one type that all elements have. */
+function elementType(lists: readonly (readonly unknown[])[]): string {
+  let found: string | undefined;
+  for (const list of lists) {
+    for (const item of list) {
+      const type = goTypeOf(item);
+      if (found === undefined) {
+        if (type === undefined) throw unreadable('a list must not hold null');
+        if (Array.isArray(item)) throw listOfLists();
+        found = type;
+      } else if (type !== found) {
+        throw refused(`list element types are not identical: ${goPlain(lists)}`);
+      }
+    }
+  }
+  if (found === undefined) throw refused('no elements in any of the given slices');
+  return found;
+}
+
+function* mergeLists(
+  { meta, pace }: { readonly meta: ListMeta; readonly pace: Pace },
+  [current, patched]: readonly [unknown[], unknown[]],
+  deletes: boolean,
+): Steps<unknown[]> {
+  if (meta.strategy !== 'merge' && !deletes) return patched;
+  if (current.length === 0 && patched.length === 0) return current;
+  const { mergeKey } = meta;
+  if (pace.due(current.length + patched.length)) yield;
+  if (elementType([current, patched]) !== 'map[string]interface {}') {
+    const given = new Set(patched);
+    if (deletes) return current.filter((item) => !given.has(item));
+    const merged = [...new Set([...current, ...patched])];
+    if (mergeKey !== '') throw badType('map[string]interface {}', merged[0]);
+    return yield* orderElements(merged, { wanted: patched, before: current, mergeKey: '' }, pace);
+  }
+  if (mergeKey === '') throw refused(`cannot merge lists without merge key for ${meta.kind}`);
+  const { kept, plain } = applyItemDirectives(current as JsonObject[], patched as JsonObject[], mergeKey);
   const merged = [...kept];
   const places = new Map<string, number>();
   merged.forEach((item, at) => {
     keepFirst(places, identityText(item[mergeKey]), at);
   });
   for (const item of plain) {
-    const key = identityText(identityOf(item, mergeKey));
+    const key = identityText(keyOf(item, mergeKey));
     const at = places.get(key);
     if (at === undefined) {
-      const added = withoutDirectives(item) as JsonObject;
-      keepFirst(places, identityText(added[mergeKey]), merged.length);
-      merged.push(added);
+      keepFirst(places, key, merged.length);
+      merged.push(item);
     } else {
-      merged[at] = mergeObject(schema.items, merged[at]!, item);
+      merged[at] = yield* mergeObject({ schema: meta.items, pace }, merged[at]!, item);
     }
+    if (pace.due()) yield;
   }
-  for (const item of merged) identityOf(item, mergeKey);
-  return orderElements(merged, { wanted: plain, before, mergeKey });
+  for (const item of [...merged, ...kept]) keyOf(item, mergeKey);
+  return yield* orderElements(merged, { wanted: plain, before: kept, mergeKey }, pace);
 }
 
 function keepFirst(places: Map<string, number>, key: string, at: number): void {
   if (!places.has(key)) places.set(key, at);
 }
 
-/** `{$patch: delete, key: v}` removes items, a lone `{$patch: replace}` makes the patch the whole list. */
+/** `{$patch: delete, key: v}` removes items, a `{$patch: replace}` makes the rest of the patch the whole list. */
 function applyItemDirectives(
   current: JsonObject[],
   patched: readonly JsonObject[],
   mergeKey: string,
-): { kept: JsonObject[]; plain: JsonObject[]; isReplaced: boolean } {
+): { kept: JsonObject[]; plain: JsonObject[] } {
   const removed = new Set<string>();
   let isReplaced = false;
   const plain: JsonObject[] = [];
   for (const item of patched) {
-    if (!Object.hasOwn(item, DIRECTIVE)) {
-      plain.push(item);
-    } else if (item[DIRECTIVE] === 'delete') {
-      removed.add(identityText(identityOf(item, mergeKey)));
-    } else if (item[DIRECTIVE] === 'replace') {
-      isReplaced = true;
-      // With its key the directive replaces that one item's content.
-      const { [DIRECTIVE]: _, ...rest } = item;
-      if (Object.hasOwn(rest, mergeKey)) plain.push(rest);
-    } else if (item[DIRECTIVE] === 'merge') {
-      throw rejected('merging lists cannot yet be specified in the patch');
-    } else {
-      throw badRequest(`strategic merge patch: unknown patch type ${JSON.stringify(item[DIRECTIVE])}`);
-    }
+    const directive = Object.hasOwn(item, DIRECTIVE) ? item[DIRECTIVE] : undefined;
+    if (directive === undefined) plain.push(item);
+    else if (directive === 'delete') removed.add(identityText(keyOf(item, mergeKey)));
+    else if (directive === 'replace') isReplaced = true;
+    else if (directive === 'merge') throw refused('merging lists cannot yet be specified in the patch');
+    else throw unknownDirective(directive, item);
   }
+  // What replaces is the list from now on: nothing is left that its items could be merged into.
+  if (isReplaced) return { kept: plain, plain: [] };
   const kept = removed.size === 0 ? current : current.filter((item) => !removed.has(identityText(item[mergeKey])));
-  return { kept, plain, isReplaced };
+  return { kept, plain };
 }
 
-/** The patch as a value: where there is nothing to merge with, directives and nulls have done their work. */
-function withoutDirectives(value: unknown): unknown {
+/** Takes the nulls out of maps, in place. */
+function* dropNulls(value: unknown, pace: Pace): Steps<void> {
+  if (typeof value !== 'object' || value === null) return;
   if (Array.isArray(value)) {
-    return value
-      .filter((item) => !(isJsonObject(item) && isPureDirective(item)))
-      .map((item) => withoutDirectives(item));
+    for (const item of value) yield* dropNulls(item, pace);
+    return;
   }
-  if (!isJsonObject(value)) return value;
-  const out: JsonObject = {};
-  for (const key of Object.keys(value)) {
-    const member = value[key];
-    const isDirective =
-      key === DIRECTIVE || key === RETAIN_KEYS || key.startsWith(SET_ORDER) || key.startsWith(DELETE_FROM);
-    if (isDirective || member === null || (isJsonObject(member) && member[DIRECTIVE] === 'delete')) continue;
-    setOwn(out, key, withoutDirectives(member));
+  const object = value as JsonObject;
+  for (const key of Object.keys(object)) {
+    if (object[key] === null) delete object[key];
+    else yield* dropNulls(object[key], pace);
+    if (pace.due()) yield;
   }
-  return out;
 }
 
-const isPureDirective = (item: JsonObject): boolean =>
-  item[DIRECTIVE] === 'delete' || (item[DIRECTIVE] === 'replace' && Object.keys(item).length === 1);
+/** The patch as a value: where there is nothing to merge with, maps that bring a directive have no place. */
+function* withoutDirectives(value: unknown, pace: Pace): Steps<unknown> {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) {
+    const kept: unknown[] = [];
+    for (const item of value) {
+      const rest = yield* withoutDirectives(item, pace);
+      if (rest !== undefined) kept.push(rest);
+      if (pace.due()) yield;
+    }
+    return kept;
+  }
+  if (Object.hasOwn(value, DIRECTIVE)) return undefined;
+  const object = value as JsonObject;
+  for (const key of Object.keys(object)) {
+    const member = yield* withoutDirectives(object[key], pace);
+    if (member === undefined) delete object[key];
+    else setOwn(object, key, member);
+    if (pace.due()) yield;
+  }
+  return object;
+}

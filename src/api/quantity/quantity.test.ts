@@ -9,6 +9,7 @@ import {
   milliValue,
   parseQuantity,
   QuantityError,
+  quantityText,
   quantityToBytes,
   quantityValue,
 } from './quantity.ts';
@@ -53,28 +54,38 @@ test('canonical form', () => {
 });
 
 test('malformed quantities are refused', () => {
-  for (const text of [
-    '',
-    ' ',
-    '1 ',
-    'a',
-    '1.1.1',
-    '.',
-    '+',
-    '1KI',
-    '1ki',
-    '1mi',
-    '1e',
-    '1e1.5',
-    '--1',
-    '1Gib',
-    '0x10',
-  ]) {
+  for (const text of ['', ' ', '1 ', 'a', '1.1.1', '1KI', '1ki', '1mi', '1e', '1e1.5', '--1', '1Gib', '0x10']) {
     assert.throws(() => parseQuantity(text), QuantityError, JSON.stringify(text));
     assert.equal(isQuantity(text), false, text);
   }
   assert.throws(() => parseQuantity('1e999999999'), QuantityError);
+  assert.throws(() => parseQuantity('K'), /unable to parse quantity's suffix/);
+  assert.throws(() => parseQuantity('Ei'), /unable to parse numeric part of quantity/);
   assert.throws(() => parseQuantity('9'.repeat(1000)), QuantityError);
+});
+
+test('a quantity that upstream takes for canonical keeps its text', () => {
+  const cases: [string, string][] = [
+    ['1.234', '1.234'],
+    ['1.5', '1500m'],
+    ['0.234', '234m'],
+    ['+5', '+5'],
+    ['007k', '007k'],
+    ['5E3', '5E3'],
+    ['79590.751e3', '79590.751e3'],
+    ['5000', '5k'],
+    ['1024Mi', '1Gi'],
+    ['010Ki', '010Ki'],
+    ['1.5Gi', '1536Mi'],
+    ['0', '0'],
+    ['-0', '0'],
+    // A sign, a point or a suffix alone are nothing.
+    ['.', '0'],
+    ['-', '0'],
+    ['k', '0'],
+    ['1234567890123456789', '1234567890123456789'],
+  ];
+  for (const [text, want] of cases) assert.equal(quantityText(text), want, text);
 });
 
 test('values are rounded away from zero', () => {

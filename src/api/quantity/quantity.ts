@@ -52,8 +52,11 @@ export function parseQuantity(text: string): Quantity {
   const match = /^([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)$/.exec(text);
   if (match === null) throw new QuantityError(FORMAT_WRONG);
   const [, sign = '', whole = '', fraction = '', suffix = ''] = match;
-  if (whole === '' && fraction === '') throw new QuantityError(FORMAT_WRONG);
   const { factor, power, format } = parseSuffix(suffix);
+  // Upstream reads a sign or a suffix alone as zero, unless the suffix takes it off its fast path.
+  if (whole === '' && fraction === '' && factor >= 1n << 50n) {
+    throw new QuantityError('unable to parse numeric part of quantity');
+  }
 
   // amount = digits * factor * 10^power / 10^fraction.length
   const digits = BigInt(whole + fraction || '0') * factor;
@@ -66,6 +69,33 @@ export function parseQuantity(text: string): Quantity {
     if (nano > 0n && nano < NANO) shown = 'DecimalSI';
   }
   return { nano: sign === '-' ? -nano : nano, format: shown };
+}
+
+/**
+ * The text a quantity is shown as after it was read: what upstream takes for canonical stays as it was written, which is
+ * more than `formatQuantity` writes (`1.234`, `+5`, `5E3`).
+ * @throws QuantityError
+ */
+export function quantityText(text: string): string {
+  const quantity = parseQuantity(text);
+  return isKeptText(text) ? text : formatQuantity(quantity);
+}
+
+/** Upstream's fast path: few digits, and what it calls canonical form. */
+function isKeptText(text: string): boolean {
+  const [, zeros = '', number = '', fraction = '', suffix = ''] =
+    /^[+-]?(0*)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)$/.exec(text) ?? [];
+  if (zeros + number + fraction === '' || number === '') return false;
+  const { power, factor, format } = parseSuffix(suffix);
+  if (format === 'BinarySI') {
+    const exponent = BINARY[suffix]!;
+    const isShort = fraction === '' && 15 - number.length - Math.trunc((exponent * 3) / 10) - 1 >= 0;
+    return isShort && BigInt(number) * factor <= MAX_INT64 && (BigInt(number) & 7n) !== 0n;
+  }
+  const scale = power - fraction.length;
+  return (
+    number.length + fraction.length <= 18 && scale >= -9 && scale % 3 === 0 && !(number + fraction).endsWith('000')
+  );
 }
 
 const WELL_FORMED = /^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?(?:[0-9]|[1-5][0-9]))?$/;

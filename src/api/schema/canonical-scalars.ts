@@ -3,13 +3,19 @@
  * number 2 -> `"2"`), a Time is UTC with whole seconds, a MicroTime has six decimals. Built-in kinds only: in custom
  * resources such text stays as it was written.
  */
-import { formatQuantity, parseQuantity } from '../quantity/quantity.ts';
-import { isRfc3339 } from './formats.ts';
+
+import { Pace, type Steps } from '../meta/steps.ts';
+import { quantityText } from '../quantity/quantity.ts';
+import { parseGoTime, secondsText } from './go-time.ts';
 import type { Schema } from './schema.ts';
 import { createReach } from './schema-reach.ts';
 
 type Rewrite = (value: unknown) => unknown;
-type Walk = (value: unknown) => void;
+interface Walk {
+  (value: unknown): void;
+  /** The same in steps, where there may be much of it. */
+  steps?: (value: unknown, pace: Pace) => Steps<void>;
+}
 
 const REWRITES = new Map<string, Rewrite>([
   ['Quantity', rewriteQuantity],
@@ -28,6 +34,12 @@ export function canonicalizeScalars(schema: Schema, value: unknown): void {
   walkOf(schema)(value);
 }
 
+/** The same in steps, for large values. */
+export function* canonicalizeSteps(schema: Schema, value: unknown): Steps<void> {
+  const walk = walkOf(schema);
+  if (walk.steps) yield* walk.steps(value, new Pace());
+}
+
 function walkOf(schema: Schema): Walk {
   let walk = WALKS.get(schema);
   if (walk === undefined) {
@@ -38,7 +50,11 @@ function walkOf(schema: Schema): Walk {
 }
 
 /** Puts the canonical form of one member or item in its place. */
-type Place = (holder: Record<string | number, unknown>, key: string | number) => void;
+interface Place {
+  (holder: Record<string | number, unknown>, key: string | number): void;
+  /** Set where other such values lie below it. */
+  readonly below?: Schema;
+}
 
 /** Schemas may be cyclic, so what lies below a node is compiled when a value first reaches it. */
 function placeOf(schema: Schema): Place | undefined {
@@ -50,7 +66,9 @@ function placeOf(schema: Schema): Place | undefined {
       if (canonical !== value) holder[key] = canonical;
     };
   }
-  return reachesScalar(schema) ? (holder, key) => walkOf(schema)(holder[key]) : undefined;
+  if (!reachesScalar(schema)) return undefined;
+  const place = (holder: Record<string | number, unknown>, key: string | number): void => walkOf(schema)(holder[key]);
+  return Object.assign(place, { below: schema });
 }
 
 function compile(schema: Schema): Walk {
@@ -61,7 +79,7 @@ function compile(schema: Schema): Walk {
   });
   const rest = typeof schema.additionalProperties === 'object' ? placeOf(schema.additionalProperties) : undefined;
   const item = items && placeOf(items);
-  return (value) => {
+  const walk: Walk = (value) => {
     if (typeof value !== 'object' || value === null) return;
     if (Array.isArray(value)) {
       if (item === undefined) return;
@@ -75,6 +93,31 @@ function compile(schema: Schema): Walk {
       if (key !== '__proto__' && !(properties && Object.hasOwn(properties, key))) rest(object, key);
     }
   };
+  walk.steps = function* (value, pace) {
+    if (typeof value !== 'object' || value === null) return;
+    if (Array.isArray(value)) {
+      if (item !== undefined) for (let i = 0; i < value.length; i++) yield* placeSteps(item, value, i, pace);
+      return;
+    }
+    for (const { key, place } of members) if (Object.hasOwn(value, key)) yield* placeSteps(place, value, key, pace);
+    if (rest === undefined) return;
+    for (const key of Object.keys(value)) {
+      if (key === '__proto__' || (properties && Object.hasOwn(properties, key))) continue;
+      yield* placeSteps(rest, value, key, pace);
+    }
+  };
+  return walk;
+}
+
+/** What printing one scalar anew takes, measured in members looked at. */
+const SCALAR_WEIGHT = 10;
+
+function* placeSteps(place: Place, holder: object, key: string | number, pace: Pace): Steps<void> {
+  const values = holder as Record<string | number, unknown>;
+  const steps = place.below && walkOf(place.below).steps;
+  if (steps) yield* steps(values[key], pace);
+  else place(values, key);
+  if (pace.due(place.below ? 1 : SCALAR_WEIGHT)) yield;
 }
 
 function rewriteOf(schema: Schema): Rewrite | undefined {
@@ -85,7 +128,7 @@ function rewriteOf(schema: Schema): Rewrite | undefined {
 function rewriteQuantity(value: unknown): unknown {
   if (typeof value !== 'string' && typeof value !== 'number') return value;
   try {
-    return formatQuantity(parseQuantity(String(value)));
+    return quantityText(String(value).trim());
   } catch {
     return value;
   }
@@ -98,9 +141,10 @@ const knownTimes = new Set<string>();
 function rewriteTime(value: unknown, decimals: number): unknown {
   if (typeof value !== 'string') return value;
   if (decimals === 0 && knownTimes.has(value)) return value;
-  if (!isRfc3339(value)) return value;
-  const fraction = /\.([0-9]+)/.exec(value)?.[1] ?? '';
-  const seconds = new Date(Date.parse(value.replace(/\.[0-9]+/, ''))).toISOString().slice(0, 19);
+  const time = parseGoTime(value, decimals > 0 ? 'micro' : 'time');
+  if (typeof time === 'string') return value;
+  const { fraction } = time;
+  const seconds = secondsText(time.seconds);
   if (decimals > 0) return `${seconds}.${fraction.padEnd(decimals, '0').slice(0, decimals)}Z`;
   const canonical = `${seconds}Z`;
   if (knownTimes.size >= MAX_KNOWN_TIMES) knownTimes.clear();

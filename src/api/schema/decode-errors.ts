@@ -2,8 +2,11 @@
  * What Go's JSON decoding would say about a value of a built-in kind: the first member whose JSON type does not fit its
  * Go type. Only types are judged here, no business rules.
  */
+import { isBase64 } from '../meta/base64.ts';
+import { keysOfLarge } from '../meta/small.ts';
+import { Pace, type Steps } from '../meta/steps.ts';
 import { isQuantity, parseQuantity } from '../quantity/quantity.ts';
-import { isRfc3339 } from './formats.ts';
+import { parseGoTime } from './go-time.ts';
 import { type Schema, UNSIGNED } from './schema.ts';
 
 export interface ObjectKind {
@@ -19,6 +22,14 @@ export function decodeErrors(schema: Schema, value: unknown, gvk: ObjectKind): s
   return `${gvk.kind} in version "${gvk.version}" cannot be handled as a ${gvk.kind}: ${problem}`;
 }
 
+/** The same in steps, for large values. */
+export function* decodeErrorsSteps(schema: Schema, value: unknown, gvk: ObjectKind): Steps<string | undefined> {
+  const fits = fitsOf(schema);
+  const isFit = fits.steps ? yield* fits.steps(value, new Pace()) : fits(value);
+  yield;
+  return isFit ? undefined : decodeErrors(schema, value, gvk);
+}
+
 /** The same without the sentence around it: `json: cannot unmarshal string into ...`. */
 export function decodeProblem(schema: Schema, value: unknown): string | undefined {
   return fitsOf(schema)(value) ? undefined : decode(schema, value, { struct: '', path: '' });
@@ -30,7 +41,11 @@ interface Place {
   readonly path: string;
 }
 
-type Fits = (value: unknown) => boolean;
+interface Fits {
+  (value: unknown): boolean;
+  /** The same in steps, where there may be much of it. */
+  steps?: (value: unknown, pace: Pace, keys?: readonly string[]) => Steps<boolean>;
+}
 const FITS = new WeakMap<Schema, Fits>();
 
 /** The verdict alone, compiled: it runs on every write, the walk that words the problem only on bad ones. */
@@ -60,36 +75,64 @@ function fitsArray(schema: Schema): Fits {
   const items = schema.items;
   if (items === undefined) return (value) => Array.isArray(value) || value == null;
   let item: Fits | undefined;
-  return (value) => {
+  const fits: Fits = (value) => {
     if (!Array.isArray(value)) return value == null;
     item ??= fitsOf(items);
     for (const element of value) if (!item(element)) return false;
     return true;
   };
+  fits.steps = function* (value, pace) {
+    if (!Array.isArray(value)) return value == null;
+    item ??= fitsOf(items);
+    for (const element of value) {
+      const keys = item.steps && keysOfLarge(element);
+      if (!(keys ? yield* item.steps!(element, pace, keys) : item(element))) return false;
+      if (pace.due()) yield;
+    }
+    return true;
+  };
+  return fits;
 }
 
 function fitsObject(schema: Schema): Fits {
   const { properties } = schema;
   const rest = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined;
   const members = new Map<string, Fits>();
-  return (value) => {
+  const memberOf = (key: string): Fits | undefined => {
+    const isProperty = properties !== undefined && Object.hasOwn(properties, key);
+    const member = isProperty ? properties[key] : rest;
+    if (member === undefined) return undefined;
+    const fits = fitsOf(member);
+    // Names of a map are the user's: only those of the schema are worth keeping.
+    if (isProperty) members.set(key, fits);
+    return fits;
+  };
+  const fits: Fits = (value) => {
     if (typeof value !== 'object' || value === null) return value == null;
     if (Array.isArray(value)) return false;
     const object = value as Record<string, unknown>;
     for (const key of Object.keys(object)) {
-      let fits = members.get(key);
-      if (fits === undefined) {
-        const isProperty = properties !== undefined && Object.hasOwn(properties, key);
-        const member = isProperty ? properties[key] : rest;
-        if (member === undefined) continue;
-        fits = fitsOf(member);
-        // Names of a map are the user's: only those of the schema are worth keeping.
-        if (isProperty) members.set(key, fits);
-      }
-      if (!fits(object[key])) return false;
+      const member = members.get(key) ?? memberOf(key);
+      if (member !== undefined && !member(object[key])) return false;
     }
     return true;
   };
+  fits.steps = function* (value, pace, keys = Object.keys(value ?? {})) {
+    if (typeof value !== 'object' || value === null) return value == null;
+    if (Array.isArray(value)) return false;
+    const object = value as Record<string, unknown>;
+    if (pace.due(keys.length)) yield;
+    for (const key of keys) {
+      if (pace.due()) yield;
+      const member = members.get(key) ?? memberOf(key);
+      if (member === undefined) continue;
+      const entry = object[key];
+      const inside = member.steps && keysOfLarge(entry);
+      if (!(inside ? yield* member.steps!(entry, pace, inside) : member(entry))) return false;
+    }
+    return true;
+  };
+  return fits;
 }
 
 function decode(schema: Schema, value: unknown, place: Place): string | undefined {
@@ -133,9 +176,10 @@ function decodeQuantity(value: unknown): string | undefined {
   if (typeof value !== 'string' && typeof value !== 'number') {
     return "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
   }
-  if (isQuantity(String(value))) return undefined;
+  const text = String(value).trim();
+  if (isQuantity(text)) return undefined;
   try {
-    parseQuantity(String(value));
+    parseQuantity(text);
     return undefined;
   } catch (error) {
     return (error as Error).message;
@@ -150,21 +194,17 @@ function decodeIntOrString(value: unknown, place: Place): string | undefined {
 function decodeString(schema: Schema, value: unknown, place: Place): string | undefined {
   if (typeof value !== 'string') return mismatch(schema, value, place);
   if (schema.format === 'byte') return base64Problem(value);
-  if (schema.format === 'date-time' && !isRfc3339(value)) {
-    const shown = JSON.stringify(value);
-    const layout =
-      lastPart(schema['x-coracle-name'] ?? '') === 'MicroTime'
-        ? '2006-01-02T15:04:05.000000Z07:00'
-        : '2006-01-02T15:04:05Z07:00';
-    return `parsing time ${shown} as "${layout}": cannot parse ${shown} as "2006"`;
+  if (schema.format === 'date-time') {
+    const time = parseGoTime(value, lastPart(schema['x-coracle-name'] ?? '') === 'MicroTime' ? 'micro' : 'time');
+    if (typeof time === 'string') return time;
   }
   return undefined;
 }
 
 /** Go ignores line breaks inside base64 and names the first bad byte. */
 function base64Problem(text: string): string | undefined {
-  const compact = text.replace(/[\r\n]/g, '');
-  if (/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(compact)) return undefined;
+  const compact = /[\r\n]/.test(text) ? text.replace(/[\r\n]/g, '') : text;
+  if (isBase64(compact)) return undefined;
   const bad = /[^A-Za-z0-9+/\r\n]/.exec(text);
   const at = bad === null ? text.length : bad.index;
   return `illegal base64 data at input byte ${at}`;

@@ -4,20 +4,36 @@
  */
 import { cloneJson } from '../meta/deep-clone.ts';
 import { setOwn } from '../meta/own-property.ts';
+import { keysOfLarge } from '../meta/small.ts';
+import { Pace, type Steps } from '../meta/steps.ts';
 import { OBJECT_META_SCHEMA } from './object-meta-schema.ts';
-import type { Schema } from './schema.ts';
+import { type Schema, ZEROS } from './schema.ts';
 import { createReach } from './schema-reach.ts';
 
 type JsonObject = Record<string, unknown>;
-type Apply = (value: unknown) => void;
+interface Apply {
+  (value: unknown): void;
+  /** The same in steps, where there may be much of it. */
+  steps?: (value: unknown, pace: Pace) => Steps<void>;
+}
 
 const DEFAULTERS = new WeakMap<Schema, Apply>();
 /** Whether a default lies at or below a node; most of a built-in type is skipped by that. */
-const reachesDefault = createReach((schema) => schema.default !== undefined);
+const reachesDefault = createReach((schema) => schema.default !== undefined || schema[ZEROS] !== undefined);
 
-/** Fills in, in place and from the top down, what is absent (or null, where null is not allowed) and has a default. */
+/**
+ * Fills in, in place and from the top down, what is absent (or null, where null is not allowed) and has a default, or a
+ * zero that Go always writes.
+ */
 export function applyDefaults(schema: Schema, value: unknown): void {
   defaulterOf(schema)(value);
+}
+
+/** The same in steps, for large values. */
+export function* applyDefaultsSteps(schema: Schema, value: unknown): Steps<void> {
+  const apply = defaulterOf(schema);
+  if (apply.steps) yield* apply.steps(value, new Pace());
+  else apply(value);
 }
 
 function defaulterOf(schema: Schema): Apply {
@@ -34,44 +50,80 @@ const lacks = (value: unknown, schema: Schema): boolean => value === undefined |
 function compile(schema: Schema): Apply {
   const { items, properties } = schema;
   const additional = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined;
+  const zeros = schema[ZEROS];
   const members = Object.keys(properties ?? {})
-    .map((key) => ({ key, schema: properties![key]!, fallback: properties![key]!.default }))
-    .filter((member) => reachesDefault(member.schema));
+    .map((key) => ({ key, schema: properties![key]!, fallback: properties![key]!.default ?? zeros?.[key] }))
+    .filter((member) => member.fallback !== undefined || reachesDefault(member.schema));
   const rest = additional && reachesDefault(additional) ? additional : undefined;
   const element = items && reachesDefault(items) ? items : undefined;
-  return (value) => {
+  const memberOf = (object: JsonObject, member: (typeof members)[number]): unknown => {
+    let current = Object.hasOwn(object, member.key) ? object[member.key] : undefined;
+    if (member.fallback !== undefined && member.fallback !== null && lacks(current, member.schema)) {
+      current = cloneJson(member.fallback);
+      setOwn(object, member.key, current);
+    }
+    return current;
+  };
+  const apply: Apply = (value) => {
     if (Array.isArray(value)) {
-      if (element !== undefined) defaultElements(value, element);
+      if (element !== undefined)
+        for (let i = 0; i < value.length; i++) defaulterOf(element)(elementOf(value, i, element));
     } else if (typeof value === 'object' && value !== null) {
       const object = value as JsonObject;
       for (const member of members) {
-        let current = Object.hasOwn(object, member.key) ? object[member.key] : undefined;
-        if (member.fallback !== undefined && member.fallback !== null && lacks(current, member.schema)) {
-          current = cloneJson(member.fallback);
-          setOwn(object, member.key, current);
-        }
+        const current = memberOf(object, member);
         if (typeof current === 'object' && current !== null) defaulterOf(member.schema)(current);
       }
-      if (rest !== undefined) defaultRest(object, rest, properties);
+      if (rest === undefined) return;
+      for (const key of Object.keys(object)) {
+        if (!(properties && Object.hasOwn(properties, key))) defaulterOf(rest)(restOf(object, key, rest));
+      }
     }
   };
-}
-
-function defaultElements(list: unknown[], element: Schema): void {
-  for (let i = 0; i < list.length; i++) {
-    if (list[i] === null && !element.nullable && element.default !== undefined) list[i] = cloneJson(element.default);
-    defaulterOf(element)(list[i]);
-  }
-}
-
-function defaultRest(object: JsonObject, rest: Schema, properties: Schema['properties']): void {
-  for (const key of Object.keys(object)) {
-    if (properties && Object.hasOwn(properties, key)) continue;
-    if (object[key] === null && !rest.nullable && rest.default !== undefined) {
-      setOwn(object, key, cloneJson(rest.default));
+  // What one element is given counts, not how large it came.
+  const weight = 1 + members.length;
+  apply.steps = function* (value, pace) {
+    if (Array.isArray(value)) {
+      if (element === undefined) return;
+      const defaulter = defaulterOf(element);
+      for (let i = 0; i < value.length; i++) {
+        yield* inSteps(defaulter, elementOf(value, i, element), pace);
+        if (pace.due()) yield;
+      }
+    } else if (typeof value === 'object' && value !== null) {
+      const object = value as JsonObject;
+      if (pace.due(weight)) yield;
+      for (const member of members) {
+        const current = memberOf(object, member);
+        if (typeof current === 'object' && current !== null) yield* inSteps(defaulterOf(member.schema), current, pace);
+      }
+      if (rest === undefined) return;
+      const defaulter = defaulterOf(rest);
+      for (const key of Object.keys(object)) {
+        if (properties && Object.hasOwn(properties, key)) continue;
+        yield* inSteps(defaulter, restOf(object, key, rest), pace);
+        if (pace.due()) yield;
+      }
     }
-    defaulterOf(rest)(object[key]);
+  };
+  return apply;
+}
+
+function* inSteps(apply: Apply, value: unknown, pace: Pace): Steps<void> {
+  if (apply.steps && typeof value === 'object') yield* apply.steps(value, pace);
+  else apply(value);
+}
+
+function elementOf(list: unknown[], i: number, element: Schema): unknown {
+  if (list[i] === null && !element.nullable && element.default !== undefined) list[i] = cloneJson(element.default);
+  return list[i];
+}
+
+function restOf(object: JsonObject, key: string, rest: Schema): unknown {
+  if (object[key] === null && !rest.nullable && rest.default !== undefined) {
+    setOwn(object, key, cloneJson(rest.default));
   }
+  return object[key];
 }
 
 /**
@@ -82,6 +134,28 @@ export function dropNulls(schema: Schema, value: unknown, options: { custom: boo
   if (!containsNull(value)) return;
   if (options.custom) dropCustom(schema, value, true);
   else dropBuiltin(schema, value);
+}
+
+/** The same, with the search for a null in steps, for large objects. */
+export function* dropNullsSteps(schema: Schema, value: unknown, options: { custom: boolean }): Steps<void> {
+  if (!(yield* containsNullSteps(value, new Pace()))) return;
+  yield;
+  if (options.custom) dropCustom(schema, value, true);
+  else dropBuiltin(schema, value);
+}
+
+function* containsNullSteps(value: unknown, pace: Pace): Steps<boolean> {
+  const keys = keysOfLarge(value);
+  if (keys === undefined) return containsNull(value);
+  const list = Array.isArray(value) ? value : undefined;
+  const count = list ? list.length : keys.length;
+  if (pace.due(keys.length)) yield;
+  for (let i = 0; i < count; i++) {
+    const member: unknown = list ? list[i] : (value as JsonObject)[keys[i]!];
+    if (typeof member === 'object' && (yield* containsNullSteps(member, pace))) return true;
+    if (pace.due()) yield;
+  }
+  return false;
 }
 
 /** Nearly every object has no null at all, and that is found out without the schema. */

@@ -2,6 +2,7 @@
  * String formats that apiserver enforces on custom resources (kube-openapi's strfmt with the apiextensions list). A
  * format that is not here is no check at all.
  */
+import { isBase64 } from '../meta/base64.ts';
 import { checkLabelName, checkSubdomain } from '../meta/name-rules.ts';
 
 export type FormatCheck = (text: string) => boolean;
@@ -107,8 +108,6 @@ const isCreditCard: FormatCheck = (text) => {
   return sum % 10 === 0;
 };
 
-const base64 = /^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
-
 const CHECKS: Readonly<Record<string, FormatCheck>> = {
   bsonobjectid: matches(/^[0-9a-fA-F]{24}$/),
   uri: isUri,
@@ -133,19 +132,35 @@ const CHECKS: Readonly<Record<string, FormatCheck>> = {
   rgbcolor: matches(
     /^rgb\(\s*([01]?[0-9]{1,2}|2[0-4][0-9]|25[0-5])\s*(,\s*([01]?[0-9]{1,2}|2[0-4][0-9]|25[0-5])\s*){2}\)$/,
   ),
-  byte: matches(base64),
+  byte: isBase64,
   password: () => true,
   date: isDate,
-  'date-time': isDateTime,
   datetime: isDateTime,
   duration: isDuration,
-  'k8s-short-name': (text) => checkLabelName(text).length === 0,
-  'k8s-long-name': (text) => checkSubdomain(text).length === 0,
+  k8sshortname: (text) => checkLabelName(text).length === 0,
+  k8slongname: (text) => checkSubdomain(text).length === 0,
 };
 
-/** The check of a string format, undefined when the format is not one that is enforced. */
-export const formatCheck = (format: string): FormatCheck | undefined =>
-  Object.hasOwn(CHECKS, format) ? CHECKS[format] : undefined;
+/** The check of a string format, undefined when the format is not one that is enforced. Dashes in the name are ignored. */
+export function formatCheck(format: string): FormatCheck | undefined {
+  const name = format.replaceAll('-', '');
+  return Object.hasOwn(CHECKS, name) ? CHECKS[name] : undefined;
+}
+
+/** True for a format that is looked at in values of a type ('' = none given, or more than one); all others say nothing. */
+export function isCheckedFormat(type: string, format: string): boolean {
+  switch (type) {
+    case '':
+    case 'string':
+      return formatCheck(format) !== undefined;
+    case 'integer':
+      return format === 'int32' || format === 'int64';
+    case 'number':
+      return format === 'float' || format === 'double';
+    default:
+      return false;
+  }
+}
 
 /** True for RFC 3339, as Go's time.RFC3339 layout reads it. */
 export const isRfc3339 = isDateTime;

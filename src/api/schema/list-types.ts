@@ -1,5 +1,6 @@
 /** Identity of list items by x-kubernetes-list-type. */
 import { getOwn, isJsonObject } from '../meta/own-property.ts';
+import { finish, Pace, type Steps } from '../meta/steps.ts';
 import type { Schema } from './schema.ts';
 
 /** One repeated item: its place, and what stands for it in messages. */
@@ -9,8 +10,11 @@ export interface DuplicateItem {
 }
 
 /** Items of a set or map list that repeat an earlier one; each repeated identity is named once. */
-export function duplicateItems(list: readonly unknown[], schema: Schema): DuplicateItem[] {
-  if (list.length < 2) return [];
+export const duplicateItems = (list: readonly unknown[], schema: Schema): DuplicateItem[] =>
+  list.length < 2 ? [] : finish(duplicateItemsSteps(list, schema, new Pace()));
+
+/** The same in steps, for long lists. */
+export function* duplicateItemsSteps(list: readonly unknown[], schema: Schema, pace: Pace): Steps<DuplicateItem[]> {
   const keys = schema['x-kubernetes-list-map-keys'];
   const isMap = schema['x-kubernetes-list-type'] === 'map';
   const seen = new Map<string, boolean>();
@@ -24,6 +28,7 @@ export function duplicateItems(list: readonly unknown[], schema: Schema): Duplic
       found.push({ index, shown: isMap ? keysOf(item as Record<string, unknown>, keys ?? []) : item });
     }
     seen.set(identity, reported !== undefined);
+    if (pace.due()) yield;
   }
   return found;
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { ApiError } from '../meta/status.ts';
-import { MAX_DEPTH, parseJson, parseJsonInPieces, parseYaml, parseYamlInPieces } from './parse-json.ts';
+import { MAX_DEPTH, parseJson, parseJsonInPieces, parseStored, parseYaml, parseYamlInPieces } from './parse-json.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const is400 =
@@ -90,6 +90,30 @@ test('numbers are exact or refused', () => {
   }
   assert.throws(() => parseYaml('a: 9223372036854775807'), is400(/cannot keep number/));
   assert.throws(() => parseYaml('a: .inf'), is400(/no JSON form/));
+});
+
+test('where wide integers are wanted they are kept as Go keeps them: int64 exactly, beyond it the nearest double', async () => {
+  const wideIntegers = { wideIntegers: true };
+  const texts: [string, unknown][] = [
+    ['[9223372036854775807]', [9223372036854775807n]],
+    [
+      '{"a":-9223372036854775808,"b":{"c":9007199254740992}}',
+      { a: -9223372036854775808n, b: { c: 9007199254740992n } },
+    ],
+    ['[9007199254740991,1e20,1.5]', [9007199254740991, 1e20, 1.5]],
+    ['[9223372036854775808,1234567890123456789012]', [2 ** 63, 1.2345678901234568e21]],
+    ['{"a":"9223372036854775807"}', { a: '9223372036854775807' }],
+  ];
+  const pause = async (): Promise<void> => undefined;
+  for (const [text, value] of texts) {
+    assert.deepEqual(parseJson(bytes(text), wideIntegers).value, value, text);
+    assert.deepEqual(parseYaml(text, wideIntegers).value, value, text);
+    assert.deepEqual(parseYaml(`# no JSON\n${text}`, wideIntegers).value, value, text);
+    assert.deepEqual((await parseJsonInPieces(bytes(text), pause, wideIntegers)).value, value, text);
+    assert.deepEqual(parseStored(text), value, text);
+  }
+  assert.equal(JSON.stringify({ a: [9223372036854775807n] }), '{"a":[9223372036854775807]}');
+  assert.throws(() => parseJson(bytes('[1e400]'), wideIntegers), is400(/cannot keep number 1e400/));
 });
 
 test('YAML as Kubernetes reads it', () => {

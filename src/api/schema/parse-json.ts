@@ -1,3 +1,4 @@
 /** Request bodies to values: the face of the JSON and YAML readers. */
-export { MAX_DEPTH, type ParsedJson, parseJson, parseJsonInPieces } from './read-json.ts';
+export { MAX_DEPTH, type NumberOptions, type ParsedJson, parseJson, parseJsonInPieces } from './read-json.ts';
 export { parseYaml, parseYamlInPieces } from './read-yaml.ts';
+export { parseStored, parseWide } from './wide-integers.ts';

@@ -2,6 +2,8 @@
  * Removal of unknown fields. Built-in kinds drop what their Go struct does not have; custom kinds follow the structural
  * schema's pruning rules. One closure per schema node, compiled on first use: this runs on every write.
  */
+import { keysOfLarge } from '../meta/small.ts';
+import { Pace, type Steps } from '../meta/steps.ts';
 import { OBJECT_META_SCHEMA } from './object-meta-schema.ts';
 import type { Schema } from './schema.ts';
 
@@ -9,35 +11,73 @@ interface Walk {
   /** The keys and indices that lead to the value in hand; only the first `depth` count. */
   readonly keys: (string | number)[];
   depth: number;
-  readonly unknown: string[];
+  /** Where unknown fields are told: of a custom object, those of `metadata` at its root first, of those embedded last. */
+  unknown: string[];
+  readonly ofRootMeta: string[];
+  readonly ofEmbeddedMeta: string[];
   readonly limit: number;
 }
-type Prune = (value: unknown, walk: Walk) => void;
+/** How others are let in, and the names of the members, where they are known already. */
+interface At {
+  readonly pace: Pace;
+  readonly keys?: readonly string[];
+}
+
+interface Prune {
+  (value: unknown, walk: Walk): void;
+  /** The same in steps, where there may be much of it. */
+  steps?: (value: unknown, walk: Walk, at: At) => Steps<void>;
+}
 
 export { OBJECT_META_SCHEMA } from './object-meta-schema.ts';
 
 /**
  * Removes, in place, the fields that the schema does not know, and returns their paths (`spec.containers[0].foo`):
- * sorted for custom kinds, the first hundred in document order for built-in ones.
+ * sorted for custom kinds (metadata before all, metadata of embedded resources after all), the first hundred in document
+ * order for built-in ones.
  */
-export function pruneUnknown(
-  schema: Schema,
-  value: unknown,
-  options: {
-    custom: boolean;
-    /** The value is a part of a custom object, not a whole one: metadata has no place of its own in it. */
-    part?: boolean;
-  },
-): string[] {
-  const limit = options.custom ? Number.POSITIVE_INFINITY : MAX_TOLD;
-  const walk: Walk = { keys: [], depth: 0, unknown: [], limit };
-  const plan = !options.custom
-    ? builtinPlan(schema)
-    : options.part
-      ? cached(CUSTOM, schema, (s) => compileCustom(s, false))
-      : cached(CUSTOM_ROOTS, schema, (s) => compileCustom(s, true));
-  plan(value, walk);
-  return options.custom ? walk.unknown.sort() : walk.unknown;
+export function pruneUnknown(schema: Schema, value: unknown, options: PruneOptions): string[] {
+  const walk = walkFor(options);
+  planFor(schema, options)(value, walk);
+  return options.custom ? inOrder(walk) : walk.unknown;
+}
+
+interface PruneOptions {
+  readonly custom: boolean;
+  /** The value is a part of a custom object, not a whole one: metadata has no place of its own in it. */
+  readonly part?: boolean;
+}
+
+/** The same in steps, for large objects. */
+export function* pruneSteps(schema: Schema, value: unknown, options: PruneOptions): Steps<string[]> {
+  const walk = walkFor(options);
+  const plan = planFor(schema, options);
+  if (plan.steps) yield* plan.steps(value, walk, { pace: new Pace() });
+  else plan(value, walk);
+  yield;
+  return options.custom ? inOrder(walk) : walk.unknown;
+}
+
+const inOrder = ({ unknown, ofRootMeta, ofEmbeddedMeta }: Walk): string[] => [
+  ...ofRootMeta.sort(),
+  ...unknown.sort(),
+  ...ofEmbeddedMeta.sort(),
+];
+
+const walkFor = ({ custom }: PruneOptions): Walk => ({
+  keys: [],
+  depth: 0,
+  unknown: [],
+  ofRootMeta: [],
+  ofEmbeddedMeta: [],
+  limit: custom ? Number.POSITIVE_INFINITY : MAX_TOLD,
+});
+
+function planFor(schema: Schema, options: PruneOptions): Prune {
+  if (!options.custom) return builtinPlan(schema);
+  return options.part
+    ? cached(CUSTOM, schema, (s) => compileCustom(s, false))
+    : cached(CUSTOM_ROOTS, schema, (s) => compileCustom(s, true));
 }
 
 type Cache = WeakMap<Schema, Prune>;
@@ -122,42 +162,71 @@ function compileBuiltin(schema: Schema): Prune {
 function compileCustom(schema: Schema, root: boolean): Prune {
   const meta = root || schema['x-kubernetes-embedded-resource'] === true;
   if (schema['x-kubernetes-preserve-unknown-fields']) return compileOpen(schema, meta);
-  if (isScalar(schema) && !schema['x-kubernetes-int-or-string']) return keep;
+  // A value of another type than its schema's is pruned all the same: nothing in it is known.
   const child = (s: Schema): Prune => cached(CUSTOM, s, (t) => compileCustom(t, false));
-  if (schema.items) return pruneItems(lazily(() => child(schema.items!)));
-  const additional = schema.additionalProperties;
-  const rest =
-    typeof additional === 'object' ? lazily(() => child(additional)) : additional ? lazily(() => keep) : undefined;
+  const { items } = schema;
   const members = membersOf(schema, child);
   if (meta) addMeta(members);
-  return pruneMembers(members, rest, false);
+  return either(
+    pruneMembers(members, restOf(schema, child), false),
+    items ? pruneItems(lazily(() => child(items))) : ALL,
+  );
+}
+
+/** `additionalProperties: true` keeps the members of an object, but nothing is known of what is in them. */
+function restOf({ additionalProperties: rest }: Schema, child: (schema: Schema) => Prune): (() => Prune) | undefined {
+  if (rest === undefined) return undefined;
+  return typeof rest === 'object' ? lazily(() => child(rest)) : () => ALL;
 }
 
 /** Below x-kubernetes-preserve-unknown-fields everything stays, but what is specified is pruned by its own schema. */
 function compileOpen(schema: Schema, meta: boolean): Prune {
   const child = (s: Schema): Prune => cached(CUSTOM, s, (t) => compileCustom(t, false));
-  const items = schema.items;
-  const additional = schema.additionalProperties;
+  const { items } = schema;
   const members = membersOf(schema, child);
   if (meta) addMeta(members);
-  const rest = typeof additional === 'object' ? lazily(() => child(additional)) : undefined;
-  const pruneObject = pruneMembers(members, rest, true);
-  const pruneArray = items && pruneItems(lazily(() => cached(OPEN, items, (s) => compileOpen(s, false))));
-  return (value, walk) => {
+  const pruneObject = pruneMembers(members, restOf(schema, child), true);
+  return either(pruneObject, items && pruneItems(lazily(() => cached(OPEN, items, (s) => compileOpen(s, false)))));
+}
+
+/** One plan for objects, another for lists. */
+function either(pruneObject: Prune, pruneArray: Prune | undefined): Prune {
+  const prune: Prune = (value, walk) => {
     if (Array.isArray(value)) pruneArray?.(value, walk);
     else pruneObject(value, walk);
   };
+  prune.steps = function* (value, walk, at) {
+    const plan = Array.isArray(value) ? pruneArray : pruneObject;
+    if (plan?.steps) yield* plan.steps(value, walk, at);
+    else plan?.(value, walk);
+  };
+  return prune;
 }
 
 /** apiVersion, kind and metadata belong to the root and to embedded resources whatever their schema says. */
 function addMeta(members: Members): void {
   members.set('apiVersion', () => keep);
   members.set('kind', () => keep);
-  members.set('metadata', () => builtinPlan(OBJECT_META_SCHEMA));
+  members.set('metadata', () => METADATA);
 }
 
+const METADATA: Prune = (value, walk) => {
+  const { unknown } = walk;
+  walk.unknown = metaList(walk);
+  builtinPlan(OBJECT_META_SCHEMA)(value, walk);
+  walk.unknown = unknown;
+};
+METADATA.steps = function* (value, walk, at) {
+  const { unknown } = walk;
+  walk.unknown = metaList(walk);
+  yield* builtinPlan(OBJECT_META_SCHEMA).steps!(value, walk, at);
+  walk.unknown = unknown;
+};
+
+const metaList = ({ depth, ofRootMeta, ofEmbeddedMeta }: Walk): string[] => (depth === 1 ? ofRootMeta : ofEmbeddedMeta);
+
 function pruneItems(item: () => Prune): Prune {
-  return (value, walk) => {
+  const prune: Prune = (value, walk) => {
     if (!Array.isArray(value)) return;
     const plan = item();
     if (plan === keep) return;
@@ -170,10 +239,28 @@ function pruneItems(item: () => Prune): Prune {
     }
     walk.depth = depth;
   };
+  prune.steps = function* (value, walk, { pace }) {
+    if (!Array.isArray(value)) return;
+    const plan = item();
+    if (plan === keep) return;
+    const depth = walk.depth++;
+    for (let i = 0; i < value.length; i++) {
+      const element: unknown = value[i];
+      if (typeof element === 'object' && element !== null) {
+        walk.keys[depth] = i;
+        const keys = plan.steps && keysOfLarge(element);
+        if (keys) yield* plan.steps!(element, walk, { pace, keys });
+        else plan(element, walk);
+      }
+      if (pace.due()) yield;
+    }
+    walk.depth = depth;
+  };
+  return prune;
 }
 
 function pruneMembers(members: Members, rest: (() => Prune) | undefined, open: boolean): Prune {
-  return (value, walk) => {
+  const prune: Prune = (value, walk) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
     const object = value as Record<string, unknown>;
     const depth = walk.depth;
@@ -191,4 +278,34 @@ function pruneMembers(members: Members, rest: (() => Prune) | undefined, open: b
       walk.depth = depth;
     }
   };
+  prune.steps = function* (value, walk, { pace, keys = Object.keys(value as object) }) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
+    const object = value as Record<string, unknown>;
+    const depth = walk.depth;
+    if (pace.due(keys.length)) yield;
+    for (const key of keys) {
+      if (pace.due()) yield;
+      const plan = members.get(key) ?? rest;
+      if (plan === undefined) {
+        if (!open) drop(object, key, walk);
+        continue;
+      }
+      const member = object[key];
+      if (typeof member !== 'object' || member === null) continue;
+      walk.keys[depth] = key;
+      walk.depth = depth + 1;
+      const prune = plan();
+      const inside = prune.steps && keysOfLarge(member);
+      if (inside) yield* prune.steps!(member, walk, { pace, keys: inside });
+      else prune(member, walk);
+      walk.depth = depth;
+    }
+  };
+  return prune;
 }
+
+/** Nothing is known: objects are emptied, those in lists too. */
+const ALL: Prune = either(
+  pruneMembers(new Map(), undefined, false),
+  pruneItems(() => ALL),
+);

@@ -5,7 +5,8 @@
  */
 import { badRequest } from '../meta/status.ts';
 import type { Pause } from '../meta/steps.ts';
-import { JsonReader, locateInJson } from './scan-json.ts';
+import { type FieldProblem, JsonReader, locateInJson } from './scan-json.ts';
+import { parseWide } from './wide-integers.ts';
 
 export interface ParsedJson {
   readonly value: unknown;
@@ -14,7 +15,17 @@ export interface ParsedJson {
    * YAML what its reader says of them (`line 3: key "x" already set in map`).
    */
   duplicates(): string[];
+  /**
+   * The unknown fields given and the duplicates outside of them, in document order, as Go's strict decoder meets them.
+   * Absent for YAML, and for a document that is read in pieces: its text is not kept.
+   */
+  problems?(unknown: readonly string[]): readonly FieldProblem[];
   readonly yaml?: boolean;
+}
+
+export interface NumberOptions {
+  /** Whole numbers beyond ±2^53 become bigints, and beyond an int64 the nearest double, instead of being refused. */
+  readonly wideIntegers?: boolean | undefined;
 }
 
 /** Deepest nesting accepted. Every walk over a parsed value may recurse, so it must stay far below the stack's end. */
@@ -27,19 +38,23 @@ const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
  * Parses a JSON document.
  * @throws ApiError 400 when it is malformed, nested too deeply, or holds a number that would lose digits
  */
-export function parseJson(bytes: Uint8Array): ParsedJson {
+export function parseJson(bytes: Uint8Array, options: NumberOptions = {}): ParsedJson {
   const members = scanBytes(bytes);
   const text = decoder.decode(bytes);
-  return examined(text, { value: parseText(text), members });
+  return examined(text, { value: parseText(text), members, ...options });
 }
 
 /** Characters read between two pauses: at most some milliseconds. */
 const PIECE = 64 * 1024;
 
 /** The same for large documents, with others let in by `pause` between its steps. */
-export async function parseJsonInPieces(bytes: Uint8Array, pause: Pause): Promise<ParsedJson> {
+export async function parseJsonInPieces(
+  bytes: Uint8Array,
+  pause: Pause,
+  options: NumberOptions = {},
+): Promise<ParsedJson> {
   scanBytes(bytes);
-  const reader = new JsonReader(decoder.decode(bytes), { build: true });
+  const reader = new JsonReader(decoder.decode(bytes), { build: true, ...options });
   await pause();
   while (!reader.read(PIECE)) await pause();
   const { error, inexact, duplicates } = reader.findings();
@@ -65,15 +80,23 @@ function parseText(text: string): unknown {
   }
 }
 
-function examined(text: string, { value, members }: { readonly value: unknown; readonly members: number }): ParsedJson {
+function examined(
+  text: string,
+  { value, members, wideIntegers }: NumberOptions & { readonly value: unknown; readonly members: number },
+): ParsedJson {
   const census = { members: 0, odd: false };
   takeCensus(value, census);
   if (census.odd) {
-    const { inexact } = locateInJson(text);
+    const { inexact } = locateInJson(text, { wideIntegers });
     if (inexact !== undefined) throw inexactNumber(inexact.text, inexact.path);
   }
   const clean = census.members === members;
-  return { value, duplicates: () => (clean ? [...NONE] : locateInJson(text).duplicates) };
+  const exact = census.odd && wideIntegers === true ? parseWide(text) : value;
+  return {
+    value: exact,
+    duplicates: () => (clean ? [...NONE] : locateInJson(text).duplicates),
+    problems: (unknown) => locateInJson(text, { unknown: new Set(unknown) }).problems,
+  };
 }
 
 /** The refusal of a number that a double cannot hold exactly. */

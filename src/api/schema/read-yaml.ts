@@ -19,7 +19,15 @@ import {
 import { setOwn } from '../meta/own-property.ts';
 import { badRequest } from '../meta/status.ts';
 import { finish, inPieces, type Pause, type Steps } from '../meta/steps.ts';
-import { inexactNumber, MAX_DEPTH, type ParsedJson, parseJson, parseJsonInPieces } from './read-json.ts';
+import {
+  inexactNumber,
+  MAX_DEPTH,
+  type NumberOptions,
+  type ParsedJson,
+  parseJson,
+  parseJsonInPieces,
+} from './read-json.ts';
+import { readNumber } from './wide-integers.ts';
 
 /** An anchor may be used this often, counting nested uses: YAML's "billion laughs" stops here. */
 const MAX_ALIASES = 100;
@@ -33,10 +41,10 @@ const encoder = new TextEncoder();
  * Parses one YAML document (JSON is YAML, too, and takes the fast path).
  * @throws ApiError 400 when it is malformed, not a single document, nested too deeply, or expands beyond bounds
  */
-export function parseYaml(text: string): ParsedJson {
+export function parseYaml(text: string, options: NumberOptions = {}): ParsedJson {
   if (/^\s*\{/.test(text)) {
     try {
-      const parsed = parseJson(encoder.encode(text));
+      const parsed = parseJson(encoder.encode(text), options);
       const duplicates = (): string[] =>
         parsed.duplicates().length === 0 ? [] : duplicateKeys(load(text).document, text);
       return { value: parsed.value, duplicates, yaml: true };
@@ -45,15 +53,15 @@ export function parseYaml(text: string): ParsedJson {
       if (!(error as Error).message.startsWith('json parse error')) throw error;
     }
   }
-  const { document, value } = load(text);
+  const { document, value } = load(text, options);
   return { value, duplicates: () => duplicateKeys(document, text), yaml: true };
 }
 
 /** The same for a large text: `pause` is awaited every few milliseconds, so that others are served meanwhile. */
-export async function parseYamlInPieces(text: string, pause: Pause): Promise<ParsedJson> {
+export async function parseYamlInPieces(text: string, pause: Pause, options: NumberOptions = {}): Promise<ParsedJson> {
   if (/^\s*\{/.test(text)) {
     try {
-      const json = await parseJsonInPieces(encoder.encode(text), pause);
+      const json = await parseJsonInPieces(encoder.encode(text), pause, options);
       if (json.duplicates().length === 0) return { value: json.value, duplicates: () => [], yaml: true };
       const { document } = await inPieces(loading(text), pause);
       return { value: json.value, duplicates: () => duplicateKeys(document, text), yaml: true };
@@ -61,7 +69,7 @@ export async function parseYamlInPieces(text: string, pause: Pause): Promise<Par
       if (!(error as Error).message.startsWith('json parse error')) throw error;
     }
   }
-  const { document, value } = await inPieces(loading(text), pause);
+  const { document, value } = await inPieces(loading(text, options), pause);
   return { value, duplicates: () => duplicateKeys(document, text), yaml: true };
 }
 
@@ -95,13 +103,13 @@ interface Loaded {
   readonly value: unknown;
 }
 
-const load = (text: string): Loaded => finish(loading(text));
+const load = (text: string, options: NumberOptions = {}): Loaded => finish(loading(text, options));
 
 /** Tokens between two pauses: some milliseconds. */
 const PIECE = 5000;
 
 /** The steps of reading a text. Between them, whoever drives them may do something else. */
-function* loading(given: string): Steps<Loaded> {
+function* loading(given: string, options: NumberOptions = {}): Steps<Loaded> {
   yield* assertShallow(given);
   try {
     const text = given.replace(/\n(---|\.\.\.)\s*$/, '\n');
@@ -137,7 +145,10 @@ function* loading(given: string): Steps<Loaded> {
     if (read >= PIECE) yield;
     const loose: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
     if (read >= PIECE) yield;
-    return { document, value: toJson(loose, '', { left: MAX_EXPANDED, depth: 0 }) };
+    return {
+      document,
+      value: toJson(loose, '', { left: MAX_EXPANDED, depth: 0, wide: options.wideIntegers === true }),
+    };
   } catch (error) {
     if (error instanceof Error && error.name === 'ApiError') throw error;
     throw badRequest(`yaml: ${(error as Error).message}`);
@@ -188,6 +199,7 @@ function kubernetesTags(tags: Tags): Tags {
 
 interface Budget {
   left: number;
+  readonly wide: boolean;
   depth: number;
 }
 
@@ -197,6 +209,7 @@ function toJson(value: unknown, path: string, budget: Budget): unknown {
   if (budget.left < 0) throw badRequest('yaml: document contains excessive aliasing');
   switch (typeof value) {
     case 'bigint':
+      if (budget.wide) return readNumber(String(value));
       if (BigInt(Number(value)) !== value) throw inexactNumber(String(value), path);
       return Number(value);
     case 'number':

@@ -1,26 +1,45 @@
 /** Checks of one value by its own keywords: type, string, number, enum. Part of `validate.ts`. */
 import { deepEqual } from '../meta/deep-equal.ts';
-import { formatCheck } from './formats.ts';
+import { goFloat, isInt64, sortMembers } from '../meta/go-text.ts';
+import { formatCheck, isCheckedFormat } from './formats.ts';
 import { compilePattern } from './patterns.ts';
 import type { Schema } from './schema.ts';
-import { anonymous, type Check, here, invalid, typeName, typeText, unsupported } from './validation-walk.ts';
+import {
+  anonymous,
+  type Check,
+  fail,
+  here,
+  invalid,
+  typeName,
+  typeText,
+  unsupported,
+  type Walk,
+} from './validation-walk.ts';
 
 const typesOf = (schema: Schema): readonly string[] =>
   schema['x-kubernetes-int-or-string'] ? ['integer', 'string'] : schema.type === undefined ? [] : [schema.type];
 
+/** The format, when it is one that is looked at in values of this type. */
+function formatOf(schema: Schema): string | undefined {
+  const { format } = schema;
+  const type = schema['x-kubernetes-int-or-string'] ? '' : (schema.type ?? '');
+  return format !== undefined && isCheckedFormat(type, format) ? format : undefined;
+}
+
 export function compileNull(schema: Schema): Check {
   const wanted = typesOf(schema).join(',');
   const allowed = schema.nullable === true || wanted === '';
-  const inEnum = schema.enum === undefined || schema.enum.includes(null);
+  // Upstream compares with the Go type of each choice, and null has none: not even null among them is one.
+  const choices = schema.enum ?? [];
   return (_value, walk) => {
     if (!allowed) typeText(walk, wanted, 'null');
-    else if (!inEnum) unsupported(walk, null, schema.enum!);
+    if (choices.length > 0) unsupported(walk, null, choices);
   };
 }
 
 export function typeCheck(schema: Schema): Check | undefined {
   const types = typesOf(schema);
-  const { format } = schema;
+  const format = formatOf(schema);
   if (types.length === 0) return undefined;
   const wanted = types.join(',');
   const numeric = types.includes('integer') || types.includes('number');
@@ -39,16 +58,16 @@ export function typeCheck(schema: Schema): Check | undefined {
 }
 
 function acceptsType(types: readonly string[]): (value: unknown) => boolean {
-  if (types.length > 1) return (v) => typeof v === 'string' || (typeof v === 'number' && Number.isInteger(v));
+  if (types.length > 1) return (v) => typeof v === 'string' || isWhole(v);
   switch (types[0]) {
     case 'string':
       return (v) => typeof v === 'string';
     case 'boolean':
       return (v) => typeof v === 'boolean';
     case 'integer':
-      return (v) => typeof v === 'number' && Number.isInteger(v);
+      return isWhole;
     case 'number':
-      return (v) => typeof v === 'number';
+      return (v) => typeof v === 'number' || typeof v === 'bigint';
     case 'array':
       return Array.isArray;
     default:
@@ -56,8 +75,12 @@ function acceptsType(types: readonly string[]): (value: unknown) => boolean {
   }
 }
 
+/** What Go reads as an int64; a number beyond it is a float64 there. */
+const isWhole = (v: unknown): boolean => typeof v === 'bigint' || (typeof v === 'number' && isInt64(v));
+
 export function stringCheck(schema: Schema): Check | undefined {
-  const { minLength, maxLength, pattern: source, format } = schema;
+  const { minLength, maxLength, pattern: source } = schema;
+  const format = formatOf(schema);
   const formatOk = format === undefined || typesOf(schema).includes('integer') ? undefined : formatCheck(format);
   if (minLength === undefined && maxLength === undefined && source === undefined && !formatOk) return undefined;
   let pattern: { test(text: string): boolean } | undefined;
@@ -71,17 +94,18 @@ export function stringCheck(schema: Schema): Check | undefined {
   }
   return (value, walk) => {
     if (typeof value !== 'string') return;
-    if (minLength !== undefined && value.length < 2 * minLength && runes(value) < minLength) {
-      invalid(walk, value, `should be at least ${minLength} chars long`);
-    }
+    // One of the three is told.
     if (maxLength !== undefined && value.length > maxLength && runes(value) > maxLength) {
       walk.errors.push({
         type: 'FieldValueTooLong',
         field: here(walk),
         detail: `may not be more than ${maxLength} ${maxLength === 1 ? 'byte' : 'bytes'}`,
       });
+    } else if (minLength !== undefined && value.length < 2 * minLength && runes(value) < minLength) {
+      invalid(walk, value, `should be at least ${minLength} chars long`);
+    } else if (source !== undefined && !pattern?.test(value)) {
+      invalid(walk, value, `should match '${source}${broken}'`);
     }
-    if (source !== undefined && !pattern?.test(value)) invalid(walk, value, `should match '${source}${broken}'`);
     if (formatOk !== undefined && !formatOk(value)) typeText(walk, format!, value);
   };
 }
@@ -93,32 +117,68 @@ function runes(text: string): number {
   return count;
 }
 
-const INT_RANGES: Readonly<Record<string, readonly [number, number]>> = {
-  int32: [-2147483648, 2147483647],
-  uint32: [0, 4294967295],
-  // The largest doubles below the bounds: the bounds themselves are not representable.
-  int64: [-(2 ** 63), 2 ** 63 - 1024],
-  uint64: [0, 2 ** 64 - 2048],
-};
+/** Whether a number fits into the Go type that a type and format stand for. */
+function rangeOf(type: string | undefined, format: string | undefined): (value: number) => boolean {
+  if (type === 'integer' && format === 'int32') return (n) => Number.isInteger(n) && n >= -(2 ** 31) && n < 2 ** 31;
+  if (type === 'integer') return isInt64;
+  return type === 'number' && format === 'float' ? (n) => Number.isFinite(Math.fround(n)) : () => true;
+}
+
+const remainder = (value: number | bigint, factor: number): number =>
+  typeof value === 'bigint' ? Number(value % BigInt(factor)) : value % factor;
 
 export function numberCheck(schema: Schema): Check | undefined {
-  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf, format } = schema;
-  const range = typesOf(schema)[0] === 'integer' ? INT_RANGES[format ?? 'int64'] : undefined;
-  if (minimum === undefined && maximum === undefined && multipleOf === undefined && !range) return undefined;
-  return (value, walk) => {
-    if (typeof value !== 'number') return;
-    if (range !== undefined && Number.isInteger(value) && (value < range[0] || value > range[1])) {
-      const shown = format === undefined ? '(default format)' : `with format ${format}`;
-      anonymous(walk, `Checked value must be of type integer ${shown} in ${here(walk)}`);
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
+  const types = typesOf(schema);
+  // Of two types (int-or-string) none says anything about ranges.
+  const type = types.length === 1 ? types[0] : undefined;
+  const format = formatOf(schema);
+  const isBound = minimum !== undefined || maximum !== undefined || multipleOf !== undefined;
+  if (!isBound && type !== 'integer' && format !== 'float') return undefined;
+  const fits = rangeOf(type, format);
+  const shown = format === undefined ? '(default format)' : `with format ${format}`;
+  const told = (walk: Walk, what: string): void =>
+    anonymous(walk, `${what} value must be of type ${type} ${shown} in ${here(walk)}`);
+  /** Integers are held against the integer part of a bound, when the bound itself is of the type. */
+  const compared = (
+    value: number | bigint,
+    bound: number,
+  ): { readonly bound: number; readonly text: string; isInt: boolean } => {
+    const isInt = fits(bound) && (typeof value === 'bigint' || isInt64(value));
+    const used = isInt ? Math.trunc(bound) : bound;
+    return { bound: used, text: isInt ? String(used) : goFloat(used), isInt };
+  };
+  return (given, walk) => {
+    if (typeof given !== 'number' && typeof given !== 'bigint') return;
+    const value = Number(given);
+    // A bigint fits an int64 by its nature; as a double the last of them would not.
+    if (typeof given === 'bigint' ? format === 'int32' : !fits(value)) told(walk, 'Checked');
+    if (multipleOf !== undefined) {
+      if (!fits(multipleOf)) told(walk, 'MultipleOf');
+      const { bound, text, isInt } = compared(given, multipleOf);
+      if (bound <= 0)
+        fail(
+          walk,
+          'FieldValueInvalid',
+          bound,
+          `factor MultipleOf declared for ${here(walk)} must be positive: ${text}`,
+        );
+      else if (isInt ? remainder(given, bound) !== 0 : !isMultiple(value, bound))
+        invalid(walk, value, `should be a multiple of ${text}`);
     }
-    if (multipleOf !== undefined && !isMultiple(value, multipleOf)) {
-      invalid(walk, value, `should be a multiple of ${multipleOf}`);
+    if (minimum !== undefined) {
+      if (!fits(minimum)) told(walk, 'Minimum boundary');
+      const { bound, text } = compared(given, minimum);
+      if (exclusiveMinimum ? given <= bound : given < bound) {
+        invalid(walk, value, `should be greater than ${exclusiveMinimum ? '' : 'or equal to '}${text}`);
+      }
     }
-    if (maximum !== undefined && (exclusiveMaximum ? value >= maximum : value > maximum)) {
-      invalid(walk, value, `should be less than ${exclusiveMaximum ? '' : 'or equal to '}${maximum}`);
-    }
-    if (minimum !== undefined && (exclusiveMinimum ? value <= minimum : value < minimum)) {
-      invalid(walk, value, `should be greater than ${exclusiveMinimum ? '' : 'or equal to '}${minimum}`);
+    if (maximum !== undefined) {
+      if (!fits(maximum)) told(walk, 'Maximum boundary');
+      const { bound, text } = compared(given, maximum);
+      if (exclusiveMaximum ? given >= bound : given > bound) {
+        invalid(walk, value, `should be less than ${exclusiveMaximum ? '' : 'or equal to '}${text}`);
+      }
     }
   };
 }
@@ -126,7 +186,9 @@ export function numberCheck(schema: Schema): Check | undefined {
 /** Decimal factors such as 0.1 are not exact in binary: a quotient within rounding distance of an integer counts. */
 function isMultiple(value: number, factor: number): boolean {
   const quotient = factor < 1 ? (1 / factor) * value : value / factor;
-  return Math.abs(quotient - Math.round(quotient)) <= 1e-9 * Math.max(1, Math.abs(quotient));
+  if (Math.abs(quotient) > Number.MAX_SAFE_INTEGER) return false;
+  const rounded = Math.round(quotient);
+  return quotient === rounded || (rounded !== 0 && Math.abs(quotient - rounded) < 1e-9 * Math.abs(rounded));
 }
 
 export function enumCheck(schema: Schema): Check | undefined {
@@ -136,6 +198,8 @@ export function enumCheck(schema: Schema): Check | undefined {
   return (value, walk) => {
     if (simple.has(value)) return;
     if (typeof value === 'object' && allowed.some((v) => deepEqual(v, value))) return;
-    unsupported(walk, value, allowed);
+    // Upstream converts a number to the Go type of each choice first, and so cuts off what an integer can not hold.
+    if (typeof value === 'number' && simple.has(Math.trunc(value)) && isInt64(Math.trunc(value))) return;
+    unsupported(walk, sortMembers(value), allowed);
   };
 }

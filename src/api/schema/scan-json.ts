@@ -4,9 +4,18 @@
  * JSON.parse: for texts that JSON.parse refused or changed, and for those too long to be parsed in one go.
  */
 import { setOwn } from '../meta/own-property.ts';
+import { readNumber } from './wide-integers.ts';
+
+/** A member that is wrong: one of the unknown fields asked about, or one that was given before. */
+export interface FieldProblem {
+  readonly path: string;
+  readonly repeated: boolean;
+}
 
 export interface JsonFindings {
   readonly duplicates: string[];
+  /** When asked about unknown fields: these and the duplicates outside of them, in document order. */
+  readonly problems: readonly FieldProblem[];
   readonly inexact?: { readonly text: string; readonly path: string };
   readonly error?: string;
 }
@@ -17,8 +26,11 @@ const MAX_FINDINGS = 100;
 class Stop extends Error {}
 
 /** Reads a whole document, building nothing. */
-export function locateInJson(text: string): JsonFindings {
-  const reader = new JsonReader(text, { build: false });
+export function locateInJson(
+  text: string,
+  options: { readonly wideIntegers?: boolean | undefined; readonly unknown?: ReadonlySet<string> } = {},
+): JsonFindings {
+  const reader = new JsonReader(text, { build: false, ...options });
   reader.read(text.length + 1);
   return reader.findings();
 }
@@ -43,17 +55,35 @@ type Expected = 'value' | 'first-item' | 'first-key' | 'key' | 'rest' | 'end';
 export class JsonReader {
   readonly #text: string;
   readonly #build: boolean;
+  readonly #wide: boolean;
+  readonly #unknown: ReadonlySet<string> | undefined;
   readonly #duplicates: string[] = [];
+  readonly #problems: FieldProblem[] = [];
   readonly #stack: Frame[] = [];
   #inexact: { text: string; path: string } | undefined;
   #error: string | undefined;
   #at = 0;
+  /** How deep the unknown field lies whose value is being read: nothing in there is looked at. */
+  #unknownDepth = Number.POSITIVE_INFINITY;
   #expected: Expected = 'value';
   #root: unknown;
 
-  constructor(text: string, { build }: { readonly build: boolean }) {
+  constructor(
+    text: string,
+    {
+      build,
+      wideIntegers = false,
+      unknown,
+    }: {
+      readonly build: boolean;
+      readonly wideIntegers?: boolean | undefined;
+      readonly unknown?: ReadonlySet<string>;
+    },
+  ) {
     this.#text = text;
+    this.#unknown = unknown;
     this.#build = build;
+    this.#wide = wideIntegers;
   }
 
   /** The document, once `read` has said true and there was no error. */
@@ -64,6 +94,7 @@ export class JsonReader {
   findings(): JsonFindings {
     return {
       duplicates: this.#duplicates,
+      problems: this.#problems,
       ...(this.#inexact && { inexact: this.#inexact }),
       ...(this.#error !== undefined && { error: this.#error }),
     };
@@ -167,13 +198,28 @@ export class JsonReader {
     const frame = this.#stack.at(-1)!;
     const key = this.#string(true);
     frame.key = key;
-    const isKnown = frame.seen === undefined ? Object.hasOwn(frame.value, key) : frame.seen.has(key);
-    if (isKnown) this.#repeated(frame);
+    const isRepeated = frame.seen === undefined ? Object.hasOwn(frame.value, key) : frame.seen.has(key);
+    if (this.#unknown !== undefined) this.#judge(this.#unknown, isRepeated);
+    if (isRepeated) this.#repeated(frame);
     frame.seen?.add(key);
     this.#blank();
     if (this.#text[this.#at] !== ':') this.#fail('after object key');
     this.#at++;
     this.#expected = 'value';
+  }
+
+  /** What Go's strict decoder says of the member in hand: an unknown field is no duplicate, and opaque. */
+  #judge(unknown: ReadonlySet<string>, repeated: boolean): void {
+    const depth = this.#stack.length;
+    if (depth > this.#unknownDepth) return;
+    this.#unknownDepth = Number.POSITIVE_INFINITY;
+    const path = this.#path();
+    if (unknown.has(path)) {
+      this.#unknownDepth = depth;
+      if (!repeated) this.#problems.push({ path, repeated: false });
+    } else if (repeated && !this.#stack.at(-1)!.reported?.has(this.#stack.at(-1)!.key)) {
+      this.#problems.push({ path, repeated: true });
+    }
   }
 
   #repeated(frame: Frame): void {
@@ -240,7 +286,7 @@ export class JsonReader {
     }
   }
 
-  #number(): number {
+  #number(): number | bigint {
     NUMBER.lastIndex = this.#at;
     const match = NUMBER.exec(this.#text);
     if (match === null) {
@@ -248,8 +294,9 @@ export class JsonReader {
       this.#fail('in numeric literal');
     }
     this.#at += match[0].length;
-    if (this.#inexact === undefined && !isExact(match[0])) this.#inexact = { text: match[0], path: this.#path() };
-    return Number(match[0]);
+    const isKept = this.#wide ? Number.isFinite(Number(match[0])) : isExact(match[0]);
+    if (this.#inexact === undefined && !isKept) this.#inexact = { text: match[0], path: this.#path() };
+    return this.#wide ? readNumber(match[0]) : Number(match[0]);
   }
 
   #word<T>(word: string, value: T): T {

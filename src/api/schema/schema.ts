@@ -2,6 +2,12 @@
 export const UNSIGNED: unique symbol = Symbol('unsigned');
 
 /**
+ * The properties that Go writes though nobody sent them, with the value they then have; undefined is one that may be
+ * absent and is not written. They are not asked for, whatever `required` publishes. A symbol, for the same reason.
+ */
+export const ZEROS: unique symbol = Symbol('zeros');
+
+/**
  * The structural schema that everything is derived from: pruning, defaulting, validation, unknown-field reports,
  * strategic merge, server-side-apply topology, OpenAPI and `kubectl explain`. It is the JSON-Schema dialect of
  * apiextensions/v1 JSONSchemaProps; `$ref`s of the built-in table are resolved into shared nodes, so the graph may be
@@ -9,10 +15,12 @@ export const UNSIGNED: unique symbol = Symbol('unsigned');
  */
 export interface Schema {
   readonly [UNSIGNED]?: true;
+  readonly [ZEROS]?: Readonly<Record<string, unknown>>;
   readonly type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean';
   readonly format?: string;
   readonly description?: string;
   readonly title?: string;
+  readonly example?: unknown;
   readonly default?: unknown;
   readonly nullable?: boolean;
   readonly enum?: readonly unknown[];

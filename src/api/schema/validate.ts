@@ -7,17 +7,19 @@
  * ranges carry the field `<nil>`, and the value shown for a wrong type is the name of the type found.
  */
 import { deepEqual } from '../meta/deep-equal.ts';
+import { keysOfLarge } from '../meta/small.ts';
 import type { FieldError } from '../meta/status.ts';
-import { checkEmbedded } from './embedded-resource.ts';
-import { duplicateItems } from './list-types.ts';
+import { Pace, type Steps } from '../meta/steps.ts';
+import { branchCheck } from './branch-checks.ts';
+import { type DuplicateItem, duplicateItems, duplicateItemsSteps } from './list-types.ts';
 import { pathText } from './prune.ts';
 import { unchangedSince } from './ratcheting.ts';
 import { compileNull, enumCheck, numberCheck, stringCheck, typeCheck } from './scalar-checks.ts';
-import type { Schema } from './schema.ts';
-import { anonymous, type Check, here, invalid, tooMany, type Walk } from './validation-walk.ts';
+import { type Schema, ZEROS } from './schema.ts';
+import { type Check, fail, here, invalid, tooMany, type Walk } from './validation-walk.ts';
 
 export interface ValidateOptions {
-  /** True for CRD-backed kinds: set and map lists must not repeat, embedded resources need apiVersion and kind. */
+  /** True for CRD-backed kinds: set and map lists must not repeat. Embedded resources are judged in `embedded-resource`. */
   readonly custom: boolean;
   /** Path of the value inside its object, when it is not the root: `spec.template`. */
   readonly root?: string;
@@ -32,14 +34,35 @@ const CHECKS = new WeakMap<Schema, Check>();
 const CUSTOM_CHECKS = new WeakMap<Schema, Check>();
 
 /** Checks a value (pruned and defaulted before) against its schema; [] when it fits. CEL rules are not part of this. */
-export function validateSchema(schema: Schema, value: unknown, options: ValidateOptions): FieldError[] {
+export const validateSchema = (schema: Schema, value: unknown, options: ValidateOptions): FieldError[] =>
+  judge(schema, value, options, checkOf(schema, options.custom));
+
+/** The same in steps, for large values. */
+export function* validateSchemaSteps(schema: Schema, value: unknown, options: ValidateOptions): Steps<FieldError[]> {
+  const check = checkOf(schema, options.custom);
+  if (!check.steps || options.root !== undefined) return judge(schema, value, options, check);
+  const walk: Walk = { keys: [], depth: 0, errors: [] };
+  yield* check.steps(value, walk, { pace: new Pace() });
+  yield;
+  return ratcheted(schema, value, options, { check, walk });
+}
+
+function judge(schema: Schema, value: unknown, options: ValidateOptions, check: Check): FieldError[] {
   const walk: Walk = { keys: [], depth: 0, errors: [] };
   if (options.root) {
     walk.keys.push(options.root);
     walk.depth = 1;
   }
-  const check = checkOf(schema, options.custom);
   check(value, walk);
+  return ratcheted(schema, value, options, { check, walk });
+}
+
+function ratcheted(
+  schema: Schema,
+  value: unknown,
+  options: ValidateOptions,
+  { check, walk }: { readonly check: Check; readonly walk: Walk },
+): FieldError[] {
   if (walk.errors.length === 0 || options.old === undefined) return walk.errors;
   // Only what fails is compared with what was: nearly every update is judged by the first pass alone.
   const again: Walk = { ...walk, errors: [], unchanged: unchangedSince(schema, options.old) };
@@ -60,6 +83,10 @@ function checkOf(schema: Schema, custom: boolean): Check {
     // A cyclic schema reaches itself while compiling: it then goes through this detour.
     let compiled: Check | undefined;
     check = (value, walk) => compiled!(value, walk);
+    check.steps = function* (value, walk, at) {
+      if (compiled!.steps) yield* compiled!.steps(value, walk, at);
+      else compiled!(value, walk);
+    };
     cache.set(schema, check);
     compiled = compile(schema, custom);
     cache.set(schema, compiled);
@@ -74,16 +101,30 @@ function compile(schema: Schema, custom: boolean): Check {
     if (check !== undefined) checks.push(check);
   };
   add(typeCheck(schema));
-  add(branchCheck(schema, custom));
+  add(branchCheck(schema, (branch) => checkOf(branch, custom)));
   add(stringCheck(schema));
   add(numberCheck(schema));
   add(arrayCheck(schema, custom));
   add(enumCheck(schema));
   add(objectCheck(schema, custom));
-  if (custom && schema['x-kubernetes-embedded-resource']) {
-    add((value, walk) => checkEmbedded(value, here(walk), walk.errors));
-  }
   const nullCheck = compileNull(schema);
+  const all = inOrder(checks, nullCheck);
+  if (checks.some((check) => check.steps)) all.steps = stepsInOrder(checks, nullCheck);
+  return all;
+}
+
+/** The same checks, with stops in those that have any. */
+const stepsInOrder = (checks: readonly Check[], nullCheck: Check): NonNullable<Check['steps']> =>
+  function* (value, walk, at) {
+    if (walk.unchanged?.(walk, value)) return;
+    if (value === null) return nullCheck(value, walk);
+    for (const check of checks) {
+      if (check.steps) yield* check.steps(value, walk, at);
+      else check(value, walk);
+    }
+  };
+
+function inOrder(checks: readonly Check[], nullCheck: Check): Check {
   if (checks.length === 1) {
     const only = checks[0]!;
     return (value, walk) => {
@@ -105,7 +146,7 @@ function arrayCheck(schema: Schema, custom: boolean): Check | undefined {
   const keyed = listType === 'set' || listType === 'map';
   if (!items && minItems === undefined && maxItems === undefined && !uniqueItems && !keyed) return undefined;
   const item = items && checkOf(items, custom);
-  return (value, walk) => {
+  const check: Check = (value, walk) => {
     if (!Array.isArray(value)) return;
     if (item !== undefined) {
       const depth = walk.depth++;
@@ -115,42 +156,59 @@ function arrayCheck(schema: Schema, custom: boolean): Check | undefined {
       }
       walk.depth = depth;
     }
+    ofAll(value, walk);
+    if (keyed) tellRepeated(walk, duplicateItems(value, schema));
+  };
+  check.steps = function* (value, walk, { pace }) {
+    if (!Array.isArray(value)) return;
+    if (item !== undefined) {
+      const depth = walk.depth++;
+      for (let i = 0; i < value.length; i++) {
+        walk.keys[depth] = i;
+        const keys = item.steps && keysOfLarge(value[i]);
+        if (keys) yield* item.steps!(value[i], walk, { pace, keys });
+        else item(value[i], walk);
+        if (pace.due()) yield;
+      }
+      walk.depth = depth;
+    }
+    ofAll(value, walk);
+    if (keyed) tellRepeated(walk, yield* duplicateItemsSteps(value, schema, pace));
+  };
+  const ofAll = (value: readonly unknown[], walk: Walk): void => {
     const count = value.length;
     if (minItems !== undefined && count < minItems) invalid(walk, count, `should have at least ${minItems} items`);
     if (maxItems !== undefined && count > maxItems) tooMany(walk, count, maxItems);
     if (uniqueItems && value.some((v, i) => value.slice(0, i).some((u) => deepEqual(u, v)))) {
       invalid(walk, '', "shouldn't contain duplicates");
     }
-    if (keyed) {
-      for (const { index, shown } of duplicateItems(value, schema)) {
-        walk.errors.push({ type: 'FieldValueDuplicate', field: `${here(walk)}[${index}]`, value: shown });
-      }
-    }
   };
+  return check;
+}
+
+function tellRepeated(walk: Walk, items: readonly DuplicateItem[]): void {
+  for (const { index, shown } of items) {
+    walk.errors.push({ type: 'FieldValueDuplicate', field: `${here(walk)}[${index}]`, value: shown });
+  }
 }
 
 function objectCheck(schema: Schema, custom: boolean): Check | undefined {
   const { properties, required, minProperties, maxProperties, additionalProperties } = schema;
   const rest = typeof additionalProperties === 'object' ? checkOf(additionalProperties, custom) : undefined;
-  if (!properties && !required?.length && !rest && minProperties === undefined && maxProperties === undefined) {
-    return undefined;
-  }
+  const closed = custom && additionalProperties === false;
+  const isCounted = minProperties !== undefined || maxProperties !== undefined;
+  if (!properties && !required?.length && !rest && !closed && !isCounted) return undefined;
   // Embedded metadata is checked by its own rules, so a schema for it only adds restrictions.
   const members = new Map<string, Check>();
   for (const key of Object.keys(properties ?? {})) members.set(key, checkOf(properties![key]!, custom));
-  const needed = required ?? [];
-  return (value, walk) => {
+  const zeros = schema[ZEROS];
+  const needed = zeros === undefined ? (required ?? []) : (required ?? []).filter((key) => !(key in zeros));
+  const check: Check = (value, walk) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
     const object = value as Record<string, unknown>;
     const keys = Object.keys(object);
-    if (minProperties !== undefined && keys.length < minProperties) {
-      invalid(walk, keys.length, `should have at least ${minProperties} properties`);
-      return;
-    }
-    if (maxProperties !== undefined && keys.length > maxProperties) {
-      tooMany(walk, keys.length, maxProperties);
-      return;
-    }
+    countMembers(keys.length, walk);
+    if (closed) tellClosed(keys, walk);
     const depth = walk.depth;
     for (const key of keys) {
       const check = members.get(key) ?? rest;
@@ -160,85 +218,47 @@ function objectCheck(schema: Schema, custom: boolean): Check | undefined {
       check(object[key], walk);
     }
     walk.depth = depth;
+    if (needed.length > 0) tellMissing(object, walk);
+  };
+  check.steps = function* (value, walk, { pace, keys = Object.keys(value as object) }) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
+    const object = value as Record<string, unknown>;
+    countMembers(keys.length, walk);
+    if (closed) tellClosed(keys, walk);
+    const depth = walk.depth;
+    if (pace.due(keys.length)) yield;
+    for (const key of keys) {
+      const member = members.get(key) ?? rest;
+      if (member === undefined) continue;
+      walk.keys[depth] = key;
+      walk.depth = depth + 1;
+      const inside = member.steps && keysOfLarge(object[key]);
+      if (inside) yield* member.steps!(object[key], walk, { pace, keys: inside });
+      else member(object[key], walk);
+      if (pace.due()) yield;
+    }
+    walk.depth = depth;
+    tellMissing(object, walk);
+  };
+  const countMembers = (count: number, walk: Walk): void => {
+    if (minProperties !== undefined && count < minProperties) {
+      invalid(walk, count, `should have at least ${minProperties} properties`);
+    }
+    if (maxProperties !== undefined && count > maxProperties) tooMany(walk, count, maxProperties);
+  };
+  const tellClosed = (keys: readonly string[], walk: Walk): void => {
+    for (const key of keys) {
+      if (members.has(key)) continue;
+      fail(walk, 'FieldValueInvalid', key, `${here(walk)}.${key} in body is a forbidden property`);
+    }
+  };
+  const tellMissing = (object: Record<string, unknown>, walk: Walk): void => {
     for (const key of needed) {
       if (Object.hasOwn(object, key)) continue;
-      walk.errors.push({ type: 'FieldValueRequired', field: pathText(walk.keys, depth, key) });
+      walk.errors.push({ type: 'FieldValueRequired', field: pathText(walk.keys, walk.depth, key) });
     }
   };
+  return check;
 }
 
-function branchCheck(schema: Schema, custom: boolean): Check | undefined {
-  const { allOf, anyOf, oneOf, not } = schema;
-  if (!allOf?.length && !anyOf?.length && !oneOf?.length && !not) return undefined;
-  const all = (allOf ?? []).map((s) => checkOf(s, custom));
-  const any = (anyOf ?? []).map((s) => checkOf(s, custom));
-  const one = (oneOf ?? []).map((s) => checkOf(s, custom));
-  const none = not && checkOf(not, custom);
-  return (value, walk) => {
-    if (any.length > 0) {
-      const { valid, best } = tryBranches(any, value, walk, true);
-      if (valid === 0) {
-        anonymous(walk, `${JSON.stringify(here(walk))} must validate at least one schema (anyOf)`);
-        walk.errors.push(...best);
-      }
-    }
-    if (one.length > 0) {
-      const { valid, best } = tryBranches(one, value, walk, false);
-      if (valid !== 1) {
-        const found = valid === 0 ? 'Found none valid' : `Found ${valid} valid alternatives`;
-        anonymous(walk, `${JSON.stringify(here(walk))} must validate one and only one schema (oneOf). ${found}`);
-        walk.errors.push(...best);
-      }
-    }
-    if (all.length > 0) {
-      let valid = 0;
-      const found: FieldError[] = [];
-      for (const check of all) {
-        const errors = attempt(check, value, walk);
-        if (errors.length === 0) valid++;
-        else found.push(...errors);
-      }
-      if (valid !== all.length) {
-        walk.errors.push(...found);
-        const what = valid === 0 ? '. None validated' : '';
-        anonymous(walk, `${JSON.stringify(here(walk))} must validate all the schemas (allOf)${what}`);
-      }
-    }
-    if (none !== undefined && attempt(none, value, walk).length === 0) {
-      anonymous(walk, `${JSON.stringify(here(walk))} must not validate the schema (not)`);
-    }
-  };
-}
-
-/** Runs a check aside and returns what it found. */
-function attempt(check: Check, value: unknown, walk: Walk): FieldError[] {
-  const outer = walk.errors;
-  walk.errors = [];
-  check(value, walk);
-  const found = walk.errors;
-  walk.errors = outer;
-  return found;
-}
-
-/** How many branches fit, and the shortest list of errors among those that do not. */
-function tryBranches(
-  branches: readonly Check[],
-  value: unknown,
-  walk: Walk,
-  stopAtFirst: boolean,
-): { valid: number; best: readonly FieldError[] } {
-  let valid = 0;
-  let best: FieldError[] | undefined;
-  for (const branch of branches) {
-    const errors = attempt(branch, value, walk);
-    if (errors.length === 0) {
-      valid++;
-      if (stopAtFirst) break;
-    } else if (best === undefined || errors.length < best.length) {
-      best = errors;
-    }
-  }
-  return { valid, best: valid > 0 ? [] : (best ?? []) };
-}
-
-export { decodeErrors, type ObjectKind } from './decode-errors.ts';
+export { decodeErrors, decodeErrorsSteps, type ObjectKind } from './decode-errors.ts';

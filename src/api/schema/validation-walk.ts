@@ -1,5 +1,7 @@
 /** The walk of a validation and the wording of what it finds; the parts of `validate.ts` share it. */
+import { goJson, goQuote, isInt64, sortMembers } from '../meta/go-text.ts';
 import type { FieldError, FieldErrorType } from '../meta/status.ts';
+import type { Pace, Steps } from '../meta/steps.ts';
 import { pathText } from './prune.ts';
 
 /** The state of one validation: where it stands and what it found. */
@@ -10,7 +12,17 @@ export interface Walk {
   /** Says that the value here is what it was before the update, so that nothing at or below it is looked at. */
   readonly unchanged?: (walk: Walk, value: unknown) => boolean;
 }
-export type Check = (value: unknown, walk: Walk) => void;
+/** How others are let in, and the names of the members, where they are known already. */
+export interface StepAt {
+  readonly pace: Pace;
+  readonly keys?: readonly string[];
+}
+
+export interface Check {
+  (value: unknown, walk: Walk): void;
+  /** The same in steps, where there may be much of it. */
+  steps?: (value: unknown, walk: Walk, at: StepAt) => Steps<void>;
+}
 
 export const here = (walk: Walk): string => pathText(walk.keys, walk.depth);
 
@@ -31,25 +43,22 @@ export function typeName(value: unknown): string {
     case 'boolean':
       return 'boolean';
     case 'number':
-      return Number.isInteger(value) ? 'integer' : 'number';
+      return isInt64(value as number) ? 'integer' : 'number';
+    case 'bigint':
+      return 'integer';
     default:
       return value === null ? 'null' : Array.isArray(value) ? 'array' : 'object';
   }
 }
 
 export const typeText = (walk: Walk, wanted: string, found: string): void =>
-  fail(
-    walk,
-    'FieldValueTypeInvalid',
-    found,
-    `${here(walk)} in body must be of type ${wanted}: ${JSON.stringify(found)}`,
-  );
+  fail(walk, 'FieldValueTypeInvalid', found, `${here(walk)} in body must be of type ${wanted}: ${goQuote(found)}`);
 
 export function tooMany(walk: Walk, count: number, limit: number): void {
   fail(walk, 'FieldValueTooMany', count, `must have at most ${limit} ${limit === 1 ? 'item' : 'items'}`);
 }
 
 export function unsupported(walk: Walk, value: unknown, allowed: readonly unknown[]): void {
-  const listed = allowed.map((v) => JSON.stringify(typeof v === 'string' ? v : JSON.stringify(v)));
+  const listed = allowed.map((v) => goQuote(typeof v === 'string' ? v : goJson(sortMembers(v))));
   fail(walk, 'FieldValueNotSupported', value, `supported values: ${listed.join(', ')}`);
 }

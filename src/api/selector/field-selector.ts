@@ -56,7 +56,8 @@ function unescapeValue(text: string): string {
       }
       out += next;
     } else if (c === ',' || c === '=') {
-      throw badRequest(`invalid field selector: unescaped character in value: ${c}`);
+      // Upstream prints the number of the character.
+      throw badRequest(`invalid field selector: unescaped character in value: ${c.charCodeAt(0)}`);
     } else {
       out += c;
     }

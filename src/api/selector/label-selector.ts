@@ -273,9 +273,10 @@ class Parser {
   }
 
   #checked(key: string, operator: LabelOperator, values: readonly string[]): LabelRequirement {
-    const problem = requirementProblem(key, operator, values);
+    const distinct = [...new Set(values)].sort();
+    const problem = requirementProblem(key, operator, distinct);
     if (problem !== undefined) throw inRequirement(problem);
-    return { key, operator, values: [...new Set(values)].sort() };
+    return { key, operator, values: distinct };
   }
 
   #operator(): LabelOperator {
@@ -310,7 +311,8 @@ class Parser {
     if (open.kind !== '(') throw inRequirement(`found '${open.text}' expected: '('`);
     const values: string[] = [];
     let expectValue = true;
-    for (;;) {
+    let isFirst = true;
+    for (; ; isFirst = false) {
       const token = this.#take();
       if (token.kind === ')') {
         if (expectValue) values.push('');
@@ -324,7 +326,7 @@ class Parser {
         expectValue = false;
       } else {
         throw inRequirement(
-          `found '${token.text}', expected: ${expectValue ? "',', ')' or identifier" : "',' or ')'"}`,
+          `found '${token.text}', expected: ${isFirst ? "',', ')' or identifier" : expectValue ? "',', or identifier" : "',' or ')'"}`,
         );
       }
     }

@@ -3,6 +3,7 @@ import type { Clock } from '../../base/clock/clock.ts';
 import type { ObjectStore } from '../cache/object-store.ts';
 import { certificateRequestor } from './certificate-requestor.ts';
 import { defaultClasses } from './default-classes.ts';
+import { deviceAdminAccess } from './device-admin-access.ts';
 import { limitRanger } from './limit-ranger.ts';
 import { namespaceLifecycle } from './namespace-lifecycle.ts';
 import { nodeRestriction } from './node-restriction.ts';
@@ -38,6 +39,7 @@ export function defaultPlugins(
     claimResize(store),
     runtimeClass(store),
     certificateRequestor,
+    deviceAdminAccess(store),
     ...defaultClasses(store),
     serviceAllocation(store, clock, { cidr: SERVICE_CIDR }),
     ...more,

@@ -22,8 +22,11 @@ interface PriorityClass {
   preemptionPolicy?: string;
 }
 
-const isPodCreate: AdmissionPlugin['matches'] = (operation, info, subresource) =>
-  operation === 'CREATE' && info.resource === 'pods' && info.group === '' && subresource === '';
+const isPodWrite: AdmissionPlugin['matches'] = (operation, info, subresource) =>
+  (operation === 'CREATE' || operation === 'UPDATE') &&
+  info.resource === 'pods' &&
+  info.group === '' &&
+  subresource === '';
 
 /** Priority: resolves the class of a Pod to its number (plugin/pkg/admission/priority). */
 export function priority(store: Pick<ObjectStore, 'peek' | 'list'>): AdmissionPlugin {
@@ -38,10 +41,14 @@ export function priority(store: Pick<ObjectStore, 'peek' | 'list'>): AdmissionPl
   };
   return {
     name: 'Priority',
-    matches: isPodCreate,
-    mutate({ object, name }) {
+    matches: isPodWrite,
+    mutate({ object, oldObject, name }) {
       if (!isJsonObject(object!['spec'])) return;
       const spec = object!['spec'] as PodSpec;
+      if (oldObject) {
+        keepResolved(spec, oldObject['spec'] as Readonly<PodSpec>);
+        return;
+      }
       let found: PriorityClass = {};
       if (spec.priorityClassName) {
         const stored = store.peek({ prefix: CLASSES_PREFIX, namespace: '', name: spec.priorityClassName });
@@ -76,10 +83,18 @@ export function priority(store: Pick<ObjectStore, 'peek' | 'list'>): AdmissionPl
   };
 }
 
+/** A manifest that is put again does not name what a create resolved. */
+function keepResolved(spec: PodSpec, old: Readonly<PodSpec>): void {
+  if (spec.priority === undefined && old.priority !== undefined) spec.priority = old.priority;
+  if (spec.preemptionPolicy === undefined && old.preemptionPolicy !== undefined) {
+    spec.preemptionPolicy = old.preemptionPolicy;
+  }
+}
+
 /** DefaultTolerationSeconds: a Pod outlives its node's silence by five minutes, no more. */
 export const defaultTolerationSeconds: AdmissionPlugin = {
   name: 'DefaultTolerationSeconds',
-  matches: isPodCreate,
+  matches: isPodWrite,
   mutate({ object }) {
     if (!isJsonObject(object!['spec'])) return;
     const spec = object!['spec'] as PodSpec;

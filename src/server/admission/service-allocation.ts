@@ -26,6 +26,8 @@ interface ServiceSpec {
   clusterIP?: string;
   clusterIPs?: string[];
   ports?: ServicePort[];
+  ipFamilies?: string[];
+  ipFamilyPolicy?: string;
   externalTrafficPolicy?: string;
   healthCheckNodePort?: number;
   allocateLoadBalancerNodePorts?: boolean;
@@ -39,6 +41,15 @@ export interface ServiceAllocationOptions {
   /** IPv4 range of cluster IPs, `10.96.0.0/16`; its first address belongs to the `kubernetes` Service. */
   readonly cidr: string;
 }
+
+/** Handed out and perhaps not stored: whoever asked may ask again when the first try was refused. */
+interface Reservation {
+  readonly until: number;
+  readonly owner: string;
+}
+
+/** Many may wait for a generated name at once, so they are not one owner. */
+const isUnnamed = (owner: string): boolean => owner.endsWith('/');
 
 const specOf = (object: Readonly<UnstructuredObject> | undefined): ServiceSpec | undefined =>
   isJsonObject(object?.['spec']) ? (object['spec'] as ServiceSpec) : undefined;
@@ -56,7 +67,7 @@ export function serviceAllocation(
   { cidr }: ServiceAllocationOptions,
 ): AdmissionPlugin {
   const range = parseCidr(cidr);
-  const reserved = new Map<string, number>();
+  const reserved = new Map<string, Reservation>();
 
   /** Every address and port in use by Services other than this one. */
   const taken = (own: string): Set<string> => {
@@ -66,9 +77,9 @@ export function serviceAllocation(
       for (const key of keysOf(specOf(object))) used.add(key);
     }
     const now = clock.monotonic();
-    for (const [key, until] of reserved) {
+    for (const [key, { until, owner }] of reserved) {
       if (until <= now) reserved.delete(key);
-      else used.add(key);
+      else if (owner !== own || isUnnamed(own)) used.add(key);
     }
     return used;
   };
@@ -76,14 +87,16 @@ export function serviceAllocation(
   return {
     name: 'ServiceAllocation',
     matches: (operation, info, subresource) =>
-      (operation === 'CREATE' || operation === 'UPDATE') &&
+      (operation === 'CREATE' || operation === 'UPDATE' || operation === 'DELETE') &&
       info.resource === 'services' &&
       info.group === '' &&
       subresource === '',
     mutate(attributes) {
+      const old = specOf(attributes.oldObject);
+      // What is stored is found in the store: once it goes, nothing may hold it any longer.
+      for (const key of keysOf(old)) reserved.delete(key);
       const spec = specOf(attributes.object);
       if (!spec) return;
-      const old = specOf(attributes.oldObject);
       if (old) carryOver(spec, old);
       const missing = needs(spec, old);
       if (!missing) return;
@@ -94,7 +107,7 @@ export function serviceAllocation(
       given.fill(spec);
       if (attributes.dryRun) return;
       const until = clock.monotonic() + RESERVED_MS;
-      for (const key of given.handedOut) reserved.set(key, until);
+      for (const key of given.handedOut) reserved.set(key, { until, owner: own });
     },
   };
 }
@@ -152,7 +165,9 @@ function carryOver(spec: ServiceSpec, old: ServiceSpec): void {
   if (!external && spec.externalTrafficPolicy === old.externalTrafficPolicy && !Array.isArray(spec['externalIPs'])) {
     delete spec.externalTrafficPolicy;
   }
-  if (spec.type !== 'LoadBalancer' && old.type === 'LoadBalancer') delete spec.allocateLoadBalancerNodePorts;
+  if (spec.type === 'LoadBalancer' || old.type !== 'LoadBalancer') return;
+  delete spec.allocateLoadBalancerNodePorts;
+  if (spec['loadBalancerClass'] === old['loadBalancerClass']) delete spec['loadBalancerClass'];
 }
 
 interface Ipv4Range {
@@ -182,6 +197,9 @@ class Allocation {
 
   /** Throws ApiError 422 when a value asked for is out of range or taken, 500 when nothing is free. */
   fill(spec: ServiceSpec): void {
+    // Without a selector a headless Service may be about addresses of any family: none is allocated.
+    const isFree = spec.clusterIP === 'None' && !isJsonObject(spec['selector']);
+    if (wantsIp(spec) && !isFree) this.#families(spec);
     if (wantsIp(spec)) this.#ip(spec);
     const ports = spec.ports ?? [];
     // Wishes first, so that nothing free-handed takes what another port of the same Service asks for.
@@ -207,6 +225,17 @@ class Allocation {
       spec.healthCheckNodePort = this.#freePort('TCP');
       this.#take(portKey(spec.healthCheckNodePort));
     }
+  }
+
+  /** There is one range, of IPv4 (alloc.go initIPFamilyFields). */
+  #families(spec: ServiceSpec): void {
+    if (spec.ipFamilyPolicy === 'RequireDualStack') {
+      const detail = 'this cluster is not configured for dual-stack services';
+      throw this.#refusal({ field: 'spec.ipFamilyPolicy', value: spec.ipFamilyPolicy, detail });
+    }
+    const at = (spec.ipFamilies ?? []).indexOf('IPv6');
+    if (at < 0) return;
+    throw this.#refusal({ field: `spec.ipFamilies[${at}]`, value: 'IPv6', detail: 'not configured on this cluster' });
   }
 
   #ip(spec: ServiceSpec): void {

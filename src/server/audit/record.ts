@@ -26,6 +26,8 @@ export interface RecordEnd {
   /** The answer as JSON; undefined where there is none to show (a stream, another encoding). */
   readonly responseBody: unknown;
   readonly impersonatedUser: UserInfo | undefined;
+  /** The right that allowed it; '' = the legacy one, which is not named. */
+  readonly impersonationConstraint: string;
   readonly annotations: ReadonlyMap<string, string> | undefined;
 }
 
@@ -78,7 +80,7 @@ export class AuditRecord {
   #emit(stage: AuditStage, more: Json): void {
     const { decision, auditId, request, verb, user, objectRef, receivedAt } = this.#start;
     if (decision.omitStages.has(stage)) return;
-    const { impersonatedUser, annotations, ...rest } = more;
+    const { impersonatedUser, authenticationMetadata, annotations, ...rest } = more;
     this.#options.write({
       kind: 'Event',
       apiVersion: 'audit.k8s.io/v1',
@@ -89,6 +91,7 @@ export class AuditRecord {
       verb,
       user: user ? userJson(user) : {},
       ...(impersonatedUser !== undefined && { impersonatedUser }),
+      ...(authenticationMetadata !== undefined && { authenticationMetadata }),
       sourceIPs: sourceAddresses(request),
       ...(request.headers['user-agent'] && { userAgent: request.headers['user-agent'].slice(0, MAX_USER_AGENT) }),
       ...(objectRef && { objectRef }),
@@ -99,7 +102,7 @@ export class AuditRecord {
     });
   }
 
-  #ending({ code, responseBody, impersonatedUser, annotations }: RecordEnd): Json {
+  #ending({ code, responseBody, impersonatedUser, impersonationConstraint, annotations }: RecordEnd): Json {
     const { decision, verb, objectRef } = this.#start;
     const contents = decision.level === 'Request' || decision.level === 'RequestResponse';
     const body = objectRef && (contents || verb === 'create') ? this.#options.readBody() : undefined;
@@ -107,6 +110,7 @@ export class AuditRecord {
     const shown = (value: unknown): unknown => (decision.omitManagedFields ? withoutManagedFields(value) : value);
     return {
       ...(impersonatedUser && { impersonatedUser: userJson(impersonatedUser) }),
+      ...(impersonationConstraint !== '' && { authenticationMetadata: { impersonationConstraint } }),
       responseStatus: statusJson(code, responseBody, objectRef?.['resource'] === 'secrets' && !contents),
       ...(contents && body !== undefined && { requestObject: shown(body) }),
       ...(this.wantsResponse && objectRef && responseBody !== undefined && !this.#started

@@ -52,6 +52,22 @@ const fieldInvalid = (field: string, value: unknown, detail: string): FieldError
   detail,
 });
 
+/** As upstream's texts show it: a value of its internal type, which has no JSON names. */
+const internalPath = ({ path = '', verb = '' }: NonNullable<AccessSpec['nonResourceAttributes']>) => ({
+  Path: path,
+  Verb: verb,
+});
+
+/** A question has no metadata of its own, but for what the request says: its namespace and who manages its fields. */
+function metadataErrors({ metadata }: UnstructuredObject, { local = false } = {}): FieldError[] {
+  const { managedFields: _tracked, namespace, ...own } = metadata;
+  const rest = { ...own, ...(!local && { namespace }) };
+  const isEmpty = (value: unknown): boolean =>
+    value === undefined || value === '' || (typeof value === 'object' && Object.keys(value ?? {}).length === 0);
+  if (Object.values(rest).every(isEmpty)) return [];
+  return [fieldInvalid('metadata', metadata, local ? 'must be empty except for namespace' : 'must be empty')];
+}
+
 /** Every problem of a spec at once (authorization/validation). */
 function specErrors(spec: AccessSpec, { withSubject }: { readonly withSubject: boolean }): FieldError[] {
   const { resourceAttributes, nonResourceAttributes } = spec;
@@ -60,7 +76,7 @@ function specErrors(spec: AccessSpec, { withSubject }: { readonly withSubject: b
     errors.push(
       fieldInvalid(
         'spec.nonResourceAttributes',
-        nonResourceAttributes,
+        internalPath(nonResourceAttributes),
         'cannot be specified in combination with resourceAttributes',
       ),
     );
@@ -150,14 +166,14 @@ export function createReviewHandlers(options: ReviewOptions): ReadonlyMap<string
     [
       `${AUTHORIZATION}/selfsubjectaccessreviews`,
       async (object, user) => {
-        check(object, specErrors(specOf(object), { withSubject: false }));
+        check(object, [...specErrors(specOf(object), { withSubject: false }), ...metadataErrors(object)]);
         return answer(object, user);
       },
     ],
     [
       `${AUTHORIZATION}/subjectaccessreviews`,
       async (object) => {
-        check(object, specErrors(specOf(object), { withSubject: true }));
+        check(object, [...specErrors(specOf(object), { withSubject: true }), ...metadataErrors(object)]);
         return subject(object);
       },
     ],
@@ -165,7 +181,7 @@ export function createReviewHandlers(options: ReviewOptions): ReadonlyMap<string
       `${AUTHORIZATION}/localsubjectaccessreviews`,
       async (object, _user, namespace) => {
         const spec = specOf(object);
-        const errors = specErrors(spec, { withSubject: true });
+        const errors = [...specErrors(spec, { withSubject: true }), ...metadataErrors(object, { local: true })];
         if (spec.resourceAttributes && (spec.resourceAttributes.namespace ?? '') !== namespace)
           errors.push(
             fieldInvalid(
@@ -178,7 +194,7 @@ export function createReviewHandlers(options: ReviewOptions): ReadonlyMap<string
           errors.push(
             fieldInvalid(
               'spec.nonResourceAttributes',
-              spec.nonResourceAttributes,
+              internalPath(spec.nonResourceAttributes),
               'disallowed on this kind of request',
             ),
           );

@@ -95,6 +95,8 @@ export async function requestToken(
   const issued = expires - lifetime * 1000;
   const object = {
     ...request,
+    kind: KIND.kind,
+    apiVersion: `${KIND.group}/v1`,
     metadata: { name, namespace, creationTimestamp: formatTime(issued) },
     spec: { ...spec, audiences, expirationSeconds: seconds },
     status: { token, expirationTimestamp: formatTime(issued + seconds * 1000) },
@@ -132,10 +134,12 @@ function boundObject(
   store: Pick<ObjectStore, 'get'>,
 ): Pick<TokenClaims, 'node'> & { readonly bound: BoundObject } {
   const { kind, name = '' } = ref;
-  if (kind !== 'Pod' && kind !== 'Secret' && kind !== 'Node')
-    throw badRequest(
-      `cannot bind token for serviceaccount to object of type ${ref.apiVersion ?? ''}, Kind=${kind ?? ''}`,
-    );
+  const apiVersion = ref.apiVersion ?? '';
+  const isCore = !apiVersion.includes('/');
+  if (!isCore || (kind !== 'Pod' && kind !== 'Secret' && kind !== 'Node')) {
+    const type = `${isCore ? '/' : ''}${apiVersion}, Kind=${kind ?? ''}`;
+    throw badRequest(`cannot bind token for serviceaccount to object of type ${type}`);
+  }
   const item = store.get({ prefix: PREFIX[kind], namespace: kind === 'Node' ? '' : account.namespace, name });
   const resource = { group: '', resource: PREFIX[kind].slice(1) };
   if (!item) throw notFound(resource, name);
@@ -147,7 +151,7 @@ function boundObject(
   const uid = item.object.metadata.uid ?? '';
   if (ref.uid && ref.uid !== uid)
     throw conflict(
-      resource,
+      { group: '', resource: kind },
       name,
       `the UID in the bound object reference (${ref.uid}) does not match the UID in record. The object might have been deleted and then recreated`,
     );

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { UnstructuredObject } from '../../api/meta/object.ts';
 import type { ApiError } from '../../api/meta/status.ts';
 import { createFakeClock } from '../../base/clock/fake-clock.ts';
 import type { StorageFailure } from '../storage/backend.ts';
@@ -81,7 +82,8 @@ describe('object store: objects', () => {
 
   it('what cannot be serialised is refused and costs nothing', async () => {
     const store = await fresh();
-    const object = { ...thing('a', 'x'), big: 1n };
+    const object: UnstructuredObject = { ...thing('a', 'x') };
+    object['self'] = object;
     await assert.rejects(
       store.write(key('a'), () => ({ type: 'put', object })),
       TypeError,

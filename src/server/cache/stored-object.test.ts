@@ -33,3 +33,8 @@ test('an object whose metadata does not follow its kind and version is parsed wh
   const stored = load('{"kind":"Thing","apiVersion":"v1","spec":{},"metadata":{"name":"x","managedFields":[]}}');
   assert.deepEqual(stored.metadata, { name: 'x' });
 });
+
+test('an integer that only an int64 holds is read back from the bytes as it was written', () => {
+  const text = '{"kind":"Thing","apiVersion":"v1","metadata":{"name":"x"},"spec":{"n":[9223372036854775807,7]}}';
+  assert.deepEqual(load(text).object['spec'], { n: [9223372036854775807n, 7] });
+});

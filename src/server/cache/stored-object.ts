@@ -4,6 +4,7 @@
  * somebody asks.
  */
 import type { UnstructuredObject } from '../../api/meta/object.ts';
+import { parseStored } from '../../api/schema/parse-json.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import type { StoredObject } from './object-store.ts';
 
@@ -77,7 +78,7 @@ class Revision implements Stored {
   }
 
   get object(): Readonly<UnstructuredObject> {
-    return this.#object ?? this.adopt(deepFreeze(JSON.parse(decoder.decode(this.bytes)) as UnstructuredObject));
+    return this.#object ?? this.adopt(deepFreeze(parseStored(decoder.decode(this.bytes)) as UnstructuredObject));
   }
 
   get metadata(): Readonly<UnstructuredObject['metadata']> {

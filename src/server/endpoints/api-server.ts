@@ -28,6 +28,7 @@ import type { BodyDecoder, CreateOnlyHandler, Server, SubresourceHandler } from 
 import { createFlowControl, type FlowControl } from './flow-control/flow-control.ts';
 import { createHealthChecks, type HealthCheck } from './health.ts';
 import { createOpenWatches } from './open-watches.ts';
+import type { ReadElsewhere } from './read-elsewhere.ts';
 import { createRequestMetrics } from './request-metrics.ts';
 import { statusResponse } from './responses.ts';
 import { answer } from './stages.ts';
@@ -57,6 +58,8 @@ export interface ApiServerOptions {
   readonly createOnlyHandlers?: ReadonlyMap<string, CreateOnlyHandler>;
   /** Media types beside JSON and YAML. */
   readonly bodyDecoders?: ReadonlyMap<string, BodyDecoder>;
+  /** Reads large bodies on another thread; without it they are read on this one. */
+  readonly readElsewhere?: ReadElsewhere;
   /** Field ownership; without it server-side apply is refused and managedFields are left alone. */
   readonly fields?: FieldManagement;
   /** gzip of a whole body, for large answers. */
@@ -140,6 +143,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     createOnlyHandlers: options.createOnlyHandlers ?? new Map(),
     connectNode: options.connectNode,
     bodyDecoders: new Map<string, BodyDecoder>([...JSON_AND_YAML, ...(options.bodyDecoders ?? [])]),
+    readElsewhere: options.readElsewhere,
     compress: options.compress,
     components: options.components ?? (() => []),
     clock,

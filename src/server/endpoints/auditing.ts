@@ -40,6 +40,7 @@ export function endAudit(
     code: status,
     responseBody: typeof body === 'function' || !(audit.wantsResponse || status >= 400) ? undefined : jsonOf(response),
     impersonatedUser: exchange.user !== exchange.authenticated ? exchange.user : undefined,
+    impersonationConstraint: exchange.impersonationConstraint,
     annotations: exchange.annotations,
   };
   if (exchange.authenticated === undefined) audit.refused(end);

@@ -1,23 +1,19 @@
 /** Request bodies: size, media type, parsing, and the checks that make a document an object of its resource. */
+import { builtinTypeName } from '../../api/kinds/builtin/builtin-types.ts';
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
-import { apiVersionOf } from '../../api/meta/gvk.ts';
+import { apiVersionOf, parseApiVersion } from '../../api/meta/gvk.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { isJsonObject } from '../../api/meta/own-property.ts';
 import { ApiError, badRequest } from '../../api/meta/status.ts';
 import { inPieces, type Pause, type Steps } from '../../api/meta/steps.ts';
-import {
-  type ParsedJson,
-  parseJson,
-  parseJsonInPieces,
-  parseYaml,
-  parseYamlInPieces,
-} from '../../api/schema/parse-json.ts';
-import { decodeErrors } from '../../api/schema/validate.ts';
+import { jsonKind } from '../../api/patch/json-patch.ts';
+import { type ParsedJson, parseJson, parseJsonInPieces, parseYaml } from '../../api/schema/parse-json.ts';
+import { decodeErrors, decodeErrorsSteps } from '../../api/schema/validate.ts';
 import { nextTurn } from '../../base/clock/next-turn.ts';
 import { normalizeInput, normalizeSteps } from '../registry/normalize-input.ts';
-import { LARGE_WRITE } from '../registry/write-call.ts';
 import type { Exchange } from './exchange.ts';
 import type { FieldValidation } from './query.ts';
+import { bodyKindOf, parseElsewhere, parseLargeYaml } from './read-elsewhere.ts';
 
 /** Largest request body, as upstream. */
 export const MAX_BODY_BYTES = 3 * 1024 * 1024;
@@ -56,14 +52,18 @@ export const unsupportedMediaType = (accepted: readonly string[]): ApiError =>
   });
 
 /** The decoders every server has. An empty content type means JSON. */
-export const JSON_AND_YAML: readonly (readonly [string, (bytes: Uint8Array) => ParsedJson])[] = [
-  ['', parseJson],
-  ['application/json', parseJson],
+export const JSON_AND_YAML: readonly (readonly [string, (bytes: Uint8Array, info?: ResourceInfo) => ParsedJson])[] = [
+  ['', parseJsonBody],
+  ['application/json', parseJsonBody],
   ['application/yaml', parseYamlBody],
 ];
 
-function parseYamlBody(bytes: Uint8Array): ParsedJson {
-  return parseYaml(new TextDecoder().decode(bytes));
+function parseJsonBody(bytes: Uint8Array, info?: ResourceInfo): ParsedJson {
+  return parseJson(bytes, info?.strategy);
+}
+
+function parseYamlBody(bytes: Uint8Array, info?: ResourceInfo): ParsedJson {
+  return parseYaml(new TextDecoder().decode(bytes), info?.strategy);
 }
 
 /** How a document that is wrong is reported: an ordinary body with 400, a patch result with 422. */
@@ -72,8 +72,14 @@ export interface DecodeMode {
   readonly dropStatus: boolean;
   /** Leaves defaults out: an applied configuration owns only what it says. */
   readonly withoutDefaults?: boolean;
+  /** Leaves nulls in: an applied configuration owns what it sets to null. */
+  readonly keepNulls?: boolean;
   /** A configuration for server-side apply: always read as YAML, and its duplicates are reported in other words. */
   readonly applied?: boolean;
+  /** The result of a patch: of a document, or of an object (strategic), whose unknown fields are told by name. */
+  readonly ofPatch?: 'document' | 'object';
+  /** Of the result of a patch: sentences about the patch itself, told before those about the result. */
+  readonly faults?: () => string[];
   /** Makes the error of a document that does not decode, or is refused in strict mode. */
   readonly refuse: (problem: string) => ApiError;
 }
@@ -87,14 +93,13 @@ export function decodeObjectBody(
   options: { readonly info: ResourceInfo; readonly fieldValidation: FieldValidation; readonly dropStatus: boolean },
 ): UnstructuredObject | Promise<UnstructuredObject> {
   const { info } = options;
-  if (exchange.request.body.length > LARGE_WRITE) return decodeLargeBody(exchange, options);
+  if (exchange.isLarge) return decodeLargeBody(exchange, options);
   const parsed = parseObject(exchange, info);
   return admitDocument(exchange, { parsed, ...options, refuse: badRequest });
 }
 
 /** The pause between the steps of a request with a large body; undefined for others, which must not pay for it. */
-export const pauseOf = (exchange: Exchange): Pause | undefined =>
-  exchange.request.body.length > LARGE_WRITE ? nextTurn : undefined;
+export const pauseOf = (exchange: Exchange): Pause | undefined => (exchange.isLarge ? nextTurn : undefined);
 
 async function decodeLargeBody(
   exchange: Exchange,
@@ -107,8 +112,11 @@ async function decodeLargeBody(
 
 /** As `admitDocument`, in steps, for large documents. */
 export function* admitSteps(exchange: Exchange, options: DocumentOptions): Steps<UnstructuredObject> {
-  const object = checkDocument(options);
+  const object = documentObject(options);
   yield;
+  const { info, refuse } = options;
+  const undecodable = yield* decodeErrorsSteps(info.decodeSchema ?? info.schema, object, info);
+  if (undecodable !== undefined) throw refuse(undecodable);
   const unknown = yield* normalizeSteps(options.info, object, options);
   yield;
   reportFields(exchange, { ...options, unknown });
@@ -120,10 +128,12 @@ async function parseLarge(exchange: Exchange, info: ResourceInfo): Promise<Parse
   const { body, headers } = exchange.request;
   const decode = exchange.server.bodyDecoders.get(mediaTypeOf(headers));
   if (body.length > MAX_BODY_BYTES) throw bodyTooLarge();
+  const read = exchange.server.readElsewhere;
   try {
-    if (decode === parseJson) return await parseJsonInPieces(body, nextTurn);
-    if (decode === parseYamlBody) return await parseYamlInPieces(new TextDecoder().decode(body), nextTurn);
-    return parseBody(exchange, info);
+    if (decode === parseJsonBody) return await parseJsonInPieces(body, nextTurn, info.strategy);
+    if (decode === parseYamlBody) return await parseLargeYaml(body, { read, pause: nextTurn });
+    if (decode === undefined || read === undefined) return parseBody(exchange, info);
+    return await parseElsewhere(read, { type: mediaTypeOf(headers), bytes: body, kind: bodyKindOf(info) }, nextTurn);
   } catch (error) {
     throw unrecognized(error, exchange, info);
   }
@@ -167,15 +177,22 @@ export function admitDocument(exchange: Exchange, options: DocumentOptions): Uns
 
 type DocumentOptions = DecodeMode & { readonly parsed: ParsedJson; readonly info: ResourceInfo };
 
-function checkDocument({ parsed, info, refuse }: DocumentOptions): UnstructuredObject {
+function checkDocument(options: DocumentOptions): UnstructuredObject {
+  const object = documentObject(options);
+  const { info, refuse } = options;
+  const undecodable = decodeErrors(info.decodeSchema ?? info.schema, object, info);
+  if (undecodable !== undefined) throw refuse(undecodable);
+  return object;
+}
+
+function documentObject(options: DocumentOptions): UnstructuredObject {
+  const { parsed, info, refuse } = options;
   const document = parsed.value;
   if (!isJsonObject(document)) {
     throw refuse(`couldn't get version/kind; json parse error: a JSON object is wanted, not ${describe(document)}`);
   }
   const object = document as UnstructuredObject;
-  checkTypeMeta(info, object);
-  const undecodable = decodeErrors(info.decodeSchema ?? info.schema, object, info);
-  if (undecodable !== undefined) throw refuse(undecodable);
+  checkTypeMeta(info, object, options);
   return object;
 }
 
@@ -190,12 +207,21 @@ function normalizeDocument(
 
 const describe = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value);
 
-function checkTypeMeta(info: ResourceInfo, object: UnstructuredObject): void {
+function checkTypeMeta(info: ResourceInfo, object: UnstructuredObject, { refuse, ofPatch }: DecodeMode): void {
   const apiVersion = apiVersionOf(info);
   object.apiVersion ||= apiVersion;
   object.kind ||= info.kind;
-  if (typeof object.apiVersion !== 'string' || typeof object.kind !== 'string') {
-    throw badRequest("couldn't get version/kind; json parse error: apiVersion and kind must be strings");
+  for (const key of Object.keys(object)) {
+    const value = object[key];
+    if ((key !== 'apiVersion' && key !== 'kind') || typeof value === 'string') continue;
+    const problem = `json: cannot unmarshal ${jsonKind(value)} into Go struct field .${key} of type string`;
+    throw refuse(`couldn't get version/kind; json parse error: ${problem}`);
+  }
+  const isOther = object.apiVersion !== apiVersion || object.kind !== info.kind;
+  if (ofPatch !== undefined && isOther && !info.strategy.custom) {
+    if (ofPatch === 'document') throw refuse(notOfKind(info, object));
+    // A strategic patch makes an object of the type it began with, whatever it calls it.
+    Object.assign(object, { apiVersion, kind: info.kind });
   }
   if (object.apiVersion !== apiVersion) {
     throw badRequest(
@@ -210,36 +236,80 @@ function checkTypeMeta(info: ResourceInfo, object: UnstructuredObject): void {
   }
 }
 
+/** Why a patched document is not read as its kind any more: it names another one, or one that is unknown. */
+function notOfKind(info: ResourceInfo, { apiVersion, kind }: UnstructuredObject): string {
+  const { group, version } = parseApiVersion(apiVersion);
+  if (builtinTypeName({ group, version, kind }) === undefined) {
+    return `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"`;
+  }
+  const internal = info.group === '' ? 'core' : info.group.split('.', 1)[0];
+  return `converting (${version}.${kind}) to (${internal}.${info.kind}): unknown conversion`;
+}
+
 /** More than this many warnings of unknown fields do not fit into the header, however short they are. */
 const SHOWN_WARNINGS = 1000;
 
+type ReportOptions = DecodeMode & { readonly parsed: ParsedJson; readonly info: ResourceInfo };
+
 /**
- * Unknown fields and duplicates (after them in JSON, before them in YAML): dropped silently, with a warning each, or
- * refused all together.
+ * Unknown fields and duplicates: dropped silently, with a warning each, or refused all together. Duplicates come first
+ * in YAML and for custom kinds; the decoder of the built-in ones meets both in the order of the document.
  */
-function reportFields(
-  exchange: Exchange,
-  options: DecodeMode & {
-    readonly parsed: ParsedJson;
-    readonly info: ResourceInfo;
-    readonly unknown: readonly string[];
-  },
-): void {
+function reportFields(exchange: Exchange, options: ReportOptions & { readonly unknown: readonly string[] }): void {
   const { fieldValidation, info, unknown, parsed } = options;
   if (fieldValidation === 'Ignore') return;
-  const duplicates = parsed.duplicates();
-  if (unknown.length === 0 && duplicates.length === 0) return;
+  const duplicates = options.faults ? [] : parsed.duplicates();
+  const faults = options.faults?.() ?? [];
+  if (unknown.length === 0 && duplicates.length === 0 && faults.length === 0) return;
   const told = fieldValidation === 'Warn' ? unknown.slice(0, SHOWN_WARNINGS) : unknown;
-  const fields = told.map((path) => `unknown field ${JSON.stringify(path)}`);
-  const repeated = parsed.yaml ? duplicates : duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`);
+  const mixed = mixedProblems(told, { ...options, duplicates });
+  const fields = mixed ?? inOrder(told, options).map(unknownField);
+  const repeated = mixed ? [] : parsed.yaml ? duplicates : duplicates.map(duplicateField);
   if (fieldValidation === 'Warn') {
-    for (const problem of parsed.yaml ? [...repeated, ...fields] : [...fields, ...repeated]) exchange.warn(problem);
+    for (const problem of [...faults, ...repeated, ...fields]) exchange.warn(problem);
     return;
   }
   const inYaml = `yaml: unmarshal errors:\n${duplicates.map((line) => `  ${line}`).join('\n')}`;
   if (options.applied) throw options.refuse(`error strict decoding YAML: error converting YAML to JSON: ${inYaml}`);
-  const problems = parsed.yaml && duplicates.length > 0 ? [inYaml, ...fields] : [...fields, ...repeated];
+  const before = parsed.yaml && duplicates.length > 0 ? [inYaml] : [...faults, ...repeated];
+  const problems = [...before, ...fields];
   throw options.refuse(
     `${info.kind} in version "${info.version}" cannot be handled as a ${info.kind}: strict decoding error: ${problems.join(', ')}`,
   );
 }
+
+const unknownField = (path: string): string => `unknown field ${JSON.stringify(path)}`;
+const duplicateField = (path: string): string => `duplicate field ${JSON.stringify(path)}`;
+
+/** As many as Go's strict decoder tells of. */
+const MIXED_PROBLEMS = 100;
+
+/** Of a built-in kind in JSON, both kinds of sentences as its decoder meets them; undefined where they stand apart. */
+function mixedProblems(
+  unknown: readonly string[],
+  { info, parsed, duplicates }: ReportOptions & { readonly duplicates: readonly string[] },
+): string[] | undefined {
+  if (info.strategy.custom || duplicates.length === 0 || unknown.length === 0) return undefined;
+  return parsed
+    .problems?.(unknown)
+    .slice(0, MIXED_PROBLEMS)
+    .map(({ path, repeated }) => (repeated ? duplicateField : unknownField)(path));
+}
+
+/** Unknown fields as told: what was YAML or a patched document went through maps, whose members are sorted. */
+function inOrder(unknown: readonly string[], { info, parsed, ofPatch }: ReportOptions): readonly string[] {
+  if (ofPatch === 'object') return [...unknown].sort();
+  if (info.strategy.custom || !(parsed.yaml || ofPatch === 'document')) return unknown;
+  return [...unknown].sort(byPath);
+}
+
+/** By the members on the way, and by number in a list. */
+function byPath(a: string, b: string): number {
+  const [left, right] = [a.split(SEGMENT), b.split(SEGMENT)];
+  const at = left.findIndex((part, i) => part !== right[i]);
+  const [x, y] = [left[at] ?? '', right[at] ?? ''];
+  const order = Number.parseInt(x, 10) - Number.parseInt(y, 10);
+  return order || (x < y ? -1 : x > y ? 1 : left.length - right.length);
+}
+
+const SEGMENT = /\.|\[|\]\.?/;

@@ -195,6 +195,7 @@ function infosOf(api: AggregatedApi): ResourceInfo[] {
 const NOT_STORED: ResourceInfo['strategy'] = {
   generation: 'none',
   statusSubresource: false,
+  statusOnCreate: 'drop',
   statusMetadata: 'reset',
   deleteReturnsObject: false,
   unconditionalUpdate: false,

@@ -1,7 +1,7 @@
 /** Everything that is no resource: discovery, OpenAPI, health, version, metrics and the index of paths. */
 
 import type { VersionInfo } from '../../api/kinds/discovery/version-info.ts';
-import { ApiError } from '../../api/meta/status.ts';
+import { methodNotAllowed } from '../../api/meta/status.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { ApiRequest, ApiResponse } from '../../base/http/seam.ts';
 import type { Aggregator } from '../aggregation/aggregator.ts';
@@ -58,12 +58,7 @@ const READ_ONLY = new Set(['/version', '/version/', '/metrics', '/openapi/v2', '
 async function refusal(exchange: Exchange, { discovery }: DocumentParts): Promise<ApiResponse> {
   const known = READ_ONLY.has(exchange.request.path) || ((await discovery(exchange))?.status ?? 404) < 400;
   if (!known) return pageNotFound();
-  throw new ApiError({
-    code: 405,
-    reason: 'MethodNotAllowed',
-    message: 'the server does not allow this method on the requested resource',
-    details: {},
-  });
+  throw methodNotAllowed();
 }
 
 const json = (exchange: Exchange, bytes: Uint8Array): ApiResponse =>

@@ -12,6 +12,7 @@ import type { Aggregator } from '../aggregation/aggregator.ts';
 import type { Auditor } from '../audit/auditor.ts';
 import type { AuditRecord } from '../audit/record.ts';
 import type { Authenticator, Authorizer, UserInfo } from '../auth/identity.ts';
+import { isLargeBody } from '../registry/large-write.ts';
 import type { ResourceSource } from '../registry/resource-catalog.ts';
 import type { Registry } from '../registry/write-call.ts';
 import type { AggregatedApi } from './aggregated-api.ts';
@@ -21,6 +22,7 @@ import type { Flow, FlowControl } from './flow-control/flow-control.ts';
 import { ONE_SEAT, type Work } from './flow-control/work-estimate.ts';
 import type { OpenWatches } from './open-watches.ts';
 import { parseQuery, type Query } from './query.ts';
+import type { ReadElsewhere } from './read-elsewhere.ts';
 import type { RequestInfo } from './request-info.ts';
 import type { RequestMetrics } from './request-metrics.ts';
 import { WarningRecorder } from './warnings.ts';
@@ -77,6 +79,8 @@ export interface Server {
   /** Absent = no node runs anything. */
   readonly connectNode: ((nodeName: string) => Promise<ApiHandler>) | undefined;
   readonly bodyDecoders: ReadonlyMap<string, BodyDecoder>;
+  /** Absent = large bodies are read on this thread. */
+  readonly readElsewhere: ReadElsewhere | undefined;
   readonly compress: ((bytes: Uint8Array) => Promise<Uint8Array>) | undefined;
   readonly clock: Clock;
   readonly log: Logger;
@@ -109,6 +113,8 @@ export class Exchange {
   authenticated: UserInfo | undefined;
   /** Stage `authentication`, then `impersonation`. */
   user!: UserInfo;
+  /** Stage `impersonation`: the right by which the user became another, where it was a constrained one. */
+  impersonationConstraint = '';
   /** Stage `audit`; undefined where nobody audits or the policy wants nothing of this request. */
   audit: AuditRecord | undefined;
   /** Stage `cors`: headers for a page of an allowed origin. */
@@ -120,6 +126,7 @@ export class Exchange {
   /** Stage `routing`: set for resource requests that the registry answers. */
   resource!: ResourceInfo;
   subresource: SubresourceInfo | undefined;
+  #isLarge: boolean | undefined;
   #query: Query | undefined;
   #warnings: WarningRecorder | undefined;
   #annotations: Map<string, string> | undefined;
@@ -127,6 +134,12 @@ export class Exchange {
   constructor(request: ApiRequest, server: Server) {
     this.request = request;
     this.server = server;
+  }
+
+  /** True when the body has to be worked on in pieces. */
+  get isLarge(): boolean {
+    this.#isLarge ??= isLargeBody(this.request.body, this.request.headers['content-type'] ?? '');
+    return this.#isLarge;
   }
 
   get query(): Query {

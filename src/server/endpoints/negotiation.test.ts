@@ -17,6 +17,7 @@ const pick = (accept: string | undefined, scope: Partial<typeof MAIN> = {}): str
 test('negotiate() takes the best clause that can be met', () => {
   const table = 'application/json;as=Table;v=v1;g=meta.k8s.io';
   const partial = 'application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io';
+  const lists = partial.replace('Metadata;', 'MetadataList;');
   const cases: [string | undefined, Partial<typeof MAIN>, string][] = [
     [undefined, {}, 'object v1 json'],
     ['*/*', {}, 'object v1 json'],
@@ -31,6 +32,7 @@ test('negotiate() takes the best clause that can be met', () => {
     ['application/vnd.kubernetes.protobuf,application/yaml', { protobuf: 'all' }, 'object v1 protobuf'],
     [`${partial},application/json`, { protobuf: 'metadata' }, 'partial v1 protobuf'],
     [`${partial},${partial.replace('vnd.kubernetes.protobuf', 'json')}`, { protobuf: 'all' }, 'partial v1 json'],
+    [`${lists},${lists.replace('vnd.kubernetes.protobuf', 'json')}`, { protobuf: 'metadata' }, 'partial v1 protobuf'],
     ['application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io', { protobuf: 'all' }, '406'],
     ['application/vnd.kubernetes.protobuf;stream=watch', { protobuf: 'all', stream: true }, 'object v1 protobuf'],
     ['text/html', {}, '406'],

@@ -63,12 +63,14 @@ export function negotiate(
 
 /**
  * The same shape in JSON, when the client takes that too: stored objects are JSON bytes already, while protobuf would be
- * made anew for each reader.
+ * made anew for each reader. Not for a list of metadata: its items name their kind in JSON and cannot in protobuf, so
+ * client-go's metadata client would tell what it listed from what it got by name.
  */
 function jsonInstead(
   wanted: Representation,
   { clauses, scope }: { readonly clauses: readonly Clause[]; readonly scope: NegotiationScope },
 ): Representation | undefined {
+  if (wanted.list) return undefined;
   return clauses
     .map((clause) => represent(clause, scope))
     .find(

@@ -1,21 +1,18 @@
 /** The body of a PATCH: which kind of patch it is, parsed and bounded, and how it is applied to a document. */
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
+import { goPlain } from '../../api/meta/go-print.ts';
+import { goJson } from '../../api/meta/go-text.ts';
 import { isJsonObject } from '../../api/meta/own-property.ts';
 import { type ApiError, badRequest, invalid } from '../../api/meta/status.ts';
 import type { Steps } from '../../api/meta/steps.ts';
-import { applyJsonPatch, applyJsonPatchSteps } from '../../api/patch/json-patch.ts';
-import { applyMergePatch } from '../../api/patch/merge-patch.ts';
-import { applyStrategicMergePatch } from '../../api/patch/strategic-merge-patch.ts';
-import {
-  type ParsedJson,
-  parseJson,
-  parseJsonInPieces,
-  parseYaml,
-  parseYamlInPieces,
-} from '../../api/schema/parse-json.ts';
+import { applyJsonPatch, applyJsonPatchSteps, jsonKind, unknownMembers } from '../../api/patch/json-patch.ts';
+import { applyMergePatch, applyMergePatchSteps } from '../../api/patch/merge-patch.ts';
+import { applyStrategicMergePatch, applyStrategicMergeSteps } from '../../api/patch/strategic-merge-patch.ts';
+import { type ParsedJson, parseJson, parseJsonInPieces, parseYaml } from '../../api/schema/parse-json.ts';
 import { bodyTooLarge, MAX_BODY_BYTES, mediaTypeOf, pauseOf, unsupportedMediaType } from './body.ts';
 import type { Exchange } from './exchange.ts';
 import type { WriteOptions } from './query.ts';
+import { parseLargeYaml } from './read-elsewhere.ts';
 
 export interface PatchDocument {
   readonly type: 'json' | 'merge' | 'strategic' | 'apply';
@@ -49,16 +46,65 @@ export function readPatch(exchange: Exchange, info: ResourceInfo): PatchDocument
   const text = new TextDecoder().decode(body);
   const pause = pauseOf(exchange);
   if (pause) {
-    const reading = type === 'apply' ? parseYamlInPieces(text, pause) : parseJsonInPieces(body, pause);
-    return reading.then((parsed) => patchDocument(type, text, parsed));
+    const read = exchange.server.readElsewhere;
+    const reading =
+      type === 'apply' ? parseLargeYaml(body, { read, pause }) : parseJsonInPieces(body, pause, info.strategy);
+    return reading.then(
+      (parsed) => patchDocument(type, text, parsed),
+      (error: unknown) => {
+        throw unreadable(type, error);
+      },
+    );
   }
-  return patchDocument(type, text, type === 'apply' ? parseYaml(text) : parseJson(body));
+  return patchDocument(type, text, type === 'apply' ? parseYaml(text, info.strategy) : parsePatch(type, body, info));
+}
+
+function parsePatch(type: PatchDocument['type'], body: Uint8Array, { strategy }: ResourceInfo): ParsedJson {
+  try {
+    return parseJson(body, strategy);
+  } catch (error) {
+    throw unreadable(type, error);
+  }
+}
+
+/** A patch that is no JSON gets the decoder's own words, without a place. */
+function unreadable(type: PatchDocument['type'], error: unknown): unknown {
+  const found =
+    error instanceof Error && /^json parse error: (.*?)(?: \(line \d+, column \d+\))?$/s.exec(error.message);
+  if (!found || type === 'apply') return error;
+  return badRequest(type === 'strategic' ? found[1]! : `error decoding patch: ${found[1]}`);
+}
+
+function notAnObject(type: PatchDocument['type'], value: unknown): ApiError {
+  if (type === 'apply') return badRequest('the patch must be a JSON object');
+  if (value === null) return badRequest('Invalid JSON Patch');
+  const problem = `json: cannot unmarshal ${jsonKind(value)} into Go value of type map[string]interface {}`;
+  return badRequest(type === 'merge' ? `error decoding patch: ${problem}` : problem);
 }
 
 function patchDocument(type: PatchDocument['type'], text: string, parsed: ParsedJson): PatchDocument {
-  if (type !== 'json' && !isJsonObject(parsed.value)) throw badRequest('the patch must be a JSON object');
-  const { value, yaml = false } = parsed;
+  const { yaml = false } = parsed;
+  // To a strategic patch null is a map without members.
+  const value = parsed.value === null && type === 'strategic' ? {} : parsed.value;
+  if (type !== 'json' && !isJsonObject(value)) throw notAnObject(type, value);
   return { type, value, text: text.slice(0, SHOWN_TEXT), duplicates: () => parsed.duplicates(), yaml };
+}
+
+/** What an error about a result shows: a strategic patch as Go prints a map, else the patched document. */
+export const shownPatch = ({ type, value }: PatchDocument, patched: () => unknown): string =>
+  type === 'strategic' ? goPlain(value).slice(0, SHOWN_TEXT) : goJson(patchedMembers(patched())).slice(0, SHOWN_TEXT);
+
+/** The library that patches keeps the document in a map: its members come out sorted. */
+function patchedMembers(document: unknown): unknown {
+  if (!isJsonObject(document)) return document;
+  return Object.fromEntries(Object.entries(document).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Sentences about the patch itself, for warnings and strict mode. */
+export function patchFaults({ type, value, duplicates }: PatchDocument): string[] {
+  const repeated = duplicates().map((path) => `duplicate field ${JSON.stringify(path)}`);
+  if (type !== 'json') return repeated;
+  return [...unknownMembers(value), ...repeated].map((fault) => `json patch ${fault}`);
 }
 
 function acceptedTypes(exchange: Exchange, info: ResourceInfo): string[] {
@@ -68,13 +114,16 @@ function acceptedTypes(exchange: Exchange, info: ResourceInfo): string[] {
     .map(([media]) => media);
 }
 
-/** As `applyPatch`, in steps where the kind of patch has any. */
+/** As `applyPatch`, in steps. */
 export function* applyPatchSteps(
   info: Pick<ResourceInfo, 'schema'>,
   given: { readonly document: unknown; readonly patch: PatchDocument },
 ): Steps<unknown> {
   const { document, patch } = given;
-  return patch.type === 'json' ? yield* applyJsonPatchSteps(document, patch.value) : applyPatch(info, given);
+  if (patch.type === 'json') return yield* applyJsonPatchSteps(document, patch.value);
+  if (patch.type === 'merge') return yield* applyMergePatchSteps(document, patch.value);
+  if (patch.type === 'strategic') return yield* applyStrategicMergeSteps(info.schema, document, patch.value);
+  return applyPatch(info, given);
 }
 
 /** The document after the patch; neither is changed. Throws ApiError 400, 413 or 422 as the kind of patch has it. */

@@ -29,13 +29,19 @@ export function parseListOptions(query: Query): ListOptions {
 
 function parseInteger(query: Query, name: string): number {
   const text = query.get(name);
-  if (text === null || text === '') return 0;
-  const value = /^-?[0-9]{1,15}$/.test(text) ? Number(text) : Number.NaN;
-  if (Number.isNaN(value)) {
-    throw badRequest(`unable to convert query parameter ${name}: ${JSON.stringify(text)} is not a number`);
-  }
-  return Math.max(0, value);
+  return text === null ? 0 : Math.max(0, int64Of(text));
 }
+
+/** A number of a query as Go reads it. Throws ApiError 400 in the words of its `strconv`. */
+export function int64Of(text: string): number {
+  const isNumber = /^[+-]?[0-9]+$/.test(text);
+  const value = isNumber ? Number(text) : Number.NaN;
+  if (Math.abs(value) < MAX_INT64) return value;
+  const why = isNumber ? 'value out of range' : 'invalid syntax';
+  throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: ${why}`);
+}
+
+const MAX_INT64 = 2 ** 63;
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
 

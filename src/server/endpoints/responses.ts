@@ -4,6 +4,7 @@ import { encodeProtobuf, PROTOBUF } from '../../api/kinds/protobuf/documents.ts'
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { ApiError, internalError, type Status } from '../../api/meta/status.ts';
+import { parseStored } from '../../api/schema/parse-json.ts';
 import type { ApiResponse } from '../../base/http/seam.ts';
 import type { StoredObject } from '../cache/object-store.ts';
 import { lineOf } from '../cache/stored-object.ts';
@@ -94,7 +95,7 @@ export function encodedResponse(result: {
 }): ApiResponse {
   const { status, bytes, representation } = result;
   if (representation.encoding === 'yaml') {
-    const text = stringify(JSON.parse(decoder.decode(bytes)), { lineWidth: 0, version: '1.1' });
+    const text = stringify(parseStored(decoder.decode(bytes)), { lineWidth: 0, version: '1.1' });
     return { status, headers: YAML_HEADERS, body: encoder.encode(text) };
   }
   if (representation.encoding === 'protobuf') {
@@ -102,7 +103,7 @@ export function encodedResponse(result: {
     if (encoded) return { status, headers: PROTOBUF_HEADERS, body: encoded };
   }
   if (representation.pretty) {
-    const text = JSON.stringify(JSON.parse(decoder.decode(bytes)), null, 2);
+    const text = JSON.stringify(parseStored(decoder.decode(bytes)), null, 2);
     return { status, headers: JSON_HEADERS, body: encoder.encode(`${text}\n`) };
   }
   return { status, headers: JSON_HEADERS, body: lineOf(bytes) ?? [bytes, NEWLINE] };

@@ -1,6 +1,7 @@
 /** From a parsed request to the verb that answers it. */
 
-import { methodNotSupported } from '../../api/meta/status.ts';
+import type { ResourceInfo } from '../../api/kinds/resource.ts';
+import { type ApiError, methodNotAllowed, methodNotSupported } from '../../api/meta/status.ts';
 import type { ApiResponse } from '../../base/http/seam.ts';
 import { subresourceOf } from '../registry/resource-catalog.ts';
 import { admitConnection, isConnection } from './connect-admission.ts';
@@ -84,7 +85,7 @@ function routeMain(exchange: Exchange): Verb {
   if (review && verb === 'create' && !misplaced) return (e) => reviewVerb(e, review);
   if (verb === 'create' && info.group === '' && info.resource === 'bindings') return bindingVerb;
   const found = VERBS.get(verb);
-  if (!found || misplaced || !resource.verbs.includes(verb)) throw methodNotSupported(resource, verb);
+  if (!found || misplaced || !resource.verbs.includes(verb)) throw refusedMethod(resource, verb);
   return info.group === '' && info.resource === 'componentstatuses' ? componentStatusVerb : found;
 }
 
@@ -101,9 +102,13 @@ function routeSubresource(exchange: Exchange): Verb {
   if (runtime && verbs.includes(info.verb)) return admitted(exchange, runtime);
   if (info.parts.length > 3) return NOWHERE;
   const found = subresourceVerb(info.subresource, info.verb, resource.resource);
-  if (!found || !subresource!.verbs.includes(info.verb)) throw methodNotSupported(resource, info.verb);
+  if (!found || !subresource!.verbs.includes(info.verb)) throw refusedMethod(resource, info.verb);
   return found;
 }
+
+/** Built-in kinds are refused by upstream's router, custom resources by the handler that serves them all. */
+const refusedMethod = (resource: ResourceInfo, verb: string): ApiError =>
+  resource.strategy.custom ? methodNotSupported(resource, verb) : methodNotAllowed();
 
 /** Connections are asked about before anybody is reached. */
 const admitted = ({ info }: Exchange, verb: Verb): Verb =>

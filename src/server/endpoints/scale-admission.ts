@@ -24,7 +24,7 @@ export function scaleAdmission(
         const { object } = subject;
         if (!object || !view.object || JSON.stringify(view.object['spec']) === before) return;
         const { metadata } = object;
-        Object.assign(object, withScale(object, { scale: view.object, paths }), { metadata });
+        Object.assign(object, withScale(info, object, { scale: view.object, paths }), { metadata });
         subject.rewritten = true;
       };
       const pending = hooks.mutate(operation, view);

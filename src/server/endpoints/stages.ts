@@ -105,7 +105,10 @@ const audit: Stage = {
 const impersonation: Stage = {
   name: 'impersonation',
   run(exchange) {
-    exchange.user = impersonatedUser(exchange);
+    const named = impersonatedUser(exchange);
+    if (named === undefined) return undefined;
+    exchange.user = named.user;
+    exchange.impersonationConstraint = named.constraint;
     return undefined;
   },
 };

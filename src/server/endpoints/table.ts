@@ -6,7 +6,7 @@ import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { badRequest } from '../../api/meta/status.ts';
 
 export type IncludeObject = 'Metadata' | 'Object' | 'None';
-export type Cell = string | number | boolean | null;
+export type Cell = string | number | bigint | boolean | null;
 
 interface ColumnDefinition {
   readonly name: string;
@@ -21,19 +21,22 @@ interface Layout {
   readonly cells: readonly ((object: Readonly<UnstructuredObject>, now: number) => Cell)[];
 }
 
-const NAME_DESCRIPTION =
+export const NAME_DESCRIPTION =
   'Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names';
-const CREATED_DESCRIPTION =
+export const CREATED_DESCRIPTION =
   'CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.';
 
-const layouts = new WeakMap<ResourceInfo, Layout>();
+/** What a table needs of a resource. */
+type Columns = Pick<ResourceInfo, 'columns'>;
+
+const layouts = new WeakMap<Columns, Layout>();
 
 /** The columns of a resource; computed once per ResourceInfo. */
-export function columnDefinitions(info: ResourceInfo): readonly ColumnDefinition[] {
+export function columnDefinitions(info: Columns): readonly ColumnDefinition[] {
   return layoutOf(info).definitions;
 }
 
-function layoutOf(info: ResourceInfo): Layout {
+function layoutOf(info: Columns): Layout {
   let layout = layouts.get(info);
   if (!layout) {
     layout = makeLayout(info);
@@ -42,7 +45,7 @@ function layoutOf(info: ResourceInfo): Layout {
   return layout;
 }
 
-function makeLayout(info: ResourceInfo): Layout {
+function makeLayout(info: Columns): Layout {
   const definitions: ColumnDefinition[] = [];
   const cells: Layout['cells'][number][] = [];
   const nameCell = (object: Readonly<UnstructuredObject>): Cell => object.metadata.name ?? '';
@@ -73,7 +76,7 @@ function pathCell(column: PrinterColumn, path: string): Layout['cells'][number] 
       const at = typeof value === 'string' ? Date.parse(value) : Number.NaN;
       return Number.isNaN(at) ? '<invalid>' : humanDuration(now - at);
     }
-    if (typeof value === 'number' || typeof value === 'boolean') return value;
+    if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return value;
     if (typeof value !== 'string') return JSON.stringify(value);
     if (column.type !== 'integer' && column.type !== 'number') return value;
     const number = Number(value);
@@ -99,7 +102,7 @@ export interface TableOptions {
 
 /** A Table with one row per object (objects in the version of `info`). */
 export function tableOf(
-  info: ResourceInfo,
+  info: Columns,
   { objects, ...options }: TableOptions & { readonly objects: Iterable<Readonly<UnstructuredObject>> },
 ): Record<string, unknown> {
   const { definitions, cells } = layoutOf(info);
@@ -111,7 +114,8 @@ export function tableOf(
     kind: 'Table',
     apiVersion: `meta.k8s.io/${options.version}`,
     metadata: options.metadata,
-    columnDefinitions: options.definitions ? definitions : [],
+    // Go's empty slice: a client that compares a later event of a watch with what it knows finds null, not a list.
+    columnDefinitions: options.definitions ? definitions : null,
     rows,
   };
 }

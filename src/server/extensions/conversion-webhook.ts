@@ -154,7 +154,7 @@ async function post(body: object, { path, handler, clock }: Call): Promise<unkno
       const text = new TextDecoder().decode(bytes.subarray(0, 1024)).trim();
       throw new Error(text || `the server answered with status ${response.status}`);
     }
-    return parseJson(bytes).value;
+    return parseJson(bytes, { wideIntegers: true }).value;
   } finally {
     cancel();
   }

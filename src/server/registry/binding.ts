@@ -3,6 +3,7 @@ import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { formatTime, type UnstructuredObject } from '../../api/meta/object.ts';
 import { conflict, type FieldError, invalid } from '../../api/meta/status.ts';
+import { uidConflict } from './guaranteed-update.ts';
 
 interface PodParts {
   spec?: { nodeName?: string; schedulingGates?: readonly unknown[] };
@@ -21,7 +22,7 @@ export function validateBinding(binding: Readonly<UnstructuredObject>, name: str
       type: 'FieldValueNotSupported',
       field: 'target.kind',
       value: target.kind,
-      detail: 'supported values: "Node", ""',
+      detail: 'supported values: "Node", "<empty>"',
     });
   }
   if (!target.name) errors.push({ type: 'FieldValueRequired', field: 'target.name' });
@@ -29,7 +30,10 @@ export function validateBinding(binding: Readonly<UnstructuredObject>, name: str
   return target.name!;
 }
 
-/** The pod as bound by `binding`. Throws ApiError 409 when it is bound, terminating or gated. */
+/** What upstream says a bound Pod is in the way of (BindingREST.assignPod). */
+const BINDING = { group: '', resource: 'pods/binding' };
+
+/** The pod as bound by `binding`. Throws ApiError 409 when it is bound, terminating, gated, or another than meant. */
 export function boundPod(
   info: ResourceInfo,
   pod: Readonly<UnstructuredObject>,
@@ -42,18 +46,19 @@ export function boundPod(
   const next = cloneJson(pod) as UnstructuredObject & PodParts;
   const name = next.metadata.name ?? '';
   if (next.metadata.deletionTimestamp !== undefined) {
-    throw conflict(info, name, `pod ${name} is being deleted, cannot be assigned to a host`);
+    throw conflict(BINDING, name, `pod ${name} is being deleted, cannot be assigned to a host`);
   }
   if (next.spec?.nodeName)
-    throw conflict(info, name, `pod ${name} is already assigned to node "${next.spec.nodeName}"`);
+    throw conflict(BINDING, name, `pod ${name} is already assigned to node "${next.spec.nodeName}"`);
   if ((next.spec?.schedulingGates ?? []).length > 0) {
-    throw conflict(info, name, `pod ${name} has non-empty .spec.schedulingGates`);
+    throw conflict(BINDING, name, `pod ${name} has non-empty .spec.schedulingGates`);
   }
   next.spec = { ...next.spec, nodeName: node };
   const { annotations, labels, uid, resourceVersion } = binding.metadata;
+  const found = pod.metadata.uid ?? '';
+  if (uid && uid !== found) throw uidConflict(info, name, { wanted: uid, found });
   if (annotations) next.metadata.annotations = { ...next.metadata.annotations, ...annotations };
   if (labels) next.metadata.labels = { ...next.metadata.labels, ...labels };
-  if (uid) next.metadata.uid = uid;
   if (resourceVersion) next.metadata.resourceVersion = resourceVersion;
   const conditions = (next.status?.conditions ?? []).filter((condition) => condition.type !== 'PodScheduled');
   conditions.push({ type: 'PodScheduled', status: 'True', lastTransitionTime: formatTime(now) });

@@ -1,6 +1,8 @@
 /** The continue token of paged lists: unpadded base64url of a small JSON document (storage/continue.go). */
 import { decodeBase64Url, encodeBase64Url } from '../../api/meta/base64.ts';
+import { isJsonObject } from '../../api/meta/own-property.ts';
 import { badRequest } from '../../api/meta/status.ts';
+import { parseJson } from '../../api/schema/parse-json.ts';
 
 export interface ContinueToken {
   /** Snapshot of the first page; -1 continues at the newest state ("inconsistent"). */
@@ -20,19 +22,34 @@ export const encodeContinue = (token: ContinueToken): string =>
 
 /** Throws ApiError 400 when the text is no token. */
 export function decodeContinue(text: string): ContinueToken {
-  const bad = (why: string): Error => badRequest(`continue key is not valid: ${why}`);
+  const bad = (why: string): Error => badRequest(`invalid continue token: continue key is not valid: ${why}`);
   if (text.length > MAX_TOKEN_LENGTH) throw bad('too long');
+  const wrong = illegalByte(text);
+  if (wrong !== undefined) throw bad(`illegal base64 data at input byte ${wrong}`);
+  const { v, rv, start } = tokenOf(text, bad);
+  if (v !== API_VERSION) throw bad(`server does not recognize this encoded version ${typeof v === 'string' ? v : ''}`);
+  if (typeof rv !== 'number' || !Number.isSafeInteger(rv) || rv < -1 || rv === 0)
+    throw bad(`incorrect encoded start resourceVersion (version ${API_VERSION})`);
+  if (typeof start !== 'string' || !start.endsWith('\u0000') || !start.includes('/'))
+    throw bad(`encoded start key empty (version ${API_VERSION})`);
+  return { revision: rv, after: start.slice(0, -1) };
+}
+
+/** Where Go's decoder stops: the first letter of no alphabet, or the last one when it is left alone. */
+function illegalByte(text: string): number | undefined {
+  const odd = text.search(/[^A-Za-z0-9_-]/);
+  if (odd >= 0) return odd;
+  return text.length % 4 === 1 ? text.length - 1 : undefined;
+}
+
+function tokenOf(text: string, bad: (why: string) => Error): Record<string, unknown> {
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(decodeBase64Url(text)));
-  } catch {
-    throw bad('illegal base64 or JSON');
+    ({ value } = parseJson(decodeBase64Url(text)));
+  } catch (error) {
+    throw bad(
+      (error as Error).message.replace(/^json parse error: /, '').replace(/ \(line [0-9]+, column [0-9]+\)$/, ''),
+    );
   }
-  const { v, rv, start } = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>;
-  if (v !== API_VERSION) throw bad('server does not recognize this encoded version');
-  if (typeof rv !== 'number' || !Number.isSafeInteger(rv) || rv < -1 || rv === 0)
-    throw bad('incorrect encoded start resourceVersion');
-  if (typeof start !== 'string' || !start.endsWith('\u0000') || !start.includes('/'))
-    throw bad('encoded start key empty');
-  return { revision: rv, after: start.slice(0, -1) };
+  return isJsonObject(value) ? value : {};
 }

@@ -5,14 +5,14 @@ import { GENERATE_NAME_ATTEMPTS, generateName } from '../../api/meta/generate-na
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { ApiError, alreadyExists } from '../../api/meta/status.ts';
 import { inPieces } from '../../api/meta/steps.ts';
-import { unqualifiedFinalizers } from '../../api/meta/validate-object-meta.ts';
 import type { Companion } from '../admission/plugin.ts';
 import type { Decision, StoreKey } from '../cache/object-store.ts';
-import { applyKindDefaults, validateObject, validateSteps } from './normalize-input.ts';
+import { applyKindDefaults, applyKindDefaultsSteps, validateObject, validateSteps } from './normalize-input.ts';
 import { dedupeOwnerReferences, fillSystemMetadata, matchNamespace, wipeSystemMetadata } from './object-metadata.ts';
 import { refuseWhenDurable } from './refuse-when-durable.ts';
 import { prepareViews, storedForm, viewObject } from './versioned-view.ts';
 import type { AdmissionSubject, Registry, WriteCall, WriteResult } from './write-call.ts';
+import { warnAboutCreate } from './write-warnings.ts';
 
 export interface CreateCall extends WriteCall {
   /** Normalised, owned by the callee. */
@@ -22,6 +22,10 @@ export interface CreateCall extends WriteCall {
   /** True for an object out of the program itself: a test has found it valid, so no start has to find it again. */
   readonly trusted?: boolean;
 }
+
+/** True when a create forgets the status it is sent (PrepareForCreate of the kind's strategy upstream). */
+export const dropsStatus = ({ strategy }: Pick<ResourceInfo, 'strategy'>): boolean =>
+  strategy.statusSubresource && strategy.statusOnCreate === 'drop';
 
 /**
  * Creates `object` (normalised, owned by the callee). Throws ApiError: 400 namespace, 409 taken, 422 not valid, or what
@@ -63,11 +67,12 @@ export async function createObject(registry: Registry, call: CreateCall): Promis
     if (generated !== undefined) metadata.name = generateName(generated);
     fillSystemMetadata(info, metadata, registry.clock.now());
     // After the name and the uid: a namespace's label and a Job's selector are made of them.
-    applyKindDefaults(info, object);
+    if (call.pause) await inPieces(applyKindDefaultsSteps(info, object), call.pause);
+    else applyKindDefaults(info, object);
     if (call.pause) await call.pause();
     if (call.pause) await inPieces(validateSteps(info, object), call.pause);
     else if (!call.trusted) validateObject(info, object);
-    if (attempt === 1) warnAbout(info, call);
+    if (attempt === 1) warnAboutCreate(info, call);
     const companions: Companion[] = [];
     await call.admission.validate('CREATE', { name: metadata.name!, object, oldObject: undefined, companions });
     const key: StoreKey = { prefix: storagePrefix(info), namespace: call.namespace, name: metadata.name! };
@@ -78,17 +83,6 @@ export async function createObject(registry: Registry, call: CreateCall): Promis
       if (generated === undefined || !(error instanceof ApiError) || error.reason !== 'AlreadyExists') throw error;
       if (attempt >= GENERATE_NAME_ATTEMPTS) throw generatedNamesExhausted(error);
     }
-  }
-}
-
-/** What is allowed and looks like a mistake. */
-function warnAbout(info: ResourceInfo, { object, warn }: CreateCall): void {
-  for (const text of info.warnings?.(object) ?? []) warn(text);
-  if (!info.strategy.custom) return;
-  for (const name of unqualifiedFinalizers(object.metadata)) {
-    warn(
-      `metadata.finalizers: ${JSON.stringify(name)}: prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers`,
-    );
   }
 }
 

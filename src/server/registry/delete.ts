@@ -51,7 +51,7 @@ async function attemptDelete(
   const before = prepareViews(info, [current], { again: false });
   if (before) await before;
   const old = viewObject(info, current);
-  checkPreconditions(info, old, options);
+  checkDeletePreconditions(info, old, options);
   const subject = { name, object: undefined, oldObject: old };
   const mutating = call.admission.mutate('DELETE', subject);
   if (mutating) await mutating;
@@ -83,15 +83,33 @@ async function attemptDelete(
   return { removed, object: viewObject(info, stored!), stored };
 }
 
-function checkPreconditions(info: ResourceInfo, old: Readonly<UnstructuredObject>, options: DeleteOptions): void {
+/** Throws ApiError 409 when the object is another, or in another state, than the options say. */
+export function checkDeletePreconditions(
+  info: ResourceInfo,
+  old: Readonly<UnstructuredObject>,
+  options: Pick<DeleteOptions, 'preconditions'>,
+): void {
   const { uid, resourceVersion } = options.preconditions ?? {};
   const { name = '', uid: foundUid = '', resourceVersion: foundVersion = '' } = old.metadata;
-  if (uid !== undefined && uid !== foundUid) throw uidConflict(info, name, { wanted: uid, found: foundUid });
-  if (resourceVersion !== undefined && resourceVersion !== foundVersion) {
+  const isUidWrong = uid !== undefined && uid !== foundUid;
+  if (!isUidWrong && (resourceVersion === undefined || resourceVersion === foundVersion)) return;
+  if (OWN_PRECONDITIONS.has(`${info.group}/${info.resource}`)) {
+    if (isUidWrong) throw uidConflict(info, name, { wanted: uid, found: foundUid });
     throw conflict(
       info,
       name,
       `Precondition failed: ResourceVersion in precondition: ${resourceVersion}, ResourceVersion in object meta: ${foundVersion}`,
     );
   }
+  // rest.BeforeDelete names the kind where all others name the resource.
+  throw conflict(
+    { group: info.group, resource: info.kind },
+    name,
+    isUidWrong
+      ? `the UID in the precondition (${uid}) does not match the UID in record (${foundUid}). The object might have been deleted and then recreated`
+      : `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${foundVersion}). The object might have been modified`,
+  );
 }
+
+/** The two whose deletion is more than one step word their conflicts by themselves. */
+const OWN_PRECONDITIONS = new Set(['/namespaces', 'apiextensions.k8s.io/customresourcedefinitions']);

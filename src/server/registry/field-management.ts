@@ -3,18 +3,31 @@ import { type ApplyResult, applyObject, applyObjectSteps } from '../../api/apply
 import { applyConflictError } from '../../api/apply/conflict.ts';
 import type { Versions } from '../../api/apply/ownership.ts';
 import { trackUpdate, trackUpdateSteps } from '../../api/apply/track-update.ts';
+import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { apiVersionOf, parseApiVersion } from '../../api/meta/gvk.ts';
 import { formatTime, type ManagedFieldsEntry, type UnstructuredObject } from '../../api/meta/object.ts';
 import { inPieces } from '../../api/meta/steps.ts';
+import { dropNulls } from '../../api/schema/defaults.ts';
 import { localVersions, withVersions } from './owned-versions.ts';
 import type { ResourceSource } from './resource-catalog.ts';
 import type { FieldChange, FieldManagement } from './write-call.ts';
 
-/** Fields an endpoint does not write, so that nobody comes to own them through it. */
+/**
+ * Fields an endpoint does not write, so that nobody comes to own them through it: what the kinds' strategies reset
+ * (GetResetFields of pkg/registry and of apiextensions-apiserver).
+ */
 function unwritten({ info, subresource }: FieldChange): readonly (readonly string[])[] {
-  if (subresource === 'status') return [['spec']];
+  if (subresource === 'status') {
+    return info.strategy.custom ? NOT_CUSTOM_STATUS : (NOT_STATUS_OF[`${info.group}/${info.resource}`] ?? [['spec']]);
+  }
   return info.strategy.statusSubresource ? [['status']] : [];
 }
+
+const NOT_CUSTOM_STATUS = [['metadata'], ['spec']];
+const NOT_STATUS_OF: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  'apps/deployments': [['spec'], ['metadata', 'labels']],
+  '/pods': [['spec'], ['metadata', 'deletionTimestamp'], ['metadata', 'ownerReferences']],
+};
 
 /** Builds the slot over the served resources: entries of versions no longer served are dropped. */
 export function createFieldManagement(resources: Pick<ResourceSource, 'serves' | 'lookup'>): FieldManagement {
@@ -57,12 +70,15 @@ export function createFieldManagement(resources: Pick<ResourceSource, 'serves' |
       const pause = pauseOf(change);
       if (pause) {
         const versions = localVersions(resources, change.info);
-        return inPieces(applyObjectSteps({ ...common(change, versions), config, force }), pause).then(outcome);
+        const work = applyObjectSteps({ ...common(change, versions), config, force });
+        return inPieces(work, pause).then((result) => outcome(change.info, result));
       }
       const applied = withVersions(resources, change.info, (versions) =>
         applyObject({ ...common(change, versions), config, force }),
       );
-      return applied instanceof Promise ? applied.then(outcome) : outcome(applied);
+      return applied instanceof Promise
+        ? applied.then((result) => outcome(change.info, result))
+        : outcome(change.info, applied);
     },
   };
 }
@@ -75,8 +91,10 @@ function setEntries(object: UnstructuredObject, entries: ManagedFieldsEntry[] | 
   else delete object.metadata.managedFields;
 }
 
-function outcome({ object, managedFields, conflicts }: ApplyResult): UnstructuredObject {
+function outcome(info: ResourceInfo, { object, managedFields, conflicts }: ApplyResult): UnstructuredObject {
   if (conflicts.length > 0) throw applyConflictError(conflicts);
+  // What was applied as null is owned and not there: the kind decides what a null of it means.
+  dropNulls(info.schema, object, { custom: info.strategy.custom });
   setEntries(object, managedFields);
   return object;
 }

@@ -68,9 +68,12 @@ const namespaceFinalizers = (object: Readonly<UnstructuredObject>): readonly str
   (object['spec'] as { finalizers?: readonly string[] } | undefined)?.finalizers ?? [];
 
 function stamp(metadata: UnstructuredObject['metadata'], grace: number, now: number): void {
-  metadata.deletionTimestamp = formatTime(now + grace * 1000);
+  metadata.deletionTimestamp = formatTime(Math.min(now + grace * 1000, LAST_SECOND));
   metadata.deletionGracePeriodSeconds = grace;
 }
+
+/** 9999-12-31T23:59:59Z: RFC 3339 has no later time. */
+const LAST_SECOND = 253_402_300_799_000;
 
 /** Only pods wait: option, else the spec's, else none; nothing to wait for when no node runs it or it has ended. */
 function gracePeriod(info: ResourceInfo, object: Readonly<UnstructuredObject>, options: DeleteOptions): number {

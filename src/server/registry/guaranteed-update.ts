@@ -5,12 +5,21 @@
 import { type ResourceInfo, storagePrefix } from '../../api/kinds/resource.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
 import type { ObjectMeta, UnstructuredObject } from '../../api/meta/object.ts';
-import { type ApiError, conflict, invalid, notFound, STALE_RESOURCE_VERSION } from '../../api/meta/status.ts';
+import {
+  type ApiError,
+  conflict,
+  type FieldError,
+  type GroupResource,
+  invalid,
+  notFound,
+  STALE_RESOURCE_VERSION,
+} from '../../api/meta/status.ts';
 import { inPieces, type Pause } from '../../api/meta/steps.ts';
 import { nextTurn } from '../../base/clock/next-turn.ts';
 import type { Decision, StoredObject, StoreKey } from '../cache/object-store.ts';
 import { finishedDeleting } from './graceful-deletion.ts';
-import { applyKindDefaults, validateObject, validateSteps } from './normalize-input.ts';
+import { isLargeObject } from './large-write.ts';
+import { applyKindDefaults, applyKindDefaultsSteps, validateObject, validateSteps } from './normalize-input.ts';
 import { dedupeOwnerReferences, matchName, matchNamespace, newFinalizerErrors } from './object-metadata.ts';
 import { writesPodPart } from './pod-subresources.ts';
 import { prepareUpdate } from './prepare-update.ts';
@@ -18,13 +27,13 @@ import { refuseWhenDurable } from './refuse-when-durable.ts';
 import { prepareViews, storedForm, viewObject } from './versioned-view.ts';
 import {
   type AdmissionSubject,
-  LARGE_WRITE,
   MAX_CONFLICT_RETRIES,
   ObjectMoved,
   type Registry,
   type WriteCall,
   type WriteResult,
 } from './write-call.ts';
+import { warnAboutUpdate } from './write-warnings.ts';
 
 export interface UpdateCall extends WriteCall {
   /** Builds the wanted object (normalised, fresh) from the current one. Called once per attempt; may throw ApiError. */
@@ -36,7 +45,7 @@ export interface UpdateCall extends WriteCall {
   readonly create?: () => Promise<WriteResult>;
   /** True when the caller wants exactly the state it names: a write in between is a conflict, not a reason to repeat. */
   readonly pinned: boolean;
-  /** True for PATCH: a missing resourceVersion is the one the patch was computed on. */
+  /** True for PATCH. */
   readonly patch?: boolean;
   /** True when `next` has set managedFields itself (apply). */
   readonly tracked?: boolean;
@@ -75,22 +84,30 @@ async function attemptUpdate(
   const before = prepareViews(info, [current], { again: false });
   if (before) await before;
   // A small patch of a large object is a large write, too.
-  const pause = call.pause ?? (current.bytes.length > LARGE_WRITE ? nextTurn : undefined);
+  const pause = call.pause ?? (isLargeObject(current.bytes) ? nextTurn : undefined);
   const old = viewObject(info, current);
   if (pause) await pause();
   const next = call.next(old, pause);
   const wanted = next instanceof Promise ? await next : next;
   if (pause) await pause();
   checkPreconditions(call, wanted, old);
-  const applied = wanted.metadata.managedFields;
-  let object = prepareUpdate(info, { subresource, object: wanted, old });
-  // An apply may leave an object that nobody owns a field of.
-  if (call.tracked) setOwners(object, applied);
-  dedupeOwnerReferences(object.metadata, call.warn);
   // Before admission: nobody comes to own what a plug-in adds. Before validation: `[{}]` means "forget everything".
-  if (!call.tracked) {
+  const track = (changed: UnstructuredObject): void | Promise<void> => {
     const change = { info, subresource, manager: call.manager, live: old, now: registry.clock.now(), pause };
-    const tracking = registry.fields?.track(change, object);
+    return registry.fields?.track(change, changed);
+  };
+  // What a custom kind's strategy throws away is owned all the same, unless it says so (`metadata` and `spec` of status).
+  const isTrackedAsSent = !call.tracked && info.strategy.custom;
+  const trackingSent = isTrackedAsSent && track(wanted);
+  if (trackingSent) await trackingSent;
+  const applied = wanted.metadata.managedFields;
+  const errors: FieldError[] = [];
+  let object = prepareUpdate(info, { subresource, object: wanted, old, errors });
+  // An apply may leave an object that nobody owns a field of.
+  if (call.tracked || isTrackedAsSent) setOwners(object, applied);
+  dedupeOwnerReferences(object.metadata, call.warn);
+  if (!call.tracked && !isTrackedAsSent) {
+    const tracking = track(object);
     if (tracking) await tracking;
   }
   if (pause) await pause();
@@ -101,19 +118,23 @@ async function attemptUpdate(
   if (mutating) await mutating;
   if (subject.rewritten) {
     // A webhook is bound by the same walls as a client, and what it changes of the spec is a new generation.
-    matchName(object.metadata, name, call.namespace);
     matchNamespace(object.metadata, call.namespace);
+    matchName(object.metadata, name);
     const rewritten = object.metadata.managedFields ?? owners;
-    object = prepareUpdate(info, { subresource, object, old });
+    object = prepareUpdate(info, { subresource, object, old, errors });
     setOwners(object, rewritten);
   }
-  applyKindDefaults(info, object);
+  if (pause) await inPieces(applyKindDefaultsSteps(info, object), pause);
+  else applyKindDefaults(info, object);
   if (pause) await pause();
   // These change what an update of a pod may not: the kind judges the result, not the difference.
   const partial = subresource === 'binding' || writesPodPart(subresource);
-  const judged = [info, object, partial ? undefined : old, newFinalizerErrors(object, old)] as const;
+  errors.push(...newFinalizerErrors(object, old));
+  const about = { subresource, warn: call.warn, more: errors };
+  const judged = [info, object, partial ? undefined : old, about] as const;
   if (pause) await inPieces(validateSteps(...judged), pause);
   else validateObject(...judged);
+  if (subresource === '') warnAboutUpdate(info, { object, old, warn: call.warn });
   const validating = call.admission.validate('UPDATE', { name, object, oldObject: old });
   if (validating) await validating;
   if (pause) await pause();
@@ -154,13 +175,19 @@ function decide(
   return isViewed && !deepEqual(form, current.object) ? { type: 'put', object: form } : { type: 'keep' };
 }
 
+/** True when an update says which state it was made from: `0` says as little as nothing (Store.Update upstream). */
+export const namesVersion = (resourceVersion: string | undefined): resourceVersion is string =>
+  Boolean(resourceVersion) && resourceVersion !== '0';
+
 function checkPreconditions(call: UpdateCall, wanted: UnstructuredObject, old: Readonly<UnstructuredObject>): void {
   const { info, name } = call;
   const { uid, resourceVersion } = wanted.metadata;
-  if (uid && uid !== old.metadata.uid) throw uidConflict(info, name, { wanted: uid, found: old.metadata.uid ?? '' });
-  if (resourceVersion) {
+  // A patch names no object to compare with before: what it makes of the uid is judged with all else.
+  if (uid && uid !== old.metadata.uid && !call.patch)
+    throw uidConflict(info, name, { wanted: uid, found: old.metadata.uid ?? '' });
+  if (namesVersion(resourceVersion)) {
     if (resourceVersion !== old.metadata.resourceVersion) throw conflict(info, name, STALE_RESOURCE_VERSION);
-  } else if (!call.patch && !info.strategy.unconditionalUpdate) {
+  } else if ((!call.tracked || resourceVersion === '0') && !info.strategy.unconditionalUpdate) {
     throw invalid(info, name, [
       {
         type: 'FieldValueInvalid',
@@ -174,7 +201,7 @@ function checkPreconditions(call: UpdateCall, wanted: UnstructuredObject, old: R
 
 /** 409 because the caller meant another incarnation of the name. */
 export const uidConflict = (
-  info: ResourceInfo,
+  info: GroupResource,
   name: string,
   { wanted, found }: { readonly wanted: string; readonly found: string },
 ): ApiError =>

@@ -71,10 +71,11 @@ function continueList(registry: Registry, call: ListCall): ListResult {
   }
   const token = decodeContinue(options.continue);
   if (call.namespace !== '' && !token.after.startsWith(`${call.namespace}/`)) {
-    throw badRequest('continue key is not valid: it belongs to a list of another namespace');
+    throw badRequest('invalid continue token: continue key is not valid: it belongs to a list of another namespace');
   }
   // A token from another store may name a revision that was never reached.
-  if (token.revision > registry.store.revision()) throw badRequest('continue key is not valid: it is from the future');
+  if (token.revision > registry.store.revision())
+    throw badRequest('invalid continue token: continue key is not valid: it is from the future');
   try {
     return page(registry, call, token.revision < 0 ? { after: token.after } : token);
   } catch (error) {

@@ -1,16 +1,18 @@
 /** From a decoded document to an object of its kind: unknown fields out, nulls out, defaults in. */
-import type { ResourceInfo } from '../../api/kinds/resource.ts';
+import type { ResourceInfo, ValidationAbout } from '../../api/kinds/resource.ts';
 import type { ObjectMeta, UnstructuredObject } from '../../api/meta/object.ts';
 import { type FieldError, invalid } from '../../api/meta/status.ts';
 import type { Steps } from '../../api/meta/steps.ts';
-import { validateObjectMeta } from '../../api/meta/validate-object-meta.ts';
-import { applyDefaults, dropNulls } from '../../api/schema/defaults.ts';
-import { pruneUnknown } from '../../api/schema/prune.ts';
-import { validateSchema } from '../../api/schema/validate.ts';
+import { validateObjectMeta, validateObjectMetaSteps } from '../../api/meta/validate-object-meta.ts';
+import { applyDefaults, applyDefaultsSteps, dropNulls, dropNullsSteps } from '../../api/schema/defaults.ts';
+import { pruneSteps, pruneUnknown } from '../../api/schema/prune.ts';
+import { validateSchema, validateSchemaSteps } from '../../api/schema/validate.ts';
 
 interface NormalizeOptions {
   readonly dropStatus?: boolean;
   readonly withoutDefaults?: boolean;
+  /** An applied configuration speaks of what it sets to null. */
+  readonly keepNulls?: boolean;
 }
 
 /**
@@ -24,8 +26,9 @@ export function normalizeInput(
 ): string[] {
   const custom = info.strategy.custom;
   const unknown = pruneUnknown(info.schema, object, { custom });
-  dropNulls(info.schema, object, { custom });
-  complete(info, object, options);
+  if (!options.keepNulls) dropNulls(info.schema, object, { custom });
+  complete(object, options);
+  if (!options.withoutDefaults) applyKindDefaults(info, object);
   return unknown;
 }
 
@@ -36,29 +39,40 @@ export function* normalizeSteps(
   options: NormalizeOptions = {},
 ): Steps<string[]> {
   const custom = info.strategy.custom;
-  const unknown = pruneUnknown(info.schema, object, { custom });
+  const unknown = yield* pruneSteps(info.schema, object, { custom });
+  if (!options.keepNulls) yield* dropNullsSteps(info.schema, object, { custom });
   yield;
-  dropNulls(info.schema, object, { custom });
-  yield;
-  complete(info, object, options);
+  complete(object, options);
+  if (!options.withoutDefaults) yield* applyKindDefaultsSteps(info, object);
   return unknown;
 }
 
-function complete(info: ResourceInfo, object: UnstructuredObject, options: NormalizeOptions): void {
+function complete(object: UnstructuredObject, options: NormalizeOptions): void {
   if (typeof object.metadata !== 'object' || object.metadata === null) object.metadata = {};
   if (options.dropStatus) delete object['status'];
-  if (!options.withoutDefaults) applyKindDefaults(info, object);
 }
 
 /** Schema defaults, then the kind's own. Safe to repeat. */
 export function applyKindDefaults(info: ResourceInfo, object: UnstructuredObject): void {
   applyDefaults(info.schema, object);
   info.setDefaults?.(object);
-  dropEmptyMetadata(object.metadata);
+  dropEmptyMetadata(info, object.metadata);
 }
 
-/** Empty lists and maps of metadata are not shown. `managedFields: []` is no state but a wish: it is left to tracking. */
-function dropEmptyMetadata(metadata: ObjectMeta): void {
+/** The same in steps, for large objects. */
+export function* applyKindDefaultsSteps(info: ResourceInfo, object: UnstructuredObject): Steps<void> {
+  yield* applyDefaultsSteps(info.schema, object);
+  if (info.setDefaultsSteps) yield* info.setDefaultsSteps(object);
+  else info.setDefaults?.(object);
+  dropEmptyMetadata(info, object.metadata);
+}
+
+/**
+ * Empty lists and maps of metadata are not shown. `managedFields: []` is no state but a wish, which is left to tracking;
+ * of a custom kind nobody hears it, because its metadata is written out and read again before anybody looks.
+ */
+function dropEmptyMetadata({ strategy }: ResourceInfo, metadata: ObjectMeta): void {
+  if (strategy.custom && metadata.managedFields?.length === 0) delete metadata.managedFields;
   if (isEmpty(metadata.labels)) delete metadata.labels;
   if (isEmpty(metadata.annotations)) delete metadata.annotations;
   if (metadata.finalizers?.length === 0) delete metadata.finalizers;
@@ -71,18 +85,25 @@ function isEmpty(map: object | undefined): boolean {
   return true;
 }
 
+/** What a write knows about itself; `more` are mistakes found before. */
+interface ObjectValidation extends ValidationAbout {
+  readonly more?: readonly FieldError[];
+}
+
 /** Throws ApiError 422 with one cause per wrong field. */
 export function validateObject(
   info: ResourceInfo,
   object: UnstructuredObject,
   old?: Readonly<UnstructuredObject>,
-  more: readonly FieldError[] = [],
+  about: ObjectValidation = {},
 ): void {
+  const typeErrors = typeMetaErrors(info, object);
+  // Of an object of another kind nothing else is said.
+  if (typeErrors.length > 0) throw invalid(info, object.metadata.name ?? '', [...(about.more ?? []), ...typeErrors]);
   const errors: FieldError[] = [
-    ...more,
-    ...typeMetaErrors(info, object),
-    ...metadataErrors(info, object),
-    ...schemaErrors(info, object, old),
+    ...(about.more ?? []),
+    ...validateObjectMeta(object.metadata, metaOptions(info)),
+    ...schemaErrors(info, object, old, about),
     ...(info.validate?.(object, old) ?? []),
   ];
   if (errors.length > 0) throw invalid(info, object.metadata.name ?? '', errors);
@@ -93,32 +114,46 @@ export function* validateSteps(
   info: ResourceInfo,
   object: UnstructuredObject,
   old?: Readonly<UnstructuredObject>,
-  more: readonly FieldError[] = [],
+  about: ObjectValidation = {},
 ): Steps<void> {
-  const found = [more, typeMetaErrors(info, object), metadataErrors(info, object)];
+  const typeErrors = typeMetaErrors(info, object);
+  if (typeErrors.length > 0) throw invalid(info, object.metadata.name ?? '', [...(about.more ?? []), ...typeErrors]);
+  const found: (readonly FieldError[])[] = [about.more ?? []];
+  found.push(yield* validateObjectMetaSteps(object.metadata, metaOptions(info)));
   yield;
-  found.push(schemaErrors(info, object, old));
+  found.push(yield* schemaErrorsSteps(info, object, old, about));
   yield;
-  found.push(info.validate?.(object, old) ?? []);
+  found.push(info.validateSteps ? yield* info.validateSteps(object, old) : (info.validate?.(object, old) ?? []));
   yield;
   const errors = found.flat();
   if (errors.length > 0) throw invalid(info, object.metadata.name ?? '', errors);
 }
 
-const metadataErrors = (info: ResourceInfo, object: UnstructuredObject): FieldError[] =>
-  validateObjectMeta(object.metadata, {
-    namespaced: info.namespaced,
-    names: info.strategy.names,
-    // The two API servers beside kube-apiserver's own have never asked for qualified finalizers.
-    custom: info.strategy.custom || info.group === 'apiextensions.k8s.io' || info.group === 'apiregistration.k8s.io',
-  });
+const metaOptions = (info: ResourceInfo): Parameters<typeof validateObjectMeta>[1] => ({
+  namespaced: info.namespaced,
+  names: info.strategy.names,
+  // The two API servers beside kube-apiserver's own have never asked for qualified finalizers.
+  custom: info.strategy.custom || info.group === 'apiextensions.k8s.io' || info.group === 'apiregistration.k8s.io',
+});
 
 const schemaErrors = (
   info: ResourceInfo,
   object: UnstructuredObject,
   old: Readonly<UnstructuredObject> | undefined,
+  about: ValidationAbout,
 ): readonly FieldError[] =>
-  info.validateSchema?.(object, old) ?? validateSchema(info.schema, object, { custom: info.strategy.custom });
+  info.validateSchema?.(object, old, about) ?? validateSchema(info.schema, object, { custom: info.strategy.custom });
+
+function* schemaErrorsSteps(
+  info: ResourceInfo,
+  object: UnstructuredObject,
+  old: Readonly<UnstructuredObject> | undefined,
+  about: ValidationAbout,
+): Steps<readonly FieldError[]> {
+  if (info.validateSchemaSteps) return yield* info.validateSchemaSteps(object, old, about);
+  if (info.validateSchema) return info.validateSchema(object, old, about);
+  return yield* validateSchemaSteps(info.schema, object, { custom: info.strategy.custom });
+}
 
 /** Custom resources learn of a wrong kind from validation; built-in kinds fail to decode before they come here. */
 function typeMetaErrors(info: ResourceInfo, object: UnstructuredObject): FieldError[] {

@@ -24,6 +24,23 @@ export function fillSystemMetadata(info: ResourceInfo, metadata: ObjectMeta, now
 
 const KEPT = ['uid', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'generation'] as const;
 
+/**
+ * What an update may not say of the metadata that the server keeps: another uid, or that an object is being deleted
+ * which is not (ValidateObjectMetaAccessorUpdate, after rest.BeforeUpdate has put back what it puts back silently).
+ */
+export function systemMetadataErrors(metadata: Readonly<ObjectMeta>, old: Readonly<ObjectMeta>): FieldError[] {
+  const errors: FieldError[] = [];
+  const immutable = (name: 'uid' | 'deletionTimestamp' | 'deletionGracePeriodSeconds'): void => {
+    const value = metadata[name];
+    if (value === undefined || value === null || value === old[name]) return;
+    errors.push({ type: 'FieldValueInvalid', field: `metadata.${name}`, value, detail: 'field is immutable' });
+  };
+  if (metadata.uid) immutable('uid');
+  if (old.deletionTimestamp === undefined) immutable('deletionTimestamp');
+  immutable('deletionGracePeriodSeconds');
+  return errors;
+}
+
 /** Puts the stored system metadata back over whatever an update carried. */
 export function keepSystemMetadata(metadata: ObjectMeta, old: Readonly<ObjectMeta>): void {
   const target = metadata as Record<string, unknown>;
@@ -47,17 +64,12 @@ export function matchNamespace(metadata: ObjectMeta, namespace: string): void {
 }
 
 /** Throws ApiError 400 when the body of a PUT or PATCH names another object than the URL. */
-export function matchName(metadata: ObjectMeta, name: string, namespace: string): void {
+export function matchName(metadata: ObjectMeta, name: string): void {
   if (!metadata.name) {
     throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
   }
   if (metadata.name !== name) {
     throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`);
-  }
-  if (namespace !== '' && metadata.namespace && metadata.namespace !== namespace) {
-    throw badRequest(
-      `the namespace of the object (${metadata.namespace}) does not match the namespace on the request (${namespace})`,
-    );
   }
 }
 

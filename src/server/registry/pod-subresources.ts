@@ -1,4 +1,6 @@
 /** What `pods/ephemeralcontainers` and `pods/resize` may change of a Pod (pkg/registry/core/pod/strategy.go). */
+import { qosClassOf } from '../../api/kinds/builtin/defaults/qos.ts';
+import { objectAt, objectsAt, textAt } from '../../api/kinds/builtin/read-value.ts';
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
@@ -37,6 +39,8 @@ export function preparePodPart(
   if (subresource === 'resize') {
     takeResources(next.spec?.containers, wanted.spec?.containers);
     takeResources(next.spec?.initContainers, wanted.spec?.initContainers);
+    const errors = resizeErrors(next, old);
+    if (errors.length > 0) throw invalid(info, old.metadata.name ?? '', errors);
     return next;
   }
   const containers = wanted.spec?.ephemeralContainers ?? [];
@@ -51,6 +55,35 @@ function takeResources(target: Container[] | undefined, source: readonly Contain
     const wanted = source?.find(({ name }) => name === container.name);
     if (wanted && wanted.resources !== undefined) container.resources = cloneJson(wanted.resources);
   }
+}
+
+const COMPUTE = new Set(['cpu', 'memory']);
+const ONLY_COMPUTE = 'only cpu and memory resources for regular and sidecar containers are mutable';
+
+/** A resize changes amounts of CPU and memory: it takes none away, and the Pod stays in its class. */
+function resizeErrors(next: Readonly<UnstructuredObject>, old: Readonly<UnstructuredObject>): FieldError[] {
+  const errors: FieldError[] = [];
+  const value = textAt(old, 'status', 'qosClass') || qosClassOf(old);
+  if (qosClassOf(next) !== value) {
+    const detail = 'Pod QOS Class may not change as a result of resizing';
+    errors.push({ type: 'FieldValueInvalid', field: 'spec', value, detail });
+  }
+  let others = false;
+  for (const list of ['containers', 'initContainers']) {
+    const now = objectsAt(next, 'spec', list);
+    for (const [i, was] of objectsAt(old, 'spec', list).entries()) {
+      for (const kind of ['limits', 'requests']) {
+        const before = objectAt(was, 'resources', kind);
+        const after = objectAt(now[i], 'resources', kind);
+        const names = Object.keys({ ...before, ...after });
+        others ||= names.some((name) => !COMPUTE.has(name) && before[name] !== after[name]);
+        if (names.every((name) => after[name] !== undefined)) continue;
+        const field = `spec.${list}[${i}].resources.${kind}`;
+        errors.push({ type: 'FieldValueForbidden', field, detail: `resource ${kind} cannot be removed` });
+      }
+    }
+  }
+  return others ? [...errors, { type: 'FieldValueForbidden', field: 'spec', detail: ONLY_COMPUTE }] : errors;
 }
 
 /** Ephemeral containers are added, never changed or taken away. */

@@ -5,9 +5,10 @@
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import type { ObjectMeta, UnstructuredObject } from '../../api/meta/object.ts';
+import type { FieldError } from '../../api/meta/status.ts';
 import { isSigningRequest, keepRequestParts } from './certificate-requests.ts';
 import { movesGeneration } from './generation.ts';
-import { keepSystemMetadata } from './object-metadata.ts';
+import { keepSystemMetadata, systemMetadataErrors } from './object-metadata.ts';
 import { preparePodPart, writesPodPart } from './pod-subresources.ts';
 
 /** True for the core Namespace, whose spec.finalizers delay its deletion. */
@@ -21,6 +22,8 @@ export function prepareUpdate(
     readonly subresource: string;
     readonly object: UnstructuredObject;
     readonly old: Readonly<UnstructuredObject>;
+    /** Takes what the metadata says that it may not. */
+    readonly errors?: FieldError[];
   },
 ): UnstructuredObject {
   const { subresource, object, old } = change;
@@ -32,6 +35,7 @@ export function prepareUpdate(
         : isSigningRequest(info)
           ? keepRequestParts(subresource, change)
           : prepareMain(info, change);
+  change.errors?.push(...systemMetadataErrors(next.metadata, old.metadata));
   keepSystemMetadata(next.metadata, old.metadata);
   // A client that leaves the version out (or patches it away) means the one it was read at.
   if (old.metadata.resourceVersion !== undefined) next.metadata.resourceVersion = old.metadata.resourceVersion;
@@ -72,6 +76,7 @@ function prepareStatus(
 
 /** Two kinds guard a part of their metadata from writes through `/status`. */
 function keptByStatus(info: ResourceInfo, metadata: ObjectMeta, old: Readonly<ObjectMeta>): ObjectMeta {
+  if (info.group === '' && info.resource === 'pods') delete metadata.deletionTimestamp;
   const field =
     info.group === 'apps' && info.resource === 'deployments'
       ? 'labels'

@@ -8,11 +8,12 @@ export const FRESHNESS_WAIT_MS = 3000;
 /** The number behind a resourceVersion; '' and '0' are 0. Throws ApiError 400 on anything but a decimal number. */
 export function parseResourceVersion(text: string): number {
   if (text === '' || text === '0') return 0;
-  const value = /^[0-9]{1,16}$/.test(text) ? Number(text) : Number.NaN;
-  if (!Number.isSafeInteger(value)) {
-    throw badRequest(`invalid resource version: Invalid value: ${JSON.stringify(text)}: must be a decimal number`);
-  }
-  return value;
+  const isNumber = /^[0-9]+$/.test(text);
+  const value = isNumber ? Number(text) : Number.NaN;
+  if (Number.isSafeInteger(value)) return value;
+  const shown = JSON.stringify(text);
+  const why = `strconv.ParseUint: parsing ${shown}: ${isNumber ? 'value out of range' : 'invalid syntax'}`;
+  throw badRequest(`invalid resource version: resourceVersion: Invalid value: ${shown}: ${why}`);
 }
 
 /** Resolves once the store has published `revision`; throws ApiError 504 with cause ResourceVersionTooLarge after 3 s. */

@@ -1,14 +1,15 @@
 /** `/scale`: the replica count of any scalable kind as an autoscaling/v1 Scale. */
 import type { ResourceInfo, ScalePaths, SubresourceInfo } from '../../api/kinds/resource.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
-import type { UnstructuredObject } from '../../api/meta/object.ts';
+import type { ObjectMeta, UnstructuredObject } from '../../api/meta/object.ts';
 import { getOwn, isJsonObject, setOwn } from '../../api/meta/own-property.ts';
-import { badRequest, type FieldError, internalError, invalid } from '../../api/meta/status.ts';
+import { badRequest, type FieldError, type GroupResource, internalError, invalid } from '../../api/meta/status.ts';
 import {
   formatLabelSelector,
   fromLabelSelectorObject,
   type LabelSelectorObject,
 } from '../../api/selector/label-selector.ts';
+import { uidConflict } from './guaranteed-update.ts';
 
 const BUILTIN: ScalePaths = {
   specReplicasPath: '.spec.replicas',
@@ -23,7 +24,7 @@ export function scaleOf(
   info: ResourceInfo,
   object: Readonly<UnstructuredObject>,
   paths: ScalePaths,
-): Record<string, unknown> {
+): UnstructuredObject {
   const replicas = read(object, paths.specReplicasPath);
   if (replicas === undefined && info.strategy.custom) {
     throw internalError(`the spec replicas field "${paths.specReplicasPath}" does not exist`);
@@ -33,7 +34,7 @@ export function scaleOf(
   return {
     kind: 'Scale',
     apiVersion: 'autoscaling/v1',
-    metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
+    metadata: { name, namespace, uid, resourceVersion, creationTimestamp } as ObjectMeta,
     spec: replicas === undefined || replicas === 0 ? {} : { replicas },
     status: { replicas: read(object, paths.statusReplicasPath) ?? 0, ...(selector !== '' && { selector }) },
   };
@@ -41,13 +42,17 @@ export function scaleOf(
 
 /** The object with the replica count of `scale`. Throws ApiError 400/422 when the Scale is not valid. */
 export function withScale(
+  info: GroupResource,
   object: Readonly<UnstructuredObject>,
   { scale, paths }: { readonly scale: Readonly<UnstructuredObject>; readonly paths: ScalePaths },
 ): UnstructuredObject {
   const spec = scale['spec'];
   const replicas = isJsonObject(spec) ? (getOwn(spec, 'replicas') ?? 0) : 0;
-  if (typeof replicas !== 'number' || !Number.isInteger(replicas)) {
-    throw badRequest('Scale in version "v1" cannot be handled as a Scale: spec.replicas must be an integer');
+  if (typeof replicas !== 'number' || !Number.isInteger(replicas) || Math.abs(replicas) > MAX_INT32) {
+    const given = typeof replicas === 'number' ? `number ${replicas}` : jsonKind(replicas);
+    throw badRequest(
+      `Scale in version "v1" cannot be handled as a Scale: json: cannot unmarshal ${given} into Go struct field ScaleSpec.spec.replicas of type int32`,
+    );
   }
   if (replicas < 0) {
     const error: FieldError = {
@@ -61,11 +66,16 @@ export function withScale(
   const next = cloneJson(object) as UnstructuredObject;
   write(next, paths.specReplicasPath, replicas);
   const { uid, resourceVersion } = scale.metadata;
-  if (uid) next.metadata.uid = uid;
+  const { name = '', uid: found = '' } = object.metadata;
+  if (uid && found && uid !== found) throw uidConflict(info, name, { wanted: uid, found });
   if (resourceVersion) next.metadata.resourceVersion = resourceVersion;
-  else delete next.metadata.resourceVersion;
   return next;
 }
+
+const MAX_INT32 = 2 ** 31 - 1;
+
+const jsonKind = (value: unknown): string =>
+  Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value;
 
 const segments = (path: string): string[] => path.split('.').filter((part) => part !== '');
 

@@ -42,8 +42,29 @@ function fieldMatchers(info: ResourceInfo, text: string): ((stored: StoredObject
 
 function fieldReader(info: ResourceInfo, field: string): (stored: StoredObject) => string {
   if (field === 'metadata.name') return (stored) => stored.name;
-  if (field === 'metadata.namespace' && info.namespaced) return (stored) => stored.namespace;
-  if (!Object.hasOwn(info.selectableFields, field)) throw badRequest(`field label not supported: ${field}`);
+  if (field === 'metadata.namespace' && (info.namespaced || hasNoFieldsOfItsOwn(info))) {
+    return (stored) => stored.namespace;
+  }
+  if (!Object.hasOwn(info.selectableFields, field)) throw badRequest(unknownField(info, field));
   const read = info.selectableFields[field]!;
   return (stored) => read(viewObject(info, stored));
+}
+
+/** Built-in kinds that declare no field take a name and a namespace, whatever their scope. */
+const hasNoFieldsOfItsOwn = ({ strategy, selectableFields }: ResourceInfo): boolean =>
+  !strategy.custom && Object.keys(selectableFields).length === 0;
+
+/** Each kind that declares fields words its refusal by itself (`AddFieldLabelConversionFunc`). */
+function unknownField(info: ResourceInfo, field: string): string {
+  if (hasNoFieldsOfItsOwn(info)) {
+    return `${JSON.stringify(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`;
+  }
+  switch (`${info.group}/${info.resource}`) {
+    case 'batch/jobs':
+      return `field label ${JSON.stringify(field)} not supported for batchv1.Job`;
+    case 'resource.k8s.io/resourceslices':
+      return `field label not supported for ${info.group}/${info.version}, Kind=${info.kind}: ${field}`;
+    default:
+      return `field label not supported: ${field}`;
+  }
 }

@@ -2,8 +2,8 @@
 
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
-import { createObject } from './create.ts';
-import { guaranteedUpdate } from './guaranteed-update.ts';
+import { createObject, dropsStatus } from './create.ts';
+import { guaranteedUpdate, namesVersion } from './guaranteed-update.ts';
 import { matchName, matchNamespace } from './object-metadata.ts';
 import type { Registry, WriteCall, WriteResult } from './write-call.ts';
 
@@ -17,12 +17,12 @@ export async function updateObject(
   },
 ): Promise<WriteResult> {
   const { info, object, subresource } = call;
-  matchName(object.metadata, call.name, call.namespace);
   matchNamespace(object.metadata, call.namespace);
+  matchName(object.metadata, call.name);
   const mayCreate = info.strategy.createOnUpdate && subresource === '';
   return guaranteedUpdate(registry, {
     ...call,
-    pinned: Boolean(object.metadata.resourceVersion),
+    pinned: namesVersion(object.metadata.resourceVersion),
     // Each attempt changes its object (admission, status isolation): only the caller's copy stays as it was sent.
     next: () => cloneJson(object) as UnstructuredObject,
     ...(mayCreate && {
@@ -30,6 +30,7 @@ export async function updateObject(
         call.authorizeCreate();
         const fresh = cloneJson(object) as UnstructuredObject;
         delete fresh.metadata.resourceVersion;
+        if (dropsStatus(info)) delete fresh['status'];
         return createObject(registry, { ...call, object: fresh });
       },
     }),

@@ -4,7 +4,7 @@
  */
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { apiVersionOf } from '../../api/meta/gvk.ts';
-import { stringifySteps } from '../../api/meta/json-steps.ts';
+import { encodeJsonSteps } from '../../api/meta/json-steps.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import type { Steps } from '../../api/meta/steps.ts';
 import type { StoredObject } from '../cache/object-store.ts';
@@ -198,9 +198,7 @@ export function joinItems(items: readonly ItemBytes[], { head, tail }: { head: s
 export function* encodeObjectSteps(object: Readonly<Record<string, unknown>>): Steps<Uint8Array> {
   const { kind, apiVersion, ...rest } = object;
   yield;
-  const text = yield* stringifySteps({ kind, apiVersion, ...rest });
-  yield;
-  return encoder.encode(text);
+  return yield* encodeJsonSteps({ kind, apiVersion, ...rest });
 }
 
 /** JSON of an object that is not stored (dry run, Table, Scale): kind and apiVersion first, as stored bytes have them. */

@@ -22,6 +22,8 @@ import { utf8Bytes, utf8Text } from './bytes.ts';
 const fail = (message: string): never => {
   throw new CelEvaluationError(message);
 };
+/** A text that is no value of the type; cel-go does not say why. */
+const unreadable = (type: string): never => fail(`type conversion error from 'string' to '${type}'`);
 const SECOND = 1_000_000_000n;
 
 /** Longest number that is read: one of millions of digits would take long, and is out of range anyway. */
@@ -29,16 +31,16 @@ const MAX_DIGITS = 1024;
 const digits = (text: string): bigint => (text.length > MAX_DIGITS ? MAX_UINT + 1n : BigInt(text.replace(/^\+/, '')));
 
 function intFromText(text: string): number | bigint {
-  if (!/^[+-]?[0-9]+$/.test(text)) fail(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
+  if (!/^[+-]?[0-9]+$/.test(text)) unreadable('int');
   const value = digits(text);
-  if (value < MIN_INT || value > MAX_INT) fail(`strconv.ParseInt: parsing ${JSON.stringify(text)}: value out of range`);
+  if (value < MIN_INT || value > MAX_INT) unreadable('int');
   return intFromBigInt(value);
 }
 
 function uintFromText(text: string): CelUint {
-  if (!/^[0-9]+$/.test(text)) fail(`strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`);
+  if (!/^[0-9]+$/.test(text)) unreadable('uint');
   const value = digits(text);
-  if (value > MAX_UINT) fail(`strconv.ParseUint: parsing ${JSON.stringify(text)}: value out of range`);
+  if (value > MAX_UINT) unreadable('uint');
   return new CelUint(value);
 }
 
@@ -60,7 +62,7 @@ function doubleFromText(text: string): CelDouble {
     return new CelDouble(special[1] === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY);
   }
   if (!/^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/.test(text)) {
-    fail(`strconv.ParseFloat: parsing ${JSON.stringify(text)}: invalid syntax`);
+    unreadable('double');
   }
   return new CelDouble(Number(text));
 }
@@ -68,7 +70,7 @@ function doubleFromText(text: string): CelDouble {
 function boolFromText(text: string): boolean {
   if (['true', 'TRUE', 'True', 't', 'T', '1'].includes(text)) return true;
   if (['false', 'FALSE', 'False', 'f', 'F', '0'].includes(text)) return false;
-  return fail(`strconv.ParseBool: parsing ${JSON.stringify(text)}: invalid syntax`);
+  return unreadable('bool');
 }
 
 const seconds = (at: CelTimestamp): number | bigint => {
@@ -91,7 +93,7 @@ export const CONVERSIONS: readonly Overload[] = [
   overload(
     'duration',
     '(string): duration',
-    (text: string) => parseDuration(text) ?? fail(`time: invalid duration ${JSON.stringify(text)}`),
+    (text: string) => parseDuration(text) ?? unreadable('google.protobuf.Duration'),
   ),
   overload('dyn', '(A): dyn', same),
   overload('int', '(int): int', same),
@@ -112,8 +114,7 @@ export const CONVERSIONS: readonly Overload[] = [
   overload(
     'timestamp',
     '(string): timestamp',
-    (text: string) =>
-      parseTimestamp(text) ?? fail(`parsing time ${JSON.stringify(text)} as "2006-01-02T15:04:05Z07:00": cannot parse`),
+    (text: string) => parseTimestamp(text) ?? unreadable('google.protobuf.Timestamp'),
   ),
   overload('type', '(A): type(A)', (value: unknown) => new CelTypeValue(runtimeTypeName(value))),
   overload('uint', '(uint): uint', same),

@@ -1,5 +1,5 @@
 /** The lists of Kubernetes (isSorted, sum, ...), the lists extension version 3, and sets. */
-import { type CostModel, fixed, PRODUCT, WALK } from '../cost-models.ts';
+import { type CostModel, fixed, LIST_COST, productModel, WALK } from '../cost-models.ts';
 import { type Overload, overload } from '../declarations.ts';
 import { compare, equals } from '../equality.ts';
 import { CelEvaluationError } from '../errors.ts';
@@ -110,19 +110,29 @@ function range(count: number | bigint): number[] {
 /** Longest list that `lists.range` makes. */
 const MAX_RANGE = 1_000_000;
 
+/** A call that makes a list. */
+const NEW_LIST = 1 + LIST_COST;
 const COPY: CostModel = {
   after: true,
-  run: (_, result) => 1 + (Array.isArray(result) ? result.length : 0),
-  estimate: ({ sizes }) => ({ cost: { min: 1, max: 1 + sizes[0]!.max }, size: { min: 0, max: sizes[0]!.max } }),
+  run: (_, result) => NEW_LIST + (Array.isArray(result) ? result.length : 0),
+  estimate: ({ sizes }) => ({
+    cost: { min: NEW_LIST, max: NEW_LIST + sizes[0]!.max },
+    size: { min: 0, max: sizes[0]!.max },
+  }),
 };
-const SQUARE: CostModel = {
-  run: ([list]) => 1 + (list as List).length ** 2,
-  estimate: ({ sizes }) => ({ cost: { min: 1, max: Math.min(1 + sizes[0]!.max ** 2, 2 ** 64) }, size: sizes[0]! }),
-};
+/** Every element is held against every other, and a list is made of them: `times` over. */
+const square = (times: number): CostModel => ({
+  run: ([list]) => NEW_LIST + times * (list as List).length ** 2,
+  estimate: ({ sizes }) => ({
+    cost: { min: NEW_LIST, max: Math.min(NEW_LIST + times * sizes[0]!.max ** 2, 2 ** 64) },
+    size: sizes[0]!,
+  }),
+});
+const SQUARE = square(2);
 const RANGE: CostModel = {
   after: true,
-  run: (_, result) => 1 + (result as List).length,
-  estimate: () => ({ cost: fixed(1) }),
+  run: (_, result) => NEW_LIST + (result as List).length,
+  estimate: () => ({ cost: fixed(NEW_LIST) }),
 };
 
 export const LISTS: readonly Overload[] = [
@@ -140,13 +150,17 @@ export const LISTS: readonly Overload[] = [
 
 const containsAll = (list: List, part: List): boolean => part.every((item) => indexOf(list, fromJson(item)) !== -1);
 
+const ONCE = productModel(1);
+/** Each set is looked for in the other. */
+const TWICE = productModel(2);
+
 export const SETS: readonly Overload[] = [
-  overload('sets.contains', '(list(A), list(A)): bool', containsAll, PRODUCT),
-  overload('sets.equivalent', '(list(A), list(A)): bool', (a, b) => containsAll(a, b) && containsAll(b, a), PRODUCT),
+  overload('sets.contains', '(list(A), list(A)): bool', containsAll, ONCE),
+  overload('sets.equivalent', '(list(A), list(A)): bool', (a, b) => containsAll(a, b) && containsAll(b, a), TWICE),
   overload(
     'sets.intersects',
     '(list(A), list(A)): bool',
     (a: List, b: List) => a.some((item) => indexOf(b, fromJson(item)) !== -1),
-    PRODUCT,
+    ONCE,
   ),
 ];

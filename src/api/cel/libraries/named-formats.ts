@@ -1,16 +1,7 @@
 /** `format.dns1123Label().validate(text)`: none when the text fits, else what is wrong with it. */
 import { decodeBase64 } from '../../meta/base64.ts';
 import { checkDns1035Label, checkLabelValue, checkName, checkQualifiedName } from '../../meta/name-rules.ts';
-import {
-  actualSize,
-  addRange,
-  type CostModel,
-  constant,
-  fixed,
-  multiplyRange,
-  scaleRange,
-  TRAVERSAL,
-} from '../cost-models.ts';
+import { actualSize, type CostModel, constant, scaleRange, TRAVERSAL } from '../cost-models.ts';
 import { type Overload, overload } from '../declarations.ts';
 import { parseDate, parseTimestamp } from '../time.ts';
 import { CelOpaque, CelOptional, NONE } from '../values.ts';
@@ -68,12 +59,29 @@ function validate(format: Boxed, text: string): CelOptional {
 }
 
 const ONE = constant(1);
-/** A format counts like a pattern of 30 characters. */
-const PATTERN_COST = 8;
+/** The length of the pattern that a format is counted by. */
+const PATTERN_LENGTHS: Readonly<Record<string, number>> = {
+  dns1123Subdomain: 60,
+  dns1123SubdomainPrefix: 60,
+  qualifiedName: 60,
+  labelValue: 40,
+  uri: 1103,
+  uuid: 70,
+  byte: 84,
+  date: 71,
+  datetime: 71,
+};
+const COMMON_LENGTH = 30;
+/** The longest pattern the estimator reckons with, whichever format it is. */
+const LONGEST_PATTERN = 128;
+const REGEX_LENGTH = 0.25;
+const costOf = new Map(
+  [...boxed].map(([name, format]) => [format, Math.ceil((PATTERN_LENGTHS[name] ?? COMMON_LENGTH) * REGEX_LENGTH)]),
+);
 const VALIDATE: CostModel = {
-  run: ([, text]) => Math.ceil((1 + actualSize(text)) * TRAVERSAL) * PATTERN_COST,
+  run: ([format, text]) => Math.ceil((1 + actualSize(text)) * TRAVERSAL) * (costOf.get(format as Boxed) ?? 1),
   estimate: ({ sizes }) => ({
-    cost: multiplyRange(scaleRange(addRange(sizes[1]!, fixed(1)), TRAVERSAL), fixed(PATTERN_COST)),
+    cost: scaleRange(scaleRange(sizes[1]!, TRAVERSAL), LONGEST_PATTERN * REGEX_LENGTH),
   }),
 };
 

@@ -1,5 +1,5 @@
 /** IP addresses and networks. */
-import { constant, containsModel, TRAVERSE_AT_RUN, TRAVERSE_TWICE_AT_RUN } from '../cost-models.ts';
+import { constant, containsModel, TRAVERSE_ONLY, TRAVERSE_TWICE } from '../cost-models.ts';
 import { type Overload, overload } from '../declarations.ts';
 import { defineEquality } from '../equality.ts';
 import { CelEvaluationError } from '../errors.ts';
@@ -105,21 +105,16 @@ const cidrText = ({ address, prefix }: Network): string => `${formatAddress(addr
 const ONE = constant(1);
 
 export const NETWORK: readonly Overload[] = [
-  overload('ip', `(string): ${IP}`, (text: string) => boxIp(ip(text)), TRAVERSE_AT_RUN),
-  overload('isIP', '(string): bool', succeeds(ip), TRAVERSE_AT_RUN),
-  overload(
-    'ip.isCanonical',
-    '(string): bool',
-    (text: string) => formatAddress(ip(text)) === text,
-    TRAVERSE_TWICE_AT_RUN,
-  ),
+  overload('ip', `(string): ${IP}`, (text: string) => boxIp(ip(text)), TRAVERSE_ONLY),
+  overload('isIP', '(string): bool', succeeds(ip), TRAVERSE_ONLY),
+  overload('ip.isCanonical', '(string): bool', (text: string) => formatAddress(ip(text)) === text, TRAVERSE_TWICE),
   overload('family', `${IP}.(): int`, ({ value }: BoxedIp) => value.family, ONE),
   ...Object.entries(TESTS).map(([name, test]) =>
     overload(name, `${IP}.(): bool`, ({ value }: BoxedIp) => test(value), ONE),
   ),
   overload('string', `(${IP}): string`, ({ value }: BoxedIp) => formatAddress(value), ONE),
-  overload('cidr', `(string): ${CIDR}`, (text: string) => boxCidr(cidr(text)), TRAVERSE_AT_RUN),
-  overload('isCIDR', '(string): bool', succeeds(cidr), TRAVERSE_AT_RUN),
+  overload('cidr', `(string): ${CIDR}`, (text: string) => boxCidr(cidr(text)), TRAVERSE_ONLY),
+  overload('isCIDR', '(string): bool', succeeds(cidr), TRAVERSE_ONLY),
   overload(
     'containsIP',
     `${CIDR}.(${IP}): bool`,

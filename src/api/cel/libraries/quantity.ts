@@ -7,7 +7,7 @@ import {
   quantityFromBytes,
   subtractQuantity,
 } from '../../quantity/quantity.ts';
-import { constant, TRAVERSE_AT_RUN } from '../cost-models.ts';
+import { constant, TRAVERSE_ONLY } from '../cost-models.ts';
 import { type Overload, overload } from '../declarations.ts';
 import { defineEquality } from '../equality.ts';
 import { CelEvaluationError } from '../errors.ts';
@@ -53,8 +53,8 @@ const ofInt = (value: number | bigint): Quantity => ({ ...quantityFromBytes(valu
 const ONE = constant(1);
 
 export const QUANTITY: readonly Overload[] = [
-  overload('quantity', `(string): ${NAME}`, parse, TRAVERSE_AT_RUN),
-  overload('isQuantity', '(string): bool', isQuantity, TRAVERSE_AT_RUN),
+  overload('quantity', `(string): ${NAME}`, parse, TRAVERSE_ONLY),
+  overload('isQuantity', '(string): bool', isQuantity, TRAVERSE_ONLY),
   overload('sign', `${NAME}.(): int`, ({ value }: Boxed) => (value.nano > 0n ? 1 : value.nano < 0n ? -1 : 0), ONE),
   overload('isInteger', `${NAME}.(): bool`, (quantity: Boxed) => integer(quantity) !== undefined, ONE),
   overload('asInteger', `${NAME}.(): int`, asInteger, ONE),

@@ -1,5 +1,5 @@
 /** Semantic versions (2.0.0), strict unless normalising is asked for. */
-import { constant, TRAVERSE_AT_RUN } from '../cost-models.ts';
+import { constant, TRAVERSE_ONLY } from '../cost-models.ts';
 import { type Overload, overload } from '../declarations.ts';
 import { defineEquality } from '../equality.ts';
 import { CelEvaluationError } from '../errors.ts';
@@ -75,10 +75,10 @@ const ONE = constant(1);
 const part = (position: 0 | 1 | 2) => (version: Boxed) => intFromBigInt(version.value.core[position]);
 
 export const SEMVER: readonly Overload[] = [
-  overload('semver', `(string): ${NAME}`, parse, TRAVERSE_AT_RUN),
-  overload('semver', `(string, bool): ${NAME}`, parse, TRAVERSE_AT_RUN),
-  overload('isSemver', '(string): bool', isSemver, TRAVERSE_AT_RUN),
-  overload('isSemver', '(string, bool): bool', isSemver, TRAVERSE_AT_RUN),
+  overload('semver', `(string): ${NAME}`, parse, TRAVERSE_ONLY),
+  overload('semver', `(string, bool): ${NAME}`, parse, TRAVERSE_ONLY),
+  overload('isSemver', '(string): bool', isSemver, TRAVERSE_ONLY),
+  overload('isSemver', '(string, bool): bool', isSemver, TRAVERSE_ONLY),
   overload('major', `${NAME}.(): int`, part(0), ONE),
   overload('minor', `${NAME}.(): int`, part(1), ONE),
   overload('patch', `${NAME}.(): int`, part(2), ONE),

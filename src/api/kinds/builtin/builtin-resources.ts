@@ -1,22 +1,23 @@
 /** Every built-in resource as the server needs it: the generated table joined with strategies, cells, defaults and rules. */
 import { apiVersionOf, type GroupVersionKind } from '../../meta/gvk.ts';
-import { canonicalizeScalars } from '../../schema/canonical-scalars.ts';
+import { finish } from '../../meta/steps.ts';
+import { canonicalizeScalars, canonicalizeSteps } from '../../schema/canonical-scalars.ts';
 import type { Schema } from '../../schema/schema.ts';
 import { markCrdDeleted } from '../custom/crd-strategy.ts';
-import { formatWarnings } from '../custom/format-warnings.ts';
+import { formatWarnings, newFormatWarnings } from '../custom/format-warnings.ts';
 import type { PrinterColumn, ResourceInfo, SubresourceInfo } from '../resource.ts';
 import { builtinSchema, builtinTypeName } from './builtin-types.ts';
 import { cellsOf } from './columns/cells.ts';
 import { defaultsOf } from './defaults/defaults.ts';
-import { holdsQuantity, quantityErrors } from './defaults/quantities.ts';
+import { holdsQuantity, quantityErrors, quantityErrorsSteps } from './defaults/quantities.ts';
 import type { JsonObject } from './read-value.ts';
 import table from './resources.generated.json' with { type: 'json' };
 import { selectableFieldsOf } from './selectable-fields.ts';
 import { strategyOf } from './strategies.ts';
-import { podWarnings } from './validation/pod-warnings.ts';
 import { validatorOf } from './validation/validators.ts';
 import { autoscalerView } from './views/autoscaler-view.ts';
 import { eventView } from './views/event-view.ts';
+import { warningsOf } from './warnings/warnings.ts';
 
 interface ResourceRow {
   readonly names: string;
@@ -45,7 +46,14 @@ const STORED: Readonly<
     string,
     Pick<
       ResourceInfo,
-      'storageVersion' | 'storedAs' | 'view' | 'markDeleted' | 'validateSchema' | 'warnings' | 'deprecationWarning'
+      | 'storageVersion'
+      | 'storedAs'
+      | 'view'
+      | 'markDeleted'
+      | 'validateSchema'
+      | 'warnings'
+      | 'updateWarnings'
+      | 'deprecationWarning'
     >
   >
 > = {
@@ -58,6 +66,7 @@ const STORED: Readonly<
     // All that the type asks for is asked by the kind's own rules, under the paths and in the words of upstream.
     validateSchema: () => [],
     warnings: formatWarnings,
+    updateWarnings: newFormatWarnings,
   },
   'autoscaling/v1/horizontalpodautoscalers': { storageVersion: 'autoscaling/v2', view: autoscalerView },
   'events.k8s.io/v1/events': { storageVersion: 'v1', storedAs: { group: '', resource: 'events' }, view: eventView },
@@ -119,17 +128,34 @@ function toResourceInfo(row: ResourceRow, { group, version }: { group: string; v
     selectableFields: selectableFieldsOf(group, resource),
     strategy: strategyOf({ group, resource, hasStatus: subresources.some((sub) => sub.name === 'status') }),
     setDefaults: (object) => {
-      setKindDefaults?.(object);
+      const work = setKindDefaults?.(object);
+      if (work) finish(work);
       canonicalizeScalars(schema(), object);
     },
-    validate: (object: JsonObject, old?: JsonObject) => [
-      ...(holdsQuantity(schema()) ? quantityErrors(object, schema()) : []),
-      ...(validateKind?.(object, old) ?? []),
-    ],
-    ...(group === '' && resource === 'pods' && { warnings: podWarnings }),
+    *setDefaultsSteps(object) {
+      const work = setKindDefaults?.(object);
+      if (work) yield* work;
+      yield* canonicalizeSteps(schema(), object);
+    },
+    validate: (object: JsonObject, old?: JsonObject) => {
+      const found = validateKind?.(object, old) ?? [];
+      const errors = isList(found) ? found : finish(found);
+      return holdsQuantity(schema()) ? [...quantityErrors(object, schema()), ...errors] : errors;
+    },
+    *validateSteps(object, old) {
+      const amounts = holdsQuantity(schema()) ? yield* quantityErrorsSteps(object, schema()) : [];
+      yield;
+      const found = validateKind?.(object, old) ?? [];
+      const errors = isList(found) ? found : yield* found;
+      return amounts.length === 0 ? errors : [...amounts, ...errors];
+    },
+    ...warningsOf(group, resource),
     ...STORED[`${group}/${version}/${resource}`],
   };
 }
+
+/** `Array.isArray` as the types of read-only lists want it. */
+const isList = <T>(value: readonly T[] | object): value is readonly T[] => Array.isArray(value);
 
 function schemaOf(gvk: GroupVersionKind): Schema {
   const name = builtinTypeName(gvk);

@@ -7,8 +7,9 @@
  * publish it, never reject by it.
  */
 import type { GroupVersionKind } from '../../meta/gvk.ts';
-import type { Schema } from '../../schema/schema.ts';
+import { type Schema, ZEROS } from '../../schema/schema.ts';
 import table from './types.generated.json' with { type: 'json' };
+import { zeroValuesOf } from './zero-values.ts';
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type SchemaNode = Mutable<Schema>;
@@ -76,6 +77,8 @@ function decodeType(name: string): SchemaNode {
   decoded.set(name, node);
   if (text.startsWith('!')) Object.assign(node, scalarNode(text.slice(1)));
   else decodeFields(node, { text, pkg: name.slice(0, name.lastIndexOf('.')) });
+  const zeros = zeroValuesOf(name, node.properties ?? {});
+  if (zeros !== undefined) node[ZEROS] = zeros;
   return node;
 }
 

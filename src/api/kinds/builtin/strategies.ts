@@ -28,6 +28,9 @@ const STATUS_RESETS_METADATA = set(`
   validatingadmissionpolicies.admissionregistration.k8s.io customresourcedefinitions.apiextensions.k8s.io
   apiservices.apiregistration.k8s.io`);
 
+/** A kubelet registers its node with capacity and conditions in one create. */
+const STATUS_TAKEN_ON_CREATE = set('nodes');
+
 const DELETE_RETURNS_OBJECT = set(`
   pods services namespaces persistentvolumes persistentvolumeclaims podtemplates resourcequotas serviceaccounts
   storageclasses.storage.k8s.io csidrivers.storage.k8s.io csinodes.storage.k8s.io csistoragecapacities.storage.k8s.io
@@ -52,7 +55,8 @@ const CREATED_BY_UPDATE = set(`
 const LABEL_NAMES = set('namespaces services');
 const PATH_SEGMENT_NAMES = set(`
   roles.rbac.authorization.k8s.io clusterroles.rbac.authorization.k8s.io rolebindings.rbac.authorization.k8s.io
-  clusterrolebindings.rbac.authorization.k8s.io ipaddresses.networking.k8s.io apiservices.apiregistration.k8s.io`);
+  clusterrolebindings.rbac.authorization.k8s.io ipaddresses.networking.k8s.io apiservices.apiregistration.k8s.io
+  events certificatesigningrequests.certificates.k8s.io`);
 
 /** The strategy of one built-in resource. */
 export function strategyOf(resource: {
@@ -64,6 +68,7 @@ export function strategyOf(resource: {
   return {
     generation: GENERATION_BY_SPEC.has(key) ? 'spec' : GENERATION_BY_CONTENT.has(key) ? 'except-status' : 'none',
     statusSubresource: resource.hasStatus,
+    statusOnCreate: STATUS_TAKEN_ON_CREATE.has(key) ? 'take' : 'drop',
     statusMetadata: STATUS_RESETS_METADATA.has(key) ? 'reset' : 'accept',
     deleteReturnsObject: DELETE_RETURNS_OBJECT.has(key),
     unconditionalUpdate: !UPDATE_NEEDS_VERSION.has(key),

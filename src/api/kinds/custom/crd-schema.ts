@@ -21,6 +21,7 @@ const PLAIN: readonly (readonly [string, Accepts])[] = [
   ['format', isText],
   ['description', isText],
   ['title', isText],
+  ['example', () => true],
   ['default', (value) => value !== undefined && value !== null],
   ['nullable', isFlag],
   ['enum', isList],
@@ -66,7 +67,7 @@ export function toSchema(raw: RawSchema): Schema {
     if (Array.isArray(branches)) out[key] = branches.filter(isJsonObject).map(toSchema);
   }
   if (isJsonObject(raw['not'])) out['not'] = toSchema(raw['not']);
-  if (raw['x-kubernetes-embedded-resource'] === true) addMeta(out);
+  if (raw['x-kubernetes-embedded-resource'] === true) addMeta(out, false);
   return out as Schema;
 }
 
@@ -77,14 +78,24 @@ function toProperties(raw: RawSchema): Record<string, Schema> {
   return out;
 }
 
-/** Objects have these whatever their schema says; of metadata it may narrow the two names. */
-function addMeta(node: Record<string, unknown>): void {
+/**
+ * Objects have these whatever their schema says. Of metadata, that of a whole object may narrow the two names; that of an
+ * embedded one may narrow every field.
+ */
+function addMeta(node: Record<string, unknown>, isRoot: boolean): void {
   const own = (node['properties'] ?? {}) as Record<string, Schema>;
   const properties: Record<string, Schema> = Object.create(null);
   Object.assign(properties, own);
   properties['apiVersion'] = own['apiVersion'] ?? STRING;
   properties['kind'] = own['kind'] ?? STRING;
   const { properties: narrowed, ...metadata } = own['metadata'] ?? {};
+  if (!isRoot && narrowed !== undefined) {
+    const all: Record<string, Schema> = Object.create(null);
+    Object.assign(all, OBJECT_META_SCHEMA.properties, narrowed);
+    properties['metadata'] = { ...OBJECT_META_SCHEMA, ...metadata, properties: all };
+    node['properties'] = properties;
+    return;
+  }
   const names: Record<string, Schema> = {};
   for (const name of ['name', 'generateName']) {
     if (narrowed !== undefined && Object.hasOwn(narrowed, name)) names[name] = { ...STRING, ...narrowed[name] };
@@ -106,6 +117,6 @@ export function rootSchemaOf(raw: RawSchema | undefined): Schema {
     string,
     unknown
   >;
-  addMeta(root);
+  addMeta(root, true);
   return root as Schema;
 }

@@ -89,7 +89,7 @@ const INVALID: readonly (readonly [string, Shape, readonly string[]])[] = [
   [
     'no schema',
     { versions: [{ name: 'v1', served: true, storage: true }] },
-    ['spec.versions[0].schema.openAPIV3Schema: Required value: schemas are required'],
+    ['spec.versions[0].schema.openAPIV3Schema: Required value'],
   ],
   [
     'deprecation',
@@ -152,8 +152,8 @@ const INVALID: readonly (readonly [string, Shape, readonly string[]])[] = [
   ],
   [
     'a stranger inside',
-    x(object({}, { allOf: [{ properties: { a: { minLength: 1 } } }] })),
-    [`${X}.properties[a]: Required value: because it is defined in ${X}.allOf[0].properties[a]`],
+    { schema: object({}, { allOf: [{ properties: { a: { minLength: 1 } } }] }) },
+    [`${ROOT}.properties[a]: Required value: because it is defined in ${ROOT}.allOf[0].properties[a]`],
   ],
   [
     'metadata inside',
@@ -212,7 +212,7 @@ const INVALID: readonly (readonly [string, Shape, readonly string[]])[] = [
   [
     'a default of another type',
     x({ type: 'integer', default: 'a' }),
-    [`${X}.default: Invalid value: "string": ${X}.default in body must be of type integer: "string"`],
+    [`${X}.default: Invalid value: "string":  in body must be of type integer: "string"`],
   ],
   [
     'a default with unknown fields',
@@ -272,6 +272,170 @@ for (const [what, shape, expected] of INVALID) {
   });
 }
 
+const rules = (...list: Json[]): Json => ({ type: 'string', maxLength: 5, 'x-kubernetes-validations': list });
+const ruleText = (rule: string): string =>
+  `{"Rule":"${rule}","Message":"","MessageExpression":"","Reason":null,"FieldPath":"","OptionalOldSelf":null}`;
+
+/** What differed from apiextensions 0.36 when both were given the same definitions. */
+const AS_UPSTREAM: readonly (readonly [string, Shape, readonly string[]])[] = [
+  [
+    'a rule is shown as the struct that holds it',
+    x(rules({ rule: 'self == 1' })),
+    [
+      `${X}.x-kubernetes-validations[0].rule: Invalid value: ${ruleText('self == 1')}: compilation failed: ERROR: <input>:1:6: found no matching overload for '_==_' applied to '(string, int)'\n | self == 1\n | .....^`,
+    ],
+  ],
+  [
+    'of a rule that does not compile the message is not looked at',
+    x(rules({ rule: 'a', messageExpression: 'b' })),
+    [
+      `${X}.x-kubernetes-validations[0].rule: Invalid value: {"Rule":"a","Message":"","MessageExpression":"b","Reason":null,"FieldPath":"","OptionalOldSelf":null}: compilation failed: ERROR: <input>:1:1: undeclared reference to 'a' (in container '')\n | a\n | ^`,
+    ],
+  ],
+  [
+    'a rule is compiled when what is wrong stands beside it',
+    { schema: object({ a: rules({ rule: '1' }), b: { type: 'string', uniqueItems: true } }) },
+    [
+      `${ROOT}.properties[b].uniqueItems: Forbidden: uniqueItems cannot be set to true since the runtime complexity becomes quadratic`,
+      `${ROOT}.properties[a].x-kubernetes-validations[0].rule: Invalid value: ${ruleText('1')}: cel expression must evaluate to a bool`,
+    ],
+  ],
+  [
+    'a message with line breaks',
+    x(rules({ rule: 'true', message: 'a\nb', fieldPath: '.a' })),
+    [
+      `${X}.x-kubernetes-validations[0].message: Invalid value: "a\\nb": must not contain line breaks`,
+      `${X}.x-kubernetes-validations[0].fieldPath: Invalid value: ".a": must be a valid path`,
+    ],
+  ],
+  [
+    'a default that breaks a rule',
+    x({ ...rules({ rule: "self == 'a'" }), default: 'b' }),
+    [`${X}.default: Invalid value: "b": failed rule: self == 'a'`],
+  ],
+  [
+    'a default of metadata that no object may have',
+    {
+      schema: object({
+        e: object(
+          { kind: { type: 'string', default: '%' }, metadata: object({ labels: { type: 'object' } }) },
+          { 'x-kubernetes-embedded-resource': true },
+        ),
+      }),
+    },
+    [
+      `${ROOT}.properties[e].properties[kind].default: Invalid value: "%": must result in valid metadata: kind: Invalid value: "%": may have mixed case, but should otherwise match: a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')`,
+    ],
+  ],
+  [
+    'preserve-unknown-fields that is off',
+    { schema: { 'x-kubernetes-preserve-unknown-fields': false } },
+    [`${ROOT}.x-kubernetes-preserve-unknown-fields: Invalid value: false: must be true or undefined`],
+  ],
+  [
+    '$schema',
+    { schema: object({}, { $schema: 'http://x' }) },
+    [`${ROOT}: Invalid value: "": OpenAPIV3Schema 'schema' is not supported`],
+  ],
+  [
+    'what is wrong inside of what is refused itself',
+    { schema: object({}, { definitions: { d: { type: 'float' } } }) },
+    [
+      `${ROOT}.definitions: Forbidden: definitions is not supported`,
+      `${ROOT}.definitions[d].type: Unsupported value: "float": supported values: "array", "boolean", "integer", "number", "object", "string"`,
+    ],
+  ],
+  [
+    'the first version by its older name',
+    { versions: [{ ...versionOf('v1', object({})), name: 'V1' }] },
+    ['spec.versions[0].name', 'spec.version'].map(
+      (field) =>
+        `${field}: Invalid value: "V1": a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')`,
+    ),
+  ],
+  [
+    'versions are shown as structs',
+    { versions: [{ ...versionOf('v1', object({})), storage: false }] },
+    [
+      'spec.versions: Invalid value: [{"Name":"v1","Served":true,"Storage":false,"Deprecated":false,"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null}]: must have exactly one version marked as storage version',
+      'status.storedVersions: Invalid value: null: must have at least one stored version',
+    ],
+  ],
+  [
+    'selectable fields of versions that share their schema',
+    {
+      versions: [
+        versionOf('v1', object({ a: text }), { selectableFields: [{ jsonPath: '.a' }] }),
+        versionOf('v2', object({ a: text }, { description: '' })),
+      ],
+    },
+    [
+      'spec.versions[0].selectableFields: Invalid value: "": may only be set when `version.schema.openAPIV3Schema` is not included',
+    ],
+  ],
+  [
+    'a webhook without a service',
+    {
+      spec: {
+        conversion: {
+          strategy: 'Webhook',
+          webhook: { conversionReviewVersions: ['v1'], clientConfig: { service: { name: '', namespace: 'a' } } },
+        },
+      },
+    },
+    ['spec.conversion.webhookClientConfig.service.namespace: Required value'],
+  ],
+];
+for (const [what, shape, expected] of AS_UPSTREAM) {
+  test(`validateCrd() says what apiextensions says: ${what}`, () => {
+    assert.deepEqual(errorsOf(crd(shape)), expected);
+  });
+}
+
+test('an update may keep what was accepted once, and nothing more', () => {
+  const withSchema = (schema: Json): Json => crd({ schema, spec: { preserveUnknownFields: true } });
+  const change = (schema: Json, spec: object = {}): Json => {
+    const made = crd({ schema, spec: { preserveUnknownFields: true, ...spec } });
+    Object.assign((made['spec'] as Json)['names'] as Json, { shortNames: ['w'] });
+    return made;
+  };
+  const odd = object({ a: { type: 'float' } });
+  assert.deepEqual(errorsOf(change(odd), withSchema(odd)), []);
+  assert.equal(errorsOf(change(odd), withSchema(object({}))).length, 1);
+  const set = object({ a: { type: 'array', items: object({}), 'x-kubernetes-list-type': 'set' } });
+  assert.deepEqual(errorsOf(change(set), withSchema(set)), []);
+  assert.equal(errorsOf(change(set), withSchema(object({}))).length, 1);
+  const loose = object({ a: {} });
+  assert.deepEqual(errorsOf(change(loose), withSchema(loose)), []);
+  assert.equal(errorsOf(change(loose, { preserveUnknownFields: false }), withSchema(loose)).length, 1);
+  const reviews = (version: string): Json => ({
+    preserveUnknownFields: false,
+    conversion: {
+      strategy: 'Webhook',
+      webhook: { conversionReviewVersions: [version], clientConfig: { url: 'https://a.b' } },
+    },
+  });
+  const old = crd({ spec: reviews('v9') });
+  assert.deepEqual(errorsOf(crd({ spec: { ...reviews('v8') } }), old), []);
+});
+
+test('a certificate that is read is not replaced by one that is not', () => {
+  const bundle = (text: string): Json => ({
+    conversion: {
+      strategy: 'Webhook',
+      webhook: { conversionReviewVersions: ['v1'], clientConfig: { url: 'https://a.b', caBundle: btoa(text) } },
+    },
+  });
+  const good = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
+  const established = { conditions: [{ type: 'Established', status: 'True' }], storedVersions: ['v1'] };
+  const made = (text: string, status?: Json): Json => crd({ spec: bundle(text), ...(status && { status }) });
+  assert.deepEqual(errorsOf(made('no')), []);
+  assert.deepEqual(errorsOf(made('no', established), made('not', established)), []);
+  assert.deepEqual(errorsOf(made('no', established), made(good, established)), [
+    `spec.conversion.webhookClientConfig.caBundle: Invalid value: "${btoa('no')}": unable to load root certificates: unable to parse bytes as PEM block`,
+  ]);
+});
+
 test('validateCrd() names the version when versions differ', () => {
   const versions = [versionOf('v1', object({ spec: {} })), versionOf('v2', object({ spec: text }))];
   assert.deepEqual(errorsOf(crd({ versions })), [
@@ -298,7 +462,14 @@ test('validateCrd() keeps what is served as it is', () => {
 
 test('validateCrd() forgets no version that objects may lie in', () => {
   const old = crd({ status: { storedVersions: ['v0', 'v1'] } });
-  assert.match(errorsOf(old, old)[0]!, /^status.storedVersions\[0\]: Invalid value: "v0": missing from spec.versions/);
+  const next = crd({
+    status: { storedVersions: ['v0', 'v1'] },
+    spec: { preserveUnknownFields: false, group: 'example.com' },
+  });
+  Object.assign((next['spec'] as Json)['names'] as Json, { shortNames: ['w'] });
+  assert.match(errorsOf(next, old)[0]!, /^status.storedVersions\[0\]: Invalid value: "v0": missing from spec.versions/);
+  // Through /status the list is changed by whoever has migrated the objects.
+  assert.deepEqual(errorsOf(old, old), []);
 });
 
 test('validateCrd() asks protected groups for a word of approval', () => {

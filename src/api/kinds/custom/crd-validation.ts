@@ -1,26 +1,36 @@
 /** Validation of CustomResourceDefinitions, with the paths and texts of apiextensions (validation.go). */
 import { deepEqual } from '../../meta/deep-equal.ts';
-import { checkDns1035Label, checkSubdomain } from '../../meta/name-rules.ts';
+import { byteLength, checkDns1035Label, checkSubdomain } from '../../meta/name-rules.ts';
 import { isJsonObject } from '../../meta/own-property.ts';
 import type { FieldError } from '../../meta/status.ts';
+import { finish, type Steps } from '../../meta/steps.ts';
 import { forbidden, immutable, invalid, required, unsupported } from '../builtin/validation/field-errors.ts';
 import { approvalErrors } from './api-approval.ts';
 import { conversionErrors } from './conversion-rules.ts';
-import { asCrd, type Crd, type CrdNames, type CrdSpec, type CrdVersion, conditionOf } from './crd.ts';
+import { asCrd, type Crd, type CrdNames, type CrdSpec, type CrdVersion, conditionOf, type RawSchema } from './crd.ts';
+import { NO_TOLERANCE, type Tolerance } from './crd-tolerance.ts';
 import { defaultErrors } from './default-rules.ts';
+import { comparable, internalVersions, VERSION_PARTS, type VersionPart } from './internal-form.ts';
 import { ruleErrors } from './rule-errors.ts';
-import { schemaErrors } from './schema-rules.ts';
-import { structuralErrors } from './structural-rules.ts';
+import { schemaFaults } from './schema-rules.ts';
+import { anySchema, structuralErrors, structuralProblem } from './structural-rules.ts';
+import { toleranceOf } from './update-tolerance.ts';
 import { columnErrors, rootKeywordErrors, selectableFieldErrors, subresourceErrors } from './version-rules.ts';
 
 /**
  * What is wrong with a definition, in upstream's order; [] when it can be served. On an update whose spec is what it was,
  * only the rest is looked at.
  */
-export function validateCrd(
+export const validateCrd = (
   object: Readonly<Record<string, unknown>>,
   old?: Readonly<Record<string, unknown>>,
-): readonly FieldError[] {
+): readonly FieldError[] => finish(validateCrdSteps(object, old));
+
+/** The same in steps: a schema may have tens of thousands of fields, and is looked through several times. */
+export function* validateCrdSteps(
+  object: Readonly<Record<string, unknown>>,
+  old?: Readonly<Record<string, unknown>>,
+): Steps<readonly FieldError[]> {
   if (!isJsonObject(object['spec'])) return [required('spec')];
   const crd = asCrd(object as never);
   const before = old === undefined ? undefined : asCrd(old as never);
@@ -30,11 +40,15 @@ export function validateCrd(
     const detail = 'must be spec.names.plural+"."+spec.group';
     errors.push(invalid('metadata.name', crd.metadata.name ?? '', detail));
   }
-  if (before === undefined || !deepEqual(crd.spec, before.spec)) errors.push(...specErrors(crd.spec, before?.spec));
+  const isChanged = before === undefined || !deepEqual(crd.spec, before.spec);
+  yield;
+  if (isChanged) for (const error of yield* specErrors(crd.spec, before)) errors.push(error);
   if (before !== undefined) errors.push(...changeErrors(crd, before));
   const accepted = crd.status?.acceptedNames;
   if (accepted !== undefined) errors.push(...nameErrors(accepted, 'status.acceptedNames'));
-  errors.push(...storedVersionErrors(crd), ...approvalErrors(crd, before));
+  // Who migrates objects takes versions out of this list through /status, where nobody asks about the rest.
+  if (isChanged) errors.push(...storedVersionErrors(crd));
+  errors.push(...approvalErrors(crd, before));
   if (crd.spec.preserveUnknownFields === true && before?.spec.preserveUnknownFields !== true) {
     errors.push(
       invalid(
@@ -51,10 +65,56 @@ export function validateCrd(
 function changeErrors(crd: Crd, before: Crd): FieldError[] {
   const paths = ['spec.group', 'spec.names.plural'];
   if (conditionOf(before.status, 'Established')?.status === 'True') paths.unshift('spec.scope', 'spec.names.kind');
-  return paths.flatMap((path) => immutable({ object: crd as never, old: before as never, path }));
+  return paths
+    .flatMap((path) => immutable({ object: crd as never, old: before as never, path }))
+    .map((error) => ({ ...error, value: error.value ?? '' }));
 }
 
-function specErrors(spec: CrdSpec, before: CrdSpec | undefined): FieldError[] {
+/** What the parts of a spec are judged by. */
+interface Judgement {
+  readonly spec: CrdSpec;
+  readonly before: CrdSpec | undefined;
+  readonly tolerance: Tolerance;
+  readonly shared: ReadonlySet<VersionPart>;
+}
+
+function* specErrors(spec: CrdSpec, old: Crd | undefined): Steps<FieldError[]> {
+  const versions = spec.versions ?? [];
+  const shared = sharedBy(versions);
+  const tolerance = old === undefined ? NO_TOLERANCE : withTolerance(spec, toleranceOf(old, spec));
+  const judgement: Judgement = { spec, before: old?.spec, tolerance, shared };
+  const errors: FieldError[] = [...groupErrors(spec), ...missingSchemaErrors(judgement)];
+  if (spec.preserveUnknownFields === true && hasSchema(spec, hasDefault)) {
+    errors.push(invalid('spec.preserveUnknownFields', true, 'must be false in order to use defaults in the schema'));
+  }
+  for (const [i, version] of versions.entries()) {
+    const at = `spec.versions[${i}]`;
+    const problems = checkDns1035Label(version.name ?? '');
+    if (problems.length > 0) errors.push(invalid(`${at}.name`, version.name ?? '', problems.join(',')));
+    errors.push(...deprecationErrors(version, at));
+    // What all versions share stands in the CRD's older, common fields as upstream sees it.
+    const hasStatus = hasStatusOf(version);
+    const here = { ...judgement, at, hasStatus, isHere: (part: VersionPart) => !shared.has(part) };
+    for (const error of yield* partErrors(version, here)) errors.push(error);
+  }
+  errors.push(...versionSetErrors(versions, shared));
+  const first = versions[0];
+  const firstProblems = first?.name ? checkDns1035Label(first.name) : [];
+  if (firstProblems.length > 0) errors.push(invalid('spec.version', first!.name, firstProblems.join(',')));
+  for (const name of ['plural', 'singular', 'kind', 'listKind'] as const) {
+    if (!spec.names?.[name]) errors.push(required(`spec.names.${name}`));
+  }
+  if (spec.names !== undefined) errors.push(...nameErrors(spec.names, 'spec.names'));
+  if (first !== undefined) {
+    const hasStatus = versions.some(hasStatusOf);
+    const here = { ...judgement, at: 'spec', hasStatus, isHere: (part: VersionPart) => shared.has(part) };
+    for (const error of yield* partErrors(first, here)) errors.push(error);
+  }
+  errors.push(...conversionErrors(spec, tolerance));
+  return errors;
+}
+
+function groupErrors(spec: CrdSpec): FieldError[] {
   const errors: FieldError[] = [];
   const group = spec.group ?? '';
   if (group === '') errors.push(required('spec.group'));
@@ -64,109 +124,163 @@ function specErrors(spec: CrdSpec, before: CrdSpec | undefined): FieldError[] {
   else if (spec.scope !== 'Cluster' && spec.scope !== 'Namespaced') {
     errors.push(unsupported('spec.scope', spec.scope, ['Cluster', 'Namespaced']));
   }
-  const versions = spec.versions ?? [];
-  const shared = sharedBy(versions);
-  if (!shared.has('schema') || versions[0]?.schema?.openAPIV3Schema === undefined) {
-    for (const [i, { schema }] of versions.entries()) {
-      if (schema?.openAPIV3Schema === undefined) {
-        errors.push(required(`spec.versions[${i}].schema.openAPIV3Schema`, 'schemas are required'));
-      }
-    }
-  }
-  for (const [i, version] of versions.entries()) {
-    const at = `spec.versions[${i}]`;
-    const problems = checkDns1035Label(version.name ?? '');
-    if (problems.length > 0) errors.push(invalid(`${at}.name`, version.name, problems.join(',')));
-    errors.push(...deprecationErrors(version, at));
-    // What all versions share stands in the CRD's older, common fields as upstream sees it.
-    errors.push(...partErrors(version, { at, skip: shared, unchanged: unchangedIn(version, before) }));
-  }
-  errors.push(...versionSetErrors(versions));
-  for (const name of ['plural', 'singular', 'kind', 'listKind'] as const) {
-    if (!spec.names?.[name]) errors.push(required(`spec.names.${name}`));
-  }
-  if (spec.names !== undefined) errors.push(...nameErrors(spec.names, 'spec.names'));
-  const first = versions[0];
-  if (first !== undefined) {
-    const rest = new Set(PARTS.filter((part) => !shared.has(part)));
-    errors.push(...partErrors(first, { at: 'spec', skip: rest, unchanged: unchangedIn(first, before) }));
-  }
-  errors.push(...conversionErrors(spec));
   return errors;
 }
 
-/** The parts of a version that stand at the top of the internal form when every version has the same. */
-const PARTS = ['schema', 'subresources', 'additionalPrinterColumns', 'selectableFields'] as const;
-type Part = (typeof PARTS)[number];
+/** Schemas need not be structural when none were, unless something in them needs it. */
+function withTolerance(spec: CrdSpec, tolerance: Tolerance): Tolerance {
+  const needed = spec.preserveUnknownFields !== true || hasSchema(spec, hasDefault) || hasSchema(spec, hasExtension);
+  return needed ? { ...tolerance, notStructural: false } : tolerance;
+}
 
-const sharedBy = (versions: readonly CrdVersion[]): ReadonlySet<Part> =>
-  new Set(PARTS.filter((part) => versions.every((version) => deepEqual(version[part], versions[0]?.[part]))));
+const hasSchema = (spec: CrdSpec, test: (schema: RawSchema) => boolean): boolean =>
+  (spec.versions ?? []).some(({ schema }) => schema?.openAPIV3Schema && anySchema(schema.openAPIV3Schema, test));
 
-const unchangedIn = (version: CrdVersion, before: CrdSpec | undefined): boolean =>
-  before !== undefined && deepEqual(before.versions.find(({ name }) => name === version.name)?.schema, version.schema);
+const hasDefault = (schema: RawSchema): boolean => (schema['default'] ?? null) !== null;
 
-function partErrors(
-  version: CrdVersion,
-  { at, skip, unchanged }: { readonly at: string; readonly skip: ReadonlySet<Part>; readonly unchanged: boolean },
-): FieldError[] {
+function hasExtension(schema: RawSchema): boolean {
+  const isSet = (key: string): boolean => (schema[key] ?? null) !== null;
+  const isFilled = (key: string): boolean => Array.isArray(schema[key]) && schema[key].length > 0;
+  return (
+    schema['x-kubernetes-embedded-resource'] === true ||
+    schema['x-kubernetes-int-or-string'] === true ||
+    ['x-kubernetes-preserve-unknown-fields', 'x-kubernetes-list-type'].some(isSet) ||
+    ['x-kubernetes-list-map-keys', 'x-kubernetes-validations'].some(isFilled)
+  );
+}
+
+function missingSchemaErrors({ spec, tolerance, shared }: Judgement): FieldError[] {
+  const versions = spec.versions ?? [];
+  if (shared.has('schema') && versions[0]?.schema?.openAPIV3Schema !== undefined) return [];
+  if (tolerance.withoutSchema && spec.preserveUnknownFields === true) return [];
+  const detail = tolerance.withoutSchema ? 'because otherwise all fields are pruned' : '';
   const errors: FieldError[] = [];
-  const schema = version.schema?.openAPIV3Schema;
-  if (!skip.has('schema') && schema !== undefined) {
-    const path = `${at}.${at === 'spec' ? 'validation' : 'schema'}.openAPIV3Schema`;
-    errors.push(...openApiErrors(schema, { path, hasStatus: version.subresources?.status !== undefined, unchanged }));
+  for (const [i, { schema, served }] of versions.entries()) {
+    if (schema?.openAPIV3Schema !== undefined || (tolerance.withoutSchema && !served)) continue;
+    errors.push(required(`spec.versions[${i}].schema.openAPIV3Schema`, detail));
   }
-  if (!skip.has('subresources')) errors.push(...subresourceErrors(version.subresources, `${at}.subresources`));
-  if (!skip.has('additionalPrinterColumns')) {
+  return errors;
+}
+
+/** Compared as Go compares them: what is not said is what is said to be nothing. */
+function sharedBy(versions: readonly CrdVersion[]): ReadonlySet<VersionPart> {
+  const same = (part: VersionPart): boolean =>
+    versions.every((version) => deepEqual(version[part], versions[0]?.[part])) ||
+    versions.every((version) => deepEqual(comparable(version, part), comparable(versions[0]!, part)));
+  return new Set(VERSION_PARTS.filter(same));
+}
+
+const hasStatusOf = ({ subresources }: CrdVersion): boolean => (subresources?.status ?? null) !== null;
+
+/** A schema that all versions had counts as that of a version that is new, too. */
+function unchangedIn(version: CrdVersion, before: CrdSpec | undefined): boolean {
+  const versions = before?.versions ?? [];
+  const same = sharedBy(versions).has('schema') ? versions[0] : versions.find(({ name }) => name === version.name);
+  if (same === undefined) return false;
+  return deepEqual(same.schema, version.schema) || deepEqual(comparable(same, 'schema'), comparable(version, 'schema'));
+}
+
+/** A version's parts where the internal form has them: `isHere`. */
+function* partErrors(
+  version: CrdVersion,
+  where: Judgement & {
+    readonly at: string;
+    readonly hasStatus: boolean;
+    readonly isHere: (part: VersionPart) => boolean;
+  },
+): Steps<FieldError[]> {
+  const { at, isHere, tolerance } = where;
+  const isTop = at === 'spec';
+  const errors: FieldError[] = [];
+  const schema = isHere('schema') ? version.schema?.openAPIV3Schema : undefined;
+  if (schema !== undefined) {
+    const path = `${at}.${isTop ? 'validation' : 'schema'}.openAPIV3Schema`;
+    const unchanged = unchangedIn(version, where.before);
+    yield;
+    for (const error of yield* openApiErrors(schema, { ...where, path, unchanged })) errors.push(error);
+  }
+  if (isHere('subresources')) errors.push(...subresourceErrors(version.subresources, `${at}.subresources`));
+  if (isHere('additionalPrinterColumns')) {
     for (const [i, column] of (version.additionalPrinterColumns ?? []).entries()) {
       errors.push(...columnErrors(column, `${at}.additionalPrinterColumns[${i}]`));
     }
   }
-  if (!skip.has('selectableFields') && schema !== undefined) {
-    errors.push(...selectableFieldErrors(version.selectableFields ?? [], schema, `${at}.selectableFields`));
+  const fields = isHere('selectableFields') ? (version.selectableFields ?? []) : [];
+  if (fields.length === 0) return errors;
+  const field = `${at}.selectableFields`;
+  if (schema === undefined) {
+    const detail = isTop
+      ? 'may only be set when validations.schema is included'
+      : 'may only be set when `version.schema.openAPIV3Schema` is not included';
+    return [...errors, invalid(field, '', detail)];
   }
+  const problem = structuralProblem(schema);
+  if (problem !== undefined) errors.push(invalid(`${at}.schema.openAPIV3Schema`, '', problem));
+  const many = tolerance.manySelectableFields.has(version.name);
+  errors.push(...selectableFieldErrors(fields, problem === undefined ? schema : {}, { at: field, many }));
   return errors;
 }
 
-function openApiErrors(
-  schema: Readonly<Record<string, unknown>>,
-  { path, hasStatus, unchanged }: { readonly path: string; readonly hasStatus: boolean; readonly unchanged: boolean },
-): FieldError[] {
+function* openApiErrors(
+  schema: RawSchema,
+  {
+    path,
+    hasStatus,
+    unchanged,
+    tolerance,
+  }: {
+    readonly path: string;
+    readonly hasStatus: boolean;
+    readonly unchanged: boolean;
+    readonly tolerance: Tolerance;
+  },
+): Steps<FieldError[]> {
   const errors = hasStatus ? rootKeywordErrors(schema, path) : [];
   if (schema['nullable'] === true) {
     errors.push(forbidden(`${path}.nullable`, 'nullable cannot be true at the root'));
   }
-  const structural = structuralErrors(schema, path);
-  const shape = schemaErrors(schema, path);
+  const problem = tolerance.notStructural ? undefined : structuralProblem(schema);
+  yield;
   // Defaults and rules are only judged against a schema that can be turned into one of ours.
-  const sound = structural.length === 0 && shape.length === 0;
-  const defaults = sound ? defaultErrors(schema, path) : [];
-  errors.push(...structural, ...defaults, ...shape);
-  if (sound && defaults.length === 0) errors.push(...ruleErrors(schema, { path, unchanged }));
-  return errors;
+  const structural = tolerance.notStructural || problem !== undefined ? [] : yield* structuralErrors(schema, path);
+  yield;
+  const readable = !tolerance.notStructural && problem === undefined && structural.length === 0;
+  const defaults = readable ? defaultErrors(schema, path, { keepUnknown: tolerance.unprunedDefaults }) : [];
+  yield;
+  const { errors: shape, faulty } = schemaFaults(schema, path, tolerance);
+  yield;
+  const rules = readable && defaults.length === 0 ? ruleErrors(schema, { path, unchanged, faulty }) : [];
+  for (const found of [structural, defaults, shape, rules]) for (const error of found) errors.push(error);
+  return errors.length === 0 && problem !== undefined ? [invalid(path, '', problem)] : errors;
 }
 
 function deprecationErrors({ deprecated, deprecationWarning: text }: CrdVersion, at: string): FieldError[] {
-  if (text === undefined) return [];
+  if (text === undefined || text === null) return [];
   const field = `${at}.deprecationWarning`;
-  if (!deprecated) return [invalid(field, text, 'can only be set for deprecated versions')];
+  // Upstream holds a pointer to the text, which is printed as JSON.
+  const shown = Object(text);
+  if (!deprecated) return [invalid(field, shown, 'can only be set for deprecated versions')];
   const errors: FieldError[] = [];
-  if (new TextEncoder().encode(text).length > 256) errors.push(invalid(field, text, 'must be <= 256 characters long'));
-  if (text === '') errors.push(invalid(field, text, 'must not be an empty string'));
+  if (byteLength(text) > 256) errors.push(invalid(field, shown, 'must be <= 256 characters long'));
+  if (text === '') errors.push(invalid(field, shown, 'must not be an empty string'));
   const bad = text.search(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u);
   if (bad >= 0) {
-    const detail = `must only contain printable UTF-8 characters; non-printable character found at index ${bad}`;
-    errors.push(invalid(field, text, detail));
+    const detail = `must only contain printable UTF-8 characters; non-printable character found at index ${byteLength(text.slice(0, bad))}`;
+    errors.push(invalid(field, shown, detail));
   }
   return errors;
 }
 
-function versionSetErrors(versions: readonly CrdVersion[]): FieldError[] {
+function versionSetErrors(versions: readonly CrdVersion[], shared: ReadonlySet<VersionPart>): FieldError[] {
   const errors: FieldError[] = [];
+  const wrong = (detail: string): void => {
+    errors.push(invalid('spec.versions', internalVersions(versions, shared), detail));
+  };
   if (new Set(versions.map(({ name }) => name)).size < versions.length) {
-    errors.push(invalid('spec.versions', versions, 'must contain unique version names'));
+    wrong('must contain unique version names');
   }
   if (versions.filter(({ storage }) => storage).length !== 1) {
-    errors.push(invalid('spec.versions', versions, 'must have exactly one version marked as storage version'));
+    wrong('must have exactly one version marked as storage version');
   }
   return errors;
 }
@@ -197,10 +311,13 @@ function storedVersionErrors({ spec, status }: Crd): FieldError[] {
   const field = 'status.storedVersions';
   const stored = status?.storedVersions ?? [];
   const versions = spec.versions ?? [];
-  if (stored.length === 0) return [invalid(field, stored, 'must have at least one stored version')];
+  if (stored.length === 0) return [invalid(field, null, 'must have at least one stored version')];
   const errors: FieldError[] = [];
+  // A name that stands there twice is only found once.
+  const left = new Set(stored);
   for (const { name, storage } of versions) {
-    if (storage && !stored.includes(name)) errors.push(invalid(field, stored, `must have the storage version ${name}`));
+    if (storage && !left.has(name)) errors.push(invalid(field, stored, `must have the storage version ${name}`));
+    left.delete(name);
   }
   for (const [i, name] of stored.entries()) {
     if (versions.some((version) => version.name === name)) continue;

@@ -87,9 +87,9 @@ function infoOf(crd: Crd, making: Making): ResourceInfo {
     schema,
     columns: columnsOf(version),
     selectableFields: selectableFieldsOf(version),
-    strategy: customStrategy(hasStatus),
+    strategy: { ...customStrategy(hasStatus), wideIntegers: true },
     decodeSchema: CUSTOM_ROOT_SCHEMA,
-    validateSchema: createCustomValidation(schema, { scale: version.subresources?.scale }),
+    ...createCustomValidation(schema, { scale: version.subresources?.scale }),
     ...(version !== storage && { storageVersion: `${group}/${storage.name}` }),
     view: viewOf(making),
     ...(options.convert && crd.spec.versions.length > 1 && { remote: remoteOf(making, options.convert) }),
@@ -176,7 +176,7 @@ function selectableFieldsOf({ selectableFields = [] }: CrdVersion): ResourceInfo
   for (const { jsonPath } of selectableFields) {
     readers[jsonPath.replace(/^\./, '')] = (object) => {
       const value = readJsonPath(object, jsonPath);
-      return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : '';
+      return ['string', 'number', 'bigint', 'boolean'].includes(typeof value) ? String(value) : '';
     };
   }
   return readers;

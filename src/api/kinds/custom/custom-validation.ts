@@ -2,15 +2,18 @@
  * Validation of one custom object: its schema, then its rules. On an update what was not touched is not judged anew
  * (ratcheting), so that a definition can become stricter while objects live.
  */
+import { goPlain, goTypeOf } from '../../meta/go-print.ts';
 import { isJsonObject } from '../../meta/own-property.ts';
 import type { FieldError, FieldErrorType } from '../../meta/status.ts';
+import { embeddedErrors, hasEmbedded } from '../../schema/embedded-resource.ts';
 import type { Schema } from '../../schema/schema.ts';
-import { validateSchema } from '../../schema/validate.ts';
-import type { ResourceInfo } from '../resource.ts';
+import { validateSchema, validateSchemaSteps } from '../../schema/validate.ts';
+import type { ResourceInfo, ValidationAbout } from '../resource.ts';
 import { createRuleCheck } from './rules.ts';
 
 /** Errors after which the values can not be trusted to have the types that rules were compiled for. */
 const BLOCKING: ReadonlySet<FieldErrorType> = new Set<FieldErrorType>([
+  'FieldValueNotSupported',
   'FieldValueRequired',
   'FieldValueTooLong',
   'FieldValueTooMany',
@@ -25,28 +28,97 @@ const NOT_CHECKED: FieldError = {
     'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
 };
 
+type JsonObject = Readonly<Record<string, unknown>>;
+
 /** The check of one version; rules are compiled when an object first comes. */
 export function createCustomValidation(
   schema: Schema,
-  { scale }: { readonly scale: { readonly specReplicasPath: string } | undefined },
-): NonNullable<ResourceInfo['validateSchema']> {
+  { scale }: { readonly scale: ScalePaths | undefined },
+): Required<Pick<ResourceInfo, 'validateSchema' | 'validateSchemaSteps'>> {
   const checkRules = createRuleCheck(schema);
-  return (object, old) => {
-    const errors = validateSchema(schema, object, { custom: true, ...(old !== undefined && { old }) });
-    if (scale !== undefined) errors.push(...scaleErrors(object, scale.specReplicasPath));
+  const hasInside = hasEmbedded(schema);
+  const finished = (
+    found: FieldError[],
+    {
+      object,
+      old,
+      about = {},
+    }: { object: JsonObject; old: JsonObject | undefined; about: ValidationAbout | undefined },
+  ): readonly FieldError[] => {
+    const isStatus = about.subresource === 'status';
+    const errors = isStatus ? found.map(seenFromStatus) : found;
+    if (scale !== undefined) errors.push(...scaleErrors(object, scale, isStatus));
+    if (hasInside && !isStatus) errors.push(...embeddedErrors(object, schema, { path: '', whole: false }));
     if (checkRules === undefined) return errors;
     if (errors.some(({ type }) => BLOCKING.has(type))) return [...errors, NOT_CHECKED];
-    return [...errors, ...checkRules(object, old)];
+    return [...errors, ...checkRules(object, old, about.warn)];
+  };
+  const optionsFor = (old: JsonObject | undefined) => ({ custom: true, ...(old !== undefined && { old }) });
+  return {
+    validateSchema: (object, old, about) =>
+      finished(validateSchema(schema, object, optionsFor(old)), { object, old, about }),
+    *validateSchemaSteps(object, old, about) {
+      const errors = yield* validateSchemaSteps(schema, object, optionsFor(old));
+      yield;
+      return finished(errors, { object, old, about });
+    },
   };
 }
 
-/** Replica counts that the scale subresource could not show. */
-function scaleErrors(object: Readonly<Record<string, unknown>>, path: string): FieldError[] {
+/** A write of the status is judged by the status's schema alone: texts name fields from there. */
+function seenFromStatus(error: FieldError): FieldError {
+  const { field, detail = '' } = error;
+  if (field === '<nil>') return { ...error, field: 'status', detail: detail.replace(/"status\.?/, '"') };
+  if (!detail.startsWith(`${field} in body`)) return error;
+  return { ...error, detail: detail.replace(/^status\.?/, '') };
+}
+
+export interface ScalePaths {
+  readonly specReplicasPath: string;
+  readonly statusReplicasPath: string;
+  readonly labelSelectorPath?: string;
+}
+
+/** What the scale subresource could not show. */
+function scaleErrors(object: JsonObject, scale: ScalePaths, isStatus: boolean): FieldError[] {
+  const errors = isStatus ? [] : replicaErrors(object, scale.specReplicasPath);
+  errors.push(...replicaErrors(object, scale.statusReplicasPath));
+  const selector = scale.labelSelectorPath;
+  if (selector !== undefined) {
+    const problem = accessorProblem(object, selector, 'string');
+    if (problem !== undefined) errors.push({ type: 'FieldValueInvalid', field: selector, value: '', detail: problem });
+  }
+  return errors;
+}
+
+function replicaErrors(object: JsonObject, path: string): FieldError[] {
+  const wrong = (value: unknown, detail: string): FieldError[] => [
+    { type: 'FieldValueInvalid', field: path, value, detail },
+  ];
+  const problem = accessorProblem(object, path, 'int64');
+  if (problem !== undefined) return wrong(0, problem);
+  const count = stepsOf(path).reduce<unknown>((at, step) => (isJsonObject(at) ? at[step] : undefined), object) ?? 0;
+  if (typeof count !== 'number' || count === 0) return [];
+  if (count < 0) return wrong(count, 'should be a non-negative integer');
+  return count > 2 ** 31 - 1 ? wrong(count, `should be less than or equal to ${2 ** 31 - 1}`) : [];
+}
+
+const stepsOf = (path: string): string[] => path.replace(/^\./, '').split('.');
+
+/** Why the value at a path can not be had as a `wanted` (unstructured.NestedInt64, NestedString); undefined when it can. */
+function accessorProblem(object: JsonObject, path: string, wanted: 'int64' | 'string'): string | undefined {
+  const steps = stepsOf(path);
   let at: unknown = object;
-  for (const part of path.split('.').filter((step) => step !== '')) at = isJsonObject(at) ? at[part] : undefined;
-  if (typeof at !== 'number') return [];
-  const field = path.slice(1);
-  const wrong = (detail: string): FieldError[] => [{ type: 'FieldValueInvalid', field, value: at, detail }];
-  if (at < 0) return wrong('should be a non-negative integer');
-  return at > 2 ** 31 - 1 ? wrong(`should be less than or equal to ${2 ** 31 - 1}`) : [];
+  for (const [i, step] of steps.entries()) {
+    if (at === null || at === undefined) return undefined;
+    if (!isJsonObject(at)) {
+      const where = steps.slice(0, i + 1).join('.');
+      return `.${where} accessor error: ${goPlain(at)} is of the type ${goTypeOf(at)}, expected map[string]interface{}`;
+    }
+    if (!Object.hasOwn(at, step)) return undefined;
+    at = at[step];
+  }
+  const type = goTypeOf(at) ?? '<nil>';
+  if (type === wanted) return undefined;
+  return `.${steps.join('.')} accessor error: ${goPlain(at)} is of the type ${type}, expected ${wanted}`;
 }

@@ -1,45 +1,140 @@
 /** Default values must themselves be what their schema wants (apiextensions schema/defaulting/validation.go). */
 import { cloneJson } from '../../meta/deep-clone.ts';
 import { deepEqual } from '../../meta/deep-equal.ts';
-import type { FieldError } from '../../meta/status.ts';
+import { sortMembers } from '../../meta/go-text.ts';
+import { isJsonObject } from '../../meta/own-property.ts';
+import { type FieldError, fieldErrorBody } from '../../meta/status.ts';
+import { coerceEmbedded, embeddedErrors } from '../../schema/embedded-resource.ts';
 import { pruneUnknown } from '../../schema/prune.ts';
+import type { Schema } from '../../schema/schema.ts';
 import { validateSchema } from '../../schema/validate.ts';
 import { invalid } from '../builtin/validation/field-errors.ts';
 import type { RawSchema } from './crd.ts';
-import { toSchema } from './crd-schema.ts';
-import { childOf, propertiesOf } from './structural-rules.ts';
+import { rootSchemaOf, toSchema } from './crd-schema.ts';
+import { createRuleCheck } from './rules.ts';
+import { anySchema, childOf, propertiesOf } from './structural-rules.ts';
 
 const META = new Set(['metadata', 'apiVersion', 'kind']);
+const EMBEDDED = 'x-kubernetes-embedded-resource';
+const hasDefault = (schema: RawSchema): boolean => schema['default'] !== undefined && schema['default'] !== null;
 
-/** Errors of all defaults in the (structural) schema of a whole object at `path`. */
-export function defaultErrors(schema: RawSchema, path: string): FieldError[] {
+/** Errors of all defaults in the (structural) schema of a whole object at `path`; `keepUnknown` lets unknown fields be. */
+export function defaultErrors(
+  schema: RawSchema,
+  path: string,
+  { keepUnknown }: { readonly keepUnknown: boolean },
+): FieldError[] {
   const errors: FieldError[] = [];
-  visit(schema, path, { root: true, insideMeta: false, errors });
+  if (anySchema(schema, hasDefault)) visit(schema, path, { ...rootOf(schema, true), keepUnknown, errors });
   return errors;
 }
 
+/** True when a default holds what its schema does not know, as was allowed once. */
+export function hasUnprunedDefaults(schema: RawSchema): boolean {
+  return anySchema(
+    schema,
+    (node) => hasDefault(node) && 'unpruned' in prunedDefault(node, toSchema(withoutDefault(node))),
+  );
+}
+
 interface Visit {
-  readonly root: boolean;
+  /** The whole object that the value is a part of, resource or embedded resource. */
+  readonly whole: RawSchema;
+  /** True for that of the definition itself. */
+  readonly isRoot: boolean;
+  /** Builds that object around a value that stands here. */
+  readonly surround: (value: unknown) => Record<string, unknown>;
   readonly insideMeta: boolean;
+  readonly keepUnknown: boolean;
   readonly errors: FieldError[];
 }
 
-function visit(schema: RawSchema, path: string, { root, insideMeta, errors }: Visit): void {
-  const whole = root || schema['x-kubernetes-embedded-resource'] === true;
-  const value = schema['default'];
-  if (value !== undefined && value !== null) {
-    const field = `${path}.default`;
-    const { default: _own, ...rest } = schema;
-    const node = toSchema(rest);
-    const pruned = cloneJson(value);
-    if (!insideMeta && typeof pruned === 'object') pruneUnknown(node, pruned, { custom: true, part: true });
-    if (!deepEqual(pruned, value)) errors.push(invalid(field, value, 'must not have unknown fields'));
-    errors.push(...validateSchema(node, value, { custom: true, root: field }));
-  }
+const rootOf = (whole: RawSchema, isRoot: boolean): Pick<Visit, 'whole' | 'isRoot' | 'surround' | 'insideMeta'> => ({
+  whole,
+  isRoot,
+  insideMeta: false,
+  surround: (value) => {
+    const object = isJsonObject(value) ? value : {};
+    object['kind'] ??= 'Validation';
+    object['apiVersion'] ??= 'validation/v1';
+    return object;
+  },
+});
+
+/** Defaults below `additionalProperties` are forbidden by other rules where they matter: upstream does not look there. */
+function visit(schema: RawSchema, path: string, from: Visit): void {
+  const at: Visit = schema[EMBEDDED] === true ? { ...from, ...rootOf(schema, false) } : from;
+  if (hasDefault(schema)) at.errors.push(...errorsOfDefault(schema, `${path}.default`, at));
   const items = childOf(schema, 'items');
-  if (items !== undefined) visit(items, `${path}.items`, { root: false, insideMeta: insideMeta && !whole, errors });
+  if (items !== undefined) visit(items, `${path}.items`, { ...at, surround: (value) => at.surround([value] as never) });
+  const isWhole = schema === at.whole;
   for (const [name, property] of propertiesOf(schema)) {
-    const inside = whole ? META.has(name) : insideMeta;
-    visit(property, `${path}.properties[${name}]`, { root: false, insideMeta: inside, errors });
+    visit(property, `${path}.properties[${name}]`, {
+      ...at,
+      insideMeta: at.insideMeta || (isWhole && META.has(name)),
+      surround: (value) => at.surround({ [name]: value }),
+    });
   }
+}
+
+function withoutDefault(schema: RawSchema): RawSchema {
+  const { default: _own, ...rest } = schema;
+  return rest;
+}
+
+/** The default with the metadata of embedded resources brought into shape; `unpruned` when more than that is unknown. */
+function prunedDefault(schema: RawSchema, node: Schema): { readonly value: unknown; readonly unpruned?: true } {
+  const value = cloneJson(schema['default']);
+  coerceEmbedded(value, node, { path: '', whole: false });
+  const pruned = cloneJson(value);
+  if (typeof pruned === 'object') pruneUnknown(node, pruned, { custom: true, part: true });
+  return deepEqual(pruned, value) ? { value } : { value, unpruned: true };
+}
+
+function errorsOfDefault(schema: RawSchema, field: string, at: Visit): readonly FieldError[] {
+  const isRoot = at.isRoot && schema === at.whole;
+  const bare = withoutDefault(schema);
+  const node = isRoot ? rootSchemaOf(bare) : toSchema(bare);
+  if (at.insideMeta) {
+    const why = metadataProblem(schema['default'], at);
+    if (why !== undefined) return [invalid(field, sortMembers(schema['default']), why)];
+    return contentErrors(schema['default'], { node, field, isRoot });
+  }
+  const { value, unpruned } = prunedDefault(schema, node);
+  const errors: FieldError[] = [];
+  if (unpruned && !at.keepUnknown) errors.push(invalid(field, sortMembers(value), 'must not have unknown fields'));
+  const place = { path: field, whole: isRoot };
+  const wrong = coerceEmbedded(cloneJson(schema['default']), node, place);
+  const found = wrong === undefined ? embeddedErrors(value, node, place) : [wrong];
+  return [...errors, ...(found.length > 0 ? found : contentErrors(value, { node, field, isRoot }))];
+}
+
+/** A default of a part of the metadata is judged in a whole object. */
+function metadataProblem(value: unknown, { whole, isRoot, surround }: Visit): string | undefined {
+  const object = surround(cloneJson(value));
+  const node = isRoot ? rootSchemaOf(whole) : toSchema(whole);
+  const place = { path: '', whole: true };
+  const wrong = coerceEmbedded(object, node, place);
+  const errors = wrong === undefined ? embeddedErrors(object, node, place) : [wrong];
+  if (errors.length === 0) return undefined;
+  const texts = [...new Set(errors.map((error) => `${error.field}: ${fieldErrorBody(error)}`))];
+  return `must result in valid metadata: ${texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`}`;
+}
+
+/** What the schema and its rules say of the value: as one that stays, and as one that comes in. */
+function contentErrors(
+  value: unknown,
+  { node, field, isRoot }: { readonly node: Schema; readonly field: string; readonly isRoot: boolean },
+): readonly FieldError[] {
+  const errors = validateSchema(node, value, { custom: false });
+  if (errors.length > 0) {
+    return errors.map((error) => ({
+      ...error,
+      field: error.field === '' || error.field === '<nil>' ? field : `${field}.${error.field}`,
+    }));
+  }
+  const check = createRuleCheck(node, { path: field, whole: isRoot, ratchet: false });
+  if (check === undefined) return [];
+  const kept = check(value, value);
+  return kept.length > 0 ? kept : check(value, undefined);
 }

@@ -16,9 +16,10 @@ import type { Schema, ValidationRule } from '../../schema/schema.ts';
 import { forbidden, invalid } from '../builtin/validation/field-errors.ts';
 import type { RawSchema } from './crd.ts';
 import { rootSchemaOf, toSchema } from './crd-schema.ts';
+import { internalRule } from './internal-form.ts';
 import { ruleVariables } from './rules.ts';
 import { rulesOf } from './schema-rules.ts';
-import { childOf, propertiesOf } from './structural-rules.ts';
+import { childOf, propertiesOf, typeText } from './structural-rules.ts';
 
 /** Static limits (StaticEstimatedCostLimit, StaticEstimatedCRDCostLimit). */
 const RULE_LIMIT = 10_000_000;
@@ -33,21 +34,30 @@ const UNKNOWN_COST = HIGHEST_COST / 16;
 
 interface Found {
   readonly errors: FieldError[];
+  /** Nodes whose rules are not looked at: something else is wrong there or below. */
+  readonly faulty: ReadonlySet<RawSchema>;
   readonly costs: { readonly field: string; readonly cost: number }[];
   /** True leaves out what one rule may cost: it was accepted before. */
   readonly unchanged: boolean;
 }
 
-/** Errors of every rule in the (sound) schema at `path`; `unchanged` when this very schema was accepted before. */
+/** Errors of every rule in the structural schema at `path`; `unchanged` when this very schema was accepted before. */
 export function ruleErrors(
   schema: RawSchema,
-  { path, unchanged }: { readonly path: string; readonly unchanged: boolean },
+  {
+    path,
+    unchanged,
+    faulty,
+  }: { readonly path: string; readonly unchanged: boolean; readonly faulty: ReadonlySet<RawSchema> },
 ): FieldError[] {
-  const found: Found = { errors: [], costs: [], unchanged };
+  const found: Found = { errors: [], costs: [], unchanged, faulty };
   visit(schema, path, { root: true, cardinality: 1, uncorrelatable: undefined }, found);
   const total = found.costs.reduce((sum, { cost }) => Math.min(sum + cost, HIGHEST_COST), 0);
   if (total > DEFINITION_LIMIT) {
-    const dearest = [...found.costs].sort((a, b) => b.cost - a.cost).slice(0, NAMED_RULES);
+    const dearest = found.costs
+      .filter(({ cost }) => cost >= DEFINITION_LIMIT / 100)
+      .sort((a, b) => b.cost - a.cost)
+      .slice(0, NAMED_RULES);
     for (const { field } of dearest) {
       found.errors.push(
         forbidden(field, 'contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema'),
@@ -69,29 +79,37 @@ interface Place {
 }
 
 function visit(schema: RawSchema, path: string, place: Place, found: Found): void {
+  const cardinality = times(place.cardinality, mostElements(schema));
   const rest = childOf(schema, 'additionalProperties');
   if (rest !== undefined) {
-    const cardinality = times(place.cardinality, schema['maxProperties']);
-    visit(rest, `${path}.additionalProperties`, { ...inside(place), cardinality }, found);
+    visit(rest, `${path}.additionalProperties`, { uncorrelatable: place.uncorrelatable, cardinality }, found);
   }
-  const atomicMap = schema['x-kubernetes-map-type'] === 'atomic';
+  // Members of a map have names to be matched by, an atomic one's too.
+  const mapType = schema['x-kubernetes-map-type'] ?? 'granular';
+  const isKnownMap = mapType === 'granular' || mapType === 'atomic';
   for (const [name, property] of propertiesOf(schema)) {
-    const uncorrelatable = place.uncorrelatable ?? (atomicMap ? path : undefined);
-    visit(property, `${path}.properties[${name}]`, { ...inside(place), uncorrelatable }, found);
+    const uncorrelatable = place.uncorrelatable ?? (isKnownMap ? undefined : path);
+    visit(property, `${path}.properties[${name}]`, { uncorrelatable, cardinality }, found);
   }
   const items = childOf(schema, 'items');
   if (items !== undefined) {
     const uncorrelatable = place.uncorrelatable ?? (schema['x-kubernetes-list-type'] === 'map' ? undefined : path);
-    const cardinality = times(place.cardinality, schema['maxItems']);
     visit(items, `${path}.items`, { uncorrelatable, cardinality }, found);
   }
-  if (rulesOf(schema).length > 0) checkRules(schema, path, place, found);
+  if (rulesOf(schema).length > 0 && !found.faulty.has(schema)) checkRules(schema, path, place, found);
 }
 
-const inside = ({ cardinality, uncorrelatable }: Place): Place => ({ cardinality, uncorrelatable });
+/** How many values a node may hold below each of its keywords; undefined = nothing bounds them. */
+function mostElements(schema: RawSchema): number | undefined {
+  const type = typeText(schema);
+  const isMap = type === 'object' && (schema['additionalProperties'] ?? null) !== null;
+  if (!isMap && type !== 'array') return 1;
+  const most = schema[isMap ? 'maxProperties' : 'maxItems'];
+  return typeof most === 'number' ? Math.max(most, 0) : undefined;
+}
 
-const times = (cardinality: number | undefined, most: unknown): number | undefined =>
-  cardinality === undefined || typeof most !== 'number' ? undefined : Math.min(cardinality * most, HIGHEST_COST);
+const times = (cardinality: number | undefined, most: number | undefined): number | undefined =>
+  cardinality === undefined || most === undefined ? undefined : Math.min(cardinality * most, HIGHEST_COST);
 
 function checkRules(raw: RawSchema, path: string, place: Place, found: Found): void {
   const whole = place.root || raw['x-kubernetes-embedded-resource'] === true;
@@ -102,17 +120,21 @@ function checkRules(raw: RawSchema, path: string, place: Place, found: Found): v
   for (const [i, rule] of (rulesOf(raw) as unknown as ValidationRule[]).entries()) {
     const at = `${path}.x-kubernetes-validations[${i}]`;
     const program = compile(rule, { key: 'rule', at, self, found });
-    if (program !== undefined) {
-      observe(program, { field: `${at}.rule`, what: 'estimated rule cost', cardinality, found });
-      checkOldSelf(rule, program, { at, place, found });
+    if (program === undefined) {
+      // Nothing is known of a rule that does not compile, so it does not use oldSelf either.
+      if (rule.optionalOldSelf !== undefined) found.errors.push(needlessOldSelf(rule, at));
+      continue;
     }
+    observe(program, { field: `${at}.rule`, what: 'estimated rule cost', cardinality, found });
+    checkOldSelf(rule, program, { at, place, found });
     if (typeof rule.messageExpression !== 'string' || rule.messageExpression === '') continue;
     const message = compile(rule, { key: 'messageExpression', at, self, found });
     // A message is made once, whatever it stands on. Where a part has no size that is known (`string(self.limit)`, which
     // the Kubernetes documentation itself recommends) the worst case says nothing, and the budget at run time decides.
     const what = 'estimated messageExpression cost';
-    if (message !== undefined && message.estimatedCost < UNKNOWN_COST)
+    if (message !== undefined && message.estimatedCost < UNKNOWN_COST) {
       observe(message, { field: `${at}.messageExpression`, what, cardinality: 1, found });
+    }
   }
 }
 
@@ -141,7 +163,7 @@ function compile(
         : isRule
           ? error.message
           : `messageExpression ${error.message}`;
-    found.errors.push(invalid(`${at}.${key}`, rule, detail));
+    found.errors.push(invalid(`${at}.${key}`, internalRule(rule as never), detail));
     return undefined;
   }
 }
@@ -162,14 +184,15 @@ function checkOldSelf(
   { at, place, found }: { readonly at: string; readonly place: Place; readonly found: Found },
 ): void {
   if (!program.references.has('oldSelf')) {
-    if (rule.optionalOldSelf === undefined) return;
-    const detail = 'may not be set if oldSelf is not used in rule';
-    found.errors.push(invalid(`${at}.optionalOldSelf`, rule.optionalOldSelf, detail));
+    if (rule.optionalOldSelf !== undefined) found.errors.push(needlessOldSelf(rule, at));
   } else if (place.uncorrelatable !== undefined) {
     const detail = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${place.uncorrelatable}`;
     found.errors.push(invalid(`${at}.rule`, rule.rule, detail));
   }
 }
+
+const needlessOldSelf = (rule: ValidationRule, at: string): FieldError =>
+  invalid(`${at}.optionalOldSelf`, rule.optionalOldSelf, 'may not be set if oldSelf is not used in rule');
 
 function costText(what: string, cost: number, limit: number): string {
   const times = cost / limit;

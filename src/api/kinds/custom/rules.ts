@@ -16,8 +16,9 @@ import {
   STRING,
 } from '../../cel/cel.ts';
 import { deepEqual } from '../../meta/deep-equal.ts';
+import { sortMembers } from '../../meta/go-text.ts';
 import { isJsonObject } from '../../meta/own-property.ts';
-import type { FieldError, FieldErrorType } from '../../meta/status.ts';
+import { type FieldError, type FieldErrorType, fieldErrorBody } from '../../meta/status.ts';
 import { counterpart, NO_COUNTERPART } from '../../schema/ratcheting.ts';
 import type { Schema, ValidationRule } from '../../schema/schema.ts';
 import type { RawSchema } from './crd.ts';
@@ -56,16 +57,28 @@ interface RuleNode {
   readonly items: RuleNode | undefined;
 }
 
+/** How a check is used elsewhere than on whole objects. */
+export interface RuleCheckOptions {
+  /** Where the value stands. */
+  readonly path?: string;
+  /** False for a value that is not an object with apiVersion, kind and metadata. */
+  readonly whole?: boolean;
+  /** False judges also what is as it was. */
+  readonly ratchet?: boolean;
+}
+
 /** The check of a kind's rules; undefined when it has none. `old` is the object before an update. */
 export function createRuleCheck(
   schema: Schema,
-): ((object: unknown, old: unknown) => readonly FieldError[]) | undefined {
+  { path = '', whole = true, ratchet = true }: RuleCheckOptions = {},
+): ((object: unknown, old: unknown, warn?: (text: string) => void) => readonly FieldError[]) | undefined {
   if (!hasRules(schema)) return undefined;
   let node: RuleNode | undefined;
-  return (object, old) => {
-    node ??= compileNode(schema, true)!;
-    const pass: Pass = { budget: celBudget(OBJECT_BUDGET, CALL_BUDGET), errors: [], spent: false };
-    check(node, { value: object, old: old ?? NO_COUNTERPART, path: '', parentUnchanged: () => false }, pass);
+  return (object, old, warn) => {
+    node ??= compileNode(schema, whole)!;
+    const pass: Pass = { budget: celBudget(OBJECT_BUDGET, CALL_BUDGET), errors: [], spent: false, ratchet, warn };
+    const before = old ?? NO_COUNTERPART;
+    check(node, { value: object, old: before, before, path, parentUnchanged: () => false }, pass);
     return pass.errors;
   };
 }
@@ -128,31 +141,45 @@ interface Pass {
   readonly errors: FieldError[];
   /** Nothing more is run. */
   spent: boolean;
+  readonly ratchet: boolean;
+  /** Is told of what is let pass because it was so before. */
+  readonly warn: ((text: string) => void) | undefined;
 }
 
 interface Here {
   readonly value: unknown;
-  /** NO_COUNTERPART where there is no value to compare with. */
+  /** What `oldSelf` is; NO_COUNTERPART where there is none. */
   readonly old: unknown;
+  /** What the value is compared with to see if it was touched: parts of an atomic map have nothing of the kind. */
+  readonly before: unknown;
   readonly path: string;
   /** Whether the nearest value above that has a counterpart is as it was. */
   readonly parentUnchanged: () => boolean;
 }
 
 function check(node: RuleNode, here: Here, pass: Pass): void {
-  const { value, old, path } = here;
+  const { value, old, before, path } = here;
   if (value === null || value === undefined || pass.spent) return;
   let same: boolean | undefined;
   const unchanged = (): boolean => {
-    same ??= old === NO_COUNTERPART ? here.parentUnchanged() : deepEqual(old, value);
+    same ??= before === NO_COUNTERPART ? here.parentUnchanged() : deepEqual(before, value);
     return same;
   };
   if (node.rules.length > 0) runRules(node, { ...here, parentUnchanged: unchanged }, pass);
   if (Array.isArray(value)) {
     if (node.items === undefined) return;
     for (let i = 0; i < value.length && !pass.spent; i++) {
-      const before = counterpart(node.schema, { value, old, key: i });
-      check(node.items, { value: value[i], old: before, path: `${path}[${i}]`, parentUnchanged: unchanged }, pass);
+      check(
+        node.items,
+        {
+          value: value[i],
+          old: counterpart(node.schema, { value, old, key: i }),
+          before: counterpart(node.schema, { value, old: before, key: i }),
+          path: `${path}[${i}]`,
+          parentUnchanged: unchanged,
+        },
+        pass,
+      );
     }
   } else if (isJsonObject(value)) {
     for (const key of Object.keys(value)) {
@@ -160,8 +187,17 @@ function check(node: RuleNode, here: Here, pass: Pass): void {
       const below = declared ?? (Object.hasOwn(node.schema.properties ?? {}, key) ? undefined : node.rest);
       if (below === undefined || pass.spent) continue;
       const at = declared === undefined ? `${path}[${key}]` : path === '' ? key : `${path}.${key}`;
-      const before = counterpart(node.schema, { value, old, key });
-      check(below, { value: value[key], old: before, path: at, parentUnchanged: unchanged }, pass);
+      check(
+        below,
+        {
+          value: value[key],
+          old: isJsonObject(old) && Object.hasOwn(old, key) ? old[key] : NO_COUNTERPART,
+          before: counterpart(node.schema, { value, old: before, key }),
+          path: at,
+          parentUnchanged: unchanged,
+        },
+        pass,
+      );
     }
   }
 }
@@ -193,9 +229,19 @@ function runRules({ rules, schema }: RuleNode, here: Here, pass: Pass): void {
       else fail(pass, { path, shown, detail });
       continue;
     }
-    const told = messageOf(compiled, bindings, pass);
     // What was not touched may stay as it is; a transition rule has already had its say about that.
-    if (usesOldSelf || !here.parentUnchanged()) pass.errors.push(errorOf(compiled, { path, shown, detail: told.text }));
+    const isJudged = usesOldSelf || !pass.ratchet || !here.parentUnchanged();
+    const told = messageOf(compiled, bindings, pass);
+    const at = fieldOf(compiled, path);
+    const error = told.last
+      ? { type: 'FieldValueInvalid' as const, field: at, value: shown, detail: told.text }
+      : errorOf(
+          rule,
+          { field: at, value: shown === 'object' || shown === 'array' ? undefined : here.value },
+          told.text,
+        );
+    if (isJudged) pass.errors.push(error);
+    else pass.warn?.(`${error.field}: ${fieldErrorBody(error)}`);
     if (told.last) pass.spent = true;
   }
 }
@@ -251,10 +297,18 @@ function messageOf(
   }
 }
 
-function errorOf({ rule, field }: CompiledRule, { path, shown, detail }: Told): FieldError {
-  const at = (field === '' ? path : path === '' ? field : `${path}.${field}`) || '<nil>';
+const fieldOf = ({ field }: CompiledRule, path: string): string =>
+  (field === '' ? path : path === '' ? field : `${path}.${field}`) || '<nil>';
+
+/** Objects and lists are not shown. */
+function errorOf(
+  rule: ValidationRule,
+  { field, value }: { readonly field: string; readonly value: unknown },
+  detail: string,
+): FieldError {
   const type = (rule.reason ?? 'FieldValueInvalid') as FieldErrorType;
-  if (type === 'FieldValueForbidden' || type === 'FieldValueRequired') return { type, field: at, detail };
-  if (type === 'FieldValueDuplicate') return { type, field: at, value: shown };
-  return { type: 'FieldValueInvalid', field: at, value: shown, detail };
+  if (type === 'FieldValueForbidden' || type === 'FieldValueRequired') return { type, field, detail };
+  const shown = value === undefined ? {} : { value: sortMembers(value) };
+  if (type === 'FieldValueDuplicate') return { type, field, ...shown };
+  return { type: 'FieldValueInvalid', field, ...shown, detail };
 }

@@ -6,8 +6,10 @@ import { isJsonObject } from '../../meta/own-property.ts';
 import type { FieldError } from '../../meta/status.ts';
 import { forbidden, invalid, required, unsupported } from '../builtin/validation/field-errors.ts';
 import type { RawSchema } from './crd.ts';
+import type { Tolerance } from './crd-tolerance.ts';
 import { findFieldPath } from './field-path.ts';
-import { branchesOf, childOf, propertiesOf, propertyOf, typeText } from './structural-rules.ts';
+import { internalItems } from './internal-form.ts';
+import { branchesOf, childOf, propertiesOf, propertyOf, structuralProblem, typeText } from './structural-rules.ts';
 
 /** What is so for a node because of where it stands. */
 interface Place {
@@ -16,28 +18,46 @@ interface Place {
   readonly insideMeta?: boolean;
 }
 
-const TYPES = ['array', 'boolean', 'integer', 'number', 'object', 'string'];
+/** The types of OpenAPI v3. */
+export const SCHEMA_TYPES: readonly string[] = ['array', 'boolean', 'integer', 'number', 'object', 'string'];
 const META = new Set(['metadata', 'kind', 'apiVersion']);
 const LIST_TYPE = 'x-kubernetes-list-type';
 const LIST_KEYS = 'x-kubernetes-list-map-keys';
 const MAP_TYPE = 'x-kubernetes-map-type';
 const RULES = 'x-kubernetes-validations';
 
-/** Errors of the schema that stands at `path`; [] when it may be used. */
-export function schemaErrors(schema: RawSchema, path: string): FieldError[] {
+/** What was found wrong, and the nodes at or below which something was: their rules are not compiled. */
+export interface SchemaFaults {
+  readonly errors: FieldError[];
+  readonly faulty: ReadonlySet<RawSchema>;
+}
+
+/** What is wrong with the schema that stands at `path`, less what is let pass. */
+export function schemaFaults(schema: RawSchema, path: string, tolerance: Tolerance): SchemaFaults {
   const errors: FieldError[] = [];
-  checkSchema(schema, path, { root: true, place: {}, errors });
-  return errors;
+  const faulty = new Set<RawSchema>();
+  checkSchema(schema, path, { root: true, place: {}, errors, faulty, tolerance });
+  return { errors, faulty };
 }
 
 interface Visit {
-  readonly root?: boolean;
+  readonly root: boolean;
   readonly place: Place;
   readonly errors: FieldError[];
+  readonly faulty: Set<RawSchema>;
+  readonly tolerance: Tolerance;
 }
 
 function checkSchema(schema: RawSchema, path: string, visit: Visit): void {
-  const { errors, place } = visit;
+  const before = visit.errors.length;
+  checkNode(schema, path, visit);
+  if (visit.errors.length > before) visit.faulty.add(schema);
+}
+
+function checkNode(schema: RawSchema, path: string, visit: Visit): void {
+  const { errors, place, tolerance } = visit;
+  const inside = (child: RawSchema, at: string, below: Place = place): void =>
+    checkSchema(child, at, { ...visit, root: false, place: below });
   checkKeywords(schema, path, visit);
   if (schema['uniqueItems'] === true) {
     errors.push(
@@ -50,39 +70,52 @@ function checkSchema(schema: RawSchema, path: string, visit: Visit): void {
   checkAdditional(schema, path, visit);
   for (const [name, property] of propertiesOf(schema)) {
     const meta = (visit.root || schema['x-kubernetes-embedded-resource'] === true) && META.has(name);
-    const inside: Place = meta
+    const below: Place = meta
       ? { ...place, insideMeta: true, ...(visit.root && { noDefaults: `in top-level ${name}` }) }
       : place;
-    checkSchema(property, `${path}.properties[${name}]`, { place: inside, errors });
+    inside(property, `${path}.properties[${name}]`, below);
   }
   const not = childOf(schema, 'not');
-  if (not !== undefined) checkSchema(not, `${path}.not`, { place, errors });
-  for (const key of ['allOf', 'oneOf', 'anyOf']) {
-    for (const [i, branch] of branchesOf(schema, key).entries()) {
-      checkSchema(branch, `${path}.${key}[${i}]`, { place, errors });
+  if (not !== undefined) inside(not, `${path}.not`);
+  for (const key of ['allOf', 'oneOf', 'anyOf', 'items']) {
+    for (const [i, branch] of branchesOf(schema, key).entries()) inside(branch, `${path}.${key}[${i}]`);
+  }
+  for (const key of ['definitions', 'dependencies']) {
+    for (const [name, member] of Object.entries(isJsonObject(schema[key]) ? schema[key] : {})) {
+      if (isJsonObject(member)) inside(member, `${path}.${key}[${name}]`);
     }
   }
   const items = childOf(schema, 'items');
-  if (items !== undefined) checkSchema(items, `${path}.items`, { place, errors });
+  if (items !== undefined) inside(items, `${path}.items`);
   const preserve = 'x-kubernetes-preserve-unknown-fields';
   if (schema[preserve] === false) errors.push(invalid(`${path}.${preserve}`, false, 'must be true or undefined'));
-  checkTopology(schema, path, errors);
-  checkListItems(schema, path, errors);
+  checkTopology(schema, path, visit);
+  if (!tolerance.looseMapKeys) errors.push(...mapKeyErrors(schema, path));
   checkRuleTexts(schema, path, errors);
 }
 
-const NOT_SUPPORTED = ['id', 'additionalItems', 'patternProperties', 'definitions', 'dependencies', '$ref'];
+const isFilled = (value: unknown): boolean => isJsonObject(value) && Object.keys(value).length > 0;
+const isSomething = (value: unknown): boolean => value !== undefined && value !== null;
 
-const isSet = (value: unknown): boolean =>
-  value !== undefined && value !== null && value !== '' && !(isJsonObject(value) && Object.keys(value).length === 0);
+/** Keywords that are refused, and when they count as set: Go tells an empty map from none in some of them. */
+const NOT_SUPPORTED: readonly (readonly [string, (value: unknown) => boolean])[] = [
+  ['id', (value) => typeof value === 'string' && value !== ''],
+  ['additionalItems', isSomething],
+  ['patternProperties', isFilled],
+  ['definitions', isFilled],
+  ['dependencies', isSomething],
+  ['$ref', isSomething],
+];
 
-function checkKeywords(schema: RawSchema, path: string, { place, errors }: Visit): void {
+function checkKeywords(schema: RawSchema, path: string, { place, errors, tolerance }: Visit): void {
   const type = typeText(schema);
-  if (type !== '' && !TYPES.includes(type)) errors.push(unsupported(`${path}.type`, type, TYPES));
+  if (type !== '' && !tolerance.unknownTypes && !SCHEMA_TYPES.includes(type)) {
+    errors.push(unsupported(`${path}.type`, type, SCHEMA_TYPES));
+  }
   if (schema['default'] !== undefined && schema['default'] !== null && place.noDefaults !== undefined) {
     errors.push(forbidden(`${path}.default`, `must not be set ${place.noDefaults}`));
   }
-  for (const key of NOT_SUPPORTED) {
+  for (const [key, isSet] of NOT_SUPPORTED) {
     if (isSet(schema[key])) errors.push(forbidden(`${path}.${key}`, `${key} is not supported`));
   }
   if (type === 'null') {
@@ -97,7 +130,8 @@ function checkKeywords(schema: RawSchema, path: string, { place, errors }: Visit
   }
 }
 
-function checkAdditional(schema: RawSchema, path: string, { place, errors }: Visit): void {
+function checkAdditional(schema: RawSchema, path: string, visit: Visit): void {
+  const { place, errors } = visit;
   const additional = schema['additionalProperties'];
   if (additional === undefined || additional === null) return;
   const field = `${path}.additionalProperties`;
@@ -108,11 +142,11 @@ function checkAdditional(schema: RawSchema, path: string, { place, errors }: Vis
   const inside: Place = place.insideMeta
     ? { ...place, noDefaults: 'inside additionalProperties applying to object metadata' }
     : place;
-  checkSchema(additional, field, { place: inside, errors });
+  checkSchema(additional, field, { ...visit, root: false, place: inside });
 }
 
 /** List and map types, and the types of the values they stand on. */
-function checkTopology(schema: RawSchema, path: string, errors: FieldError[]): void {
+function checkTopology(schema: RawSchema, path: string, { errors, tolerance }: Visit): void {
   const type = typeText(schema);
   const mustBe = (wanted: string, key: string): void => {
     const detail = `must be ${wanted} if ${key} is specified`;
@@ -128,7 +162,7 @@ function checkTopology(schema: RawSchema, path: string, errors: FieldError[]): v
   const listType = schema[LIST_TYPE];
   const items = childOf(schema, 'items');
   if (listType !== undefined && type !== 'array') mustBe('array', LIST_TYPE);
-  else if (listType === 'set' && items !== undefined) checkSetItems(items, path, errors);
+  else if (listType === 'set' && items !== undefined && !tolerance.granularSetItems) checkSetItems(items, path, errors);
   if (listType !== undefined && listType !== 'atomic' && listType !== 'set' && listType !== 'map') {
     errors.push({
       type: 'FieldValueNotSupported',
@@ -155,7 +189,8 @@ function checkSetItems(items: RawSchema, path: string, errors: FieldError[]): vo
   if (type === 'array' && items[LIST_TYPE] !== undefined && items[LIST_TYPE] !== 'atomic') {
     errors.push(invalid(`${path}.items.${LIST_TYPE}`, items[LIST_TYPE], detail));
   } else if (type === 'object' && items[MAP_TYPE] !== 'atomic') {
-    errors.push(invalid(`${path}.items.${MAP_TYPE}`, items[MAP_TYPE] ?? null, detail));
+    // Upstream shows the list type here, which an object has none of as a rule.
+    errors.push(invalid(`${path}.items.${MAP_TYPE}`, items[LIST_TYPE] ?? null, detail));
   }
 }
 
@@ -165,7 +200,12 @@ function checkMapList(schema: RawSchema, path: string, errors: FieldError[]): vo
   if (keys.length === 0) errors.push(required(field, `must not be empty if ${LIST_TYPE} is map`));
   const items = childOf(schema, 'items');
   if (items === undefined) {
-    errors.push(required(`${path}.items`, `must have a schema if ${LIST_TYPE} is map`));
+    const given = schema['items'];
+    errors.push(
+      isSomething(given)
+        ? invalid(`${path}.items`, internalItems(given), `must only have a single schema if ${LIST_TYPE} is map`)
+        : required(`${path}.items`, `must have a schema if ${LIST_TYPE} is map`),
+    );
     return;
   }
   const type = typeText(items);
@@ -187,14 +227,15 @@ function checkMapList(schema: RawSchema, path: string, errors: FieldError[]): vo
 }
 
 /** Items of sets and keys of maps are always there and never null. */
-function checkListItems(schema: RawSchema, path: string, errors: FieldError[]): void {
+export function mapKeyErrors(schema: RawSchema, path: string): FieldError[] {
+  const errors: FieldError[] = [];
   const listType = schema[LIST_TYPE];
   const items = childOf(schema, 'items');
-  if (items === undefined || (listType !== 'set' && listType !== 'map')) return;
+  if (items === undefined || (listType !== 'set' && listType !== 'map')) return errors;
   if (items['nullable'] === true) {
     errors.push(forbidden(`${path}.items.nullable`, `cannot be nullable when ${LIST_TYPE} is ${listType}`));
   }
-  if (listType !== 'map') return;
+  if (listType !== 'map') return errors;
   const needed = Array.isArray(items['required']) ? items['required'] : [];
   for (const key of keysOf(schema)) {
     const property = propertyOf(items, key);
@@ -209,6 +250,7 @@ function checkListItems(schema: RawSchema, path: string, errors: FieldError[]): 
       errors.push(forbidden(`${field}.nullable`, `this property is in ${LIST_KEYS}, so it cannot be nullable`));
     }
   }
+  return errors;
 }
 
 /** The rules of a node as they were sent. */
@@ -225,9 +267,9 @@ function checkRuleTexts(schema: RawSchema, path: string, errors: FieldError[]): 
     const message = text('message');
     if (text('rule').trim() === '') errors.push(required(`${at}.rule`, 'rule is not specified'));
     else if (message !== '' && message.trim() === '') {
-      errors.push(invalid(`${at}.message`, message, 'message must be non-empty if specified'));
+      errors.push(invalid(`${at}.message`, message, 'must be non-empty if specified'));
     } else if (hasNewline(message.trim())) {
-      errors.push(invalid(`${at}.message`, message, 'message must not contain line breaks'));
+      errors.push(invalid(`${at}.message`, message, 'must not contain line breaks'));
     } else if (hasNewline(text('rule').trim()) && message.trim() === '') {
       errors.push(required(`${at}.message`, 'message must be specified if rule contains line breaks'));
     }
@@ -235,16 +277,16 @@ function checkRuleTexts(schema: RawSchema, path: string, errors: FieldError[]): 
       errors.push(required(`${at}.messageExpression`, 'messageExpression must be non-empty if specified'));
     }
     const reason = rule['reason'];
-    if (reason !== undefined && !REASONS.includes(String(reason))) {
+    if (reason !== undefined && reason !== null && !REASONS.includes(String(reason))) {
       errors.push(unsupported(`${at}.reason`, reason, REASONS));
     }
     const fieldPath = text('fieldPath');
     if (fieldPath === '') continue;
     const field = `${at}.fieldPath`;
-    if (fieldPath.trim() === '') errors.push(invalid(field, fieldPath, 'fieldPath must be non-empty if specified'));
-    if (hasNewline(fieldPath)) errors.push(invalid(field, fieldPath, 'fieldPath must not contain line breaks'));
-    if ('problem' in findFieldPath(schema, fieldPath)) {
-      errors.push(invalid(field, fieldPath, 'fieldPath must be a valid path'));
+    if (fieldPath.trim() === '') errors.push(invalid(field, fieldPath, 'must be non-empty if specified'));
+    if (hasNewline(fieldPath)) errors.push(invalid(field, fieldPath, 'must not contain line breaks'));
+    if (structuralProblem(schema) === undefined && 'problem' in findFieldPath(schema, fieldPath)) {
+      errors.push(invalid(field, fieldPath, 'must be a valid path'));
     }
   }
 }

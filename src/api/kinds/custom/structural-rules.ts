@@ -3,7 +3,8 @@
  * allOf, anyOf, oneOf and not, and inside of these stand validations only.
  */
 import { isJsonObject } from '../../meta/own-property.ts';
-import type { FieldError } from '../../meta/status.ts';
+import { type FieldError, fieldErrorBody } from '../../meta/status.ts';
+import type { Steps } from '../../meta/steps.ts';
 import { compilePattern } from '../../schema/patterns.ts';
 import { forbidden, invalid, required } from '../builtin/validation/field-errors.ts';
 import type { RawSchema } from './crd.ts';
@@ -34,6 +35,50 @@ export function propertyOf(schema: RawSchema, name: string): RawSchema | undefin
 }
 
 export const typeText = (schema: RawSchema): string => (typeof schema['type'] === 'string' ? schema['type'] : '');
+
+/** True when the predicate holds for a schema or anything below any of its keywords. */
+export function anySchema(schema: RawSchema, test: (schema: RawSchema) => boolean): boolean {
+  if (test(schema)) return true;
+  const below = (child: unknown): boolean => isJsonObject(child) && anySchema(child, test);
+  const members = (key: string): boolean => isJsonObject(schema[key]) && Object.values(schema[key]).some(below);
+  return (
+    ['items', 'not', 'additionalProperties', 'additionalItems'].some((key) => below(schema[key])) ||
+    ['items', 'allOf', 'anyOf', 'oneOf'].some((key) => branchesOf(schema, key).some(below)) ||
+    ['properties', 'patternProperties', 'definitions', 'dependencies'].some(members)
+  );
+}
+
+const isSomething = (value: unknown): boolean => value !== undefined && value !== null;
+const isFilled = (value: unknown): boolean => isJsonObject(value) && Object.keys(value).length > 0;
+
+/**
+ * Why a schema can not be read as a structural one at all; undefined when it can (convert.go, NewStructural). Told only
+ * when nothing else is wrong: the rules of keywords mostly say the same.
+ */
+export function structuralProblem(schema: RawSchema): string | undefined {
+  const unsupported = (keyword: string): string => `OpenAPIV3Schema '${keyword}' is not supported`;
+  if (textOf(schema, 'id') !== '') return unsupported('id');
+  if (textOf(schema, '$schema') !== '') return unsupported('schema');
+  if (textOf(schema, '$ref') !== '') return unsupported('$ref');
+  for (const key of ['patternProperties', 'dependencies']) if (isFilled(schema[key])) return unsupported(key);
+  if (isSomething(schema['additionalItems'])) return unsupported('additionalItems');
+  if (isFilled(schema['definitions'])) return unsupported('definitions');
+  const branches = ['allOf', 'anyOf', 'oneOf'].flatMap((key) => branchesOf(schema, key));
+  const not = childOf(schema, 'not');
+  for (const branch of [...(not ? [not] : []), ...branches]) {
+    const problem = structuralProblem(branch);
+    if (problem !== undefined) return problem;
+  }
+  if (schema[PRESERVE] === false) return `internal error: '${PRESERVE}' must be true or undefined`;
+  if (branchesOf(schema, 'items').length > 0) return "OpenAPIV3Schema 'items' must be a schema, but is an array";
+  const children = [childOf(schema, 'items'), ...propertiesOf(schema).map(([, property]) => property)];
+  for (const child of [...children, childOf(schema, 'additionalProperties')]) {
+    const problem = child && structuralProblem(child);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
 const textOf = (schema: RawSchema, key: string): string =>
   typeof schema[key] === 'string' ? (schema[key] as string) : '';
 const isOn = (schema: RawSchema, key: string): boolean => schema[key] === true;
@@ -43,11 +88,12 @@ const PRESERVE = 'x-kubernetes-preserve-unknown-fields';
 const EMBEDDED = 'x-kubernetes-embedded-resource';
 
 /** Everything that keeps the schema at `path` from being structural, sorted by text; [] when it is. */
-export function structuralErrors(schema: RawSchema, path: string): FieldError[] {
+export function* structuralErrors(schema: RawSchema, path: string): Steps<FieldError[]> {
   const errors: FieldError[] = [];
   checkInvariants(schema, 'root', path, errors);
+  yield;
   checkCompleteness(schema, path, errors);
-  const textOfError = (e: FieldError): string => `${e.field}: ${e.detail ?? ''}`;
+  const textOfError = (e: FieldError): string => `${e.field}: ${fieldErrorBody(e)}`;
   return errors.sort((a, b) => (textOfError(a) < textOfError(b) ? -1 : 1));
 }
 
@@ -121,10 +167,21 @@ function checkMetadata(schema: RawSchema, level: Level, path: string, errors: Fi
 
 const NAMES = new Set(['name', 'generateName']);
 
+/** Fields whose Go type knows unset from empty: `required: []` counts as said, `enum: []` does not. */
+const KEPT_EMPTY = new Set(['required', 'x-kubernetes-list-map-keys', 'x-kubernetes-validations']);
+
+/** True for a keyword that Go would hold with its zero value, as if it were not there. */
+function isUnsaid(key: string, value: unknown): boolean {
+  if (value === undefined || value === null || value === '') return true;
+  if (value === false) return key !== 'additionalProperties' && key !== 'default' && key !== 'example';
+  if (Array.isArray(value)) return value.length === 0 && !KEPT_EMPTY.has(key);
+  return key === 'properties' && !isFilled(value);
+}
+
 /** Anything beside the type and restrictions of the two names. */
 function restrictsMetadata(metadata: RawSchema): boolean {
   for (const [key, value] of Object.entries(metadata)) {
-    if (key === 'type' || key === 'default' || value === undefined) continue;
+    if (key === 'type' || key === 'default' || isUnsaid(key, value)) continue;
     if (key === 'properties' && propertiesOf(metadata).every(([name]) => NAMES.has(name))) continue;
     return true;
   }
@@ -133,17 +190,25 @@ function restrictsMetadata(metadata: RawSchema): boolean {
 
 function isIntOrString(branches: readonly RawSchema[]): boolean {
   const only = (branch: RawSchema | undefined, type: string): boolean =>
-    branch !== undefined && Object.keys(branch).length === 1 && branch['type'] === type;
+    branch !== undefined &&
+    branch['type'] === type &&
+    Object.entries(branch).every(([key, value]) => key === 'type' || isUnsaid(key, value));
   return branches.length === 2 && only(branches[0], 'integer') && only(branches[1], 'string');
 }
 
-function checkValueValidations(schema: RawSchema, path: string, errors: FieldError[], spareFirst = true): void {
+/** `spare`: the one place where types may stand inside, the two of int-or-string: this anyOf, or that of the first allOf. */
+function checkValueValidations(
+  schema: RawSchema,
+  path: string,
+  errors: FieldError[],
+  spare: { readonly anyOf: boolean; readonly allOf: boolean } = { anyOf: true, allOf: true },
+): void {
   const anyOf = branchesOf(schema, 'anyOf');
-  if (!(spareFirst && isIntOrString(anyOf))) {
+  if (!(spare.anyOf && isIntOrString(anyOf))) {
     for (const [i, branch] of anyOf.entries()) checkNested(branch, `${path}.anyOf[${i}]`, errors, false);
   }
   for (const [i, branch] of branchesOf(schema, 'allOf').entries()) {
-    checkNested(branch, `${path}.allOf[${i}]`, errors, i === 0 && spareFirst);
+    checkNested(branch, `${path}.allOf[${i}]`, errors, i === 0 && spare.allOf);
   }
   for (const [i, branch] of branchesOf(schema, 'oneOf').entries())
     checkNested(branch, `${path}.oneOf[${i}]`, errors, false);
@@ -171,7 +236,6 @@ const FORBIDDEN_INSIDE: readonly (readonly [string, string])[] = [
   ['title', EMPTY],
   ['description', EMPTY],
   ['nullable', FALSE],
-  ['externalDocs', UNDEFINED],
   [PRESERVE, FALSE],
   [EMBEDDED, FALSE],
   [INT_OR_STRING, FALSE],
@@ -182,7 +246,7 @@ const FORBIDDEN_INSIDE: readonly (readonly [string, string])[] = [
 ];
 
 function checkNested(schema: RawSchema, path: string, errors: FieldError[], spareAnyOf: boolean): void {
-  checkValueValidations(schema, path, errors, spareAnyOf);
+  checkValueValidations(schema, path, errors, { anyOf: spareAnyOf, allOf: false });
   const items = childOf(schema, 'items');
   if (items !== undefined) checkNested(items, `${path}.items`, errors, false);
   for (const [name, property] of propertiesOf(schema)) {
@@ -190,25 +254,18 @@ function checkNested(schema: RawSchema, path: string, errors: FieldError[], spar
   }
   for (const [key, detail] of FORBIDDEN_INSIDE) {
     const value = schema[key];
-    const isUnset = value === undefined || value === null || value === '' || value === false;
-    if (!isUnset && !(Array.isArray(value) && value.length === 0)) errors.push(forbidden(`${path}.${key}`, detail));
+    const isUnset = value === undefined || value === null || value === '' || (value === false && key !== 'default');
+    if (!isUnset && !(Array.isArray(value) && value.length === 0 && key !== 'default'))
+      errors.push(forbidden(`${path}.${key}`, detail));
   }
   if (propertyOf(schema, 'metadata') !== undefined) {
     errors.push(forbidden(`${path}.properties[metadata]`, 'must not be specified in a nested context'));
   }
 }
 
-/** Whatever a branch speaks of must be declared outside of it. */
-function checkCompleteness(schema: RawSchema, path: string, errors: FieldError[]): void {
+/** Whatever a branch of the root speaks of must be declared outside of it. Upstream does not ask it of other nodes. */
+const checkCompleteness = (schema: RawSchema, path: string, errors: FieldError[]): void =>
   checkBranchesComplete(schema, schema, { outer: path, inner: path }, errors);
-  const items = childOf(schema, 'items');
-  if (items !== undefined) checkCompleteness(items, `${path}.items`, errors);
-  for (const [name, property] of propertiesOf(schema)) {
-    checkCompleteness(property, `${path}.properties[${name}]`, errors);
-  }
-  const rest = childOf(schema, 'additionalProperties');
-  if (rest !== undefined) checkCompleteness(rest, `${path}.additionalProperties`, errors);
-}
 
 interface Paths {
   readonly outer: string;

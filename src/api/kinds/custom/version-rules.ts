@@ -2,12 +2,13 @@
 import type { FieldError } from '../../meta/status.ts';
 import { duplicate, invalid, required } from '../builtin/validation/field-errors.ts';
 import type { CrdColumn, CrdSubresources, RawSchema } from './crd.ts';
+import { MAX_SELECTABLE_FIELDS } from './crd-tolerance.ts';
 import { findFieldPath } from './field-path.ts';
+import { internalSchema } from './internal-form.ts';
 import { typeText } from './structural-rules.ts';
 
 const COLUMN_TYPES = ['boolean', 'date', 'integer', 'number', 'string'];
 const COLUMN_FORMATS = ['byte', 'date', 'date-time', 'double', 'float', 'int32', 'int64', 'password'];
-const MAX_SELECTABLE_FIELDS = 8;
 
 function simplePathErrors(path: string, field: string): FieldError[] {
   return path.startsWith('.') ? [] : [invalid(field, path, 'must be a simple json path starting with .')];
@@ -56,7 +57,7 @@ export function subresourceErrors(subresources: CrdSubresources | undefined, at:
 export function selectableFieldErrors(
   fields: readonly { readonly jsonPath: string }[],
   schema: RawSchema,
-  at: string,
+  { at, many }: { readonly at: string; readonly many: boolean },
 ): FieldError[] {
   const errors: FieldError[] = [];
   const seen = new Set<string>();
@@ -80,7 +81,7 @@ export function selectableFieldErrors(
     if (seen.has(found.path)) errors.push(duplicate(field, jsonPath));
     seen.add(found.path);
   }
-  if (seen.size > MAX_SELECTABLE_FIELDS) {
+  if (seen.size > MAX_SELECTABLE_FIELDS && !many) {
     errors.push({
       type: 'FieldValueTooMany',
       field: at,
@@ -91,48 +92,46 @@ export function selectableFieldErrors(
   return errors;
 }
 
-/** Keywords by the names of upstream's Go struct, in the order in which they are listed. */
-const AT_ROOT: readonly (readonly [string, string])[] = [
-  ['Description', 'description'],
-  ['Type', 'type'],
-  ['Format', 'format'],
-  ['Title', 'title'],
-  ['Maximum', 'maximum'],
-  ['ExclusiveMaximum', 'exclusiveMaximum'],
-  ['Minimum', 'minimum'],
-  ['ExclusiveMinimum', 'exclusiveMinimum'],
-  ['MaxLength', 'maxLength'],
-  ['MinLength', 'minLength'],
-  ['Pattern', 'pattern'],
-  ['MaxItems', 'maxItems'],
-  ['MinItems', 'minItems'],
-  ['UniqueItems', 'uniqueItems'],
-  ['MultipleOf', 'multipleOf'],
-  ['Required', 'required'],
-  ['Items', 'items'],
-  ['Properties', 'properties'],
-  ['ExternalDocs', 'externalDocs'],
-  ['Example', 'example'],
-  ['XPreserveUnknownFields', 'x-kubernetes-preserve-unknown-fields'],
-  ['XValidations', 'x-kubernetes-validations'],
+/** Fields of upstream's internal type, in the order in which its error lists them. */
+const ALLOWED_AT_ROOT: readonly string[] = [
+  'Description',
+  'Type',
+  'Format',
+  'Title',
+  'Maximum',
+  'ExclusiveMaximum',
+  'Minimum',
+  'ExclusiveMinimum',
+  'MaxLength',
+  'MinLength',
+  'Pattern',
+  'MaxItems',
+  'MinItems',
+  'UniqueItems',
+  'MultipleOf',
+  'Required',
+  'Items',
+  'Properties',
+  'ExternalDocs',
+  'Example',
+  'XPreserveUnknownFields',
+  'XValidations',
 ];
-const ALLOWED_AT_ROOT = new Set(AT_ROOT.map(([, key]) => key));
 
 /** With a status subresource, the root may only say what is not lost when status is looked at alone. */
 export function rootKeywordErrors(schema: RawSchema, path: string): FieldError[] {
-  const type = typeText(schema);
-  if (type !== '' && type !== 'object') {
-    const detail =
-      'only "object" is allowed as the type at the root of the schema if the status subresource is enabled';
-    return [invalid(`${path}.type`, type, detail)];
+  for (const [name, value] of Object.entries(internalSchema(schema))) {
+    if (value === null || value === '' || value === false) continue;
+    if (name === 'Type') {
+      if (value === 'object') continue;
+      const detail =
+        'only "object" is allowed as the type at the root of the schema if the status subresource is enabled';
+      return [invalid(`${path}.type`, value, detail)];
+    }
+    if (ALLOWED_AT_ROOT.includes(name)) continue;
+    const allowed = ALLOWED_AT_ROOT.join(' ');
+    const detail = `only [${allowed}] fields are allowed at the root of the schema if the status subresource is enabled`;
+    return [invalid(path, internalSchema(schema), detail)];
   }
-  const isSet = (value: unknown): boolean => value !== undefined && value !== null && value !== false && value !== '';
-  // `nullable` at the root has an error of its own.
-  const other = Object.keys(schema).some(
-    (key) => key !== 'nullable' && !ALLOWED_AT_ROOT.has(key) && isSet(schema[key]),
-  );
-  if (!other) return [];
-  const names = AT_ROOT.map(([name]) => name).join(' ');
-  const detail = `only [${names}] fields are allowed at the root of the schema if the status subresource is enabled`;
-  return [invalid(path, schema, detail)];
+  return [];
 }

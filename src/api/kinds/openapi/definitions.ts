@@ -44,6 +44,7 @@ const PLAIN_KEYS = [
   'uniqueItems',
   'minProperties',
   'maxProperties',
+  'example',
 ] as const;
 
 const EXTENSION_KEYS = [
@@ -103,10 +104,11 @@ export class Definitions {
         required: ['items'],
         properties: {
           apiVersion: { description: fieldDescription('apiVersion'), type: 'string' },
-          items: { description: fieldDescription('items'), type: 'array', items: this.kind(info) },
+          items: { description: `List of ${info.resource}`, type: 'array', items: this.kind(info) },
           kind: { description: fieldDescription('kind'), type: 'string' },
           metadata: this.#described(this.builtin(LIST_META), 'metadata'),
         },
+        ...(info.strategy.custom && selectableFields(info)),
         'x-kubernetes-group-version-kind': [{ group: info.group, kind: info.listKind, version: info.version }],
       });
     }
@@ -139,22 +141,25 @@ export class Definitions {
 
   /** A kind without a named type: apiVersion, kind and metadata are the same for all and are put in here. */
   #customKind(info: ResourceInfo): OpenApiObject {
+    const known = {
+      ...selectableFields(info),
+      'x-kubernetes-group-version-kind': [{ group: info.group, kind: info.kind, version: info.version }],
+    };
+    // Where anything may stand, kubectl would take whatever is said here for all there is and refuse the rest.
+    if (this.#dialect === 'v2' && info.schema['x-kubernetes-preserve-unknown-fields'] === true) {
+      return { type: 'object', ...known };
+    }
     const definition = this.#inline(info.schema, { named: true });
     const { apiVersion: _v, kind: _k, metadata: _m, ...own } = (definition['properties'] ?? {}) as OpenApiObject;
-    const properties: OpenApiObject = {
+    return { ...definition, type: 'object', properties: { ...this.#commonFields(), ...own }, ...known };
+  }
+
+  /** What every object has at its root. */
+  #commonFields(): OpenApiObject {
+    return {
       apiVersion: { description: fieldDescription('apiVersion'), type: 'string' },
       kind: { description: fieldDescription('kind'), type: 'string' },
       metadata: this.#described(this.builtin(OBJECT_META), 'metadata'),
-      ...own,
-    };
-    const open = this.#dialect === 'v2' && info.schema['x-kubernetes-preserve-unknown-fields'] === true;
-    const selectable = Object.keys(info.selectableFields).map((fieldPath) => ({ fieldPath }));
-    return {
-      ...definition,
-      type: 'object',
-      ...(open ? {} : { properties }),
-      ...(selectable.length > 0 && { 'x-kubernetes-selectable-fields': selectable }),
-      'x-kubernetes-group-version-kind': [{ group: info.group, kind: info.kind, version: info.version }],
     };
   }
 
@@ -204,6 +209,10 @@ export class Definitions {
       const extra = schema.additionalProperties;
       out['additionalProperties'] = typeof extra === 'boolean' ? extra : this.#convert(extra);
     }
+    if (schema['x-kubernetes-embedded-resource'] === true) {
+      out['properties'] = { ...(out['properties'] as OpenApiObject | undefined), ...this.#commonFields() };
+      out['required'] = [...new Set([...(schema.required ?? []), 'kind', 'apiVersion'])];
+    }
     if (this.#dialect === 'v3') this.#addV3(out, schema);
     else this.#reduceToV2(out, schema);
     return out;
@@ -227,16 +236,37 @@ export class Definitions {
     }
   }
 
-  /** Without its constructs a v2 reader must accept more rather than refuse what is valid. */
+  /**
+   * Without its constructs a v2 reader must accept more rather than refuse what is valid: what may be null or anything
+   * has neither a type nor members (apiextensions-apiserver openapi/v2 ToStructuralOpenAPIV2).
+   */
   #reduceToV2(out: OpenApiObject, schema: Schema): void {
+    const open = schema['x-kubernetes-preserve-unknown-fields'] === true;
     if (schema.nullable === true || schema['x-kubernetes-int-or-string'] === true) delete out['type'];
-    if (schema['x-kubernetes-preserve-unknown-fields'] === true) {
+    if (schema.nullable === true || open) {
       delete out['items'];
       delete out['properties'];
     }
+    const openObject = open && out['type'] === 'object' && schema['x-coracle-name'] === undefined;
+    if (openObject || (out['type'] === 'array' && out['items'] === undefined)) delete out['type'];
+    // Nothing is added to what may be anything, so nothing of it is required but what the author said.
+    const required = requiredInV2(schema, open ? (schema.required ?? []) : ((out['required'] ?? []) as string[]));
+    if (required.length > 0) out['required'] = required;
+    else delete out['required'];
     delete out['default'];
   }
 }
+
+/** A v2 reader takes null for missing, so nothing that may be null is required. */
+function requiredInV2({ properties = {}, additionalProperties }: Schema, required: readonly string[]): string[] {
+  if (typeof additionalProperties === 'object' && additionalProperties.nullable === true) return [];
+  return required.filter((name) => !Object.hasOwn(properties, name) || properties[name]?.nullable !== true);
+}
+
+const selectableFields = ({ selectableFields: fields }: ResourceInfo): OpenApiObject => {
+  const paths = Object.keys(fields).map((fieldPath) => ({ fieldPath }));
+  return paths.length === 0 ? {} : { 'x-kubernetes-selectable-fields': paths };
+};
 
 const isBuiltin = (name: string): boolean => name.startsWith('io.k8s.');
 

@@ -9,7 +9,6 @@ const FIELDS: Readonly<Record<string, string>> = {
   metadata: "Standard object's metadata: name, namespace, labels, annotations, owners.",
   spec: 'The state that is wanted.',
   status: 'The state that was observed; written by the system.',
-  items: 'The objects of this list.',
 };
 
 const METADATA: Readonly<Record<string, string>> = {

@@ -173,6 +173,7 @@ const MESSAGES: Readonly<Record<MessageName, Message>> = {
       type: [22, wrapped(1, text)],
       items: [23, wrapped(1, message('schema'))],
       properties: [25, wrapped(1, pairs(message('schema')))],
+      example: [30, any],
     },
     extensions: 31,
   },

@@ -127,6 +127,7 @@ const MESSAGES: Readonly<Record<MessageName, Message>> = {
   schema: {
     fields: {
       nullable: [1, flag],
+      example: [7, any],
       title: [9, text],
       multipleOf: [10, double],
       maximum: [11, double],

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Schema } from '../../schema/schema.ts';
 import { builtinResources } from '../builtin/builtin-resources.ts';
+import { rootSchemaOf } from '../custom/crd-schema.ts';
 import type { ResourceInfo } from '../resource.ts';
 import { openApiV2 } from './openapi-v2.ts';
 import { openApiV3, openApiV3Hash, openApiV3Index, openApiV3Paths } from './openapi-v3.ts';
@@ -41,6 +43,8 @@ const foo: ResourceInfo = {
   },
 };
 
+const custom = (schema: Schema): ResourceInfo => ({ ...foo, schema, selectableFields: {} });
+
 /** Every `$ref` of a document. */
 function refs(document: unknown): Set<string> {
   const found = new Set<string>();
@@ -69,6 +73,13 @@ test('kubectl finds fieldValidation and the kind on PATCH, in both dialects', ()
     assert.equal(patch['x-kubernetes-action'], 'patch');
     const names = patch.parameters.map((parameter: Doc) => parameter.name);
     for (const name of ['fieldValidation', 'dryRun', 'fieldManager', 'force']) assert.ok(names.includes(name), name);
+  }
+});
+
+test('Swagger 2.0 has the words that upstream greps for', () => {
+  const text = JSON.stringify(openApiV2([...all]));
+  for (const words of ['list of returned', 'List of services', 'Watch for changes to the described resources']) {
+    assert.ok(text.includes(words), words);
   }
 });
 
@@ -136,8 +147,79 @@ test('Swagger 2.0 drops what it cannot express', () => {
   assert.deepEqual(size, {});
   assert.deepEqual(port, { 'x-kubernetes-int-or-string': true });
   assert.deepEqual(either, {});
-  assert.deepEqual(open, { type: 'object', 'x-kubernetes-preserve-unknown-fields': true });
+  assert.deepEqual(open, { 'x-kubernetes-preserve-unknown-fields': true });
   assert.equal(list['x-kubernetes-list-type'], 'set');
+  const inV2 = (spec: Schema): Doc =>
+    (openApiV2([custom({ type: 'object', properties: { spec } })]) as Doc).definitions['com.example.v1.Foo'].properties
+      .spec;
+  const nullable: Schema = { type: 'object', nullable: true, properties: { a: { type: 'string' } } };
+  assert.deepEqual(inV2(nullable), {});
+  assert.deepEqual(
+    inV2({ type: 'object', required: ['n', 's'], properties: { n: nullable, s: { type: 'string' } } }).required,
+    ['s'],
+  );
+  assert.equal('required' in inV2({ type: 'object', required: ['x'], additionalProperties: nullable }), false);
+  assert.equal('type' in inV2({ type: 'array' }), false);
+});
+
+test('Swagger 2.0 says nothing of a kind that may hold anything: kubectl would refuse the rest', () => {
+  const definition = (schema: Schema): Doc => (openApiV2([custom(schema)]) as Doc).definitions['com.example.v1.Foo'];
+  const schema: Schema = {
+    type: 'object',
+    description: 'anything',
+    'x-kubernetes-preserve-unknown-fields': true,
+    properties: { spec: { type: 'object' } },
+  };
+  assert.deepEqual(definition(schema), {
+    type: 'object',
+    'x-kubernetes-group-version-kind': [{ group: 'example.com', kind: 'Foo', version: 'v1' }],
+  });
+});
+
+test('an embedded object has the fields of every object and an example stays', () => {
+  const schema = rootSchemaOf({
+    type: 'object',
+    properties: {
+      spec: {
+        type: 'object',
+        properties: {
+          template: {
+            type: 'object',
+            'x-kubernetes-embedded-resource': true,
+            required: ['spec'],
+            properties: { spec: { type: 'object' }, metadata: { type: 'object' } },
+          },
+          open: {
+            type: 'object',
+            'x-kubernetes-embedded-resource': true,
+            'x-kubernetes-preserve-unknown-fields': true,
+          },
+          word: { type: 'string', example: { any: ['value'] } },
+        },
+      },
+    },
+  });
+  const v3 = (openApiV3([custom(schema)]) as Doc).components.schemas['com.example.v1.Foo'].properties.spec.properties;
+  assert.deepEqual(Object.keys(v3.template.properties).sort(), ['apiVersion', 'kind', 'metadata', 'spec']);
+  assert.deepEqual(v3.template.required, ['spec', 'kind', 'apiVersion']);
+  assert.deepEqual(v3.open.required, ['kind', 'apiVersion']);
+  assert.deepEqual(v3.template.properties.metadata.allOf, [
+    { $ref: '#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta' },
+  ]);
+  assert.deepEqual(v3.word.example, { any: ['value'] });
+  const v2 = (openApiV2([custom(schema)]) as Doc).definitions['com.example.v1.Foo'].properties.spec.properties;
+  assert.deepEqual(v2.template.required, ['spec', 'kind', 'apiVersion']);
+  assert.deepEqual(v2.open, {
+    'x-kubernetes-embedded-resource': true,
+    'x-kubernetes-preserve-unknown-fields': true,
+  });
+});
+
+test('a list says which fields of its items can be selected by, as its kind does', () => {
+  const schemas = (openApiV3([{ ...foo, selectableFields: { 'spec.size': () => '' } }]) as Doc).components.schemas;
+  for (const name of ['com.example.v1.Foo', 'com.example.v1.FooList']) {
+    assert.deepEqual(schemas[name]['x-kubernetes-selectable-fields'], [{ fieldPath: 'spec.size' }], name);
+  }
 });
 
 test('the index names every group version with a stable hash', async () => {

@@ -176,14 +176,18 @@ const text = (name: string, description: string): QueryParameter => ({ name, typ
 const LIST: readonly QueryParameter[] = [
   { name: 'allowWatchBookmarks', type: 'boolean', description: 'send BOOKMARK events while watching' },
   text('continue', 'the token of the page before'),
-  text('fieldSelector', 'restrict to objects whose fields match'),
+  text('fieldSelector', 'restrict the list of returned objects to those whose fields match'),
   text('labelSelector', 'restrict to objects whose labels match'),
   { name: 'limit', type: 'integer', description: 'the most objects that one page may hold' },
   text('resourceVersion', 'how recent the answer must be'),
   text('resourceVersionMatch', 'how resourceVersion is meant: Exact or NotOlderThan'),
   { name: 'sendInitialEvents', type: 'boolean', description: 'begin a watch with the objects that exist' },
   { name: 'timeoutSeconds', type: 'integer', description: 'how long the call may last' },
-  { name: 'watch', type: 'boolean', description: 'send changes as they happen' },
+  {
+    name: 'watch',
+    type: 'boolean',
+    description: 'Watch for changes to the described resources: send them as they happen',
+  },
 ];
 
 const WRITE: readonly QueryParameter[] = [

@@ -10,12 +10,17 @@ import { readMessage } from './read-message.ts';
 import { WireInput } from './wire-input.ts';
 import { wireSchemaOf } from './wire-schemas.ts';
 
+/** The resource a body is meant for. */
+type Target = Pick<ResourceInfo, 'group' | 'version' | 'resource' | 'kind'> & {
+  readonly strategy: Pick<ResourceInfo['strategy'], 'custom'>;
+};
+
 /**
  * Decodes an enveloped object into the JSON its sender would have written. `info` is the resource it is meant for and
  * gives the kind when the envelope names none.
  * @throws ApiError 415 for custom resources, which have no protobuf form; 400 for everything that does not decode
  */
-export function protobufBody(bytes: Uint8Array, info: ResourceInfo | undefined): ParsedJson {
+export function protobufBody(bytes: Uint8Array, info: Target | undefined): ParsedJson {
   if (info?.strategy.custom) {
     throw new ApiError({
       code: 415,
@@ -33,7 +38,7 @@ export function protobufBody(bytes: Uint8Array, info: ResourceInfo | undefined):
   return { value, duplicates: () => [] };
 }
 
-function decode(bytes: Uint8Array, info: ResourceInfo | undefined): JsonObject {
+function decode(bytes: Uint8Array, info: Target | undefined): JsonObject {
   const envelope = unwrapEnvelope(bytes);
   const kind = envelope.kind || (info?.kind ?? '');
   const apiVersion = envelope.apiVersion || (info === undefined ? '' : apiVersionOf(info));

@@ -198,8 +198,8 @@ function patched(object: Readonly<UnstructuredObject>, operations: unknown): Uns
     return applyJsonPatch(object, operations) as UnstructuredObject;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    const text = error.status.message ?? '';
-    if (/json patch operation \d+ \(test "/.test(text)) return cloneJson(object) as UnstructuredObject;
+    const text = error.cause instanceof Error ? error.cause.message : (error.status.message ?? '');
+    if (text.endsWith(': test failed')) return cloneJson(object) as UnstructuredObject;
     throw new Error(`JSON Patch: ${text}`);
   }
 }

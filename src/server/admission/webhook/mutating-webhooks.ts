@@ -1,10 +1,12 @@
 /** MutatingAdmissionWebhook: the configured webhooks one after the other, by configuration name. */
+import type { ResourceInfo } from '../../../api/kinds/resource.ts';
 import { cloneJson } from '../../../api/meta/deep-clone.ts';
 import { deepEqual } from '../../../api/meta/deep-equal.ts';
 import type { UnstructuredObject } from '../../../api/meta/object.ts';
 import { isJsonObject } from '../../../api/meta/own-property.ts';
 import { ApiError, internalError } from '../../../api/meta/status.ts';
 import { applyJsonPatch } from '../../../api/patch/json-patch.ts';
+import { parseWide } from '../../../api/schema/parse-json.ts';
 import { normalizeMutated, replaceObject } from '../matching/mutated-object.ts';
 import { convertAnyObject } from '../matching/served-kinds.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
@@ -82,7 +84,7 @@ async function applyVerdict(
   const { patch, patchType } = verdict;
   if (patch === undefined) return false;
   const { name } = hook.webhook;
-  const operations = parsedPatch(patch);
+  const operations = parsedPatch(patch, matched);
   if (operations.length === 0) return false;
   const { object, info } = attributes;
   if (!object) {
@@ -97,7 +99,8 @@ async function applyVerdict(
   try {
     result = applyJsonPatch(shown, operations);
   } catch (error) {
-    throw internalError(error instanceof ApiError ? (error.status.message ?? '') : String(error));
+    const cause = error instanceof ApiError && error.cause instanceof Error ? error.cause : error;
+    throw internalError(cause instanceof Error ? cause.message : String(cause));
   }
   if (!isJsonObject(result)) throw internalError(`admission webhook ${JSON.stringify(name)} left no object`);
   const patched = result as UnstructuredObject;
@@ -108,10 +111,10 @@ async function applyVerdict(
   return true;
 }
 
-function parsedPatch(text: string): readonly unknown[] {
+function parsedPatch(text: string, { strategy }: ResourceInfo): readonly unknown[] {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = strategy.wideIntegers ? parseWide(text) : JSON.parse(text);
   } catch (error) {
     throw internalError((error as Error).message);
   }

@@ -45,10 +45,9 @@ export function namedBody(exchange: Exchange, kind: string): UnstructuredObject 
   }
   if (!isJsonObject(object.metadata)) object.metadata = {};
   const { name } = exchange.info;
-  if (name !== '') object.metadata.name ||= name;
   if (name !== '' && object.metadata.name !== name)
     throw badRequest(`name in URL does not match name in ${kind} object`);
-  matchName(object.metadata, exchange.info.name || (object.metadata.name ?? ''), exchange.namespace);
   matchNamespace(object.metadata, exchange.namespace);
+  matchName(object.metadata, name || (object.metadata.name ?? ''));
   return object;
 }

@@ -1,6 +1,6 @@
 /** POST to a collection. */
 import type { ApiResponse } from '../../../base/http/seam.ts';
-import { createObject } from '../../registry/create.ts';
+import { createObject, dropsStatus } from '../../registry/create.ts';
 import { decodeObjectBody } from '../body.ts';
 import type { Exchange } from '../exchange.ts';
 import { parseWriteOptions } from '../query.ts';
@@ -14,7 +14,7 @@ export async function createVerb(exchange: Exchange): Promise<ApiResponse> {
   const object = await decodeObjectBody(exchange, {
     info,
     fieldValidation: options.fieldValidation,
-    dropStatus: info.strategy.statusSubresource,
+    dropStatus: dropsStatus(info),
   });
   const result = await createObject(exchange.server.registry, { ...writeCall(exchange, options), object });
   return writeResponse(exchange, { result, representation });

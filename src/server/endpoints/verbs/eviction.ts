@@ -9,7 +9,7 @@ import type { UnstructuredObject } from '../../../api/meta/object.ts';
 import { ApiError, badRequest, notFound } from '../../../api/meta/status.ts';
 import type { ApiResponse } from '../../../base/http/seam.ts';
 import type { StoreKey } from '../../cache/object-store.ts';
-import { deleteObject } from '../../registry/delete.ts';
+import { checkDeletePreconditions, deleteObject } from '../../registry/delete.ts';
 import {
   budgetVerdict,
   mustNotChange,
@@ -122,11 +122,11 @@ async function markTarget(
     subresource: 'status',
     pinned: expected.resourceVersion !== undefined,
     patch: true,
-    next: (pod) => {
-      const next = withDisruptionTarget(pod, registry.clock.now());
-      if (expected.uid !== undefined) next.metadata.uid = expected.uid;
-      if (expected.resourceVersion !== undefined) next.metadata.resourceVersion = expected.resourceVersion;
-      return next;
+    next(pod) {
+      const { uid, resourceVersion } = expected;
+      const preconditions = { ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) };
+      checkDeletePreconditions(call.info, pod, { preconditions });
+      return withDisruptionTarget(pod, registry.clock.now());
     },
   });
   return call.dryRun ? undefined : object.metadata.resourceVersion;

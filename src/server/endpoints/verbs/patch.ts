@@ -1,22 +1,29 @@
 /** PATCH: the current object, the patch, and the same way back as a PUT; computed again when somebody was faster. */
 
-import { mistypedFields } from '../../../api/apply/mistyped-fields.ts';
-import { undeclaredFields, untypedConfig } from '../../../api/apply/untyped-fields.ts';
+import { typingErrorsSteps, untypedConfig } from '../../../api/apply/typing-errors.ts';
 import type { ResourceInfo } from '../../../api/kinds/resource.ts';
-import { cloneJson } from '../../../api/meta/deep-clone.ts';
+import { cloneSteps } from '../../../api/meta/deep-clone.ts';
 import { apiVersionOf } from '../../../api/meta/gvk.ts';
 import type { UnstructuredObject } from '../../../api/meta/object.ts';
-import { ApiError, badRequest, invalid } from '../../../api/meta/status.ts';
-import { finish, inPieces, type Pause, type Steps } from '../../../api/meta/steps.ts';
-import { pruneUnknown } from '../../../api/schema/prune.ts';
+import { type ApiError, badRequest, conflict, invalid } from '../../../api/meta/status.ts';
+import { finish, inPieces, Pace, type Pause, type Steps } from '../../../api/meta/steps.ts';
+import { restoreProblem } from '../../../api/patch/restore-problem.ts';
 import type { ApiResponse } from '../../../base/http/seam.ts';
-import { createObject } from '../../registry/create.ts';
+import { createObject, dropsStatus } from '../../registry/create.ts';
 import { guaranteedUpdate, type UpdateCall } from '../../registry/guaranteed-update.ts';
 import { matchName, matchNamespace } from '../../registry/object-metadata.ts';
 import type { FieldChange, FieldManagement } from '../../registry/write-call.ts';
 import { admitDocument, admitSteps } from '../body.ts';
 import type { Exchange } from '../exchange.ts';
-import { applyPatch, applyPatchSteps, checkPatchOptions, type PatchDocument, readPatch } from '../patch-document.ts';
+import {
+  applyPatch,
+  applyPatchSteps,
+  checkPatchOptions,
+  type PatchDocument,
+  patchFaults,
+  readPatch,
+  shownPatch,
+} from '../patch-document.ts';
 import { parseWriteOptions, type WriteOptions } from '../query.ts';
 import { representationOf } from '../responses.ts';
 import { authorizeCreate, writeCall, writeResponse } from '../write-request.ts';
@@ -65,22 +72,44 @@ async function patchedInPieces(exchange: Exchange, patching: Patching, pause: Pa
   return matched(exchange, await inPieces(admitSteps(exchange, patchedDocument(exchange, patching, value)), pause));
 }
 
-const patchedDocument = (exchange: Exchange, { patch, options }: Patching, value: unknown) => ({
+const patchedDocument = (exchange: Exchange, { current, patch, options }: Patching, value: unknown) => ({
   parsed: { value, duplicates: patch.duplicates, yaml: patch.yaml },
   info: exchange.resource,
   fieldValidation: options.fieldValidation,
   dropStatus: false,
-  refuse: (problem: string) => refusedPatch(patch, problem),
+  ofPatch: patch.type === 'strategic' ? ('object' as const) : ('document' as const),
+  faults: () => patchFaults(patch),
+  refuse(problem: string) {
+    // The result itself was pruned on its way here.
+    const shown = shownPatch(patch, () => applyPatch(exchange.resource, { document: current, patch }));
+    return refusedPatch(exchange.resource, { patch, value, problem, shown });
+  },
 });
 
 function matched(exchange: Exchange, object: UnstructuredObject): UnstructuredObject {
-  matchName(object.metadata, exchange.info.name, exchange.namespace);
   matchNamespace(object.metadata, exchange.namespace);
+  matchName(object.metadata, exchange.info.name);
   return object;
 }
 
-const refusedPatch = (patch: PatchDocument, detail: string): ApiError =>
-  invalid({ group: '', kind: '' }, '', [{ type: 'FieldValueInvalid', field: 'patch', value: patch.text, detail }]);
+/** A result that is no object of its kind, without the sentence that a body of that kind would get. */
+function refusedPatch(
+  info: ResourceInfo,
+  refused: {
+    readonly patch: PatchDocument;
+    readonly value: unknown;
+    readonly problem: string;
+    readonly shown: string;
+  },
+): ApiError {
+  const { patch, value, problem, shown } = refused;
+  const sentence = `${info.kind} in version "${info.version}" cannot be handled as a ${info.kind}: `;
+  const bare = problem.startsWith(sentence) ? problem.slice(sentence.length) : problem;
+  const restored = patch.type === 'strategic' ? restoreProblem(info.schema, value) : undefined;
+  return invalid({ group: '', kind: '' }, '', [
+    { type: 'FieldValueInvalid', field: 'patch', value: shown, detail: restored ?? bare },
+  ]);
+}
 
 /** Server-side apply: merges what the manager wants into the live object, creating it when it is missing. */
 function applyCall(
@@ -119,17 +148,24 @@ function applyCall(
         const { pause } = call;
         const wanted = pause ? await inPieces(config(), pause) : finish(config());
         if (wanted.metadata.uid) {
-          throw new ApiError({
-            code: 409,
-            reason: 'Conflict',
-            message: `uid mismatch: the provided object specified uid ${wanted.metadata.uid}, and no existing object was found`,
-          });
+          throw conflict(
+            info,
+            call.name,
+            `uid mismatch: the provided object specified uid ${wanted.metadata.uid}, and no existing object was found`,
+          );
         }
         const object = await fields.apply(change(undefined, pause), { config: wanted, force });
+        if (dropsStatus(info)) delete object['status'];
         return createObject(registry, { ...call, object, tracked: true });
       },
     }),
   };
+}
+
+/** A type as Go prints a GroupVersionKind that was read from an object. */
+function gvkText({ apiVersion, kind }: Readonly<Record<string, unknown>>): string {
+  const version = typeof apiVersion === 'string' && apiVersion.split('/').length <= 2 ? apiVersion : '';
+  return `${version.includes('/') ? '' : '/'}${version}, Kind=${typeof kind === 'string' ? kind : ''}`;
 }
 
 function* appliedConfig(
@@ -140,28 +176,18 @@ function* appliedConfig(
     options,
   }: { readonly info: ResourceInfo; readonly patch: PatchDocument; readonly options: WriteOptions },
 ): Steps<UnstructuredObject> {
-  const value = cloneJson(patch.value) as UnstructuredObject;
+  const value = (yield* cloneSteps(patch.value, new Pace())) as UnstructuredObject;
   yield;
   const { managedFields, name } = (value.metadata ?? {}) as UnstructuredObject['metadata'];
   const expected = apiVersionOf(info);
-  if (value.apiVersion !== expected) {
-    throw badRequest(
-      `Incorrect version specified in apply patch. Specified patch version: ${value.apiVersion ?? ''}, expected: ${expected}`,
-    );
+  // The outermost of upstream's field managers (internal/versioncheck.go) looks at the whole type.
+  if (value.apiVersion !== expected || value.kind !== info.kind) {
+    throw badRequest(`invalid object type: ${gvkText(value)}`);
   }
-  if (!value.kind) throw badRequest("error decoding YAML: Object 'Kind' is missing in the patch");
   if (managedFields !== undefined) throw badRequest('metadata.managedFields must be nil');
-  const { custom } = info.strategy;
   const whose = `${exchange.namespace}/${name ?? exchange.info.name}; ${expected}, Kind=${value.kind}`;
-  const isPruned = pruneUnknown(info.schema, value, { custom }).length > 0;
-  yield;
-  // Built-in kinds are decoded below: only where that fails, somebody looks for the words.
-  const mistyped = custom || isPruned ? mistypedFields(info.schema, patch.value) : [];
-  if (isPruned || mistyped.length > 0) {
-    yield;
-    const undeclared = isPruned ? undeclaredFields(info.schema, patch.value, value) : [];
-    throw untypedConfig(whose, [...undeclared, ...mistyped]);
-  }
+  const untyped = yield* typingErrorsSteps(info.schema, value);
+  if (untyped.length > 0) throw untypedConfig(whose, untyped);
   yield;
   const object = yield* admitSteps(exchange, {
     parsed: { value, duplicates: patch.duplicates, yaml: patch.yaml },
@@ -169,11 +195,9 @@ function* appliedConfig(
     fieldValidation: options.fieldValidation,
     dropStatus: false,
     withoutDefaults: true,
+    keepNulls: true,
     applied: true,
-    refuse(problem) {
-      const found = mistypedFields(info.schema, patch.value);
-      return found.length > 0 ? untypedConfig(whose, found) : badRequest(problem);
-    },
+    refuse: badRequest,
   });
   object.metadata.name ||= exchange.info.name;
   return matched(exchange, object);

@@ -5,10 +5,11 @@
  */
 
 import type { UnstructuredObject } from '../../../api/meta/object.ts';
-import { badRequest, internalError } from '../../../api/meta/status.ts';
+import { badRequest, type FieldError, internalError, invalid } from '../../../api/meta/status.ts';
 import type { ApiResponse } from '../../../base/http/seam.ts';
 import { forbiddenBy } from '../authorization.ts';
 import type { Exchange } from '../exchange.ts';
+import { int64Of } from '../query.ts';
 import { textResponse } from '../responses.ts';
 import { askNode, ownQuestion } from './ask-node.ts';
 import { storedObject } from './get.ts';
@@ -36,15 +37,30 @@ export function runtimeSubresourceVerb(
   return CONNECTS.has(subresource) ? connect : undefined;
 }
 
+/** Judged before anybody looks for the Pod (core/validation ValidatePodLogOptions). Throws ApiError 400, 422. */
+function checkLogOptions({ info, query }: Exchange): void {
+  const errors: FieldError[] = [];
+  const number = (name: string): number | undefined => {
+    const text = query.get(name);
+    return text === null ? undefined : int64Of(text);
+  };
+  const least = (field: string, value: number | undefined, [bound, detail]: readonly [number, string]): void => {
+    if (value !== undefined && value < bound) errors.push({ type: 'FieldValueInvalid', field, value, detail });
+  };
+  least('tailLines', number('tailLines'), [0, 'must be greater than or equal to 0']);
+  least('limitBytes', number('limitBytes'), [1, 'must be greater than 0']);
+  const since = number('sinceSeconds');
+  if (since !== undefined && query.get('sinceTime')) {
+    const detail = 'at most one of `sinceTime` or `sinceSeconds` may be specified';
+    errors.push({ type: 'FieldValueForbidden', field: '[]', detail });
+  } else least('sinceSeconds', since, [1, 'must be greater than 0']);
+  if (errors.length > 0) throw invalid({ group: '', kind: 'PodLogOptions' }, info.name, errors);
+}
+
 /** GET `log`: empty before there is a node, else why there is nothing to read. */
 async function log(exchange: Exchange): Promise<ApiResponse> {
+  checkLogOptions(exchange);
   const pod = storedObject(exchange).object as Readonly<UnstructuredObject> & PodParts;
-  for (const option of ['sinceSeconds', 'tailLines', 'limitBytes']) {
-    const text = exchange.query.get(option);
-    if (text !== null && !/^-?[0-9]{1,15}$/.test(text)) {
-      throw badRequest(`unable to convert query parameter ${option}: ${JSON.stringify(text)} is not a number`);
-    }
-  }
   const { namespace = '', name = '' } = pod.metadata;
   const ask = (container: string): Promise<ApiResponse | undefined> => {
     const path = ['containerLogs', namespace, name, container].map(encodeURIComponent).join('/');
@@ -53,7 +69,7 @@ async function log(exchange: Exchange): Promise<ApiResponse> {
   const asked = exchange.query.get('container') ?? '';
   if (asked !== '' && pod.spec?.nodeName && !allContainers(pod).some((one) => one.name === asked)) {
     // A node may keep a log that no container of the Pod stands for: a guest's serial line.
-    const extra = await ask(asked);
+    const extra = await ask(asked).catch(() => undefined);
     if (extra?.status === 200) return extra;
   }
   const container = containerOf(exchange, pod);

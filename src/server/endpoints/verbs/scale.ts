@@ -14,7 +14,7 @@ import { parseBody } from '../body.ts';
 import type { Exchange } from '../exchange.ts';
 import { applyPatch, checkPatchOptions, type PatchDocument, readPatch } from '../patch-document.ts';
 import { parseWriteOptions } from '../query.ts';
-import { documentResponse } from '../responses.ts';
+import { scaleResponse } from '../scale-response.ts';
 import { writeCall } from '../write-request.ts';
 import { storedObject } from './get.ts';
 
@@ -22,8 +22,7 @@ export function getScaleVerb(exchange: Exchange): ApiResponse | Promise<ApiRespo
   const { resource: info } = exchange;
   const stored = storedObject(exchange);
   const paths = scalePathsOf(exchange.subresource!);
-  const answer = (): ApiResponse =>
-    documentResponse(exchange, { status: 200, object: scaleOf(info, viewObject(info, stored), paths) });
+  const answer = (): ApiResponse => scaleResponse(exchange, scaleOf(info, viewObject(info, stored), paths));
   const views = prepareViews(info, [stored], { again: true });
   return views ? views.then(answer) : answer();
 }
@@ -65,15 +64,16 @@ async function applyScale(exchange: Exchange, patch: PatchDocument): Promise<Api
     patch: true,
     tracked: true,
     next: (live) => {
-      const scale = checkedScale(exchange, cloneJson(patch.value));
       const { name, namespace } = live.metadata;
+      const given = cloneJson(patch.value) as UnstructuredObject;
+      const scale = checkedScale(exchange, { ...given, metadata: { name, ...given.metadata } });
       const bare = { apiVersion: live.apiVersion, kind: live.kind, metadata: { name, namespace } };
-      const config = withScale(bare as UnstructuredObject, { scale, paths });
+      const config = withScale(info, bare as UnstructuredObject, { scale, paths });
       const change = { info, subresource, manager, live, now: registry.clock.now() };
       return fields.apply(change, { config, force: options.force === true });
     },
   });
-  return documentResponse(exchange, { status: 200, object: scaleOf(info, result.object, paths) });
+  return scaleResponse(exchange, scaleOf(info, result.object, paths));
 }
 
 const asMerge = (patch: PatchDocument): PatchDocument =>
@@ -93,9 +93,9 @@ async function writeScale(
     ...writeCall(exchange, options),
     pinned: false,
     patch: true,
-    next: (current) => withScale(current, { scale: wanted(current), paths }),
+    next: (current) => withScale(info, current, { scale: wanted(current), paths }),
   });
-  return documentResponse(exchange, { status: 200, object: scaleOf(info, result.object, paths) });
+  return scaleResponse(exchange, scaleOf(info, result.object, paths));
 }
 
 function checkedScale(exchange: Exchange, value: unknown): UnstructuredObject {
@@ -105,8 +105,7 @@ function checkedScale(exchange: Exchange, value: unknown): UnstructuredObject {
     throw badRequest(`${scale.kind} in version "${scale.apiVersion}" cannot be handled as a Scale`);
   }
   if (!isJsonObject(scale.metadata)) scale.metadata = {};
-  scale.metadata.name ||= exchange.info.name;
-  matchName(scale.metadata, exchange.info.name, exchange.namespace);
   matchNamespace(scale.metadata, exchange.namespace);
+  matchName(scale.metadata, exchange.info.name);
   return scale;
 }

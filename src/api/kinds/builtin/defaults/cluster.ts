@@ -2,6 +2,21 @@
 import { setCrdDefaults } from '../../custom/crd-strategy.ts';
 import { ensureObject, type GroupDefaults, type MutableObject, member, members, preset } from './preset.ts';
 
+function setDeviceDefaults(spec: MutableObject | undefined): void {
+  for (const request of members(member(spec, 'devices'), 'requests')) {
+    const exactly = member(request, 'exactly');
+    for (const wanted of exactly === undefined ? members(request, 'firstAvailable') : [exactly]) {
+      preset(wanted, { allocationMode: 'ExactCount' });
+      if (wanted['allocationMode'] === 'ExactCount' && !wanted['count']) wanted['count'] = 1;
+    }
+  }
+}
+
+export const DEVICE_DEFAULTS: GroupDefaults = {
+  resourceclaims: (object) => setDeviceDefaults(member(object, 'spec')),
+  resourceclaimtemplates: (object) => setDeviceDefaults(member(member(object, 'spec'), 'spec')),
+};
+
 export const STORAGE_DEFAULTS: GroupDefaults = {
   storageclasses: (object) => preset(object, { reclaimPolicy: 'Delete', volumeBindingMode: 'Immediate' }),
   csidrivers: (object) => {

@@ -1,17 +1,19 @@
 /** Defaults of the core group (core/v1 defaults.go and the create strategies of pkg/registry/core). */
 import { encodeBase64 } from '../../../meta/base64.ts';
 import { setOwn } from '../../../meta/own-property.ts';
+import { Pace, type Steps } from '../../../meta/steps.ts';
 import { setPodOnlyDefaults, setPodSpecDefaults } from './pod-spec.ts';
 import { ensureObject, type GroupDefaults, type MutableObject, member, members, preset } from './preset.ts';
 import { qosClassOf } from './qos.ts';
 
 const CLIENT_IP_SECONDS = 10_800;
 
-function setPodDefaults(pod: MutableObject): void {
+function* setPodDefaults(pod: MutableObject): Steps<void> {
   const spec = ensureObject(pod, 'spec');
   if (spec === undefined) return;
-  setPodSpecDefaults(spec);
-  setPodOnlyDefaults(spec);
+  const pace = new Pace();
+  yield* setPodSpecDefaults(spec, pace);
+  yield* setPodOnlyDefaults(spec, pace);
   const status = ensureObject(pod, 'status');
   if (status === undefined) return;
   preset(status, { phase: 'Pending', qosClass: qosClassOf(pod) });
@@ -24,10 +26,10 @@ function setPodDefaults(pod: MutableObject): void {
 }
 
 /** The defaults of a pod template; the template itself may be missing, validation says so. */
-export function setTemplateDefaults(holder: MutableObject | undefined): void {
+export function* setTemplateDefaults(holder: MutableObject | undefined): Steps<void> {
   const template = member(holder, 'template');
   const spec = template === undefined ? undefined : ensureObject(template, 'spec');
-  if (spec !== undefined) setPodSpecDefaults(spec);
+  if (spec !== undefined) yield* setPodSpecDefaults(spec, new Pace());
 }
 
 function setServiceDefaults(service: MutableObject): void {
@@ -103,13 +105,13 @@ function setVolumeDefaults(volume: MutableObject): void {
   if (status !== undefined) preset(status, { phase: 'Pending' });
 }
 
-function setReplicationControllerDefaults(controller: MutableObject): void {
+function* setReplicationControllerDefaults(controller: MutableObject): Steps<void> {
   const spec = ensureObject(controller, 'spec');
   const labels = member(member(member(spec, 'template'), 'metadata'), 'labels');
   if (spec === undefined) return;
   preset(spec, { replicas: 1 });
   if (labels !== undefined) preset(spec, { selector: { ...labels } });
-  setTemplateDefaults(spec);
+  yield* setTemplateDefaults(spec);
 }
 
 function setLimitRangeDefaults(range: MutableObject): void {

@@ -231,3 +231,10 @@ test('defaulting twice changes nothing more, whatever the object holds', () => {
     { numRuns: 300 },
   );
 });
+
+test('a negative time to end is one second', () => {
+  const pod = defaulted('v1', 'pods', { spec: { ...podSpec, terminationGracePeriodSeconds: -1 } });
+  assert.equal(at(pod, 'spec.terminationGracePeriodSeconds'), 1);
+  const zero = defaulted('v1', 'pods', { spec: { ...podSpec, terminationGracePeriodSeconds: 0 } });
+  assert.equal(at(zero, 'spec.terminationGracePeriodSeconds'), 0);
+});

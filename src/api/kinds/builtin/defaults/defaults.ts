@@ -1,6 +1,7 @@
 /** The defaulting function of each built-in resource that has one. */
 import {
   ADMISSION_DEFAULTS,
+  DEVICE_DEFAULTS,
   DISCOVERY_DEFAULTS,
   EXTENSIONS_DEFAULTS,
   FLOWCONTROL_DEFAULTS,
@@ -26,6 +27,7 @@ const BY_GROUP: Readonly<Record<string, GroupDefaults>> = {
   'flowcontrol.apiserver.k8s.io': FLOWCONTROL_DEFAULTS,
   'networking.k8s.io': NETWORKING_DEFAULTS,
   'rbac.authorization.k8s.io': RBAC_DEFAULTS,
+  'resource.k8s.io': DEVICE_DEFAULTS,
   'scheduling.k8s.io': SCHEDULING_DEFAULTS,
   'storage.k8s.io': STORAGE_DEFAULTS,
 };

@@ -1,11 +1,14 @@
 /** Defaults of a PodSpec, wherever one stands: in a Pod or in a workload's template (core/v1 defaults.go). */
+import type { Pace, Steps } from '../../../meta/steps.ts';
 import { ensureObject, type MutableObject, member, members, preset } from './preset.ts';
 
 /** 0644. */
 const FILE_MODE = 420;
 const TOKEN_SECONDS = 3600;
+/** What one container or volume is given counts as so many things. */
+const CONTAINER_WEIGHT = 4;
 
-export function setPodSpecDefaults(spec: MutableObject): void {
+export function* setPodSpecDefaults(spec: MutableObject, pace: Pace): Steps<void> {
   preset(spec, {
     restartPolicy: 'Always',
     dnsPolicy: 'ClusterFirst',
@@ -13,21 +16,32 @@ export function setPodSpecDefaults(spec: MutableObject): void {
     terminationGracePeriodSeconds: 30,
     securityContext: {},
   });
+  // Upstream took any number once: a negative one is no reason to refuse, and no time to wait.
+  if (Number(spec['terminationGracePeriodSeconds']) < 0) spec['terminationGracePeriodSeconds'] = 1;
   mirrorServiceAccount(spec);
-  members(spec, 'volumes').forEach(setVolumeDefaults);
+  for (const volume of members(spec, 'volumes')) {
+    setVolumeDefaults(volume);
+    if (pace.due(CONTAINER_WEIGHT)) yield;
+  }
   const hostNetwork = spec['hostNetwork'] === true;
   for (const list of ['initContainers', 'containers', 'ephemeralContainers']) {
     for (const container of members(spec, list)) {
       setContainerDefaults(container);
       if (hostNetwork) bindHostPorts(container);
+      if (pace.due(CONTAINER_WEIGHT)) yield;
     }
   }
 }
 
 /** `enableServiceLinks` and requests are defaulted in Pods only, not in templates. */
-export function setPodOnlyDefaults(spec: MutableObject): void {
+export function* setPodOnlyDefaults(spec: MutableObject, pace: Pace): Steps<void> {
   preset(spec, { enableServiceLinks: true });
-  for (const list of ['initContainers', 'containers']) members(spec, list).forEach(copyLimitsToRequests);
+  for (const list of ['initContainers', 'containers']) {
+    for (const container of members(spec, list)) {
+      copyLimitsToRequests(container);
+      if (pace.due()) yield;
+    }
+  }
 }
 
 /** `serviceAccount` is the old name of `serviceAccountName`; both are always shown. */

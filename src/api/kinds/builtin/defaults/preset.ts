@@ -1,9 +1,11 @@
 /** The verbs in which defaults are written down. They change the object in place; `null` counts as unset. */
+import type { Steps } from '../../../meta/steps.ts';
 import { isObject } from '../read-value.ts';
 
 export type MutableObject = Record<string, unknown>;
 
-export type SetDefaults = (object: MutableObject) => void;
+/** Kinds that may hold very much are defaulted in steps. */
+export type SetDefaults = (object: MutableObject) => void | Steps<void>;
 
 /** Defaults of one group's resources, by plural name. */
 export type GroupDefaults = Readonly<Record<string, SetDefaults>>;

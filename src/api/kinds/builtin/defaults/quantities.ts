@@ -3,7 +3,9 @@
  * a quantity somewhere.
  */
 
+import { keysOfLarge } from '../../../meta/small.ts';
 import type { FieldError } from '../../../meta/status.ts';
+import { Pace, type Steps } from '../../../meta/steps.ts';
 import { parseQuantity, QuantityError } from '../../../quantity/quantity.ts';
 import type { Schema } from '../../../schema/schema.ts';
 import { isObject } from '../read-value.ts';
@@ -42,21 +44,56 @@ function walk(value: unknown, schema: Schema, at: { path: string; visit: Visit }
     if (items === undefined) return;
     for (const [i, item] of value.entries()) walk(item, items, { path: `${path}[${i}]`, visit });
   } else if (isObject(value)) {
-    const extra = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined;
-    for (const [key, entry] of Object.entries(value)) {
-      const named = schema.properties?.[key];
-      const next = named ?? extra;
-      if (next === undefined) continue;
-      const child = named === undefined ? `${path}[${key}]` : path === '' ? key : `${path}.${key}`;
-      walk(entry, next, { path: child, visit });
+    for (const key of Object.keys(value)) {
+      const next = memberOf(schema, key, path);
+      if (next !== undefined) walk(value[key], next.schema, { path: next.path, visit });
     }
   }
+}
+
+function* walkSteps(value: unknown, schema: Schema, at: { path: string; visit: Visit; pace: Pace }): Steps<void> {
+  if (!holdsQuantity(schema)) return;
+  const { visit, path, pace } = at;
+  if (pace.due()) yield;
+  const keys = isQuantity(schema) ? undefined : keysOfLarge(value);
+  if (keys === undefined) return walk(value, schema, at);
+  if (Array.isArray(value)) {
+    const { items } = schema;
+    if (items === undefined) return;
+    for (const [i, item] of value.entries()) yield* walkSteps(item, items, { path: `${path}[${i}]`, visit, pace });
+  } else if (isObject(value)) {
+    for (const key of keys) {
+      const next = memberOf(schema, key, path);
+      if (next !== undefined) yield* walkSteps(value[key], next.schema, { path: next.path, visit, pace });
+    }
+  }
+}
+
+function memberOf(schema: Schema, key: string, path: string): { schema: Schema; path: string } | undefined {
+  const named = schema.properties?.[key];
+  const extra = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined;
+  const next = named ?? extra;
+  if (next === undefined) return undefined;
+  return { schema: next, path: named === undefined ? `${path}[${key}]` : path === '' ? key : `${path}.${key}` };
 }
 
 /** One error for each text that is no quantity. */
 export function quantityErrors(object: Readonly<Record<string, unknown>>, schema: Schema): FieldError[] {
   const errors: FieldError[] = [];
-  const visit: Visit = (value, path) => {
+  walk(object, schema, { path: '', visit: collector(errors) });
+  return errors;
+}
+
+/** The same in steps, for large objects. */
+export function* quantityErrorsSteps(object: Readonly<Record<string, unknown>>, schema: Schema): Steps<FieldError[]> {
+  const errors: FieldError[] = [];
+  yield* walkSteps(object, schema, { path: '', visit: collector(errors), pace: new Pace() });
+  return errors;
+}
+
+const collector =
+  (errors: FieldError[]): Visit =>
+  (value, path) => {
     try {
       parseQuantity(String(value));
     } catch (error) {
@@ -64,6 +101,3 @@ export function quantityErrors(object: Readonly<Record<string, unknown>>, schema
       errors.push({ type: 'FieldValueInvalid', field: path, value, detail: error.message });
     }
   };
-  walk(object, schema, { path: '', visit });
-  return errors;
-}

@@ -1,4 +1,5 @@
 /** Defaults of apps, batch and autoscaling. */
+import type { Steps } from '../../../meta/steps.ts';
 import { setClaimDefaults, setTemplateDefaults } from './core.ts';
 import { ensureObject, type GroupDefaults, type MutableObject, member, members, preset } from './preset.ts';
 
@@ -6,13 +7,12 @@ const HISTORY = 10;
 const MAX_INT32 = 2_147_483_647;
 
 /** Runs `set` on spec with the pod template's own defaults after it. */
-const withTemplate =
-  (set: (spec: MutableObject, object: MutableObject) => void) =>
-  (object: MutableObject): void => {
+const withTemplate = (set: (spec: MutableObject, object: MutableObject) => void) =>
+  function* (object: MutableObject): Steps<void> {
     const spec = ensureObject(object, 'spec');
     if (spec === undefined) return;
     set(spec, object);
-    setTemplateDefaults(spec);
+    yield* setTemplateDefaults(spec);
   };
 
 const setDeployment = withTemplate((spec) => {
@@ -84,7 +84,7 @@ function selectOwnPods(spec: MutableObject, job: MutableObject): void {
   spec['selector'] = { matchLabels: { 'batch.kubernetes.io/controller-uid': uid } };
 }
 
-function setCronJob(cronJob: MutableObject): void {
+function* setCronJob(cronJob: MutableObject): Steps<void> {
   const spec = ensureObject(cronJob, 'spec');
   if (spec === undefined) return;
   preset(spec, {
@@ -96,7 +96,7 @@ function setCronJob(cronJob: MutableObject): void {
   const jobSpec = member(member(spec, 'jobTemplate'), 'spec');
   if (jobSpec === undefined) return;
   setFailurePolicy(jobSpec);
-  setTemplateDefaults(jobSpec);
+  yield* setTemplateDefaults(jobSpec);
 }
 
 export const APPS_DEFAULTS: GroupDefaults = {

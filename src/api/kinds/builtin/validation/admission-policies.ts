@@ -10,6 +10,7 @@ import {
   validateMatchResources,
   validateSelectorField,
 } from './admission-rules.ts';
+import { validateConditions } from './conditions.ts';
 import { duplicate, forbidden, invalid, oneOf, required, unsupported } from './field-errors.ts';
 
 const MAX_AUDIT_ANNOTATIONS = 20;
@@ -98,6 +99,7 @@ function paramKindErrors(kind: unknown): FieldError[] {
 function validateValidatingPolicy(object: JsonObject): readonly FieldError[] {
   const spec = objectAt(object, 'spec');
   const { errors, names } = validateShared(spec, ['authorizer']);
+  errors.push(...validateConditions(objectAt(object, 'status'), 'status'));
   const validations = objectsAt(spec, 'validations');
   const annotations = objectsAt(spec, 'auditAnnotations');
   if (validations.length === 0 && annotations.length === 0) {

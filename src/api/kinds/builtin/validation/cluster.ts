@@ -1,4 +1,4 @@
-/** Validation of rbac, coordination, scheduling, storage and admission configuration. */
+/** Validation of rbac, coordination, scheduling and admission configuration. */
 import { deepEqual } from '../../../meta/deep-equal.ts';
 import { checkPathSegment } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
@@ -79,7 +79,10 @@ const validateBinding =
     objectsAt(object, 'subjects').forEach((subject, i) => {
       errors.push(...validateSubject(subject, `subjects[${i}]`));
     });
-    if (old !== undefined) errors.push(...immutable({ object, old, path: 'roleRef', detail: 'cannot change roleRef' }));
+    if (old !== undefined && immutable({ object, old, path: 'roleRef' }).length > 0) {
+      // Upstream shows a value of its internal type, which has no JSON names.
+      errors.push(invalid('roleRef', { APIGroup: group, Kind: kind, Name: name }, 'cannot change roleRef'));
+    }
     return errors;
   };
 
@@ -130,23 +133,6 @@ function validatePriorityClass(object: JsonObject, old?: JsonObject): readonly F
 }
 
 export const SCHEDULING_VALIDATORS: GroupValidators = { priorityclasses: validatePriorityClass };
-
-function validateStorageClass(object: JsonObject, old?: JsonObject): readonly FieldError[] {
-  const errors: FieldError[] = [
-    ...(textAt(object, 'provisioner') === '' ? [required('provisioner')] : []),
-    ...oneOf(object, { name: 'reclaimPolicy', path: 'reclaimPolicy' }, ['Delete', 'Retain']),
-    ...oneOf(object, { name: 'volumeBindingMode', path: 'volumeBindingMode' }, ['Immediate', 'WaitForFirstConsumer']),
-  ];
-  if (old === undefined) return errors;
-  for (const field of ['parameters', 'provisioner', 'reclaimPolicy']) {
-    if (!deepEqual(valueAt(object, field), valueAt(old, field))) {
-      errors.push(forbidden(field, `updates to ${field} are forbidden.`));
-    }
-  }
-  return [...errors, ...immutable({ object, old, path: 'volumeBindingMode' })];
-}
-
-export const STORAGE_VALIDATORS: GroupValidators = { storageclasses: validateStorageClass };
 
 export const ADMISSION_VALIDATORS: GroupValidators = {
   mutatingwebhookconfigurations: validateWebhooks,

@@ -2,24 +2,25 @@
 import { deepEqual } from '../../../meta/deep-equal.ts';
 import { byteLength, checkQualifiedName } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
+import { Pace, type Steps } from '../../../meta/steps.ts';
 import { isUnqualifiedFinalizer, UNQUALIFIED_FINALIZER } from '../../../meta/validate-object-meta.ts';
-import { isTrueAt, type JsonObject, listAt, objectAt, objectsAt, textAt, textsAt, valueAt } from '../read-value.ts';
+import { isTrueAt, type JsonObject, listAt, objectAt, textAt, textsAt, valueAt } from '../read-value.ts';
 import { CORE_EVENT_VALIDATOR } from './events.ts';
 import {
-  duplicate,
   forbidden,
   type GroupValidators,
   immutable,
   invalid,
-  isPort,
+  type Judging,
+  judgeEach,
   oneOf,
-  PORT_RANGE,
   required,
 } from './field-errors.ts';
 import { validateLimitRange } from './limit-range.ts';
 import { validatePod } from './pod.ts';
-import { PROTOCOLS, validatePodSpec } from './pod-spec.ts';
+import { validatePodSpec } from './pod-spec.ts';
 import { validateResourceQuota } from './resource-quota.ts';
+import { validateService } from './services.ts';
 
 /** ConfigMaps and Secrets hold at most 1 MiB. */
 const MAX_DATA_BYTES = 1_048_576;
@@ -27,39 +28,43 @@ const DATA_KEY = /^[-._a-zA-Z0-9]+$/;
 const DATA_KEY_RULE =
   "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 
-function validateKeys(object: JsonObject, field: string): FieldError[] {
-  const errors: FieldError[] = [];
-  for (const key of Object.keys(objectAt(object, field))) {
-    if (key.length > 253) errors.push(invalid(`${field}[${key}]`, key, 'must be no more than 253 characters'));
-    else if (key === '.' || key === '..') errors.push(invalid(`${field}[${key}]`, key, `may not be '${key}'`));
-    else if (!DATA_KEY.test(key)) errors.push(invalid(`${field}[${key}]`, key, DATA_KEY_RULE));
-  }
-  return errors;
+/** The keys of one map of data, one by one, because there may be a hundred thousand; and the length of its texts. */
+function* judgeData(judging: Judging, object: JsonObject, field: string): Steps<number> {
+  const data = objectAt(object, field);
+  const keys = Object.keys(data);
+  if (judging.pace.due(keys.length)) yield;
+  let units = 0;
+  yield* judgeEach(judging, keys, (key) => {
+    const value = data[key];
+    if (typeof value === 'string') units += value.length;
+    if (key.length > 253) return [invalid(`${field}[${key}]`, key, 'must be no more than 253 characters')];
+    if (key === '.' || key === '..') return [invalid(`${field}[${key}]`, key, `may not be '${key}'`)];
+    return DATA_KEY.test(key) ? NONE : [invalid(`${field}[${key}]`, key, DATA_KEY_RULE)];
+  });
+  return units;
 }
 
 /** Longest UTF-8 of one UTF-16 unit. */
 const MAX_UNIT_BYTES = 3;
 
-/** The bytes of all values; an upper bound when even that is within what is allowed. */
-function dataSize(object: JsonObject, fields: readonly string[]): number {
-  let units = 0;
-  const values = fields.map((field) => valuesOf(objectAt(object, field)));
-  for (const list of values) for (const value of list) if (typeof value === 'string') units += value.length;
-  if (units * MAX_UNIT_BYTES <= MAX_DATA_BYTES) return units * MAX_UNIT_BYTES;
+/** The bytes of all values. */
+function* sizeOf(data: JsonObject, bytesOf: (text: string) => number, pace: Pace): Steps<number> {
   let size = 0;
-  for (const [i, field] of fields.entries()) {
-    const base64 = field === 'binaryData';
-    for (const value of values[i]!) {
-      if (typeof value === 'string') size += base64 ? decodedLength(value) : byteLength(value);
-    }
+  for (const key of Object.keys(data)) {
+    const value = data[key];
+    if (typeof value === 'string') size += bytesOf(value);
+    if (pace.due()) yield;
   }
   return size;
 }
 
-/** As Object.values, which on an object of very many members takes several times as long. */
-const valuesOf = (object: JsonObject): unknown[] => Object.keys(object).map((key) => object[key]);
+const NONE: readonly FieldError[] = Object.freeze([]);
 
-const decodedLength = (base64: string): number => Math.floor((base64.replace(/=+$/, '').length * 3) / 4);
+function decodedLength(base64: string): number {
+  let length = base64.length;
+  while (length > 0 && base64[length - 1] === '=') length--;
+  return Math.floor((length * 3) / 4);
+}
 
 const tooLarge = (field: string): FieldError => ({
   type: 'FieldValueTooLong',
@@ -79,16 +84,24 @@ function validateImmutable(object: JsonObject, old: JsonObject | undefined, fiel
   ];
 }
 
-function validateConfigMap(object: JsonObject, old?: JsonObject): readonly FieldError[] {
+function* validateConfigMap(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
+  const errors: FieldError[] = [];
+  const judging: Judging = { errors, pace: new Pace() };
   const text = objectAt(object, 'data');
-  const shared = Object.keys(objectAt(object, 'binaryData')).filter((key) => Object.hasOwn(text, key));
-  return [
-    ...validateKeys(object, 'data'),
-    ...validateKeys(object, 'binaryData'),
-    ...shared.map((key) => invalid(`data[${key}]`, key, 'duplicate of key present in binaryData')),
-    ...(dataSize(object, ['data', 'binaryData']) > MAX_DATA_BYTES ? [tooLarge('[]')] : []),
-    ...validateImmutable(object, old, ['data', 'binaryData']),
-  ];
+  const units = (yield* judgeData(judging, object, 'data')) + (yield* judgeData(judging, object, 'binaryData'));
+  yield* judgeEach(judging, Object.keys(objectAt(object, 'binaryData')), (key) =>
+    Object.hasOwn(text, key) ? [invalid(`data[${key}]`, key, 'duplicate of key present in binaryData')] : NONE,
+  );
+  // Counted only where it may be too much.
+  if (units * MAX_UNIT_BYTES > MAX_DATA_BYTES) {
+    const { pace } = judging;
+    const texts = yield* sizeOf(text, byteLength, pace);
+    const size = texts + (yield* sizeOf(objectAt(object, 'binaryData'), decodedLength, pace));
+    if (size > MAX_DATA_BYTES) errors.push(tooLarge('[]'));
+  }
+  if (old !== undefined) yield;
+  errors.push(...validateImmutable(object, old, ['data', 'binaryData']));
+  return errors;
 }
 
 /** Keys that a Secret of a known type must have; one of each inner list is enough. */
@@ -100,16 +113,19 @@ const SECRET_KEYS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'kubernetes.io/ssh-auth': [['ssh-privatekey']],
 };
 
-function validateSecret(object: JsonObject, old?: JsonObject): readonly FieldError[] {
+function* validateSecret(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
   const type = textAt(object, 'type');
   const data = objectAt(object, 'data');
-  const size = Object.values(data).reduce<number>((n, v) => n + (typeof v === 'string' ? decodedLength(v) : 0), 0);
   const missing = (Object.hasOwn(SECRET_KEYS, type) ? SECRET_KEYS[type]! : []).filter(
     (keys) => !keys.some((key) => Object.hasOwn(data, key)),
   );
   const account = 'kubernetes.io/service-account.name';
+  const errors: FieldError[] = [];
+  const pace = new Pace();
+  const units = yield* judgeData({ errors, pace }, object, 'data');
+  const size = units > MAX_DATA_BYTES ? yield* sizeOf(data, decodedLength, pace) : 0;
   return [
-    ...validateKeys(object, 'data'),
+    ...errors,
     ...(size > MAX_DATA_BYTES ? [tooLarge('data')] : []),
     ...missing.flatMap((keys) => keys.map((key) => required(`data[${key}]`))),
     ...(type === 'kubernetes.io/service-account-token' && textAt(object, 'metadata', 'annotations', account) === ''
@@ -118,54 +134,6 @@ function validateSecret(object: JsonObject, old?: JsonObject): readonly FieldErr
     ...(old === undefined ? [] : immutable({ object, old, path: 'type' })),
     ...validateImmutable(object, old, ['data']),
   ];
-}
-
-const SERVICE_TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
-
-function validateService(object: JsonObject, old?: JsonObject): readonly FieldError[] {
-  const spec = objectAt(object, 'spec');
-  const type = textAt(spec, 'type');
-  const ports = objectsAt(spec, 'ports');
-  const headless = textAt(spec, 'clusterIP') === 'None';
-  const errors: FieldError[] = [
-    ...oneOf(spec, { name: 'type', path: 'spec.type' }, SERVICE_TYPES),
-    ...oneOf(spec, { name: 'sessionAffinity', path: 'spec.sessionAffinity' }, ['ClientIP', 'None']),
-  ];
-  if (ports.length === 0 && !headless && type !== 'ExternalName') errors.push(required('spec.ports'));
-  if (type === 'ExternalName' && textAt(spec, 'externalName') === '') errors.push(required('spec.externalName'));
-  if (headless && (type === 'NodePort' || type === 'LoadBalancer')) {
-    errors.push(invalid('spec.clusterIPs[0]', 'None', `may not be set to 'None' for ${type} services`));
-  }
-  errors.push(...validateServicePorts(ports));
-  const before = textAt(old, 'spec', 'clusterIP');
-  const now = textAt(spec, 'clusterIP');
-  const keepsIp = textAt(old, 'spec', 'type') !== 'ExternalName' && type !== 'ExternalName';
-  if (before !== '' && before !== now && keepsIp) {
-    errors.push(invalid('spec.clusterIPs[0]', now, 'may not change once set'));
-  }
-  return errors;
-}
-
-function validateServicePorts(ports: readonly JsonObject[]): FieldError[] {
-  const names = new Set<string>();
-  const numbers = new Set<string>();
-  return ports.flatMap((port, i) => {
-    const at = `spec.ports[${i}]`;
-    const errors: FieldError[] = [];
-    const name = textAt(port, 'name');
-    if (name === '' && ports.length > 1) errors.push(required(`${at}.name`));
-    if (name !== '' && names.has(name)) errors.push(duplicate(`${at}.name`, name));
-    names.add(name);
-    const number = valueAt(port, 'port');
-    if (!isPort(number)) errors.push(invalid(`${at}.port`, number ?? 0, PORT_RANGE));
-    errors.push(...oneOf(port, { name: 'protocol', path: `${at}.protocol` }, PROTOCOLS));
-    const key = `${textAt(port, 'protocol')}/${String(number)}`;
-    if (numbers.has(key)) errors.push(duplicate(at, port));
-    numbers.add(key);
-    const target = valueAt(port, 'targetPort');
-    if (typeof target === 'number' && !isPort(target)) errors.push(invalid(`${at}.targetPort`, target, PORT_RANGE));
-    return errors;
-  });
 }
 
 function validateNamespace(object: JsonObject): readonly FieldError[] {
@@ -230,7 +198,7 @@ function validateVolume(object: JsonObject): readonly FieldError[] {
   return errors;
 }
 
-function validateReplicationController(object: JsonObject): readonly FieldError[] {
+function validateReplicationController(object: JsonObject): Steps<readonly FieldError[]> {
   return validatePodSpec(valueAt(object, 'spec', 'template', 'spec'), {
     path: 'spec.template.spec',
     restartPolicies: ['Always'],

@@ -2,9 +2,30 @@
 import { deepEqual } from '../../../meta/deep-equal.ts';
 import { checkLabelName } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
+import type { Pace, Steps } from '../../../meta/steps.ts';
 import { isObject, type JsonObject, objectsAt, textAt, valueAt } from '../read-value.ts';
 
-export type Validate = (object: JsonObject, old?: JsonObject) => readonly FieldError[];
+/** Kinds that may hold very much are judged in steps. */
+export type Validate = (object: JsonObject, old?: JsonObject) => readonly FieldError[] | Steps<readonly FieldError[]>;
+
+/** Where one judgement collects what it finds, and how it lets others in. */
+export interface Judging {
+  readonly errors: FieldError[];
+  readonly pace: Pace;
+}
+
+/** Judges item by item. What is found is added one by one: as arguments, some hundred thousand would not fit the stack. */
+export function* judgeEach<T>(
+  { errors, pace }: Judging,
+  items: Iterable<T>,
+  judge: (item: T, index: number) => readonly FieldError[],
+): Steps<void> {
+  let index = 0;
+  for (const item of items) {
+    for (const error of judge(item, index++)) errors.push(error);
+    if (pace.due()) yield;
+  }
+}
 
 /** Validators of one group's resources, by plural name. */
 export type GroupValidators = Readonly<Record<string, Validate>>;
@@ -17,6 +38,11 @@ export const forbidden = (field: string, detail: string): FieldError => ({
 });
 export const duplicate = (field: string, value: unknown): FieldError => ({ type: 'FieldValueDuplicate', field, value });
 export const absent = (field: string, value: unknown): FieldError => ({ type: 'FieldValueNotFound', field, value });
+export const tooLong = (field: string, max: number): FieldError => ({
+  type: 'FieldValueTooLong',
+  field,
+  detail: `may not be more than ${max} bytes`,
+});
 export const invalid = (field: string, value: unknown, detail: string): FieldError => ({
   type: 'FieldValueInvalid',
   field,
@@ -67,15 +93,14 @@ export const isPort = (port: unknown): boolean =>
 export const PORT_RANGE = 'must be between 1 and 65535, inclusive';
 
 /** Checks the `name` of each list item: present, a DNS label, used once. */
-export function uniqueNames(items: readonly JsonObject[], path: string): FieldError[] {
+export function uniqueNames(judging: Judging, items: readonly JsonObject[], path: string): Steps<void> {
   const seen = new Set<string>();
-  return items.flatMap((item, i) => {
-    const field = `${path}[${i}].name`;
+  return judgeEach(judging, items, (item, i) => {
     const name = textAt(item, 'name');
-    if (name === '') return [required(field)];
-    if (seen.has(name)) return [duplicate(field, name)];
+    if (name === '') return [required(`${path}[${i}].name`)];
+    if (seen.has(name)) return [duplicate(`${path}[${i}].name`, name)];
     seen.add(name);
-    return checkLabelName(name).map((detail) => invalid(field, name, detail));
+    return checkLabelName(name).map((detail) => invalid(`${path}[${i}].name`, name, detail));
   });
 }
 

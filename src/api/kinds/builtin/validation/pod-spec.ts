@@ -1,6 +1,7 @@
 /** Validation of a PodSpec, wherever one stands (core/validation, ValidatePodSpec): the rules users meet. */
 
 import type { FieldError } from '../../../meta/status.ts';
+import { Pace, type Steps } from '../../../meta/steps.ts';
 import { compareQuantity } from '../../../quantity/quantity.ts';
 import { isObject, type JsonObject, objectAt, objectsAt, textAt, valueAt } from '../read-value.ts';
 import { validateAffinity, validateTopologySpread } from './affinity.ts';
@@ -9,6 +10,8 @@ import {
   duplicate,
   invalid,
   isPort,
+  type Judging,
+  judgeEach,
   nonNegative,
   oneOf,
   PORT_RANGE,
@@ -16,7 +19,8 @@ import {
   uniqueNames,
   unsupported,
 } from './field-errors.ts';
-import { readQuantity } from './resource-names.ts';
+import { checkContainerResourceName, readQuantity } from './resource-names.ts';
+import { validateSysctls } from './sysctls.ts';
 
 export const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
 const RESTART_POLICIES = ['Always', 'OnFailure', 'Never'];
@@ -33,55 +37,51 @@ export interface PodSpecRules {
   readonly restartPolicies?: readonly string[];
 }
 
-export function validatePodSpec(
+export function* validatePodSpec(
   spec: unknown,
   { path, restartPolicies = RESTART_POLICIES }: PodSpecRules,
-): FieldError[] {
+): Steps<FieldError[]> {
   const containers = objectsAt(spec, 'containers');
   const initContainers = objectsAt(spec, 'initContainers');
   const volumes = objectsAt(spec, 'volumes');
-  const volumeNames = new Set(volumes.map((volume) => textAt(volume, 'name')));
-  const errors: FieldError[] = [...uniqueNames(volumes, `${path}.volumes`)];
+  const errors: FieldError[] = [];
+  const judging: Judging = { errors, pace: new Pace() };
+  yield* uniqueNames(judging, volumes, `${path}.volumes`);
   if (containers.length === 0) errors.push(required(`${path}.containers`));
-  errors.push(...uniqueNames(containers, `${path}.containers`));
-  errors.push(...uniqueNames(initContainers, `${path}.initContainers`));
+  yield* uniqueNames(judging, containers, `${path}.containers`);
+  yield* uniqueNames(judging, initContainers, `${path}.initContainers`);
   const names = new Set(containers.map((container) => textAt(container, 'name')));
-  initContainers.forEach((container, i) => {
+  yield* judgeEach(judging, initContainers, (container, i) => {
     const name = textAt(container, 'name');
-    if (name !== '' && names.has(name)) errors.push(duplicate(`${path}.initContainers[${i}].name`, name));
+    return name !== '' && names.has(name) ? [duplicate(`${path}.initContainers[${i}].name`, name)] : [];
   });
+  const volumeNames = new Set(volumes.map((volume) => textAt(volume, 'name')));
   for (const [list, items] of [
     ['containers', containers],
     ['initContainers', initContainers],
   ] as const) {
-    items.forEach((container, i) => {
-      errors.push(...validateContainer(container, { path: `${path}.${list}[${i}]`, volumeNames }));
-    });
+    for (const [i, container] of items.entries()) {
+      yield* validateContainer(judging, container, { path: `${path}.${list}[${i}]`, volumeNames });
+    }
   }
   const policy = valueAt(spec, 'restartPolicy');
   if (policy !== undefined && !restartPolicies.includes(String(policy))) {
     errors.push(unsupported(`${path}.restartPolicy`, policy, restartPolicies));
   }
   errors.push(...oneOf(spec, { name: 'dnsPolicy', path: `${path}.dnsPolicy` }, DNS_POLICIES));
-  errors.push(...validateGrace(spec, path));
-  objectsAt(spec, 'tolerations').forEach((toleration, i) => {
-    errors.push(...validateToleration(toleration, `${path}.tolerations[${i}]`));
-  });
-  errors.push(...validateAffinity(valueAt(spec, 'affinity'), `${path}.affinity`));
-  errors.push(...validateTopologySpread(spec, `${path}.topologySpreadConstraints`));
+  errors.push(...validateDeadline(spec, path), ...validateSysctls(spec, path));
+  yield* judgeEach(judging, objectsAt(spec, 'tolerations'), (toleration, i) =>
+    validateToleration(toleration, `${path}.tolerations[${i}]`),
+  );
+  yield* judgeEach(judging, [validateAffinity(valueAt(spec, 'affinity'), `${path}.affinity`)], (found) => found);
+  yield* judgeEach(judging, [validateTopologySpread(spec, `${path}.topologySpreadConstraints`)], (found) => found);
   return errors;
 }
 
-function validateGrace(spec: unknown, path: string): FieldError[] {
-  const errors: FieldError[] = nonNegative(spec, 'terminationGracePeriodSeconds').map((error) => ({
-    ...error,
-    field: `${path}.${error.field}`,
-  }));
+function validateDeadline(spec: unknown, path: string): FieldError[] {
   const deadline = valueAt(spec, 'activeDeadlineSeconds');
-  if (typeof deadline === 'number' && (deadline < 1 || deadline > 2_147_483_647)) {
-    errors.push(invalid(`${path}.activeDeadlineSeconds`, deadline, 'must be between 1 and 2147483647, inclusive'));
-  }
-  return errors;
+  if (typeof deadline !== 'number' || (deadline >= 1 && deadline <= 2_147_483_647)) return [];
+  return [invalid(`${path}.activeDeadlineSeconds`, deadline, 'must be between 1 and 2147483647, inclusive')];
 }
 
 function validateToleration(toleration: JsonObject, path: string): FieldError[] {
@@ -112,27 +112,34 @@ interface ContainerPlace {
   readonly volumeNames: ReadonlySet<string>;
 }
 
-function validateContainer(container: JsonObject, { path, volumeNames }: ContainerPlace): FieldError[] {
-  const errors: FieldError[] = [];
+function* validateContainer(
+  judging: Judging,
+  container: JsonObject,
+  { path, volumeNames }: ContainerPlace,
+): Steps<void> {
+  const { errors, pace } = judging;
   const image = textAt(container, 'image');
   if (image === '') errors.push(required(`${path}.image`));
   else if (image !== image.trim()) {
     errors.push(invalid(`${path}.image`, image, 'must not have leading or trailing whitespace'));
   }
   errors.push(...oneOf(container, { name: 'imagePullPolicy', path: `${path}.imagePullPolicy` }, PULL_POLICIES));
-  errors.push(...validatePorts(container, path), ...validateEnv(container, path));
-  errors.push(...validateMounts(container, { path, volumeNames }));
-  errors.push(...validateResources(valueAt(container, 'resources'), `${path}.resources`));
+  if (container['ports'] !== undefined) yield* validatePorts(judging, container, path);
+  yield* judgeEach(judging, objectsAt(container, 'env'), (env, i) => envErrors(env, `${path}.env[${i}]`));
+  if (container['volumeMounts'] !== undefined || container['volumeDevices'] !== undefined) {
+    yield* validateMounts(judging, container, { path, volumeNames });
+  }
+  for (const error of validateResources(valueAt(container, 'resources'), `${path}.resources`)) errors.push(error);
   for (const probe of PROBES) {
     const value = valueAt(container, probe);
     if (isObject(value)) errors.push(...validateProbe(value, `${path}.${probe}`));
   }
-  return errors;
+  if (pace.due()) yield;
 }
 
-function validatePorts(container: JsonObject, path: string): FieldError[] {
+function validatePorts(judging: Judging, container: JsonObject, path: string): Steps<void> {
   const names = new Set<string>();
-  return objectsAt(container, 'ports').flatMap((port, i) => {
+  return judgeEach(judging, objectsAt(container, 'ports'), (port, i) => {
     const at = `${path}.ports[${i}]`;
     const errors: FieldError[] = [];
     const number = valueAt(port, 'containerPort');
@@ -151,41 +158,40 @@ function validatePorts(container: JsonObject, path: string): FieldError[] {
   });
 }
 
-function validateEnv(container: JsonObject, path: string): FieldError[] {
-  return objectsAt(container, 'env').flatMap((env, i) => {
-    const at = `${path}.env[${i}]`;
-    if (textAt(env, 'name') === '') return [required(`${at}.name`)];
-    if (textAt(env, 'value') !== '' && isObject(valueAt(env, 'valueFrom'))) {
-      return [invalid(`${at}.valueFrom`, '', 'may not be specified when `value` is not empty')];
-    }
-    return [];
-  });
+function envErrors(env: JsonObject, path: string): readonly FieldError[] {
+  if (textAt(env, 'name') === '') return [required(`${path}.name`)];
+  if (textAt(env, 'value') !== '' && isObject(valueAt(env, 'valueFrom'))) {
+    return [invalid(`${path}.valueFrom`, '', 'may not be specified when `value` is not empty')];
+  }
+  return [];
 }
 
-function validateMounts(container: JsonObject, { path, volumeNames }: ContainerPlace): FieldError[] {
+function* validateMounts(judging: Judging, container: JsonObject, { path, volumeNames }: ContainerPlace): Steps<void> {
   const paths = new Set<string>();
-  const errors = objectsAt(container, 'volumeMounts').flatMap((mount, i) => {
+  const nameErrors = (at: string, name: string): FieldError[] => {
+    if (name === '') return [required(`${at}.name`)];
+    return volumeNames.has(name) ? [] : [absent(`${at}.name`, name)];
+  };
+  yield* judgeEach(judging, objectsAt(container, 'volumeMounts'), (mount, i) => {
     const at = `${path}.volumeMounts[${i}]`;
-    const found: FieldError[] = [];
-    const name = textAt(mount, 'name');
     const mountPath = textAt(mount, 'mountPath');
-    if (name === '') found.push(required(`${at}.name`));
-    else if (!volumeNames.has(name)) found.push(absent(`${at}.name`, name));
+    const found = nameErrors(at, textAt(mount, 'name'));
     if (mountPath === '') found.push(required(`${at}.mountPath`));
     else if (paths.has(mountPath)) found.push(invalid(`${at}.mountPath`, mountPath, 'must be unique'));
     paths.add(mountPath);
+    for (const field of ['subPath', 'subPathExpr']) {
+      const below = textAt(mount, field);
+      if (below.startsWith('/')) found.push(invalid(`${at}.${field}`, below, 'must be a relative path'));
+      if (below.split('/').includes('..')) found.push(invalid(`${at}.${field}`, below, "must not contain '..'"));
+    }
     return found;
   });
-  const devices = objectsAt(container, 'volumeDevices').flatMap((device, i) => {
+  yield* judgeEach(judging, objectsAt(container, 'volumeDevices'), (device, i) => {
     const at = `${path}.volumeDevices[${i}]`;
-    const found: FieldError[] = [];
-    const name = textAt(device, 'name');
-    if (name === '') found.push(required(`${at}.name`));
-    else if (!volumeNames.has(name)) found.push(absent(`${at}.name`, name));
+    const found = nameErrors(at, textAt(device, 'name'));
     if (textAt(device, 'devicePath') === '') found.push(required(`${at}.devicePath`));
     return found;
   });
-  return [...errors, ...devices];
 }
 
 /** Amounts are not negative, and no request exceeds its limit. */
@@ -198,6 +204,7 @@ function validateResources(resources: unknown, path: string): FieldError[] {
     ['requests', requests],
   ] as const) {
     for (const [name, value] of Object.entries(amounts)) {
+      errors.push(...checkContainerResourceName(name, `${path}.${list}[${name}]`));
       const amount = readQuantity(value);
       if (amount !== undefined && amount.nano < 0n) {
         errors.push(invalid(`${path}.${list}[${name}]`, value, 'must be greater than or equal to 0'));

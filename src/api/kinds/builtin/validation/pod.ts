@@ -1,17 +1,48 @@
 /** Validation of Pods: the spec on create, and on update that only the few mutable fields moved. */
 import { cloneJson } from '../../../meta/deep-clone.ts';
 import { deepEqual } from '../../../meta/deep-equal.ts';
+import { checkQualifiedName } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
+import type { Steps } from '../../../meta/steps.ts';
 import { isObject, type JsonObject, listAt, numberAt, objectsAt, textAt, valueAt } from '../read-value.ts';
-import { forbidden, invalid } from './field-errors.ts';
+import { duplicate, forbidden, invalid } from './field-errors.ts';
 import { validatePodSpec } from './pod-spec.ts';
+import { validatePodStatus } from './pod-status.ts';
 
 const ONLY_THESE =
   'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
 
-export function validatePod(pod: JsonObject, old?: JsonObject): readonly FieldError[] {
-  const errors = validatePodSpec(valueAt(pod, 'spec'), { path: 'spec' });
-  return old === undefined ? errors : [...errors, ...validatePodUpdate(pod, old)];
+export function* validatePod(pod: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
+  const errors = yield* validatePodSpec(valueAt(pod, 'spec'), { path: 'spec' });
+  for (const error of judgeGates(pod)) errors.push(error);
+  if (old !== undefined) yield;
+  if (old !== undefined) return [...errors, ...validatePodUpdate(pod, old), ...validatePodStatus(pod, old)];
+  // Writes through some subresources are judged without what was before: only what is new has no version.
+  return valueAt(pod, 'metadata', 'resourceVersion') === undefined ? [...errors, ...judgeNewPod(pod)] : errors;
+}
+
+function judgeGates(pod: JsonObject): FieldError[] {
+  const seen = new Set<string>();
+  return objectsAt(pod, 'spec', 'schedulingGates').flatMap((gate, i) => {
+    const name = textAt(gate, 'name');
+    const field = `spec.schedulingGates[${i}]`;
+    const errors = checkQualifiedName(name).map((detail) => invalid(field, name, detail));
+    if (seen.has(name)) errors.push(duplicate(field, name));
+    seen.add(name);
+    return errors;
+  });
+}
+
+function judgeNewPod(pod: JsonObject): FieldError[] {
+  const spec = valueAt(pod, 'spec');
+  const errors: FieldError[] = [];
+  if (listAt(spec, 'ephemeralContainers').length > 0) {
+    errors.push(forbidden('spec.ephemeralContainers', 'cannot be set on create'));
+  }
+  if (textAt(spec, 'nodeName') !== '' && listAt(spec, 'schedulingGates').length > 0) {
+    errors.push(forbidden('spec.nodeName', 'cannot be set until all schedulingGates have been cleared'));
+  }
+  return errors;
 }
 
 function validatePodUpdate(pod: JsonObject, old: JsonObject): FieldError[] {

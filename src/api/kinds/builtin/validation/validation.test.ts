@@ -16,6 +16,50 @@ const ANTI = 'spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDurin
 const pod = (spec: Json = {}): Json => ({ spec: { containers: [{ name: 'a', image: 'i' }], ...spec } });
 const container = (fields: Json): Json => pod({ containers: [{ name: 'a', image: 'i', ...fields }] });
 
+test('the status of a Pod is judged by what it was', () => {
+  const was = { ...pod(), status: { qosClass: 'BestEffort', podIPs: [{ ip: 'old' }] } };
+  const judge = (status: Json): string[] => errors('v1', 'pods', { ...was, status: { ...was.status, ...status } }, was);
+  const cases: [Json, string[]][] = [
+    [{}, []],
+    [{ qosClass: 'Guaranteed' }, ['status.qosClass: Invalid value: "Guaranteed": field is immutable']],
+    [
+      { podIPs: [{ ip: 'old' }, { ip: 'x' }] },
+      [
+        'status.podIPs[1]: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)',
+        'status.podIPs: Invalid value: [{"IP":"old"},{"IP":"x"}]: may specify no more than one IP for each IP family',
+      ],
+    ],
+    [{ podIPs: [{ ip: '10.0.0.1' }, { ip: 'fd00::1' }] }, []],
+    [{ conditions: [{ type: 'Ready' }, { type: 'example.com/fine' }], nominatedNodeName: 'node-1' }, []],
+  ];
+  for (const [status, expected] of cases) assert.deepEqual(judge(status), expected);
+  assert.match(
+    judge({ nominatedNodeName: 'A_b' })[0]!,
+    /^status\.nominatedNodeName: Invalid value: "A_b": a lowercase/,
+  );
+  assert.match(
+    judge({ conditions: [{ type: 'a b' }] })[0]!,
+    /^metadata\.conditions\[0\]\.Condition: Invalid value: "a b"/,
+  );
+});
+
+test('a new Pod has no gates it was let through, and no ephemeral containers', () => {
+  const gates = (...names: string[]): Json[] => names.map((name) => ({ name }));
+  assert.deepEqual(errors('v1', 'pods', pod({ schedulingGates: gates('x', 'x'), nodeName: 'n' })), [
+    'spec.schedulingGates[1]: Duplicate value: "x"',
+    'spec.nodeName: Forbidden: cannot be set until all schedulingGates have been cleared',
+  ]);
+  assert.match(
+    errors('v1', 'pods', pod({ schedulingGates: gates('a b') }))[0]!,
+    /^spec\.schedulingGates\[0\]: Invalid value/,
+  );
+  assert.deepEqual(errors('v1', 'pods', pod({ ephemeralContainers: [{ name: 'e', image: 'i' }] })), [
+    'spec.ephemeralContainers: Forbidden: cannot be set on create',
+  ]);
+  const stored = { metadata: { resourceVersion: '1' }, ...pod({ ephemeralContainers: [{ name: 'e', image: 'i' }] }) };
+  assert.deepEqual(errors('v1', 'pods', stored), [], 'judged through its subresource');
+});
+
 test('Pods say what is wrong in upstream words', () => {
   const cases: [Json, string[]][] = [
     [pod(), []],
@@ -214,7 +258,7 @@ test('the other kinds', () => {
       binding('b'),
       binding('a'),
       [
-        'roleRef: Invalid value: {"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"b"}: cannot change roleRef',
+        'roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"Role","Name":"b"}: cannot change roleRef',
       ],
     ],
     [

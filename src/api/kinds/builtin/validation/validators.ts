@@ -1,29 +1,28 @@
 /** The validating function of each built-in resource that has one. */
-import { validateCrd } from '../../custom/crd-validation.ts';
-import {
-  ADMISSION_VALIDATORS,
-  COORDINATION_VALIDATORS,
-  RBAC_VALIDATORS,
-  SCHEDULING_VALIDATORS,
-  STORAGE_VALIDATORS,
-} from './cluster.ts';
+import { validateCrdSteps } from '../../custom/crd-validation.ts';
+import { ADMISSION_VALIDATORS, COORDINATION_VALIDATORS, RBAC_VALIDATORS, SCHEDULING_VALIDATORS } from './cluster.ts';
 import { CORE_VALIDATORS } from './core.ts';
+import { DEVICE_VALIDATORS } from './devices.ts';
 import { EVENTS_VALIDATORS } from './events.ts';
 import type { GroupValidators, Validate } from './field-errors.ts';
+import { NETWORKING_VALIDATORS } from './networking.ts';
 import { REGISTRATION_VALIDATORS } from './registration.ts';
+import { STORAGE_VALIDATORS } from './storage.ts';
 import { APPS_VALIDATORS, BATCH_VALIDATORS, POLICY_VALIDATORS } from './workloads.ts';
 
 const BY_GROUP: Readonly<Record<string, GroupValidators>> = {
   '': CORE_VALIDATORS,
   'admissionregistration.k8s.io': ADMISSION_VALIDATORS,
-  'apiextensions.k8s.io': { customresourcedefinitions: validateCrd },
+  'apiextensions.k8s.io': { customresourcedefinitions: validateCrdSteps },
   'apiregistration.k8s.io': REGISTRATION_VALIDATORS,
   apps: APPS_VALIDATORS,
   batch: BATCH_VALIDATORS,
   'coordination.k8s.io': COORDINATION_VALIDATORS,
   'events.k8s.io': EVENTS_VALIDATORS,
+  'networking.k8s.io': NETWORKING_VALIDATORS,
   policy: POLICY_VALIDATORS,
   'rbac.authorization.k8s.io': RBAC_VALIDATORS,
+  'resource.k8s.io': DEVICE_VALIDATORS,
   'scheduling.k8s.io': SCHEDULING_VALIDATORS,
   'storage.k8s.io': STORAGE_VALIDATORS,
 };

@@ -100,8 +100,9 @@ function urlErrors(text: string, at: string): FieldError[] {
 
 function serviceErrors(service: unknown, at: string): FieldError[] {
   const errors: FieldError[] = [];
-  if (textAt(service, 'name') === '') errors.push(required(`${at}.name`, 'service name is required'));
-  if (textAt(service, 'namespace') === '') errors.push(required(`${at}.namespace`, 'service namespace is required'));
+  // Upstream's callers hand the two over in the wrong order, so that each is missed under the other's name.
+  if (textAt(service, 'namespace') === '') errors.push(required(`${at}.name`));
+  if (textAt(service, 'name') === '') errors.push(required(`${at}.namespace`));
   const port = valueAt(service, 'port') ?? 443;
   if (!isPort(port)) errors.push(invalid(`${at}.port`, port, `port is not valid: ${PORT_RANGE}`));
   return [...errors, ...pathErrors(textAt(service, 'path'), `${at}.path`)];

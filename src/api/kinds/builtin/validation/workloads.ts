@@ -1,7 +1,10 @@
 /** Validation of apps, batch and policy. */
 import { deepEqual } from '../../../meta/deep-equal.ts';
 import type { FieldError } from '../../../meta/status.ts';
+import type { Steps } from '../../../meta/steps.ts';
 import { isObject, type JsonObject, objectAt, textAt, valueAt } from '../read-value.ts';
+import { validateConditions } from './conditions.ts';
+import { scheduleError } from './cron.ts';
 import {
   forbidden,
   type GroupValidators,
@@ -14,16 +17,16 @@ import {
 } from './field-errors.ts';
 import { validatePodSpec } from './pod-spec.ts';
 
-function validateTemplate(object: JsonObject, restartPolicies: readonly string[]): FieldError[] {
+function validateTemplate(object: JsonObject, restartPolicies: readonly string[]): Steps<FieldError[]> {
   return validatePodSpec(valueAt(object, 'spec', 'template', 'spec'), { path: 'spec.template.spec', restartPolicies });
 }
 
 /** What Deployments, ReplicaSets, StatefulSets and DaemonSets have in common. */
-function validateWorkload(object: JsonObject, old?: JsonObject): FieldError[] {
+function* validateWorkload(object: JsonObject, old?: JsonObject): Steps<FieldError[]> {
   return [
     ...nonNegative(object, 'spec.replicas'),
     ...validateSelector(object),
-    ...validateTemplate(object, ['Always']),
+    ...(yield* validateTemplate(object, ['Always'])),
     ...(old === undefined ? [] : immutable({ object, old, path: 'spec.selector' })),
   ];
 }
@@ -40,11 +43,11 @@ const STATEFUL_SET_FREE = [
   'minReadySeconds',
 ];
 
-function validateStatefulSet(object: JsonObject, old?: JsonObject): readonly FieldError[] {
+function* validateStatefulSet(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
   const errors = [
     ...nonNegative(object, 'spec.replicas'),
     ...validateSelector(object),
-    ...validateTemplate(object, ['Always']),
+    ...(yield* validateTemplate(object, ['Always'])),
   ];
   if (old === undefined) return errors;
   const fixed = (set: JsonObject): JsonObject =>
@@ -52,13 +55,13 @@ function validateStatefulSet(object: JsonObject, old?: JsonObject): readonly Fie
   return deepEqual(fixed(object), fixed(old)) ? errors : [...errors, forbidden('spec', STATEFUL_SET_FIXED)];
 }
 
-function validateJob(object: JsonObject, old?: JsonObject): readonly FieldError[] {
+function* validateJob(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
   const fixed = ['spec.completions', 'spec.selector', 'spec.completionMode'];
   return [
     ...['spec.parallelism', 'spec.completions', 'spec.backoffLimit', 'spec.ttlSecondsAfterFinished'].flatMap((path) =>
       nonNegative(object, path),
     ),
-    ...validateTemplate(object, ['OnFailure', 'Never']),
+    ...(yield* validateTemplate(object, ['OnFailure', 'Never'])),
     ...(old === undefined ? [] : fixed.flatMap((path) => immutable({ object, old, path }))),
     ...(old === undefined || valueAt(old, 'spec', 'suspend') === true
       ? []
@@ -66,10 +69,15 @@ function validateJob(object: JsonObject, old?: JsonObject): readonly FieldError[
   ];
 }
 
-function validateCronJob(object: JsonObject): readonly FieldError[] {
+function validateSchedule(schedule: string): FieldError[] {
+  const wrong = schedule.includes('TZ') ? undefined : scheduleError(schedule);
+  return wrong === undefined ? [] : [invalid('spec.schedule', schedule, wrong)];
+}
+
+function* validateCronJob(object: JsonObject): Steps<readonly FieldError[]> {
   const schedule = textAt(object, 'spec', 'schedule');
   return [
-    ...(schedule === '' ? [required('spec.schedule')] : []),
+    ...(schedule === '' ? [required('spec.schedule')] : validateSchedule(schedule)),
     ...(schedule.includes('TZ')
       ? [invalid('spec.schedule', schedule, 'cannot use TZ or CRON_TZ in schedule, use timeZone field instead')]
       : []),
@@ -78,10 +86,10 @@ function validateCronJob(object: JsonObject): readonly FieldError[] {
       'Forbid',
       'Replace',
     ]),
-    ...validatePodSpec(valueAt(object, 'spec', 'jobTemplate', 'spec', 'template', 'spec'), {
+    ...(yield* validatePodSpec(valueAt(object, 'spec', 'jobTemplate', 'spec', 'template', 'spec'), {
       path: 'spec.jobTemplate.spec.template.spec',
       restartPolicies: ['OnFailure', 'Never'],
-    }),
+    })),
   ];
 }
 
@@ -95,11 +103,12 @@ function validateControllerRevision(object: JsonObject, old?: JsonObject): reado
 
 function validateBudget(object: JsonObject): readonly FieldError[] {
   const spec = valueAt(object, 'spec');
+  const status = validateConditions(objectAt(object, 'status'), 'status');
   const isSet = (field: string): boolean => valueAt(spec, field) !== undefined && valueAt(spec, field) !== null;
   if (isObject(spec) && isSet('minAvailable') && isSet('maxUnavailable')) {
-    return [invalid('spec', spec, 'minAvailable and maxUnavailable cannot be both set')];
+    return [invalid('spec', spec, 'minAvailable and maxUnavailable cannot be both set'), ...status];
   }
-  return [...nonNegative(object, 'spec.minAvailable'), ...nonNegative(object, 'spec.maxUnavailable')];
+  return [...nonNegative(object, 'spec.minAvailable'), ...nonNegative(object, 'spec.maxUnavailable'), ...status];
 }
 
 export const APPS_VALIDATORS: GroupValidators = {

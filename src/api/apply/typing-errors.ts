@@ -1,0 +1,191 @@
+/**
+ * What of an object cannot be typed by its kind, worded as structured-merge-diff words it (typed/validate.go): fields the
+ * kind does not have, values of the wrong type, items of keyed lists and sets without an identity of their own. Upstream
+ * refuses such a configuration before it merges anything, whatever `fieldValidation` says; what a value looks like in a
+ * message is how Go prints it.
+ */
+import { goPlain } from '../meta/go-print.ts';
+import { isJsonObject } from '../meta/own-property.ts';
+import { ApiError } from '../meta/status.ts';
+import { finish, Pace, type Steps } from '../meta/steps.ts';
+import type { Schema } from '../schema/schema.ts';
+import { createReach } from '../schema/schema-reach.ts';
+import { isDeclared, itemElement, memberSchema, rootSchema, stepText } from './topology.ts';
+
+export interface TypingOptions {
+  /** A stored list may name an item twice; a configuration may not. */
+  readonly allowDuplicates?: boolean;
+}
+
+/** `.spec.replicas: expected numeric (int or float), got string` for each place that does not fit the kind. */
+export const typingErrors = (kind: Schema, value: unknown, options?: TypingOptions): string[] =>
+  finish(typingErrorsSteps(kind, value, options));
+
+/** The same in steps, for large objects. */
+export function* typingErrorsSteps(
+  kind: Schema,
+  value: unknown,
+  { allowDuplicates = false }: TypingOptions = {},
+): Steps<string[]> {
+  const found: string[] = [];
+  const pace = new Pace();
+  const inside = visit(rootSchema(kind), value, { path: '', found, allowDuplicates, open: false, root: true, pace });
+  if (inside) yield* inside;
+  return found;
+}
+
+/**
+ * True for a kind whose valid objects may still be impossible to type: sets take texts, numbers and booleans only, while
+ * a definition may declare sets of maps and lists.
+ */
+export const mayBeUntypable = createReach(
+  (schema) =>
+    schema['x-kubernetes-list-type'] === 'set' &&
+    (schema.items?.type === 'object' || schema.items?.type === 'array' || schema.items?.type === undefined),
+);
+
+/**
+ * The refusal of a configuration that cannot be typed: 500 without a reason, as upstream answers an error that is no
+ * Status. `whose` is `namespace/name; group/version, Kind=K`.
+ */
+export const untypedConfig = (whose: string, problems: readonly string[]): ApiError =>
+  new ApiError({ code: 500, message: `failed to create typed patch object (${whose}): ${typingText(problems)}` });
+
+/** One problem as it is, more in a list of their own lines. */
+export const typingText = (problems: readonly string[]): string =>
+  problems.length === 1 ? problems[0]! : `errors:\n${problems.map((one) => `  ${one}`).join('\n')}`;
+
+interface Place {
+  readonly path: string;
+  readonly found: string[];
+  readonly allowDuplicates: boolean;
+  /** Below a part that keeps unknown fields everything is kept, down to the next named type. */
+  readonly open: boolean;
+  readonly root?: boolean;
+  readonly pace: Pace;
+}
+
+/** Types that take what they are given; the rest of them is checked when they are decoded. */
+const OPEN_TYPES = /\.(RawExtension|JSON|JSONSchemaPropsOrBool|JSONSchemaPropsOrArray|JSONSchemaPropsOrStringArray)$/;
+
+/** Judges one value; what is left to do for what lies in it is returned, and nothing for most values. */
+function visit(schema: Schema | undefined, value: unknown, place: Place): Steps<void> | undefined {
+  if (schema === undefined || value === null || value === undefined) return undefined;
+  const name = schema['x-coracle-name'];
+  if (name !== undefined && OPEN_TYPES.test(name)) return undefined;
+  const problem = problemOf(schema, value);
+  if (problem !== undefined) place.found.push(`${place.path}: ${problem}`);
+  else if (Array.isArray(value)) return visitItems(schema, value, place);
+  else if (isJsonObject(value)) return visitMembers(schema, value, place);
+  return undefined;
+}
+
+function* visitItems(schema: Schema, list: readonly unknown[], place: Place): Steps<void> {
+  const type = schema['x-kubernetes-list-type'];
+  const isKeyed = type === 'map' || type === 'set';
+  const seen = new Set<string>();
+  for (const [at, item] of list.entries()) {
+    let step = `[${at}]`;
+    if (isKeyed) {
+      const { element, problem } = itemElement(schema, item);
+      if (problem !== undefined) {
+        // An item without an identity ends the list.
+        place.found.push(`${place.path}: element ${at}: ${problem}`);
+        return;
+      }
+      step = stepText(element);
+      if (seen.has(element) && !place.allowDuplicates) {
+        place.found.push(`${place.path}: duplicate entries for key ${step}`);
+      }
+      seen.add(element);
+    }
+    const below = { ...place, path: place.path + step, open: opens(schema, place), root: false };
+    const inside = visit(schema.items, item, below);
+    if (inside) yield* inside;
+    if (place.pace.due()) yield;
+  }
+}
+
+const opens = (schema: Schema, { open }: Place): boolean =>
+  open || schema['x-kubernetes-preserve-unknown-fields'] === true;
+
+function* visitMembers(schema: Schema, object: Readonly<Record<string, unknown>>, place: Place): Steps<void> {
+  const open = opens(schema, place);
+  const { properties, additionalProperties } = schema;
+  const takesAll =
+    additionalProperties !== undefined ? additionalProperties !== false : open || !hasProperties(properties);
+  const keys = Object.keys(object);
+  if (place.pace.due(keys.length)) yield;
+  for (const key of keys) {
+    if (place.pace.due()) yield;
+    const declared = isDeclared(schema, key) || (place.root && (key === 'apiVersion' || key === 'kind'));
+    if (!declared && !takesAll) {
+      // One is enough: upstream looks no further into this map.
+      place.found.push(`${place.path}.${key}: field not declared in schema`);
+      return;
+    }
+    const member = memberSchema(schema, key);
+    const isNamed = member?.['x-coracle-name'] !== undefined;
+    const at = { ...place, path: `${place.path}.${key}`, open: open && !isNamed, root: false };
+    const inside = visit(member, object[key], at);
+    if (inside) yield* inside;
+  }
+}
+
+function hasProperties(properties: Schema['properties']): boolean {
+  for (const _ in properties) return true;
+  return false;
+}
+
+function problemOf(schema: Schema, value: unknown): string | undefined {
+  const isScalar = typeof value !== 'object';
+  switch (schema.type) {
+    case 'array':
+      return Array.isArray(value) ? undefined : `expected list, got &{${goPlain(value)}}`;
+    case 'object':
+      return isJsonObject(value) ? undefined : `expected map, got &{${goPlain(value)}}`;
+    case 'integer':
+    case 'number':
+      return typeof value === 'number' || typeof value === 'bigint'
+        ? undefined
+        : `expected numeric (int or float), got ${goType(value)}`;
+    case 'boolean':
+      return typeof value === 'boolean' ? undefined : `expected boolean, got &{${goPlain(value)}}`;
+    case 'string':
+      if (!isPlainText(schema)) return isScalar ? undefined : `expected any scalar, got &{${goPlain(value)}}`;
+      return typeof value === 'string'
+        ? undefined
+        : `expected string, got &value.valueUnstructured{Value:${syntax(value)}}`;
+    default:
+      // Quantities and the like of the built-in types are texts upstream; a definition without a type takes anything.
+      return isScalar || schema['x-coracle-name'] === undefined ? undefined : anyScalar(schema, value);
+  }
+}
+
+const anyScalar = (schema: Schema, value: unknown): string | undefined =>
+  schema['x-kubernetes-int-or-string'] ? `expected any scalar, got &{${goPlain(value)}}` : undefined;
+
+/** Texts with a format of their own are any scalar to upstream's merge. */
+const isPlainText = (schema: Schema): boolean =>
+  (schema.format === undefined || schema.format === 'byte') &&
+  schema['x-coracle-name'] === undefined &&
+  !schema['x-kubernetes-int-or-string'];
+
+function goType(value: unknown): string {
+  if (Array.isArray(value)) return '[]interface {}';
+  if (isJsonObject(value)) return 'map[string]interface {}';
+  return typeof value === 'boolean' ? 'bool' : 'string';
+}
+
+/** Go's `%#v`. */
+function syntax(value: unknown): string {
+  if (value === null) return 'interface {}(nil)';
+  if (Array.isArray(value)) return `[]interface {}{${value.map(syntax).join(', ')}}`;
+  if (!isJsonObject(value)) return JSON.stringify(value);
+  return `map[string]interface {}{${sorted(value)
+    .map(([key, member]) => `${JSON.stringify(key)}:${syntax(member)}`)
+    .join(', ')}}`;
+}
+
+const sorted = (object: Readonly<Record<string, unknown>>): [string, unknown][] =>
+  Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1));

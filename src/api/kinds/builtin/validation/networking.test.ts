@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseApiVersion } from '../../../meta/gvk.ts';
+import { fieldErrorBody } from '../../../meta/status.ts';
+import { builtinResource } from '../builtin-resources.ts';
+
+type Json = Record<string, unknown>;
+
+/** Errors as `field: message`. */
+function errors(resource: string, object: Json, old?: Json): string[] {
+  const info = builtinResource({ ...parseApiVersion('networking.k8s.io/v1'), resource }) ?? assert.fail(resource);
+  return [...(info.validate?.(object, old) ?? [])].map((error) => `${error.field}: ${fieldErrorBody(error)}`);
+}
+
+test('network policies', () => {
+  const port = (fields: Json): Json => ({ spec: { podSelector: {}, egress: [{ ports: [fields] }] } });
+  const peer = (fields: Json): Json => ({ spec: { podSelector: {}, ingress: [{ from: [fields] }] } });
+  const [p, q] = ['spec.egress[0].ports[0]', 'spec.ingress[0].from[0]'];
+  const cases: [Json, string[]][] = [
+    [port({ protocol: 'TCP', port: 80, endPort: 90 }), []],
+    [port({ port: 'web' }), []],
+    [port({ port: 80, endPort: 79 }), [`${p}.endPort: Invalid value: 79: must be greater than or equal to \`port\``]],
+    [
+      port({ port: 'web', endPort: 79 }),
+      [`${p}.endPort: Invalid value: 79: may not be specified when \`port\` is non-numeric`],
+    ],
+    [port({ endPort: 79 }), [`${p}.endPort: Invalid value: 79: may not be specified when \`port\` is not specified`]],
+    [port({ port: 0 }), [`${p}.port: Invalid value: 0: must be between 1 and 65535, inclusive`]],
+    [
+      port({ port: 'a-name-that-is-too-long' }),
+      [`${p}.port: Invalid value: "a-name-that-is-too-long": must be no more than 15 characters`],
+    ],
+    [port({ protocol: 'IP' }), [`${p}.protocol: Unsupported value: "IP": supported values: "SCTP", "TCP", "UDP"`]],
+    [peer({ podSelector: {}, namespaceSelector: {} }), []],
+    [peer({}), [`${q}: Required value: must specify a peer`]],
+    [
+      peer({ podSelector: {}, ipBlock: { cidr: '10.0.0.0/8' } }),
+      [`${q}: Forbidden: may not specify both ipBlock and another peer`],
+    ],
+    [
+      peer({ ipBlock: { cidr: '10.0.0.0', except: [] } }),
+      [`${q}.ipBlock.cidr: Invalid value: "10.0.0.0": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)`],
+    ],
+    [
+      { spec: { podSelector: {}, policyTypes: ['Both'] } },
+      ['spec.policyTypes[0]: Unsupported value: "Both": supported values: "Egress", "Ingress"'],
+    ],
+  ];
+  for (const [object, wanted] of cases) assert.deepEqual(errors('networkpolicies', object), wanted);
+});
+
+test('ingresses', () => {
+  const backend = { service: { name: 's', port: { number: 80 } } };
+  const path = (fields: Json): Json => ({
+    spec: { rules: [{ http: { paths: [{ path: '/', pathType: 'Prefix', backend, ...fields }] } }] },
+  });
+  const p = 'spec.rules[0].http.paths[0]';
+  const cases: [Json, string[]][] = [
+    [path({}), []],
+    [{ spec: { defaultBackend: backend } }, []],
+    [{ spec: { rules: [{ host: '*.foo.com' }] } }, []],
+    [{ spec: {} }, ['spec: Invalid value: []: either `defaultBackend` or `rules` must be specified']],
+    [path({ path: 'x' }), [`${p}.path: Invalid value: "x": must be an absolute path`]],
+    [path({ path: '/a//b' }), [`${p}.path: Invalid value: "/a//b": must not contain '//'`]],
+    [path({ path: '/a/..' }), [`${p}.path: Invalid value: "/a/..": cannot end with '/..'`]],
+    [
+      path({ pathType: 'Some' }),
+      [`${p}.pathType: Unsupported value: "Some": supported values: "Exact", "ImplementationSpecific", "Prefix"`],
+    ],
+    [path({ backend: {} }), [`${p}.backend: Invalid value: "": resource or service backend is required`]],
+    [
+      path({ backend: { service: { name: 's', port: {} } } }),
+      [`${p}.backend: Required value: port name or number is required`],
+    ],
+    [
+      path({ backend: { ...backend, resource: { kind: 'K', name: 'n' } } }),
+      [`${p}.backend: Invalid value: "": cannot set both resource and service backends`],
+    ],
+    [
+      { spec: { rules: [{ host: '1.2.3.4' }] } },
+      ['spec.rules[0].host: Invalid value: "1.2.3.4": must be a DNS name, not an IP address'],
+    ],
+    [
+      { spec: { defaultBackend: backend }, status: { loadBalancer: { ingress: [{ ip: 'x' }] } } },
+      [
+        'status.loadBalancer.ingress[0].ip: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)',
+      ],
+    ],
+  ];
+  for (const [object, wanted] of cases) assert.deepEqual(errors('ingresses', object), wanted);
+});
+
+test('ingress classes, addresses and ranges', () => {
+  const ingressClass = (controller: string, parameters?: Json): Json => ({ spec: { controller, parameters } });
+  const parent = { resource: 'services', name: 's', namespace: 'n' };
+  const address = (name: string, parentRef?: Json): Json => ({ metadata: { name }, spec: { parentRef } });
+  const range = (...cidrs: string[]): Json => ({ spec: { cidrs } });
+  const cases: [string, Json, Json | undefined, string[]][] = [
+    [
+      'ingressclasses',
+      ingressClass('a.io/b', { scope: 'Namespace', namespace: 'n', kind: 'K', name: 'n' }),
+      undefined,
+      [],
+    ],
+    ['ingressclasses', ingressClass(''), undefined, ['spec.controller: Required value']],
+    [
+      'ingressclasses',
+      ingressClass('b'),
+      undefined,
+      ['spec.controller: Invalid value: "b": must be a domain-prefixed path (such as "acme.io/foo")'],
+    ],
+    [
+      'ingressclasses',
+      ingressClass('a.io/c'),
+      ingressClass('a.io/b'),
+      ['spec.controller: Invalid value: "a.io/c": field is immutable'],
+    ],
+    [
+      'ingressclasses',
+      ingressClass('a.io/b', { scope: 'Cluster', namespace: 'n', kind: 'K', name: 'n' }),
+      undefined,
+      ["spec.parameters.namespace: Forbidden: `parameters.scope` is set to 'Cluster'"],
+    ],
+    ['ipaddresses', address('10.0.0.1', parent), undefined, []],
+    ['ipaddresses', address('10.0.0.1'), undefined, ['spec.parentRef: Required value']],
+    [
+      'ipaddresses',
+      address('ten', { ...parent, resource: '' }),
+      undefined,
+      [
+        'metadata.name: Invalid value: "ten": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)',
+        'spec.parentRef.resource: Required value',
+      ],
+    ],
+    ['servicecidrs', range('10.1.0.0/24', '2001:db8::/64'), range('10.1.0.0/24'), []],
+    ['servicecidrs', range(), undefined, ['spec.cidrs: Required value: at least one CIDR required']],
+    [
+      'servicecidrs',
+      range('10.1.0.0/24', '10.2.0.0/24'),
+      undefined,
+      [
+        'spec.cidrs: Invalid value: ["10.1.0.0/24","10.2.0.0/24"]: may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64',
+      ],
+    ],
+    [
+      'servicecidrs',
+      range('10.2.0.0/24'),
+      range('10.1.0.0/24'),
+      ['spec.cidrs[0]: Invalid value: "10.2.0.0/24": field is immutable'],
+    ],
+  ];
+  for (const [resource, object, old, wanted] of cases)
+    assert.deepEqual(errors(resource, object, old), wanted, resource);
+});

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseApiVersion } from '../../../meta/gvk.ts';
+import { fieldErrorBody } from '../../../meta/status.ts';
+import { builtinResource } from '../builtin-resources.ts';
+
+type Json = Record<string, unknown>;
+
+/** Errors as `field: message`. */
+function errors(resource: string, object: Json, old?: Json): string[] {
+  const info = builtinResource({ ...parseApiVersion('storage.k8s.io/v1'), resource }) ?? assert.fail(resource);
+  return [...(info.validate?.(object, old) ?? [])].map((error) => `${error.field}: ${fieldErrorBody(error)}`);
+}
+
+test('storage.k8s.io', () => {
+  const attachment = (source: Json, attacher = 'a'): Json => ({ spec: { attacher, nodeName: 'n', source } });
+  const csiNode = (...drivers: Json[]): Json => ({ spec: { drivers } });
+  const driver = { name: 'd.io', nodeID: 'i', topologyKeys: ['a.io/zone'], allocatable: { count: 1 } };
+  const attributes = (parameters: Json, driverName = 'd'): Json => ({ driverName, parameters });
+  const csiDriver = (spec: Json): Json => ({
+    spec: { attachRequired: true, volumeLifecycleModes: ['Persistent'], ...spec },
+  });
+  const one = 'must specify exactly one of inlineVolumeSpec and persistentVolumeName';
+  const cases: [string, Json, Json | undefined, string[]][] = [
+    ['volumeattachments', attachment({ persistentVolumeName: 'v' }), undefined, []],
+    ['volumeattachments', attachment({}), undefined, [`spec.source: Required value: ${one}`]],
+    [
+      'volumeattachments',
+      attachment({ persistentVolumeName: 'v', inlineVolumeSpec: {} }),
+      undefined,
+      [`spec.source: Forbidden: ${one}`],
+    ],
+    ['volumeattachments', attachment({ persistentVolumeName: 'v' }, ''), undefined, ['spec.attacher: Required value']],
+    ['csinodes', csiNode({ ...driver, allocatable: { count: 2 } }), csiNode(driver), []],
+    ['csinodes', csiNode(driver, driver), undefined, ['spec.drivers[1].name: Duplicate value: "d.io"']],
+    [
+      'csinodes',
+      csiNode({ name: '', nodeID: '' }),
+      undefined,
+      ['spec.drivers[0].name: Required value', 'spec.drivers[0].nodeID: Required value'],
+    ],
+    ['volumeattributesclasses', attributes({ a: 'b' }), undefined, []],
+    [
+      'volumeattributesclasses',
+      attributes({ a: 'c' }),
+      attributes({ a: 'b' }),
+      ['parameters: Forbidden: updates to parameters are forbidden.'],
+    ],
+    [
+      'volumeattributesclasses',
+      attributes({}),
+      undefined,
+      ['parameters: Required value: must contain at least one key/value pair'],
+    ],
+    ['csidrivers', csiDriver({ tokenRequests: [{ audience: 'a' }, { audience: 'b' }] }), undefined, []],
+    [
+      'csidrivers',
+      csiDriver({ tokenRequests: [{ audience: 'a', expirationSeconds: 5 }, { audience: 'a' }] }),
+      undefined,
+      [
+        'spec.tokenRequests[0].expirationSeconds: Invalid value: 5: may not specify a duration less than 10 minutes',
+        'spec.tokenRequests[1].audience: Duplicate value: "a"',
+      ],
+    ],
+    [
+      'csidrivers',
+      csiDriver({ attachRequired: false }),
+      csiDriver({}),
+      ['spec.attachedRequired: Invalid value: false: field is immutable'],
+    ],
+    ['csistoragecapacities', { storageClassName: 's' }, { storageClassName: 's' }, []],
+    [
+      'csistoragecapacities',
+      { storageClassName: 't' },
+      { storageClassName: 's' },
+      ['storageClassName: Invalid value: "t": field is immutable'],
+    ],
+  ];
+  for (const [resource, object, old, wanted] of cases)
+    assert.deepEqual(errors(resource, object, old), wanted, resource);
+  const [moved] = errors('csinodes', csiNode({ ...driver, nodeID: 'j' }), csiNode(driver));
+  assert.match(moved!, /^spec\.drivers: Invalid value: .*: field is immutable$/);
+});

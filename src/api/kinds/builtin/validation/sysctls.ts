@@ -1,0 +1,23 @@
+/** Kernel parameters of a Pod (core/validation, validateSysctls). Whether a node takes them is the node's to say. */
+import type { FieldError } from '../../../meta/status.ts';
+import { objectsAt, textAt } from '../read-value.ts';
+import { duplicate, invalid, required } from './field-errors.ts';
+
+const MAX_NAME = 253;
+const SEGMENT = '[a-z0-9]([-_a-z0-9]*[a-z0-9])?';
+const PATTERN = `(${SEGMENT}[\\./])*${SEGMENT}`;
+const NAME = new RegExp(`^${PATTERN}$`);
+const RULE = `must have at most ${MAX_NAME} characters and match regex ${PATTERN}`;
+
+export function validateSysctls(spec: unknown, path: string): FieldError[] {
+  const seen = new Set<string>();
+  return objectsAt(spec, 'securityContext', 'sysctls').flatMap((sysctl, i) => {
+    const at = `${path}.securityContext.sysctls[${i}].name`;
+    const name = textAt(sysctl, 'name');
+    if (name === '') return [required(at)];
+    if (name.length > MAX_NAME || !NAME.test(name)) return [invalid(at, name, RULE)];
+    if (seen.has(name)) return [duplicate(at, name)];
+    seen.add(name);
+    return [];
+  });
+}

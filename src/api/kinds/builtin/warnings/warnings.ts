@@ -1,0 +1,139 @@
+/** Which kinds warn of what, on a create and on an update (WarningsOnCreate and WarningsOnUpdate of their strategies). */
+import { checkLabelName } from '../../../meta/name-rules.ts';
+import type { ResourceInfo } from '../../resource.ts';
+import { type JsonObject, numberAt, objectAt, objectsAt, textAt, valueAt } from '../read-value.ts';
+import { claimWarnings } from './amounts.ts';
+import {
+  addressTypeWarnings,
+  endpointWarnings,
+  ingressWarnings,
+  networkPolicyWarnings,
+  serviceWarnings,
+  subsetWarnings,
+} from './network.ts';
+import { replacedLabel } from './node-labels.ts';
+import { podSpecWarnings } from './pod-spec.ts';
+import { storageCapacityWarnings, storageClassWarnings, volumeClaimWarnings, volumeWarnings } from './storage.ts';
+
+type Warns = Pick<ResourceInfo, 'warnings' | 'updateWarnings'>;
+type Judge = (object: JsonObject) => string[];
+
+const always = (judge: Judge): Warns => ({ warnings: judge, updateWarnings: judge });
+
+/** A change of nothing but labels is not told again what is in the template. */
+const perGeneration = (judge: Judge, more: Judge = () => []): Warns => ({
+  warnings: (object) => [...more(object), ...judge(object)],
+  updateWarnings: (object, old) =>
+    numberAt(object, 'metadata', 'generation') === numberAt(old, 'metadata', 'generation') ? [] : judge(object),
+});
+
+const named =
+  (use: string): Judge =>
+  (object) => {
+    const problems = checkLabelName(textAt(object, 'metadata', 'name'));
+    return problems.length === 0
+      ? []
+      : [
+          `metadata.name: this is used in ${use}, which can result in surprising behavior; a DNS label is recommended: [${problems.join(' ')}]`,
+        ];
+  };
+const namesPods = named('Pod names and hostnames');
+const namesHost = named("the Pod's hostname");
+
+const templateAt =
+  (...path: string[]): Judge =>
+  (object) =>
+    podSpecWarnings(objectAt(object, ...path), path.join('.'));
+const template = templateAt('spec', 'template');
+
+/** On an update upstream names the claims in another way. */
+const statefulSetMore = (set: JsonObject, suffix: '' | '.Spec'): string[] => [
+  ...objectsAt(set, 'spec', 'volumeClaimTemplates').flatMap((claim, i) =>
+    claimWarnings(objectAt(claim, 'spec'), `spec.volumeClaimTemplates[${i}]${suffix}`),
+  ),
+  ...(numberAt(set, 'spec', 'revisionHistoryLimit') < 0
+    ? ['spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended']
+    : []),
+];
+
+const jobAt =
+  (...path: string[]): Judge =>
+  (object) => {
+    const spec = objectAt(object, ...path);
+    const isHuge =
+      textAt(spec, 'completionMode') === 'Indexed' &&
+      numberAt(spec, 'completions') > 100_000 &&
+      numberAt(spec, 'parallelism') > 10_000;
+    return [
+      ...(isHuge
+        ? [
+            `${path.join('.')}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail`,
+          ]
+        : []),
+      ...templateAt(...path, 'template')(object),
+    ];
+  };
+
+const node: Judge = (object) => [
+  ...(valueAt(object, 'spec', 'configSource') == null ? [] : ['spec.configSource: the feature is removed']),
+  ...(textAt(object, 'spec', 'externalID') === ''
+    ? []
+    : ['spec.externalID: this field is deprecated, and is unused by Kubernetes']),
+];
+
+const ENFORCED = 'kubernetes.io/enforce-mountable-secrets';
+const isEnforced = (account: JsonObject): boolean =>
+  Object.hasOwn(objectAt(account, 'metadata', 'annotations'), ENFORCED);
+const account: Judge = (object) =>
+  isEnforced(object)
+    ? [
+        `metadata.annotations[${ENFORCED}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`,
+      ]
+    : [];
+
+const runtimeClass: Judge = (object) =>
+  Object.keys(objectAt(object, 'scheduling', 'nodeSelector')).flatMap((label) => {
+    const why = replacedLabel(label);
+    return why === undefined ? [] : [`scheduling.nodeSelector: ${why}`];
+  });
+
+const KINDS: Readonly<Record<string, Warns>> = {
+  // Those who update Pods all day are no people.
+  pods: { warnings: (pod) => [...namesHost(pod), ...podSpecWarnings(pod, '')] },
+  podtemplates: perGeneration(templateAt('template')),
+  replicationcontrollers: perGeneration(template, namesPods),
+  'deployments.apps': perGeneration(template, namesPods),
+  'replicasets.apps': perGeneration(template, namesPods),
+  'daemonsets.apps': perGeneration(template),
+  'statefulsets.apps': {
+    warnings: (set) => [...template(set), ...statefulSetMore(set, '')],
+    updateWarnings: (set, old) => [
+      ...(perGeneration(template).updateWarnings?.(set, old) ?? []),
+      ...statefulSetMore(set, '.Spec'),
+    ],
+  },
+  'jobs.batch': perGeneration(jobAt('spec'), namesPods),
+  'cronjobs.batch': perGeneration(jobAt('spec', 'jobTemplate', 'spec'), namesPods),
+  endpoints: always(subsetWarnings),
+  nodes: always(node),
+  services: always(serviceWarnings),
+  serviceaccounts: {
+    warnings: account,
+    updateWarnings: (object, old) => (isEnforced(old) ? [] : account(object)),
+  },
+  persistentvolumes: always(volumeWarnings),
+  persistentvolumeclaims: always(volumeClaimWarnings),
+  'storageclasses.storage.k8s.io': always(storageClassWarnings),
+  'csistoragecapacities.storage.k8s.io': always(storageCapacityWarnings),
+  'runtimeclasses.node.k8s.io': always(runtimeClass),
+  'ingresses.networking.k8s.io': { warnings: ingressWarnings },
+  'networkpolicies.networking.k8s.io': always(networkPolicyWarnings),
+  'endpointslices.discovery.k8s.io': {
+    warnings: (slice) => [...addressTypeWarnings(slice), ...endpointWarnings(slice)],
+    updateWarnings: endpointWarnings,
+  },
+};
+
+/** What the server says of objects of this kind that are valid and odd. */
+export const warningsOf = (group: string, resource: string): Warns =>
+  KINDS[group === '' ? resource : `${resource}.${group}`] ?? {};

@@ -1,0 +1,72 @@
+/**
+ * Values as Go prints them in error texts (field.Error of apimachinery): `%q` for strings, `%v` for numbers, and
+ * json.Marshal, which keeps `<`, `>` and `&` out of its strings, for all else.
+ */
+
+const SHORT: Readonly<Record<string, string>> = {
+  '\x07': '\\a',
+  '\b': '\\b',
+  '\f': '\\f',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\v': '\\v',
+  '"': '\\"',
+  '\\': '\\\\',
+};
+/** What unicode.IsPrint takes for printable, less the two that are escaped anyway. */
+const PLAIN = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u;
+const NOT_PLAIN = /["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu;
+
+/** A string between quotes, as strconv.Quote has it. */
+export function goQuote(text: string): string {
+  if (PLAIN.test(text) && !/["\\]/.test(text)) return `"${text}"`;
+  const escaped = text.replace(NOT_PLAIN, (char) => {
+    const short = SHORT[char];
+    if (short !== undefined) return short;
+    const point = char.codePointAt(0)!;
+    const hex = point.toString(16);
+    if (point < 0x80) return `\\x${hex.padStart(2, '0')}`;
+    return point > 0xffff ? `\\U${hex.padStart(8, '0')}` : `\\u${hex.padStart(4, '0')}`;
+  });
+  return `"${escaped}"`;
+}
+
+/** True for a number that Go reads from JSON as an int64; others are float64. */
+export const isInt64 = (value: number): boolean => Number.isInteger(value) && Math.abs(value) < 2 ** 63;
+
+/** A float64 as `%v` prints it: the shortest digits, with an exponent below 1e-4 and from 1e6 on. */
+export function goFloat(value: number): string {
+  if (value === 0) return Object.is(value, -0) ? '-0' : '0';
+  const shortest = value.toExponential();
+  const exponent = Number(shortest.slice(shortest.indexOf('e') + 1));
+  if (exponent >= -4 && exponent < 6) return String(value);
+  // Go writes an exponent with two digits at least.
+  return shortest.replace(/e([+-])(\d)$/, 'e$10$2');
+}
+
+/** A number out of JSON as `%v` prints it. */
+export const goNumber = (value: number): string => (isInt64(value) ? String(value) : goFloat(value));
+
+/** JSON as json.Marshal writes it. Members stay in their order: Go's is that of the struct, or sorted for a map. */
+export const goJson = (value: unknown): string =>
+  (JSON.stringify(value) ?? 'null').replace(
+    /[<>&\u2028\u2029]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+
+/** JSON of free content, which Go holds in maps: members sorted by name at every depth. */
+export function sortMembers(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortMembers);
+  if (typeof value !== 'object' || value === null) return value;
+  const object = value as Record<string, unknown>;
+  const sorted: Record<string, unknown> = Object.create(null);
+  for (const key of Object.keys(object).sort()) sorted[key] = sortMembers(object[key]);
+  return sorted;
+}
+
+/** A value as a field error shows it. */
+export function goValue(value: unknown): string {
+  if (typeof value === 'string') return goQuote(value);
+  return typeof value === 'number' ? goNumber(value) : goJson(value);
+}

@@ -1,0 +1,40 @@
+/** What is allowed and looks like a mistake, told once a write is found valid. */
+import type { ResourceInfo } from '../../api/kinds/resource.ts';
+import { goQuote } from '../../api/meta/go-text.ts';
+import type { UnstructuredObject } from '../../api/meta/object.ts';
+import { unqualifiedFinalizers } from '../../api/meta/validate-object-meta.ts';
+
+type Warn = (text: string) => void;
+
+/** Warnings of a create. */
+export function warnAboutCreate(
+  info: ResourceInfo,
+  { object, warn }: { readonly object: Readonly<UnstructuredObject>; readonly warn: Warn },
+): void {
+  for (const text of info.warnings?.(object) ?? []) warn(text);
+  if (info.strategy.custom) warnAboutFinalizers(object, [], warn);
+}
+
+/** Warnings of an update: of what came in with it. */
+export function warnAboutUpdate(
+  info: ResourceInfo,
+  {
+    object,
+    old,
+    warn,
+  }: { readonly object: Readonly<UnstructuredObject>; readonly old: Readonly<UnstructuredObject>; readonly warn: Warn },
+): void {
+  for (const text of info.updateWarnings?.(object, old) ?? []) warn(text);
+  if (info.strategy.custom) warnAboutFinalizers(object, old.metadata.finalizers ?? [], warn);
+}
+
+function warnAboutFinalizers(object: Readonly<UnstructuredObject>, before: readonly string[], warn: Warn): void {
+  for (const name of [...new Set(unqualifiedFinalizers(object.metadata))].sort()) {
+    if (before.includes(name)) continue;
+    // Upstream asks for the path only when there is a domain to put it behind.
+    const wanted = name.includes('.') ? 'finalizer name including a path (/)' : 'finalizer name';
+    warn(
+      `metadata.finalizers: ${goQuote(name)}: prefer a domain-qualified ${wanted} to avoid accidental conflicts with other finalizer writers`,
+    );
+  }
+}
