@@ -18,13 +18,15 @@ test('a token lets an agent join, which needs it no more at the next start', { t
   const dir = join(at.dir, 'edge');
   const place = ['--data-dir', dir, '--name', 'edge'];
   const words = printed.split(' ').slice(1);
-  const agent = at.start([...words, ...place]);
+  const agent = at.start([...words, ...place, '--address', '127.0.0.2']);
   await agent.line(/^node edge is ready/);
   const admin = adminOf(at.data);
   t.after(() => admin.close());
   const node = () => admin.client.get(NODES, { namespace: '', name: 'edge' });
   const first = await node();
   assert.equal(first.status?.conditions?.find(({ type }) => type === 'Ready')?.status, 'True');
+  const servedAt = (found: typeof first) => found.status?.addresses?.find(({ type }) => type === 'InternalIP')?.address;
+  assert.equal(servedAt(first), '127.0.0.2');
   agent.child.kill('SIGTERM');
   assert.equal((await agent.ended).code, 0);
 
@@ -34,10 +36,11 @@ test('a token lets an agent join, which needs it no more at the next start', { t
   assert.equal((await at.run(['token', 'delete', token.slice(0, 6), '--data-dir', at.data])).code, 0);
   assert.match((await at.run(['token', 'delete', token.slice(0, 6), '--data-dir', at.data])).stderr, /no token/);
 
-  // The certificate of its own is enough, and address and CA are written down.
+  // The certificate of its own is enough, and both addresses and the CA are written down.
   const again = at.start(['node', 'join', '--data-dir', dir]);
   await again.line(/^node edge is ready/);
   assert.equal((await node()).metadata.uid, first.metadata.uid);
+  assert.equal(servedAt(await node()), '127.0.0.2');
   again.child.kill('SIGTERM');
   await again.ended;
 

@@ -1,5 +1,6 @@
 /** The cluster of `coracle node join`: by address, token and a way to know its CA; kept for the next start. */
 import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { certificateValidity } from '../../api/certificates/certificate-validity.ts';
 import { systemClock } from '../../base/clock/clock.ts';
@@ -18,14 +19,18 @@ interface Joined {
   readonly server: string;
   readonly ca: string;
   readonly name: string;
+  /** Where the node is served, when it was told. */
+  readonly address?: string | undefined;
 }
 
 export interface JoinedCluster extends RemoteCluster {
   readonly ca: string;
   /** Name the node had before, when it joined before. */
   readonly name: string | undefined;
+  /** Address the node was told to be served on, when it joined before. */
+  readonly address: string | undefined;
   /** Writes down what a later start needs. */
-  remember(name: string): void;
+  remember(node: { readonly name: string; readonly address: string | undefined }): void;
   close(): Promise<void>;
 }
 
@@ -59,8 +64,9 @@ export async function joinCluster(
     server,
     ca,
     name,
+    address: before?.address,
     client,
-    remember: (joined) => writePrivateFile(path, `${JSON.stringify({ server, ca, name: joined } satisfies Joined)}\n`),
+    remember: (node) => writePrivateFile(path, `${JSON.stringify({ server, ca, ...node } satisfies Joined)}\n`),
     close: async () => void (await handler.close()),
   };
 }
@@ -111,10 +117,9 @@ function readJoined(path: string): Joined | undefined {
   const text = readFileIfAny(path);
   if (text === undefined) return undefined;
   try {
-    const { server, ca, name } = JSON.parse(text) as Partial<Joined>;
-    return typeof server === 'string' && typeof ca === 'string' && typeof name === 'string'
-      ? { server, ca, name }
-      : undefined;
+    const { server, ca, name, address } = JSON.parse(text) as Partial<Joined>;
+    if (typeof server !== 'string' || typeof ca !== 'string' || typeof name !== 'string') return undefined;
+    return { server, ca, name, ...(typeof address === 'string' && isIP(address) !== 0 && { address }) };
   } catch {
     return undefined;
   }

@@ -26,7 +26,7 @@ export async function node(context: CommandContext): Promise<number> {
   const given = textFlag(flags, 'name');
   if (given !== undefined && !NODE_NAME.test(given))
     throw new UsageError(`--name takes a DNS name in lower case, not "${given}"`);
-  const address = textFlag(flags, 'address');
+  let address = textFlag(flags, 'address');
   if (address !== undefined && isIP(address) === 0)
     throw new UsageError(`--address takes an IP address, not "${address}"`);
   const port = numberFlag(flags, 'port', { min: 0, max: 65_535, or: 0 });
@@ -44,6 +44,7 @@ export async function node(context: CommandContext): Promise<number> {
       const { pairs } = await openPki(dir.pki, systemClock);
       joined = await joinCluster(context, { dir, pairs });
       name = joined.name ?? name;
+      address ??= joined.address;
       cluster = joined;
     } else cluster = await clusterFrom({ flags: rest, environment });
     if (address === undefined && !isLoopback(new URL(cluster.server).hostname.replace(/^\[|\]$/g, '')))
@@ -61,7 +62,7 @@ export async function node(context: CommandContext): Promise<number> {
       log,
       signal: stop.signal,
     });
-    joined?.remember(name);
+    joined?.remember({ name, address });
     const agents = startAgents({
       names: [name],
       clientFor: () => identity.client,
