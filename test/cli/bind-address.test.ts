@@ -86,8 +86,8 @@ test('with an address of this host the API and the nodes are there, for those wh
   assert.deepEqual([(await agent.ended).code, (await agent.ended).stderr], [0, '']);
 
   await t.test('a node that names no address of its own is told who will find it', async () => {
-    const quiet = at.start(['node', 'join', '--data-dir', dir]);
-    await quiet.line(/^node edge is ready/);
+    const quiet = at.start([...words, '--data-dir', join(at.dir, 'quiet'), '--name', 'quiet']);
+    await quiet.line(/^node quiet is ready/);
     quiet.child.kill('SIGTERM');
     const { stderr } = await quiet.ended;
     assert.match(stderr, /^warning: this node is served on 127\.0\.0\.1, .* give --address IP \(this host has .*\)\n$/);

@@ -164,7 +164,7 @@ test('what a mutation may not do is refused in upstream’s words', async () => 
     ],
     [
       apply("Object{nonsense: 'x'}"),
-      /denied request: failed to convert patch object to typed object: \.nonsense: field not declared in schema$/,
+      /denied request: error applying patch: failed to convert patch object to typed object: \.nonsense: field not declared in schema$/,
     ],
   ];
   for (const [mutation, message] of cases) {
@@ -189,7 +189,7 @@ test('atomic values may not be set in part', async () => {
   assert.equal(status, 422);
   assert.equal(
     json.message,
-    "policy 'p' with binding 'bind-p' denied request: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: .spec.nodeSelector",
+    "policy 'p' with binding 'bind-p' denied request: error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: .spec.nodeSelector",
   );
 });
 

@@ -87,13 +87,15 @@ test('faults are named with their field, kind and place', async () => {
       fieldRef: 'spec.validations[0].expression',
       warning: `apps/v1, Kind=Deployment: ERROR: <input>:1:22: found no matching overload for '_>_' applied to '(int, string)'
  | object.spec.replicas > '1'
- | .....................^`,
+ | .....................^
+`,
     },
     {
       fieldRef: 'spec.validations[0].messageExpression',
       warning: `apps/v1, Kind=Deployment: ERROR: <input>:1:14: undefined field 'replicas'
  | string(object.replicas)
- | .............^`,
+ | .............^
+`,
     },
   ]);
 });

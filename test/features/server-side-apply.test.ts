@@ -213,3 +213,42 @@ test('ownership written down in one version is judged in that version', async ()
   assert.deepEqual(Object.keys(one.fieldsV1['f:spec']).sort(), ['f:maxReplicas', 'f:minReplicas', 'f:scaleTargetRef']);
   assert.equal((await server.request('GET', path('v1'))).json.spec.targetCPUUtilizationPercentage, 60);
 });
+
+test('empty lists and maps of built-in kinds are owned by who applies them, and not there', async () => {
+  const path = '/api/v1/namespaces/default/serviceaccounts/hollow';
+  const body = {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { name: 'hollow', labels: {} },
+    secrets: [],
+    imagePullSecrets: [{ name: 'a' }],
+  };
+  const first = await apply(path, 'a', body);
+  assert.equal(first.status, 201, first.text);
+  assert.ok(!Object.hasOwn(first.json, 'secrets') && !Object.hasOwn(first.json.metadata, 'labels'), first.text);
+  const { fieldsV1 } = first.json.metadata.managedFields[0];
+  assert.deepEqual(fieldsV1['f:secrets'], {});
+  const again = await apply(path, 'a', body);
+  assert.equal(again.json.metadata.resourceVersion, first.json.metadata.resourceVersion, again.text);
+});
+
+test('empty lists and maps of built-in kinds are not stored, whatever the verb', async () => {
+  const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'hollow' }, data: {}, binaryData: {} };
+  const created = await server.request('POST', MAPS, { body });
+  assert.equal(created.status, 201, created.text);
+  assert.ok(!Object.hasOwn(created.json, 'data') && !Object.hasOwn(created.json, 'binaryData'), created.text);
+  assert.equal(created.json.metadata.managedFields, undefined, created.text);
+  const path = `${MAPS}/hollow`;
+  const put = await server.request('PUT', path, { body });
+  const headers = { 'content-type': 'application/merge-patch+json' };
+  const patched = await server.request('PATCH', path, { body: { data: {} }, headers });
+  for (const { json, text } of [put, patched, await server.request('GET', path)]) {
+    assert.ok(!Object.hasOwn(json, 'data'), text);
+    assert.equal(json.metadata.resourceVersion, created.json.metadata.resourceVersion, 'nothing was written');
+  }
+  const rules = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', metadata: { name: 'hollow' }, rules: [] };
+  const role = await server.request('POST', '/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles', {
+    body: rules,
+  });
+  assert.deepEqual(role.json.rules, [], 'what Go always writes stays');
+});

@@ -54,7 +54,7 @@ const CASES: readonly (readonly [string, string, string, string | Uint8Array, nu
   ],
   ['10,000 patch operations', 'PATCH', 'application/json-patch+json', operations(10_000), 200],
   ['10,001 patch operations', 'PATCH', 'application/json-patch+json', operations(10_001), 413],
-  ['copies beyond 3 MiB', 'PATCH', 'application/json-patch+json', copies(40), 413],
+  ['copies beyond 3 MiB', 'PATCH', 'application/json-patch+json', copies(40), 422],
   ['an exponent beyond all numbers', 'POST', 'application/json', `${head},"data":{"a":1e999999999}}`, 400],
   [
     'a key again and again',

@@ -70,7 +70,7 @@ export const CUSTOM_RESOURCES: readonly Group[] = [
       },
       {
         run: 'patch ct my --type=merge -p \'{"spec":{"image":"bad"}}\'',
-        err: 'The CronTab "my" is invalid: spec: Invalid value: "object": that image is bad',
+        err: 'The CronTab "my" is invalid: spec: Invalid value: that image is bad',
         code: 1,
       },
       {
