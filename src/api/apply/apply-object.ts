@@ -11,7 +11,7 @@ import type { Schema } from '../schema/schema.ts';
 import type { ApplyConflict } from './conflict.ts';
 import { type FieldSet, isEmptySet, recursiveDifference } from './field-set.ts';
 import { allowedByLastApplied, refreshLastApplied } from './last-applied.ts';
-import { identityOf, type Manager, type Managers, readManagers, writeManagersSteps } from './managers.ts';
+import { identityOf, type Manager, type Managers, readManagersSteps, writeManagersSteps } from './managers.ts';
 import { mergeObjects } from './merge.ts';
 import {
   currentManagers,
@@ -68,7 +68,7 @@ export function* applyObjectSteps(request: ApplyOptions): Steps<ApplyResult> {
   if ((config.metadata as JsonObject | undefined)?.['managedFields'] !== undefined) {
     throw badRequest('metadata.managedFields must be nil');
   }
-  const stored = readManagers(live?.metadata.managedFields as readonly ManagedFieldsEntry[] | undefined);
+  const stored = yield* readManagersSteps(live?.metadata.managedFields as readonly ManagedFieldsEntry[] | undefined);
   if (stored === undefined) throw internalError('failed to decode managed fields');
   yield;
   if (live !== undefined && mayBeUntypable(schema)) checkLive(options, stored);
@@ -137,9 +137,8 @@ function* attempt(options: ApplyOptions, managers: ReadonlyMap<string, Manager>,
   const merged = mergeObjects(schema, live, config) as JsonObject;
   yield;
   const { versions } = options;
-  const pruned = prune(merged, { managers: claimed, last: previous, schema, apiVersion, versions });
-  // A map that pruning emptied is gone; if the configuration speaks of it (`spec: {}`), it comes back.
-  const object = (pruned === merged ? merged : mergeObjects(schema, pruned, config)) as JsonObject;
+  // A map or list that pruning emptied is gone, even if the configuration speaks of it (`spec: {}`): so upstream has it.
+  const object = prune(merged, { managers: claimed, last: previous, schema, apiVersion, versions });
 
   yield;
   const change = yield* loseChangedFieldsSteps(schema, { before: live, after: object }, claimed, {

@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { UnstructuredObject } from '../meta/object.ts';
-import { finish, type Steps } from '../meta/steps.ts';
+import { finish, Pace, type Steps } from '../meta/steps.ts';
 import type { Schema } from '../schema/schema.ts';
 import { applyObject } from './apply-object.ts';
 import { compareObjects, compareSteps } from './compare.ts';
 import { applyConflictError } from './conflict.ts';
-import { toFieldsV1, toFieldsV1Steps } from './field-set.ts';
+import { equalSets, fromFieldsV1, fromFieldsV1Steps, toFieldsV1, toFieldsV1Steps } from './field-set.ts';
 import { toFieldSet, toFieldSetSteps } from './to-field-set.ts';
 import { trackUpdate, trackUpdateSteps } from './track-update.ts';
 
@@ -151,4 +151,19 @@ test('managedFields of creates and updates are the same in steps', () => {
     }),
     { numRuns: 40 },
   );
+});
+
+test('very many owned fields are read in steps, and malformed ones refused', () => {
+  const keyed = Object.fromEntries(
+    Array.from({ length: 3000 }, (_, i) => [`k:{"name":"n${i}"}`, i % 2 === 0 ? {} : { '.': {}, 'f:value': {} }]),
+  );
+  const fields = { 'f:spec': { 'f:keyed': keyed } };
+  const work = fromFieldsV1Steps(fields, new Pace());
+  let stops = 0;
+  let step = work.next();
+  for (; !step.done; step = work.next()) stops++;
+  assert.ok(stops > 4, `${stops} stops`);
+  assert.ok(equalSets(step.value!, fromFieldsV1(fields)!));
+  const wrong = { 'f:spec': { 'f:keyed': { ...keyed, 'x:': {} } } };
+  assert.equal(finish(fromFieldsV1Steps(wrong, new Pace())), undefined);
 });

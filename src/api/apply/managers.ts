@@ -2,7 +2,7 @@
 import type { ManagedFieldsEntry } from '../meta/object.ts';
 import type { Steps } from '../meta/steps.ts';
 import { EMPTY_SET, type FieldSet, isEmptySet, union } from './field-set.ts';
-import { readFields, writeFields, writeFieldsSteps } from './stored-fields.ts';
+import { readFields, readFieldsSteps, writeFields, writeFieldsSteps } from './stored-fields.ts';
 
 export interface Manager {
   readonly manager: string;
@@ -26,23 +26,40 @@ export const identityOf = (m: ManagerIdentity): string =>
 export function readManagers(entries: readonly ManagedFieldsEntry[] | undefined): Managers | undefined {
   const out = new Map<string, Manager>();
   for (const entry of entries ?? []) {
-    const { operation } = entry;
-    if ((operation !== 'Apply' && operation !== 'Update') || !entry.apiVersion || entry.fieldsType !== 'FieldsV1') {
-      return undefined;
-    }
+    if (!isReadable(entry)) return undefined;
     const set = entry.fieldsV1 === undefined ? EMPTY_SET : readFields(entry.fieldsV1);
     if (set === undefined) return undefined;
-    const manager: Manager = {
-      manager: entry.manager ?? '',
-      operation,
-      apiVersion: entry.apiVersion,
-      subresource: entry.subresource ?? '',
-      time: entry.time,
-      set,
-    };
-    out.set(identityOf(manager), manager);
+    addManager(out, entry, set);
   }
   return out;
+}
+
+/** The same in steps, for entries of very many fields. */
+export function* readManagersSteps(entries: readonly ManagedFieldsEntry[] | undefined): Steps<Managers | undefined> {
+  const out = new Map<string, Manager>();
+  for (const entry of entries ?? []) {
+    if (!isReadable(entry)) return undefined;
+    const set = entry.fieldsV1 === undefined ? EMPTY_SET : yield* readFieldsSteps(entry.fieldsV1);
+    if (set === undefined) return undefined;
+    addManager(out, entry, set);
+    yield;
+  }
+  return out;
+}
+
+const isReadable = ({ operation, apiVersion, fieldsType }: ManagedFieldsEntry): boolean =>
+  (operation === 'Apply' || operation === 'Update') && Boolean(apiVersion) && fieldsType === 'FieldsV1';
+
+function addManager(out: Map<string, Manager>, entry: ManagedFieldsEntry, set: FieldSet): void {
+  const manager: Manager = {
+    manager: entry.manager ?? '',
+    operation: entry.operation as Manager['operation'],
+    apiVersion: entry.apiVersion as string,
+    subresource: entry.subresource ?? '',
+    time: entry.time,
+    set,
+  };
+  out.set(identityOf(manager), manager);
 }
 
 /** Writes the table: applies before updates, then by time, manager, apiVersion and subresource; undefined when empty. */

@@ -2,8 +2,9 @@
  * FieldsV1 as stored objects carry them, and their sets. Objects of one kind mostly share a handful of them, so each is
  * read, written and kept once: entries that say the same share one frozen value.
  */
-import type { Steps } from '../meta/steps.ts';
-import { type FieldSet, fromFieldsV1, isWithin, toFieldsV1, toFieldsV1Steps } from './field-set.ts';
+import { keysOfLarge } from '../meta/small.ts';
+import { Pace, type Steps } from '../meta/steps.ts';
+import { type FieldSet, fromFieldsV1, fromFieldsV1Steps, isWithin, toFieldsV1, toFieldsV1Steps } from './field-set.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -36,6 +37,18 @@ export function readFields(fields: Fields): FieldSet | undefined {
     FIELDS.set(set, fields);
     keep(text, { fields, set });
   }
+  return set;
+}
+
+/** The same, in steps where there are very many fields. */
+export function* readFieldsSteps(fields: Fields): Steps<FieldSet | undefined> {
+  if (SETS.has(fields) || keysOfLarge(fields) === undefined) return readFields(fields);
+  const set = yield* fromFieldsV1Steps(fields, new Pace());
+  // What is too long to be shared is only kept beside its entry.
+  if (set === undefined || !Object.isFrozen(fields)) return set;
+  if (isWithin(set, MAX_INTERNED_TEXT / 5)) return readFields(fields);
+  SETS.set(fields, set);
+  FIELDS.set(set, fields);
   return set;
 }
 

@@ -10,6 +10,7 @@ import {
   type Manager,
   type Managers,
   readManagers,
+  readManagersSteps,
   writeManagers,
   writeManagersSteps,
 } from './managers.ts';
@@ -59,7 +60,7 @@ export function trackUpdate(options: TrackUpdateOptions): ManagedFieldsEntry[] |
 
 /** The same in steps, for large objects. */
 export function* trackUpdateSteps(options: TrackUpdateOptions): Steps<ManagedFieldsEntry[] | undefined> {
-  const managers = incomingManagers(options);
+  const managers = yield* incomingManagersSteps(options);
   yield;
   if (managers.size === 0 && options.live !== undefined) return undefined;
   if (isUntypable(options)) return undefined;
@@ -84,10 +85,24 @@ function incomingManagers({ live, updated, subresource }: TrackUpdateOptions): M
   const stored = (): Managers => readManagers(fieldsOf(live) ?? undefined) ?? new Map<string, Manager>();
   const sent = fieldsOf(updated);
   if (subresource || sent === undefined || sent === null) return stored();
-  if (sent.length === 0 || (sent.length === 1 && Object.keys(sent[0]!).length === 0)) return new Map();
+  if (forgetsAll(sent)) return new Map();
   const read = readManagers(sent);
   return read === undefined || read.size === 0 ? stored() : read;
 }
+
+/** The same in steps, for very many fields. */
+function* incomingManagersSteps({ live, updated, subresource }: TrackUpdateOptions): Steps<Managers> {
+  const sent = fieldsOf(updated);
+  if (!subresource && sent !== undefined && sent !== null) {
+    if (forgetsAll(sent)) return new Map();
+    const read = yield* readManagersSteps(sent);
+    if (read !== undefined && read.size > 0) return read;
+  }
+  return (yield* readManagersSteps(fieldsOf(live) ?? undefined)) ?? new Map<string, Manager>();
+}
+
+const forgetsAll = (sent: readonly ManagedFieldsEntry[]): boolean =>
+  sent.length === 0 || (sent.length === 1 && Object.keys(sent[0]!).length === 0);
 
 /** The same on a table of managers; apply uses it for objects that were never tracked. */
 export function recordUpdate(options: TrackUpdateOptions, managers: Managers): Map<string, Manager> {

@@ -194,9 +194,17 @@ const RUN_ERRORS: readonly (readonly [string, string])[] = [
   ["double('x')", "type conversion error from 'string' to 'double'"],
   ["bool('x')", "type conversion error from 'string' to 'bool'"],
   ["duration(dyn('x'))", "type conversion error from 'string' to 'google.protobuf.Duration'"],
-  ["timestamp(dyn('x'))", "type conversion error from 'string' to 'google.protobuf.Timestamp'"],
+  ["timestamp(dyn('x'))", 'invalid RFC 3339 timestamp "x"'],
   ["timestamp('9999-12-31T23:59:59Z') + duration('1s')", 'timestamp overflow'],
   ['self.spec.port > 1', 'no such overload'],
+  ['dyn(self.spec.nothing).x', 'no such key: x'],
+  ["dyn(1)['x']", 'no such key: x'],
+  ['dyn(null)[0]', 'no such key: 0'],
+  ['has(dyn(null).x.y)', 'no such key: x'],
+  ['dyn([1]).x', "unsupported index type 'string' in list"],
+  ['has(dyn([1]).x)', "unsupported index type 'string' in list"],
+  ['dyn([1])[?true].hasValue()', "unsupported index type 'bool' in list"],
+  ['dyn(null).all(x, x == 1)', "got 'types.Null', expected iterable type"],
   ['{1: 1, 1: 2}', 'Failed with repeated key'],
 ];
 
@@ -213,9 +221,11 @@ test('the result type must be exactly one of those asked for', () => {
   const compile = (expression: string, ...resultTypes: CelType[]) =>
     compileCel(expression, { variables: { self, object: DYN }, resultTypes });
   assert.equal(formatType(compile('true', BOOL).resultType), 'bool');
-  assert.throws(() => compile('1', BOOL), { message: 'must evaluate to bool' });
-  assert.throws(() => compile('object.x', BOOL), { message: 'must evaluate to bool' });
-  assert.throws(() => compile('1', STRING, NULL), { message: 'must evaluate to one of [string null_type]' });
+  assert.throws(() => compile('1', BOOL), { message: 'must evaluate to bool but got int' });
+  assert.throws(() => compile('object.x', BOOL), { message: 'must evaluate to bool but got dyn' });
+  assert.throws(() => compile('1', STRING, NULL), {
+    message: 'must evaluate to one of [string null_type] but got int',
+  });
 });
 
 test('budgets: one for a call, one shared over calls', () => {
@@ -417,4 +427,27 @@ test('a cyclic schema is typed as far as an expression goes', () => {
 test('celToJson', () => {
   assert.deepEqual(celToJson([1n, null, { a: 1 }]), [1, null, { a: 1 }]);
   assert.throws(() => run('type(1)', {}, {}), CelEvaluationError);
+});
+
+test('data that an integer cannot be is told in the words of the API, with its Go type', () => {
+  const self = celTypeOfSchema({
+    type: 'object',
+    properties: { n: { type: 'integer' }, all: { type: 'array', items: { type: 'integer' } } },
+  });
+  const cases: readonly (readonly [string, unknown, string])[] = [
+    ['self.n + 1 == 2', { n: 1.5 }, 'float64'],
+    ['self.n + 1 == 2', { n: 1e30 }, 'float64'],
+    ['self.n == 1', { n: 'a' }, 'string'],
+    ['self.n == 1', { n: true }, 'bool'],
+    ['self.n == 1', { n: [] }, '[]interface {}'],
+    ['self.n == 1', { n: {} }, 'map[string]interface {}'],
+    ['self.all[0] + 1 == 2', { all: [1.5] }, 'float64'],
+    ['self.all.exists(x, x + 1 == 2)', { all: ['a'] }, 'string'],
+  ];
+  for (const [expression, value, got] of cases) {
+    const program = compileCel(expression, { variables: { self } });
+    assert.throws(() => program.run({ self: value }, celBudget(1000, 1000)), {
+      message: `invalid data, expected int, got ${got}`,
+    });
+  }
 });

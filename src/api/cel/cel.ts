@@ -22,7 +22,7 @@ import { celToJson } from './json.ts';
 import { parseExpression } from './parser.ts';
 import { type CelType, formatType, sameType } from './types.ts';
 
-export { CelBudgetError, CelCompileError, CelEvaluationError } from './errors.ts';
+export { CelBudgetError, CelCompileError, CelEvaluationError, CelTypeNameError } from './errors.ts';
 export { celToJson } from './json.ts';
 export type { CelAuthorizer, CelAuthorizerAttributes, CelAuthorizerDecision } from './libraries/authorizer.ts';
 export { AUTHORIZER, authorizerValue, REQUEST_RESOURCE, resourceCheckValue } from './libraries/authorizer.ts';
@@ -108,11 +108,10 @@ export function compileIn(environment: Environment, expression: string, options:
   const known =
     resultTypes === undefined || resultTypes.some((type) => type.kind === 'any' || sameType(type, checked.type));
   if (!known) {
-    const names = resultTypes.map((type) => (type.kind === 'null' ? 'null_type' : formatType(type)));
-    throw new CelCompileError(
-      'result',
-      names.length === 1 ? `must evaluate to ${names[0]}` : `must evaluate to one of [${names.join(' ')}]`,
-    );
+    const nameOf = (type: CelType): string => (type.kind === 'null' ? 'null_type' : formatType(type));
+    const names = resultTypes.map(nameOf);
+    const wanted = names.length === 1 ? names[0] : `one of [${names.join(' ')}]`;
+    throw new CelCompileError('result', `must evaluate to ${wanted} but got ${nameOf(checked.type)}`);
   }
   const compiled = compileExpression(checked.root, environment, options.variables);
   return new Program(expression, checked.type, checked.references, compiled, () => estimateCost(checked.root));

@@ -190,6 +190,9 @@ class Checker {
         return DYN;
       case 'error':
         return ERROR;
+      case 'opaque':
+        // These are object types that nobody described.
+        return this.#fault(expr.at, `unexpected failed resolution of '${this.#format(target)}'`);
       default:
         return this.#fault(expr.at, `type '${this.#format(target)}' does not support field selection`);
     }

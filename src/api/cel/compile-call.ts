@@ -106,7 +106,8 @@ export function evaluationError(error: unknown): CelEvaluationError {
   // Data too deep or a text too long is an evaluation that failed, not a fault of ours.
   if (error instanceof RangeError) return new CelEvaluationError(error.message);
   // A null can get past the static types when a schema is nullable.
-  if (error instanceof TypeError) return noOverload();
+  // Nor has data of another kind than its schema says, which BigInt() refuses.
+  if (error instanceof TypeError || error instanceof SyntaxError) return noOverload();
   throw error;
 }
 

@@ -9,7 +9,7 @@ import { LIST_COST } from './cost-models.ts';
 import { CelEvaluationError, noOverload } from './errors.ts';
 import { mapFind, mapInsert } from './map-access.ts';
 import type { Fold } from './syntax.ts';
-import { CelMap, fromJson, isPlainObject } from './values.ts';
+import { CelMap, fromJson, isPlainObject, runtimeTypeName } from './values.ts';
 
 /** Sets the names of a turn; false after the last. */
 type Turns = (frame: Frame, turn: () => boolean) => void;
@@ -73,9 +73,27 @@ function loop(range: Code, slots: readonly number[], wrap: (raw: unknown) => unk
         if (!turn()) return;
       }
     } else {
-      throw noOverload();
+      throw notIterable(target);
     }
   };
+}
+
+/** As Go names the types that have no elements. */
+const GO_NAMES: Readonly<Record<string, string>> = {
+  null_type: 'types.Null',
+  bool: 'types.Bool',
+  int: 'types.Int',
+  uint: 'types.Uint',
+  double: 'types.Double',
+  string: 'types.String',
+  bytes: 'types.Bytes',
+  'google.protobuf.Timestamp': 'types.Timestamp',
+  'google.protobuf.Duration': 'types.Duration',
+};
+
+function notIterable(value: unknown): CelEvaluationError {
+  const name = GO_NAMES[runtimeTypeName(value)];
+  return name === undefined ? noOverload() : new CelEvaluationError(`got '${name}', expected iterable type`);
 }
 
 /** `all` and `exists`: the first decisive element ends it; an error counts only when none is decisive. */

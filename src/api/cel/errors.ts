@@ -32,6 +32,9 @@ export class CelEvaluationError {
 Object.setPrototypeOf(CelEvaluationError.prototype, Error.prototype);
 Object.defineProperty(CelEvaluationError.prototype, 'name', { value: 'CelEvaluationError' });
 
+/** The value was made, but an object in it bears the name of another field than the one it stands in. */
+export class CelTypeNameError extends CelEvaluationError {}
+
 /** No function of that name takes these values. */
 export const noOverload = (): CelEvaluationError => new CelEvaluationError('no such overload');
 

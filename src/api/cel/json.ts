@@ -1,7 +1,7 @@
 /** CEL values as plain JSON. */
 
 import { encodeBase64 } from '../meta/base64.ts';
-import { CelEvaluationError } from './errors.ts';
+import { CelEvaluationError, CelTypeNameError } from './errors.ts';
 import { formatDuration, formatTimestamp } from './time.ts';
 import { stringOf } from './to-string.ts';
 import {
@@ -63,7 +63,7 @@ function checkNames(value: unknown, path: string): void {
   } else if (value instanceof CelMap) {
     for (const [, item] of value.entries.values()) checkNames(item, path);
   } else if (value instanceof CelStruct && value.typeName !== path) {
-    throw new CelEvaluationError(
+    throw new CelTypeNameError(
       `unexpected type name "${value.typeName}", expected "${path}", which matches field name path from root Object type`,
     );
   }

@@ -11,6 +11,7 @@ import {
   intFromBigInt,
   isPlainObject,
   NONE,
+  runtimeTypeName,
 } from './values.ts';
 
 /** One value for equal keys: 1, 1u and 1.0 are one key. Undefined: no key can be equal. */
@@ -25,6 +26,12 @@ export function canonicalKey(key: unknown): unknown {
 }
 
 const noSuchKey = (key: unknown): CelEvaluationError => new CelEvaluationError(`no such key: ${stringOf(key)}`);
+
+const badListIndex = (key: unknown): CelEvaluationError =>
+  new CelEvaluationError(`unsupported index type '${runtimeTypeName(key)}' in list`);
+
+/** Whether a value has entries at all. What has none (null, a number, a text) lacks every key: that is no overload error. */
+const hasEntries = (value: unknown): boolean => value instanceof CelMap || isPlainObject(value);
 
 /** Sets an entry. @throws CelEvaluationError for keys that cannot be one, and for repeated ones */
 export function mapInsert(map: CelMap, key: unknown, value: unknown): void {
@@ -51,7 +58,8 @@ export function mapFind(map: unknown, key: unknown): unknown {
 export function index(target: unknown, key: unknown): unknown {
   if (target instanceof CelOptional) return optionalIndex(target, key);
   if (Array.isArray(target)) return fromJson(target[listIndex(target, key)]);
-  const value = mapFind(target, key);
+  if (target instanceof CelStruct) throw noOverload();
+  const value = hasEntries(target) ? mapFind(target, key) : undefined;
   if (value === undefined) throw noSuchKey(key);
   return value;
 }
@@ -60,7 +68,7 @@ function listIndex(list: readonly unknown[], key: unknown): number {
   const position = typeof key === 'number' ? key : canonicalKey(key);
   if (typeof position !== 'number' && typeof position !== 'bigint') {
     if (key instanceof CelDouble) throw new CelEvaluationError(`unsupported index value: ${stringOf(key)}`);
-    throw noOverload();
+    throw badListIndex(key);
   }
   if (position < 0 || position >= list.length) throw new CelEvaluationError(`index out of bounds: ${position}`);
   return Number(position);
@@ -72,10 +80,14 @@ export function optionalIndex(target: unknown, key: unknown): CelOptional {
   if (inner === undefined) return NONE;
   if (Array.isArray(inner)) {
     const position = canonicalKey(key);
-    if (typeof position !== 'number' && typeof position !== 'bigint') throw noOverload();
+    if (typeof position !== 'number' && typeof position !== 'bigint') throw badListIndex(key);
     return position < 0 || position >= inner.length ? NONE : new CelOptional(fromJson(inner[Number(position)]));
   }
-  const value = inner instanceof CelStruct ? inner.fields.get(String(key)) : mapFind(inner, key);
+  if (inner instanceof CelStruct) {
+    const field = inner.fields.get(String(key));
+    return field === undefined ? NONE : new CelOptional(field);
+  }
+  const value = hasEntries(inner) ? mapFind(inner, key) : undefined;
   return value === undefined ? NONE : new CelOptional(value);
 }
 
@@ -98,7 +110,7 @@ export function select(target: unknown, name: string): unknown {
     return value;
   }
   if (target === undefined) throw new CelEvaluationError(`no such attribute(s): ${name}`);
-  throw noOverload();
+  throw Array.isArray(target) ? badListIndex(name) : noSuchKey(name);
 }
 
 /** `has(x.name)`. */
@@ -107,7 +119,8 @@ export function isSet(target: unknown, name: string): boolean {
   if (target instanceof CelMap) return target.entries.has(name);
   if (target instanceof CelStruct) return target.fields.has(name);
   if (target instanceof CelOptional) return target.value !== undefined && isSet(target.value, name);
-  throw noOverload();
+  if (Array.isArray(target)) throw badListIndex(name);
+  return false;
 }
 
 export const mapKeys = (map: CelMap | Readonly<Record<string, unknown>>): unknown[] =>

@@ -16,7 +16,7 @@ import {
   STRING,
   TIMESTAMP,
 } from './types.ts';
-import { CelMap, doubleFromJson } from './values.ts';
+import { CelMap, doubleFromJson, fromJson, runtimeTypeName } from './values.ts';
 
 /** The largest request in bytes: it bounds what no keyword bounds. */
 const MAX_REQUEST = 3 * 1024 * 1024;
@@ -68,7 +68,7 @@ function typeOfValue(schema: Schema, root: boolean, name: string): CelType | und
     case 'number':
       return { ...DOUBLE, maxElements: 0, minSize: 1, wrap: doubleFromJson };
     case 'integer':
-      return { ...INT, maxElements: 0, minSize: 1 };
+      return { ...INT, maxElements: 0, minSize: 1, wrap: intFromJson };
     default:
       return undefined;
   }
@@ -82,7 +82,7 @@ function listType(schema: Schema, name: string): CelType | undefined {
   if (schema.items === undefined) return undefined;
   const element = typeOfNode(schema.items, isEmbedded(schema.items), `${name}.@idx`);
   if (element === undefined) return undefined;
-  const { wrap } = element;
+  const wrap = wholeWrap(element);
   const kind = schema['x-kubernetes-list-type'];
   return {
     kind: 'list',
@@ -100,7 +100,7 @@ function listType(schema: Schema, name: string): CelType | undefined {
 function mapTypeOf(schema: Schema, values: Schema, name: string): CelType | undefined {
   const value = typeOfNode(values, isEmbedded(values), `${name}.@elem`);
   if (value === undefined) return undefined;
-  const { wrap } = value;
+  const wrap = wholeWrap(value);
   return {
     kind: 'map',
     name: 'map',
@@ -110,6 +110,24 @@ function mapTypeOf(schema: Schema, values: Schema, name: string): CelType | unde
     minSize: EMPTY,
     ...(wrap === undefined ? {} : { wrap: (raw) => wrapMap(raw, wrap) }),
   };
+}
+
+/** How a list or map of such values is made when it is taken as a whole; an integer is looked at only where it is read. */
+const wholeWrap = ({ kind, wrap }: CelType): CelType['wrap'] => (kind === 'int' ? undefined : wrap);
+
+const GO_TYPES: Readonly<Record<string, string>> = {
+  bool: 'bool',
+  double: 'float64',
+  list: '[]interface {}',
+  string: 'string',
+};
+
+/** A raw JSON value where the schema says `integer`. @throws CelEvaluationError for what is none; null is for others to judge */
+function intFromJson(raw: unknown): unknown {
+  const value = fromJson(raw);
+  if (typeof value === 'number' || typeof value === 'bigint' || value === null || value === undefined) return value;
+  const got = GO_TYPES[runtimeTypeName(value)] ?? 'map[string]interface {}';
+  throw new CelEvaluationError(`invalid data, expected int, got ${got}`);
 }
 
 function wrapMap(raw: unknown, wrap: (raw: unknown) => unknown): unknown {

@@ -138,11 +138,19 @@ export interface ResourceInfo {
   ) => import('../meta/steps.ts').Steps<readonly import('../meta/status.ts').FieldError[]>;
   /** What a create deserves to be told about an object that is valid and odd. */
   readonly warnings?: (object: Readonly<Record<string, unknown>>) => readonly string[];
+  /** The same in steps, for large objects; absent = there is never much to look at. */
+  readonly warningsSteps?: (
+    object: Readonly<Record<string, unknown>>,
+  ) => import('../meta/steps.ts').Steps<readonly string[]>;
   /** The same for an update: what `old` did not deserve already. */
   readonly updateWarnings?: (
     object: Readonly<Record<string, unknown>>,
     old: Readonly<Record<string, unknown>>,
   ) => readonly string[];
+  readonly updateWarningsSteps?: (
+    object: Readonly<Record<string, unknown>>,
+    old: Readonly<Record<string, unknown>>,
+  ) => import('../meta/steps.ts').Steps<readonly string[]>;
   /** Storage version (`group/version`) when it differs from this one. */
   readonly storageVersion?: string;
   /** The resource that keeps the objects, when this one is a second face of it. */

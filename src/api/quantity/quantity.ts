@@ -43,11 +43,28 @@ const BINARY: Readonly<Record<string, number>> = { Ki: 10, Mi: 20, Gi: 30, Ti: 4
 const DECIMAL_SUFFIX = new Map(Object.entries(DECIMAL).map(([suffix, power]) => [power, suffix]));
 const BINARY_SUFFIX = new Map(Object.entries(BINARY).map(([suffix, power]) => [power, suffix]));
 
+/** Most quantities are a few short texts, and one write reads each of them many times: no more and no longer ones are kept. */
+const MAX_KNOWN = 512;
+const MAX_KNOWN_LENGTH = 12;
+const knownQuantities = new Map<string, Quantity>();
+const knownTexts = new Map<string, string>();
+
+function remember<T>(known: Map<string, T>, text: string, read: T): T {
+  if (text.length > MAX_KNOWN_LENGTH) return read;
+  if (known.size >= MAX_KNOWN) known.clear();
+  known.set(text, read);
+  return read;
+}
+
 /**
  * Parses a quantity.
  * @throws QuantityError
  */
 export function parseQuantity(text: string): Quantity {
+  return knownQuantities.get(text) ?? remember(knownQuantities, text, Object.freeze(readQuantity(text)));
+}
+
+function readQuantity(text: string): Quantity {
   if (text.length === 0 || text.length > MAX_TEXT) throw new QuantityError(FORMAT_WRONG);
   const match = /^([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)$/.exec(text);
   if (match === null) throw new QuantityError(FORMAT_WRONG);
@@ -77,6 +94,10 @@ export function parseQuantity(text: string): Quantity {
  * @throws QuantityError
  */
 export function quantityText(text: string): string {
+  return knownTexts.get(text) ?? remember(knownTexts, text, canonicalText(text));
+}
+
+function canonicalText(text: string): string {
   const quantity = parseQuantity(text);
   return isKeptText(text) ? text : formatQuantity(quantity);
 }

@@ -98,6 +98,10 @@ const OPENERS = new Set(['[', '{', '-', '?'].map((sign) => sign.charCodeAt(0)));
 /** What the lexer puts before a scalar. */
 const START_OF_TEXT = '\u001f';
 
+/** What no YAML text may hold, by the reader of Go's parser. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+const CONTROL = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff]/;
+
 interface Loaded {
   readonly document: Document;
   readonly value: unknown;
@@ -110,6 +114,7 @@ const PIECE = 5000;
 
 /** The steps of reading a text. Between them, whoever drives them may do something else. */
 function* loading(given: string, options: NumberOptions = {}): Steps<Loaded> {
+  if (CONTROL.test(given)) throw badRequest('yaml: control characters are not allowed');
   yield* assertShallow(given);
   try {
     const text = given.replace(/\n(---|\.\.\.)\s*$/, '\n');
@@ -143,6 +148,7 @@ function* loading(given: string, options: NumberOptions = {}): Steps<Loaded> {
     }
     if (more !== undefined) throw badRequest('yaml: a single document is expected, found several');
     if (read >= PIECE) yield;
+    endAsWritten(document, text);
     const loose: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
     if (read >= PIECE) yield;
     return {
@@ -153,6 +159,15 @@ function* loading(given: string, options: NumberOptions = {}): Steps<Loaded> {
     if (error instanceof Error && error.name === 'ApiError') throw error;
     throw badRequest(`yaml: ${(error as Error).message}`);
   }
+}
+
+/** A block text that the file ends in the middle of a line ends there, too: this parser would add a line break. */
+function endAsWritten(document: Document, text: string): void {
+  if (!/[^ \t\n][ \t]*$/.test(text.slice(text.lastIndexOf('\n') + 1))) return;
+  let last: unknown = document.contents;
+  while (isMap(last) || isSeq(last)) last = isMap(last) ? last.items.at(-1)?.value : last.items.at(-1);
+  if (!isScalar(last) || typeof last.value !== 'string' || last.type?.startsWith('BLOCK_') !== true) return;
+  if ((last.range?.[1] ?? 0) >= text.length && last.value.endsWith('\n')) last.value = last.value.slice(0, -1);
 }
 
 const describe = (
@@ -183,7 +198,11 @@ const floatTag: ScalarTag = {
   tag: FLOAT,
   default: true,
   test: /^[-+]?(?:\.[0-9_]+|[0-9][0-9_]*(?:\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?$/,
-  resolve: (text) => Number(text.replace(/_/g, '')),
+  resolve(text) {
+    const number = Number(text.replace(/_/g, ''));
+    // What no double holds is text to Go's parser.
+    return Number.isFinite(number) ? number : text;
+  },
 };
 
 /** YAML 1.1 without the types that JSON has no room for, and with the numbers of Go's parser. */
@@ -213,7 +232,8 @@ function toJson(value: unknown, path: string, budget: Budget): unknown {
       if (BigInt(Number(value)) !== value) throw inexactNumber(String(value), path);
       return Number(value);
     case 'number':
-      if (!Number.isFinite(value)) throw badRequest(`yaml: ${value} at ${path || 'the root'} has no JSON form`);
+      if (Number.isNaN(value)) throw badRequest('json: unsupported value: NaN');
+      if (!Number.isFinite(value)) throw badRequest(`json: unsupported value: ${value > 0 ? '+' : '-'}Inf`);
       return value;
     case 'undefined':
       return null;
@@ -248,12 +268,16 @@ function duplicateKeys(document: Document, text: string): string[] {
 
 function findDuplicates(node: unknown, lineAt: (offset: number) => number, found: string[]): void {
   if (isMap(node)) {
-    const seen = new Set<string>();
+    // By value, not by text: `1`, `1.0` and `"1"` are three keys to Go's reader.
+    const seen = new Set<unknown>();
     for (const pair of node.items) {
-      const key = isScalar(pair.key) ? String(pair.key.value) : '?';
-      if (seen.has(key) && key !== '<<' && found.length < MAX_FINDINGS) {
+      const key: unknown = isScalar(pair.key) ? pair.key.value : '?';
+      // A merge key (`<<`) is a symbol and may come again.
+      if (seen.has(key) && typeof key !== 'symbol' && found.length < MAX_FINDINGS) {
         const late = ((pair.value ?? pair.key) as Node).range ?? (pair.key as Node).range;
-        found.push(`line ${lineAt(late?.[0] ?? 0)}: key ${JSON.stringify(key)} already set in map`);
+        found.push(
+          `line ${lineAt(late?.[0] ?? 0)}: key ${typeof key === 'string' ? JSON.stringify(key) : String(key)} already set in map`,
+        );
       }
       seen.add(key);
       findDuplicates(pair.value, lineAt, found);

@@ -7,6 +7,9 @@ export const UNSIGNED: unique symbol = Symbol('unsigned');
  */
 export const ZEROS: unique symbol = Symbol('zeros');
 
+/** The optional lists and maps of a built-in type that stay when they are empty. A symbol, for the same reason. */
+export const KEPT_EMPTY: unique symbol = Symbol('kept-empty');
+
 /**
  * The structural schema that everything is derived from: pruning, defaulting, validation, unknown-field reports,
  * strategic merge, server-side-apply topology, OpenAPI and `kubectl explain`. It is the JSON-Schema dialect of
@@ -16,6 +19,7 @@ export const ZEROS: unique symbol = Symbol('zeros');
 export interface Schema {
   readonly [UNSIGNED]?: true;
   readonly [ZEROS]?: Readonly<Record<string, unknown>>;
+  readonly [KEPT_EMPTY]?: ReadonlySet<string>;
   readonly type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean';
   readonly format?: string;
   readonly description?: string;

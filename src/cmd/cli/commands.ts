@@ -67,6 +67,11 @@ export const COMMANDS: readonly Command[] = [
         value: 'FILE',
         summary: 'users by token, lines of token,user,uid[,"group1,group2"]',
       },
+      'service-cluster-ip-range': {
+        type: 'string',
+        value: 'CIDR',
+        summary: 'IPv4 range that Services get cluster IPs from (default: 10.96.0.0/16)',
+      },
       detach: { type: 'boolean', summary: 'return as soon as the API is ready' },
       'no-merge-kubeconfig': { type: 'boolean', summary: "leave the user's kubeconfig alone" },
       json: JSON_OUT,

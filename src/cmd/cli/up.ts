@@ -2,6 +2,7 @@
 import { closeSync, fstatSync, openSync, readFileSync, readSync, realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { DEFAULT_SERVICE_CIDR } from '../../api/kinds/builtin/service-cidrs.ts';
 import { systemClock } from '../../base/clock/clock.ts';
 import { isRunning } from '../../base/process/identity.ts';
 import { type Exit, spawnDetached } from '../../base/process/spawn-detached.ts';
@@ -12,6 +13,7 @@ import type { AuditSettings } from '../compose/audit-log.ts';
 import { type DataDir, dataDirAt, defaultDataDir, ensurePrivateDir } from '../config/data-dir.ts';
 import { editUserKubeconfig, mergeKubeconfig, unmergeKubeconfig, userKubeconfigPath } from '../config/kubeconfig.ts';
 import { findRunning, publishRunning, type Running, withdrawRunning } from '../config/running.ts';
+import { serviceRange } from '../config/service-range.ts';
 import { LOOPBACK, type ServingAddress, servingAddress } from '../config/serving-address.ts';
 import { takeStopRequest } from '../config/stop-request.ts';
 import { VERSION } from '../config/version.ts';
@@ -56,6 +58,7 @@ export async function up(context: CommandContext): Promise<number> {
   const audit = auditSettings(flags);
   const oidc = oidcChoice(flags);
   const webhook = tokenWebhookChoice(flags);
+  const serviceCidr = readServiceRange(textFlag(flags, 'service-cluster-ip-range') ?? DEFAULT_SERVICE_CIDR);
   const tokens = textFlag(flags, 'token-auth-file');
   const tokenFile = tokens === undefined ? undefined : resolve(tokens);
   if (flags['detach'] === true)
@@ -76,6 +79,8 @@ export async function up(context: CommandContext): Promise<number> {
         ...oidcArguments(oidc),
         ...tokenWebhookArguments(webhook),
         ...(tokenFile === undefined ? [] : ['--token-auth-file', tokenFile]),
+        '--service-cluster-ip-range',
+        serviceCidr,
         ...(merge ? [] : ['--no-merge-kubeconfig']),
       ],
       started,
@@ -92,6 +97,7 @@ export async function up(context: CommandContext): Promise<number> {
     oidc,
     webhook,
     tokenFile,
+    serviceCidr,
     merge,
     started,
   });
@@ -103,6 +109,15 @@ function readAddress(text: string): ServingAddress {
     return servingAddress(text);
   } catch {
     throw new UsageError(`--bind-address takes an IP address of this host, not ${JSON.stringify(text)}`);
+  }
+}
+
+/** Throws UsageError. */
+function readServiceRange(text: string): string {
+  try {
+    return serviceRange(text);
+  } catch (error) {
+    throw new UsageError(`--service-cluster-ip-range ${(error as Error).message}`);
   }
 }
 
@@ -132,6 +147,7 @@ interface ForegroundOptions {
   readonly oidc: OidcChoice | undefined;
   readonly webhook: TokenWebhookChoice | undefined;
   readonly tokenFile: string | undefined;
+  readonly serviceCidr: string;
   readonly dir: DataDir;
   readonly port: number;
   readonly address: ServingAddress;
@@ -163,6 +179,7 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
     controllers: options.controllers,
     hostDiskRoots: options.hostDiskRoots,
     corsAllowedOrigins: options.corsAllowedOrigins,
+    serviceCidr: options.serviceCidr,
     ...(options.audit && { audit: options.audit }),
     ...(options.oidc && { oidc: oidcSettings(options.oidc) }),
     ...(options.webhook && { tokenWebhook: await tokenWebhook(options.webhook) }),

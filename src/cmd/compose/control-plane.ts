@@ -72,6 +72,8 @@ export interface ControlPlaneOptions {
   readonly issuer: string;
   /** Address and port of the API as guests and clients reach it. */
   readonly advertise?: { readonly address: string; readonly port: number };
+  /** Range that Services get cluster IPs from; `DEFAULT_SERVICE_CIDR` when not given. */
+  readonly serviceCidr?: string;
   /** Reaches a node's own API, for consoles and guest commands. Throws when the node cannot be reached. */
   readonly connectNode?: (nodeName: string, client: Client) => Promise<ApiHandler>;
   /** What the nodes of this process have to say in `/metrics`. */
@@ -295,6 +297,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
   const lasting = {
     resources,
     ...(options.advertise && { advertise: options.advertise }),
+    ...(options.serviceCidr && { serviceCidr: options.serviceCidr }),
     ...(options.clientCa && { clientCa: options.clientCa }),
     ...(options.frontProxy && { frontProxy: options.frontProxy }),
   };

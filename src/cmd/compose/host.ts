@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { constants, gzip } from 'node:zlib';
+import { DEFAULT_SERVICE_CIDR, firstServiceIp } from '../../api/kinds/builtin/service-cidrs.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import { startTlsServer, type TlsServer } from '../../base/http/tls-server.ts';
 import type { Logger } from '../../base/log/log.ts';
@@ -37,6 +38,8 @@ export interface HostOptions {
   readonly hostDiskRoots?: readonly string[];
   /** Regular expressions of the origins whose web pages may call the API; none when absent. */
   readonly corsAllowedOrigins?: readonly string[];
+  /** Range that Services get cluster IPs from; `DEFAULT_SERVICE_CIDR` when not given. */
+  readonly serviceCidr?: string;
   /** Users by tokens from a file. */
   readonly staticTokens?: FindTokenUser;
   /** The OpenID Connect issuer whose ID tokens are believed. */
@@ -68,15 +71,13 @@ const SERVER_NAMES = [
   'kubernetes.default.svc',
   'kubernetes.default.svc.cluster.local',
 ];
-/** First cluster IP: what the `kubernetes` Service has. */
-const SERVICE_IP = '10.96.0.1';
 const YEAR_DAYS = 365;
 const DRAIN_MS = 5_000;
 const gzipBytes = promisify(gzip);
 
 /** Starts everything; resolves when /readyz is ok. Rejects with one-line errors a user can act on. */
 export async function startHost(options: HostOptions): Promise<Host> {
-  const { dir, clock, log, address = servingAddress(LOOPBACK) } = options;
+  const { dir, clock, log, address = servingAddress(LOOPBACK), serviceCidr = DEFAULT_SERVICE_CIDR } = options;
   const chosen = chooseComponents(options.controllers, { withKeys: true });
   ensurePrivateDir(dir.root);
   const stop = new AbortController();
@@ -87,7 +88,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
     pki.pair('server', {
       commonName: 'kube-apiserver',
       dnsNames: [...SERVER_NAMES, ...address.dnsNames],
-      ipAddresses: [...new Set([LOOPBACK, ...address.ipAddresses, SERVICE_IP])],
+      ipAddresses: [...new Set([LOOPBACK, ...address.ipAddresses, firstServiceIp(serviceCidr)])],
       usage: 'server',
       days: YEAR_DAYS,
     }),
@@ -141,6 +142,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       },
       ...(options.corsAllowedOrigins && { corsAllowedOrigins: options.corsAllowedOrigins }),
       ...(audit && { audit }),
+      serviceCidr,
       clientCa: pki.ca,
       frontProxy: { ca: frontProxy.ca, allowedNames: [FRONT_PROXY_NAME] },
       ...(options.staticTokens && { staticTokens: options.staticTokens }),

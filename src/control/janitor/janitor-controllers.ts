@@ -20,6 +20,7 @@ import { createPolicyStatusController, policyStatusRules } from './policy-status
 import { createResourceQuotaController, resourceQuotaRules } from './resource-quota-controller.ts';
 import { createRootCaController, rootCaRules } from './root-ca-controller.ts';
 import { createServiceAccountController, serviceAccountRules } from './service-account-controller.ts';
+import { createServiceCidrController, serviceCidrRules } from './service-cidr-controller.ts';
 import {
   claimProtectionRules,
   createClaimProtectionController,
@@ -45,6 +46,7 @@ export const janitorControllers: readonly JanitorController[] = [
   { name: 'garbage-collector-controller', rules: garbageCollectorRules, create: createGarbageCollectorController },
   { name: 'namespace-controller', rules: namespaceRules, create: createNamespaceController },
   { name: 'serviceaccount-controller', rules: serviceAccountRules, create: createServiceAccountController },
+  { name: 'service-cidr-controller', rules: serviceCidrRules, create: createServiceCidrController },
   { name: 'root-ca-certificate-publisher-controller', rules: rootCaRules, create: createRootCaController },
   { name: 'event-ttl-controller', rules: eventTtlRules, create: createEventTtlController },
   { name: 'node-lifecycle-controller', rules: nodeLifecycleRules, create: createNodeLifecycleController },

@@ -48,7 +48,8 @@ export function typeWarnings(
   const check = (fieldRef: string, expression: string): void => {
     const faults = environments.flatMap(({ kind, names }) => {
       const fault = faultOf(expression, names);
-      return fault === undefined ? [] : [`${kind.group}/${kind.version}, Kind=${kind.kind}: ${fault}`];
+      // Each ends with a line break of its own.
+      return fault === undefined ? [] : [`${kind.group}/${kind.version}, Kind=${kind.kind}: ${fault}\n`];
     });
     if (faults.length > 0) warnings.push({ fieldRef, warning: faults.join('\n') });
   };
@@ -96,8 +97,12 @@ function namesFor(
 ): Record<string, CelType> {
   const object = celTypeOfSchema(kind.schema);
   const fields: Record<string, CelType> = {};
-  const names = (): Record<string, CelType> =>
-    expressionVariables({ params, authorizer: true, object, variables: typeOfVariables(fields) });
+  const names = (): Record<string, CelType> => {
+    const all = expressionVariables({ params, authorizer: true, object, variables: typeOfVariables(fields) });
+    // Nobody declares it to the checker, so that a use of it is a warning.
+    delete all['authorizer.requestResource'];
+    return all;
+  };
   for (const { name, expression } of variables) {
     let type = DYN;
     try {

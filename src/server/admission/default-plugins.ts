@@ -14,7 +14,7 @@ import { podSecurity } from './pod-security/pod-security.ts';
 import { resourceQuota } from './resource-quota.ts';
 import { runtimeClass } from './runtime-class.ts';
 import { serviceAccount } from './service-account.ts';
-import { SERVICE_CIDR, serviceAllocation } from './service-allocation.ts';
+import { serviceAllocation } from './service-allocation.ts';
 import { claimResize, storageInUseProtection } from './storage-plugins.ts';
 
 /**
@@ -41,7 +41,7 @@ export function defaultPlugins(
     certificateRequestor,
     deviceAdminAccess(store),
     ...defaultClasses(store),
-    serviceAllocation(store, clock, { cidr: SERVICE_CIDR }),
+    serviceAllocation(store, clock),
     ...more,
     resourceQuota(store, clock),
   ];

@@ -2,6 +2,14 @@
  * Cluster IPs and node ports of Services (registry/core/service/storage/alloc.go). Upstream allocates in the registry;
  * here it is the last mutating plug-in, so that it sees what all others have made of the Service.
  */
+import { formatAddress, parseAddress } from '../../api/cel/libraries/ip-address.ts';
+import {
+  type IpRange,
+  isReadyCidr,
+  rangeHolds,
+  rangesOf,
+  type ServiceCidr,
+} from '../../api/kinds/builtin/service-cidrs.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { isJsonObject } from '../../api/meta/own-property.ts';
 import { ApiError, type FieldError, invalid } from '../../api/meta/status.ts';
@@ -10,6 +18,8 @@ import type { ObjectStore } from '../cache/object-store.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
 
 const SERVICES_PREFIX = '/services';
+const RANGES_PREFIX = 'networking.k8s.io/servicecidrs';
+const ADDRESSES_PREFIX = 'networking.k8s.io/ipaddresses';
 const FIRST_NODE_PORT = 30_000;
 const LAST_NODE_PORT = 32_767;
 /** What was handed out and is not stored yet stays taken this long; a write that failed gives it back by then. */
@@ -34,14 +44,6 @@ interface ServiceSpec {
   [field: string]: unknown;
 }
 
-/** Range of cluster IPs; the `kubernetes` Service has its first address. */
-export const SERVICE_CIDR = '10.96.0.0/16';
-
-export interface ServiceAllocationOptions {
-  /** IPv4 range of cluster IPs, `10.96.0.0/16`; its first address belongs to the `kubernetes` Service. */
-  readonly cidr: string;
-}
-
 /** Handed out and perhaps not stored: whoever asked may ask again when the first try was refused. */
 interface Reservation {
   readonly until: number;
@@ -60,14 +62,19 @@ const wantsNodePorts = (spec: ServiceSpec): boolean =>
 const wantsHealthPort = (spec: ServiceSpec): boolean =>
   spec.type === 'LoadBalancer' && spec.externalTrafficPolicy === 'Local';
 
-/** The plug-in over this store's Services. Throws TypeError when the range is no IPv4 range. */
-export function serviceAllocation(
-  store: Pick<ObjectStore, 'list'>,
-  clock: Clock,
-  { cidr }: ServiceAllocationOptions,
-): AdmissionPlugin {
-  const range = parseCidr(cidr);
+/** The plug-in over this store's Services, the ranges they get addresses from and the addresses that are taken. */
+export function serviceAllocation(store: Pick<ObjectStore, 'list' | 'peek'>, clock: Clock): AdmissionPlugin {
   const reserved = new Map<string, Reservation>();
+  const isTaken = (ip: string): boolean =>
+    store.peek({ prefix: ADDRESSES_PREFIX, namespace: '', name: ip }) !== undefined;
+  /** Those of IPv4 that are ready. */
+  const ranges = (): readonly IpRange[] =>
+    store
+      .list(RANGES_PREFIX)
+      .items.map(({ object }) => object as ServiceCidr)
+      .filter(isReadyCidr)
+      .flatMap(rangesOf)
+      .filter(({ family }) => family === 4);
 
   /** Every address and port in use by Services other than this one. */
   const taken = (own: string): Set<string> => {
@@ -103,7 +110,7 @@ export function serviceAllocation(
       const own = `${attributes.namespace}/${attributes.object!.metadata.name ?? ''}`;
       const used = taken(own);
       const before = new Set(old ? keysOf(old) : []);
-      const given = new Allocation({ used, before, range, attributes });
+      const given = new Allocation({ used, isTaken, before, ranges: ranges(), attributes });
       given.fill(spec);
       if (attributes.dryRun) return;
       const until = clock.monotonic() + RESERVED_MS;
@@ -170,28 +177,26 @@ function carryOver(spec: ServiceSpec, old: ServiceSpec): void {
   if (spec['loadBalancerClass'] === old['loadBalancerClass']) delete spec['loadBalancerClass'];
 }
 
-interface Ipv4Range {
-  readonly first: number;
-  readonly size: number;
-}
-
 /** One Service's allocation. */
 class Allocation {
   readonly handedOut: string[] = [];
   readonly #used: Set<string>;
   readonly #before: ReadonlySet<string>;
-  readonly #range: Ipv4Range;
+  readonly #isTaken: (ip: string) => boolean;
+  readonly #ranges: readonly IpRange[];
   readonly #attributes: AdmissionAttributes;
 
   constructor(given: {
     used: Set<string>;
     before: ReadonlySet<string>;
-    range: Ipv4Range;
+    isTaken: (ip: string) => boolean;
+    ranges: readonly IpRange[];
     attributes: AdmissionAttributes;
   }) {
     this.#used = given.used;
     this.#before = given.before;
-    this.#range = given.range;
+    this.#isTaken = given.isTaken;
+    this.#ranges = given.ranges;
     this.#attributes = given.attributes;
   }
 
@@ -251,15 +256,13 @@ class Allocation {
   }
 
   #wishIp(ip: string): void {
-    const number = parseIpv4(ip);
-    if (number === undefined) return; // Validation says what is wrong with it.
-    const { first, size } = this.#range;
+    if (parseAddress(ip) === undefined) return; // Validation says what is wrong with it.
     const refuse = (why: string): ApiError =>
       this.#refusal({ field: 'spec.clusterIPs', value: [ip], detail: `failed to allocate IP ${ip}: ${why}` });
-    if (number <= first || number >= first + size) {
-      throw refuse(`the provided network does not match the current range`);
+    if (!this.#ranges.some((range) => rangeHolds(range, ip))) {
+      throw refuse('the provided network does not match the current range');
     }
-    if (this.#used.has(ip)) throw refuse('provided IP is already allocated');
+    if (this.#used.has(ip) || this.#isTaken(ip)) throw refuse('provided IP is already allocated');
     this.#take(ip);
   }
 
@@ -281,17 +284,13 @@ class Allocation {
   }
 
   #freeIp(): string {
-    const { first, size } = this.#range;
-    // Neither the network's own address nor its broadcast address; the upper part first, so that small wishes stay free.
-    const reservedLow = Math.min(256, Math.max(16, Math.floor(size / 16)));
-    for (const [from, count] of [
-      [reservedLow, size - 1 - reservedLow],
-      [1, reservedLow - 1],
-    ] as const) {
-      const start = randomBelow(Math.max(1, count));
-      for (let i = 0; i < count; i++) {
-        const ip = formatIpv4(first + from + ((start + i) % count));
-        if (!this.#used.has(ip)) return ip;
+    for (const { first, size } of this.#ranges) {
+      for (const { from, count } of partsOf(Number(size))) {
+        const start = randomBelow(Math.max(1, count));
+        for (let i = 0; i < count; i++) {
+          const ip = formatAddress({ family: 4, bits: first + BigInt(from + ((start + i) % count)) });
+          if (!this.#used.has(ip) && !this.#isTaken(ip)) return ip;
+        }
       }
     }
     throw exhausted('failed to allocate a serviceIP: range is full');
@@ -323,23 +322,15 @@ const exhausted = (message: string): ApiError =>
 
 const randomBelow = (limit: number): number => crypto.getRandomValues(new Uint32Array(1))[0]! % limit;
 
-function parseIpv4(text: string): number | undefined {
-  const parts = text.split('.');
-  if (parts.length !== 4 || parts.some((part) => !/^(0|[1-9][0-9]{0,2})$/.test(part) || Number(part) > 255)) {
-    return undefined;
-  }
-  return parts.reduce((sum, part) => sum * 256 + Number(part), 0);
-}
-
-const formatIpv4 = (ip: number): string => [24, 16, 8, 0].map((shift) => (ip >>> shift) & 255).join('.');
-
-function parseCidr(cidr: string): Ipv4Range {
-  const [address = '', bits = ''] = cidr.split('/');
-  const ip = parseIpv4(address);
-  const length = Number(bits);
-  if (ip === undefined || !/^[0-9]+$/.test(bits) || length < 8 || length > 30) {
-    throw new TypeError(`${cidr} is no IPv4 range of 4 to 2^24 addresses`);
-  }
-  const size = 2 ** (32 - length);
-  return { first: ip - (ip % size), size };
+/**
+ * What is tried first of a range, and what then: neither the network's own address nor its broadcast address; the upper
+ * part first, so that small wishes stay free (KEP-3070; ranges of up to 16 addresses have no such part).
+ */
+function partsOf(size: number): { readonly from: number; readonly count: number }[] {
+  const low = size <= 16 ? 0 : Math.min(256, Math.max(16, Math.floor(size / 16)));
+  const all = [
+    { from: 1 + low, count: size - 2 - low },
+    { from: 1, count: low },
+  ];
+  return all.filter(({ count }) => count > 0);
 }

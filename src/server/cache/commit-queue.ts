@@ -148,13 +148,28 @@ export class CommitQueue<W extends PendingWrite> {
 
   /** Fails the batch, everything decided on top of it, and after a fatal failure all the rest. */
   #fail(batch: readonly W[], error: unknown): void {
-    const keys = new Set(batch.map((write) => write.row.key));
-    const depends = this.#queue.filter((write) => keys.has(write.row.key));
+    const depends = this.#dependents(batch);
     const { reason, fatal } = this.#options.onFailure(error, [...batch, ...depends]);
     const lost = fatal ? this.#queue : depends;
-    this.#queue = fatal ? [] : this.#queue.filter((write) => !keys.has(write.row.key));
+    const gone = new Set(lost);
+    this.#queue = this.#queue.filter((write) => !gone.has(write));
     this.#queuedBytes = this.#queue.reduce((sum, write) => sum + (write.row.value?.byteLength ?? 0), 0);
     for (const write of batch) write.failed(reason);
     for (const write of lost) write.failed(reason);
+  }
+
+  /** What waits and was decided on top of the batch: a later state of one of its keys, and the group of such a one. */
+  #dependents(batch: readonly W[]): W[] {
+    const keys = new Set(batch.map((write) => write.row.key));
+    const groups = new Set<object>();
+    for (let known = -1; known !== keys.size + groups.size; ) {
+      known = keys.size + groups.size;
+      for (const { row, group } of this.#queue) {
+        if (!keys.has(row.key) && !(group && groups.has(group))) continue;
+        keys.add(row.key);
+        if (group) groups.add(group);
+      }
+    }
+    return this.#queue.filter((write) => keys.has(write.row.key));
   }
 }

@@ -44,6 +44,12 @@ export interface StoreKey {
   readonly name: string;
 }
 
+/** A key and what becomes of it, decided against its newest decided state. */
+export interface StoreWrite {
+  readonly key: StoreKey;
+  readonly decide: (current: StoredObject | undefined) => Decision;
+}
+
 export interface ListOptions {
   /** All namespaces when undefined. */
   readonly namespace?: string;
@@ -98,12 +104,10 @@ export interface ObjectStore {
   write(key: StoreKey, decide: (current: StoredObject | undefined) => Decision): Promise<StoredObject | undefined>;
   /**
    * As `write`, with others in the same commit: all become durable or none. `others` is called when the first has been
-   * decided; of them, one whose key is taken is left out. Resolves to the first when all are durable.
+   * decided, and from then on nothing may refuse: what stands against the whole is for the first's `decide` to throw.
+   * Resolves to the first when all are durable.
    */
-  writeTogether(
-    first: { readonly key: StoreKey; readonly decide: (current: StoredObject | undefined) => Decision },
-    others: () => readonly { readonly key: StoreKey; readonly object: UnstructuredObject }[],
-  ): Promise<StoredObject | undefined>;
+  writeTogether(first: StoreWrite, others: () => readonly StoreWrite[]): Promise<StoredObject | undefined>;
   /**
    * Calls `listener` for every change of `prefix` after revision `from` (from the retained log, then live), in order,
    * without gap or duplicate. Batches: called once per commit with all its changes of this prefix.

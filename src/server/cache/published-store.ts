@@ -4,7 +4,6 @@
  * state that is not durable.
  */
 
-import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { type ApiError, expired, tooLargeResourceVersion } from '../../api/meta/status.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Logger } from '../../base/log/log.ts';
@@ -23,6 +22,7 @@ import type {
   StoreKey,
   StoreStats,
   StoreWatch,
+  StoreWrite,
 } from './object-store.ts';
 import { OrderedIndex } from './ordered-index.ts';
 import { type KeyRange, PastViews } from './past-view.ts';
@@ -49,6 +49,11 @@ interface DecidedWrite extends PendingWrite {
   readonly state: Stored | undefined;
   /** `keep` decisions and refusals that were made on top of this write and are answered with it. */
   readonly followers: { resolve: () => void; reject: (error: unknown) => void }[];
+}
+
+/** Writes of one commit; `begun` once the first of them stands. */
+interface WriteGroup {
+  begun: boolean;
 }
 
 /** Bytes superseded in the log after which it is compacted without waiting for the interval. */
@@ -195,26 +200,14 @@ export class PublishedStore implements ObjectStore {
     return this.#write(key, decide, undefined);
   }
 
-  async writeTogether(
-    first: { readonly key: StoreKey; readonly decide: (current: StoredObject | undefined) => Decision },
-    others: () => readonly { readonly key: StoreKey; readonly object: UnstructuredObject }[],
-  ): Promise<StoredObject | undefined> {
-    const group = {};
+  async writeTogether(first: StoreWrite, others: () => readonly StoreWrite[]): Promise<StoredObject | undefined> {
+    const group: WriteGroup = { begun: false };
     const writes: Promise<unknown>[] = [];
     let main: Promise<StoredObject | undefined> | undefined;
     this.#queue.together(() => {
-      let decided = false;
-      const decide = (current: StoredObject | undefined): Decision => {
-        const decision = first.decide(current);
-        decided = true;
-        return decision;
-      };
-      main = this.#write(first.key, decide, group);
-      if (!decided) return;
-      for (const { key, object } of others())
-        writes.push(
-          this.#write(key, (current) => (current ? { type: 'keep' } : { type: 'put', object }), group).catch(() => {}),
-        );
+      main = this.#write(first.key, first.decide, group);
+      if (!group.begun) return;
+      for (const { key, decide } of others()) writes.push(this.#write(key, decide, group).catch(() => {}));
     });
     const stored = await main;
     await Promise.all(writes);
@@ -224,7 +217,7 @@ export class PublishedStore implements ObjectStore {
   #write(
     key: StoreKey,
     decide: (current: StoredObject | undefined) => Decision,
-    group: object | undefined,
+    group: WriteGroup | undefined,
   ): Promise<StoredObject | undefined> {
     return new Promise((resolve, reject) => {
       // Whatever is thrown in here rejects the promise: nothing was written then.
@@ -265,15 +258,18 @@ export class PublishedStore implements ObjectStore {
       readonly current: Stored | undefined;
       readonly object: StoredObject['object'];
       readonly deletes: boolean;
-      readonly group: object | undefined;
+      readonly group: WriteGroup | undefined;
       readonly resolve: (stored: StoredObject) => void;
       readonly reject: (error: unknown) => void;
     },
   ): void {
     const { current, object, deletes, group, resolve, reject } = write;
-    const refusal = diskRefusal(this.#backend.diskState(), current === undefined);
-    if (refusal) throw refusal;
-    if (this.#queue.full) throw tooManyWrites(this.#queue.size);
+    // There is room for all of a group, which is a handful, or for none of it.
+    if (!group?.begun) {
+      const refusal = diskRefusal(this.#backend.diskState(), current === undefined);
+      if (refusal) throw refusal;
+      if (this.#queue.full) throw tooManyWrites(this.#queue.size);
+    }
     const revision = this.#lastDecided + 1;
     const shown = stampObject(place, revision, object, this.#parsed);
     // Taken only now: an object that cannot be serialised costs no revision.
@@ -308,6 +304,7 @@ export class PublishedStore implements ObjectStore {
     };
     this.#decided.set(decided.row.key, decided);
     this.#queue.push(decided);
+    if (group) group.begun = true;
   }
 
   #newest(place: Place): Stored | undefined {

@@ -14,7 +14,10 @@ async function held() {
 type Store = Awaited<ReturnType<typeof held>>['store'];
 const together = (store: Store, first: string, ...others: string[]) =>
   store.writeTogether({ key: key(first), decide: () => ({ type: 'put', object: thing(first, '1') }) }, () =>
-    others.map((name) => ({ key: key(name), object: thing(name, '1') })),
+    others.map((name) => ({
+      key: key(name),
+      decide: (current) => (current ? { type: 'keep' } : { type: 'put', object: thing(name, '1') }),
+    })),
   );
 
 describe('writeTogether()', () => {
@@ -70,5 +73,35 @@ describe('writeTogether()', () => {
     await assert.rejects(written);
     assert.equal(store.get(key('vm')), undefined);
     assert.equal(store.get(key('copy')), undefined);
+  });
+
+  it('fails with the write that one of its parts was decided on', async () => {
+    const { backend, store } = await held();
+    const address = put(store, 'address', 'theirs');
+    address.catch(() => {});
+    await settle();
+    const written = store.writeTogether(
+      { key: key('service'), decide: () => ({ type: 'put', object: thing('service', '1') }) },
+      () => [{ key: key('address'), decide: () => ({ type: 'put', object: thing('address', 'mine') }) }],
+    );
+    written.catch(() => {});
+    const unrelated = put(store, 'unrelated', 'x');
+    await backend.fail('no-space');
+    await assert.rejects(written);
+    await backend.letThrough();
+    await unrelated;
+    assert.equal(store.peek(key('service')), undefined);
+    assert.equal(store.peek(key('address')), undefined);
+  });
+
+  it('is let in or sent away as a whole', async () => {
+    const { backend, store } = await held();
+    await backend.letThrough();
+    await put(store, 'vm', 'old');
+    backend.disk = 'refuse-creates';
+    await together(store, 'vm', 'copy');
+    assert.ok(store.get(key('copy')), 'what comes with an update that is allowed');
+    await assert.rejects(together(store, 'new', 'copy-2'));
+    assert.equal(store.get(key('copy-2')), undefined);
   });
 });

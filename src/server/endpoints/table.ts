@@ -1,7 +1,8 @@
 /** Tables (meta.k8s.io Table): what `kubectl get` prints. Cells are computed here, the client only lays them out. */
 import { humanDuration } from '../../api/kinds/builtin/columns/age.ts';
-import { readJsonPath } from '../../api/kinds/json-path.ts';
+import { JsonPathError, readJsonPath } from '../../api/kinds/json-path.ts';
 import type { PrinterColumn, ResourceInfo } from '../../api/kinds/resource.ts';
+import { goJson, goNumber, sortMembers } from '../../api/meta/go-text.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { badRequest } from '../../api/meta/status.ts';
 
@@ -66,22 +67,51 @@ function makeLayout(info: Columns): Layout {
   return { definitions, cells };
 }
 
-/** A column given by a JSONPath: missing values are null, dates become ages, the rest is text, number or boolean. */
-function pathCell(column: PrinterColumn, path: string): Layout['cells'][number] {
+/**
+ * A column given by a JSONPath, of its first result (apiextensions tableconvertor): dates become ages, a text column shows
+ * whatever it finds, and every other column shows only values of its own type.
+ */
+function pathCell({ type }: PrinterColumn, path: string): Layout['cells'][number] {
   return (object, now) => {
-    const found: unknown = readJsonPath(object, path);
-    const value = Array.isArray(found) && found.length <= 1 ? found[0] : found;
+    const value = firstResult(object, path);
     if (value === undefined || value === null) return null;
-    if (column.type === 'date') {
-      const at = typeof value === 'string' ? Date.parse(value) : Number.NaN;
-      return Number.isNaN(at) ? '<invalid>' : humanDuration(now - at);
+    switch (type) {
+      case 'string':
+        return textOf(value);
+      case 'integer':
+        return typeof value === 'number' ? Math.trunc(value) : typeof value === 'bigint' ? value : null;
+      case 'number':
+        return typeof value === 'number' || typeof value === 'bigint' ? value : null;
+      case 'boolean':
+        return typeof value === 'boolean' ? value : null;
+      case 'date':
+        return typeof value === 'string' ? ageOf(value, now) : null;
+      default:
+        return null;
     }
-    if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return value;
-    if (typeof value !== 'string') return JSON.stringify(value);
-    if (column.type !== 'integer' && column.type !== 'number') return value;
-    const number = Number(value);
-    return value === '' || Number.isNaN(number) ? null : number;
   };
+}
+
+/** A path that cannot be followed finds nothing. */
+function firstResult(object: Readonly<UnstructuredObject>, path: string): unknown {
+  try {
+    return readJsonPath(object, path);
+  } catch (error) {
+    if (error instanceof JsonPathError) return undefined;
+    throw error;
+  }
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number') return goNumber(value);
+  return typeof value === 'object' ? goJson(sortMembers(value)) : String(value);
+}
+
+function ageOf(value: string, now: number): string {
+  if (value === '') return '<unknown>';
+  const at = /T.+(Z|[+-]\d\d:\d\d)$/.test(value) ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(at) ? '<invalid>' : humanDuration(now - at);
 }
 
 /** The query parameter `includeObject`. Throws ApiError 400 when it is none of the three. */

@@ -70,7 +70,8 @@ export function writeResponse(
 ): ApiResponse | Promise<ApiResponse> {
   const { stored, object } = result;
   const status = result.created ? 201 : 200;
-  const pause = stored === undefined && representation.as === 'object' ? pauseOf(exchange) : undefined;
+  const pause =
+    stored === undefined && representation.as === 'object' ? (result.pause ?? pauseOf(exchange)) : undefined;
   if (pause === undefined) return objectResponse(exchange, { status, representation, stored, object });
   return inPieces(encodeObjectSteps(object), pause).then((bytes) => encodedResponse({ status, bytes, representation }));
 }

@@ -1,16 +1,21 @@
 /** Objects that must exist before the server is ready, from the namespaces to the flow schemas. */
 
+import {
+  DEFAULT_SERVICE_CIDR,
+  DEFAULT_SERVICE_CIDR_NAME,
+  firstServiceIp,
+} from '../../api/kinds/builtin/service-cidrs.ts';
 import { storagePrefix } from '../../api/kinds/resource.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
 import { parseApiVersion } from '../../api/meta/gvk.ts';
 import { formatTime, type UnstructuredObject } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';
-import { SERVICE_CIDR } from '../admission/service-allocation.ts';
 import { REQUEST_HEADERS } from '../auth/front-proxy.ts';
 import { apiServices } from './bootstrap-api-services.ts';
 import { FLOW_CONTROL_OBJECTS } from './bootstrap-flow-control.ts';
 import { createObject } from './create.ts';
+import { repairServiceAddresses } from './keep-service-addresses.ts';
 import { normalizeInput } from './normalize-input.ts';
 import type { ResourceSource } from './resource-catalog.ts';
 import { NO_ADMISSION, type Registry } from './write-call.ts';
@@ -25,8 +30,8 @@ export interface BootstrapOptions {
   readonly clientCa?: string;
   /** PEM of the CA of front proxies, and the common names they have. */
   readonly frontProxy?: { readonly ca: string; readonly allowedNames: readonly string[] };
-  /** Cluster IP of the `kubernetes` Service. */
-  readonly serviceIp?: string;
+  /** Range of cluster IPs, `DEFAULT_SERVICE_CIDR` when absent; the `kubernetes` Service gets its first address. */
+  readonly serviceCidr?: string;
   /** More objects to ensure, in order (RBAC defaults and the like). */
   readonly more?: readonly UnstructuredObject[];
 }
@@ -59,6 +64,7 @@ export async function ensureBootstrapObjects(
   ];
   // All at once: they share a few commits, and no one needs another to be there.
   const outcomes = await Promise.all(objects.map((object) => ensure(registry, { resources, ...object })));
+  await repairServiceAddresses(registry);
   return outcomes.filter((made) => made).length;
 }
 
@@ -116,7 +122,8 @@ export async function ensure(
 }
 
 function bootstrapObjects(options: BootstrapOptions, now: number): BootstrapObject[] {
-  const { advertise, serviceIp = '10.96.0.1' } = options;
+  const { advertise, serviceCidr = DEFAULT_SERVICE_CIDR } = options;
+  const serviceIp = firstServiceIp(serviceCidr);
   const objects: BootstrapObject[] = SYSTEM_NAMESPACES.map((name) => ({
     resource: 'namespaces',
     object: { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
@@ -144,17 +151,19 @@ function bootstrapObjects(options: BootstrapOptions, now: number): BootstrapObje
   });
   if (advertise) objects.push(endpoints(advertise), endpointSlice(advertise));
   if (advertise || options.clientCa || options.frontProxy) objects.push(authenticationConfig(options));
-  objects.push(serviceCidr(now), ipAddress(serviceIp));
+  objects.push(defaultServiceCidr(serviceCidr, now));
   return objects;
 }
 
-const serviceCidr = (now: number): BootstrapObject => ({
+/** Follows the range the server is started with; what an older range gave out stays given out. */
+const defaultServiceCidr = (cidr: string, now: number): BootstrapObject => ({
   resource: 'servicecidrs',
+  follow: ['spec'],
   object: {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'ServiceCIDR',
-    metadata: { name: 'kubernetes' },
-    spec: { cidrs: [SERVICE_CIDR] },
+    metadata: { name: DEFAULT_SERVICE_CIDR_NAME },
+    spec: { cidrs: [cidr] },
     status: {
       conditions: [
         {
@@ -166,22 +175,6 @@ const serviceCidr = (now: number): BootstrapObject => ({
         },
       ],
     },
-  },
-});
-
-const ipAddress = (address: string): BootstrapObject => ({
-  resource: 'ipaddresses',
-  object: {
-    apiVersion: 'networking.k8s.io/v1',
-    kind: 'IPAddress',
-    metadata: {
-      name: address,
-      labels: {
-        'ipaddress.kubernetes.io/ip-family': 'IPv4',
-        'ipaddress.kubernetes.io/managed-by': 'ipallocator.k8s.io',
-      },
-    },
-    spec: { parentRef: { resource: 'services', namespace: 'default', name: 'kubernetes' } },
   },
 });
 

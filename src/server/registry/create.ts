@@ -6,13 +6,14 @@ import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { ApiError, alreadyExists } from '../../api/meta/status.ts';
 import { inPieces } from '../../api/meta/steps.ts';
 import type { Companion } from '../admission/plugin.ts';
-import type { Decision, StoreKey } from '../cache/object-store.ts';
+import type { Decision, StoreKey, StoreWrite } from '../cache/object-store.ts';
 import { applyKindDefaults, applyKindDefaultsSteps, validateObject, validateSteps } from './normalize-input.ts';
 import { dedupeOwnerReferences, fillSystemMetadata, matchNamespace, wipeSystemMetadata } from './object-metadata.ts';
 import { refuseWhenDurable } from './refuse-when-durable.ts';
+import { writeObject } from './service-addresses.ts';
 import { prepareViews, storedForm, viewObject } from './versioned-view.ts';
 import type { AdmissionSubject, Registry, WriteCall, WriteResult } from './write-call.ts';
-import { warnAboutCreate } from './write-warnings.ts';
+import { warnAboutCreate, warnAboutCreateSteps } from './write-warnings.ts';
 
 export interface CreateCall extends WriteCall {
   /** Normalised, owned by the callee. */
@@ -72,7 +73,8 @@ export async function createObject(registry: Registry, call: CreateCall): Promis
     if (call.pause) await call.pause();
     if (call.pause) await inPieces(validateSteps(info, object), call.pause);
     else if (!call.trusted) validateObject(info, object);
-    if (attempt === 1) warnAboutCreate(info, call);
+    if (attempt === 1 && call.pause) await inPieces(warnAboutCreateSteps(info, call), call.pause);
+    else if (attempt === 1) warnAboutCreate(info, call);
     const companions: Companion[] = [];
     await call.admission.validate('CREATE', { name: metadata.name!, object, oldObject: undefined, companions });
     const key: StoreKey = { prefix: storagePrefix(info), namespace: call.namespace, name: metadata.name! };
@@ -107,20 +109,15 @@ async function insert(
     refuseExisting(current);
     return { type: 'put', object: form };
   };
-  const stored = await (companions.length === 0
-    ? registry.store.write(key, decide)
-    : registry.store.writeTogether({ key, decide }, () =>
-        companions.map((companion) => companionWrite(registry, companion)),
-      ));
+  const others = (): StoreWrite[] => companions.map((companion) => companionWrite(registry, companion));
+  const stored = await writeObject(registry, { key, decide }, companions.length === 0 ? undefined : others);
   const views = prepareViews(info, [stored], { again: false });
   if (views) await views;
   return { created: true, object: viewObject(info, stored!), stored };
 }
 
-function companionWrite(
-  registry: Registry,
-  { info, object, manager }: Companion,
-): { readonly key: StoreKey; readonly object: UnstructuredObject } {
+/** One whose name is taken is left out. */
+function companionWrite(registry: Registry, { info, object, manager }: Companion): StoreWrite {
   const { metadata } = object;
   const now = registry.clock.now();
   fillSystemMetadata(info, metadata, now);
@@ -128,7 +125,7 @@ function companionWrite(
   void registry.fields?.track({ info, subresource: '', manager, live: undefined, now }, object);
   return {
     key: { prefix: storagePrefix(info), namespace: metadata.namespace ?? '', name: metadata.name ?? '' },
-    object,
+    decide: (current) => (current ? { type: 'keep' } : { type: 'put', object }),
   };
 }
 

@@ -2,10 +2,11 @@
 import { type ResourceInfo, storagePrefix } from '../../api/kinds/resource.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { conflict, notFound } from '../../api/meta/status.ts';
-import type { StoredObject, StoreKey } from '../cache/object-store.ts';
+import type { Decision, StoredObject, StoreKey } from '../cache/object-store.ts';
 import { type DeleteOptions, deletionVerdict } from './graceful-deletion.ts';
 import { uidConflict } from './guaranteed-update.ts';
 import { refuseWhenDurable } from './refuse-when-durable.ts';
+import { writeObject } from './service-addresses.ts';
 import { prepareViews, storedForm, viewObject } from './versioned-view.ts';
 import { MAX_CONFLICT_RETRIES, ObjectMoved, type Registry, type WriteCall } from './write-call.ts';
 
@@ -65,7 +66,7 @@ async function attemptDelete(
   }
   const pending = verdict.type === 'mark' ? storedForm(info, verdict.object) : undefined;
   const marked = pending instanceof Promise ? await pending : pending;
-  const stored = await registry.store.write(key, (latest) => {
+  const decide = (latest: StoredObject | undefined): Decision => {
     if (latest?.revision !== current.revision) throw new ObjectMoved();
     switch (verdict.type) {
       case 'remove':
@@ -77,7 +78,8 @@ async function attemptDelete(
       default:
         return verdict satisfies never;
     }
-  });
+  };
+  const stored = await writeObject(registry, { key, decide });
   const after = prepareViews(info, [stored], { again: false });
   if (after) await after;
   return { removed, object: viewObject(info, stored!), stored };

@@ -24,6 +24,7 @@ import { dedupeOwnerReferences, matchName, matchNamespace, newFinalizerErrors } 
 import { writesPodPart } from './pod-subresources.ts';
 import { prepareUpdate } from './prepare-update.ts';
 import { refuseWhenDurable } from './refuse-when-durable.ts';
+import { writeObject } from './service-addresses.ts';
 import { prepareViews, storedForm, viewObject } from './versioned-view.ts';
 import {
   type AdmissionSubject,
@@ -33,7 +34,7 @@ import {
   type WriteCall,
   type WriteResult,
 } from './write-call.ts';
-import { warnAboutUpdate } from './write-warnings.ts';
+import { warnAboutUpdate, warnAboutUpdateSteps } from './write-warnings.ts';
 
 export interface UpdateCall extends WriteCall {
   /** Builds the wanted object (normalised, fresh) from the current one. Called once per attempt; may throw ApiError. */
@@ -134,19 +135,22 @@ async function attemptUpdate(
   const judged = [info, object, partial ? undefined : old, about] as const;
   if (pause) await inPieces(validateSteps(...judged), pause);
   else validateObject(...judged);
-  if (subresource === '') warnAboutUpdate(info, { object, old, warn: call.warn });
+  const updated = { object, old, warn: call.warn };
+  if (subresource === '' && pause) await inPieces(warnAboutUpdateSteps(info, updated), pause);
+  else if (subresource === '') warnAboutUpdate(info, updated);
   const validating = call.admission.validate('UPDATE', { name, object, oldObject: old });
   if (validating) await validating;
   if (pause) await pause();
-  if (call.dryRun) return { created: false, object, stored: undefined };
+  if (call.dryRun) return { created: false, object, stored: undefined, pause };
 
   const pending = storedForm(info, object);
   const decision = decide(info, { object, form: pending instanceof Promise ? await pending : pending, current, old });
   if (pause) await pause();
-  const stored = await registry.store.write(key, (latest) => {
+  const write = (latest: StoredObject | undefined): Decision => {
     if (latest?.revision !== current.revision) throw new ObjectMoved();
     return decision;
-  });
+  };
+  const stored = await writeObject(registry, { key, decide: write });
   const after = prepareViews(info, [stored], { again: false });
   if (after) await after;
   return { created: false, object: viewObject(info, stored!), stored };

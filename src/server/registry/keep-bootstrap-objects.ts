@@ -6,6 +6,7 @@ import { storagePrefix } from '../../api/kinds/resource.ts';
 import { parseApiVersion } from '../../api/meta/gvk.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { type BootstrapObject, type BootstrapOptions, ensure, lastingObjects } from './bootstrap-objects.ts';
+import { keepServiceAddresses } from './keep-service-addresses.ts';
 import type { ResourceSource } from './resource-catalog.ts';
 import type { Registry } from './write-call.ts';
 
@@ -39,8 +40,10 @@ export function keepBootstrapObjects(
       }
     }),
   );
+  const stopAddresses = keepServiceAddresses(registry, log);
   return () => {
     stopped = true;
+    stopAddresses();
     for (const watch of watches) watch.stop();
   };
 }

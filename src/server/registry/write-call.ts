@@ -83,6 +83,8 @@ export interface WriteResult {
   /** In the version of the call's resource. */
   readonly object: Readonly<UnstructuredObject>;
   readonly stored: StoredObject | undefined;
+  /** Set when the object is a large one that is not stored: it has to be written out in pieces. */
+  readonly pause?: Pause | undefined;
 }
 
 /** Bodies and objects of more bytes are worked on in pieces, with the event loop turning between them. */

@@ -2,30 +2,49 @@
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { goQuote } from '../../api/meta/go-text.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
+import type { Steps } from '../../api/meta/steps.ts';
 import { unqualifiedFinalizers } from '../../api/meta/validate-object-meta.ts';
 
 type Warn = (text: string) => void;
 
+interface Created {
+  readonly object: Readonly<UnstructuredObject>;
+  readonly warn: Warn;
+}
+interface Updated extends Created {
+  readonly old: Readonly<UnstructuredObject>;
+}
+
 /** Warnings of a create. */
-export function warnAboutCreate(
-  info: ResourceInfo,
-  { object, warn }: { readonly object: Readonly<UnstructuredObject>; readonly warn: Warn },
-): void {
-  for (const text of info.warnings?.(object) ?? []) warn(text);
-  if (info.strategy.custom) warnAboutFinalizers(object, [], warn);
+export function warnAboutCreate(info: ResourceInfo, created: Created): void {
+  tellCreate(info, created, info.warnings?.(created.object) ?? []);
+}
+
+/** The same in steps, for large objects. */
+export function* warnAboutCreateSteps(info: ResourceInfo, created: Created): Steps<void> {
+  if (!info.warningsSteps) return warnAboutCreate(info, created);
+  tellCreate(info, created, yield* info.warningsSteps(created.object));
+}
+
+function tellCreate({ strategy }: ResourceInfo, { object, warn }: Created, texts: readonly string[]): void {
+  for (const text of texts) warn(text);
+  if (strategy.custom) warnAboutFinalizers(object, [], warn);
 }
 
 /** Warnings of an update: of what came in with it. */
-export function warnAboutUpdate(
-  info: ResourceInfo,
-  {
-    object,
-    old,
-    warn,
-  }: { readonly object: Readonly<UnstructuredObject>; readonly old: Readonly<UnstructuredObject>; readonly warn: Warn },
-): void {
-  for (const text of info.updateWarnings?.(object, old) ?? []) warn(text);
-  if (info.strategy.custom) warnAboutFinalizers(object, old.metadata.finalizers ?? [], warn);
+export function warnAboutUpdate(info: ResourceInfo, updated: Updated): void {
+  tellUpdate(info, updated, info.updateWarnings?.(updated.object, updated.old) ?? []);
+}
+
+/** The same in steps, for large objects. */
+export function* warnAboutUpdateSteps(info: ResourceInfo, updated: Updated): Steps<void> {
+  if (!info.updateWarningsSteps) return warnAboutUpdate(info, updated);
+  tellUpdate(info, updated, yield* info.updateWarningsSteps(updated.object, updated.old));
+}
+
+function tellUpdate({ strategy }: ResourceInfo, { object, old, warn }: Updated, texts: readonly string[]): void {
+  for (const text of texts) warn(text);
+  if (strategy.custom) warnAboutFinalizers(object, old.metadata.finalizers ?? [], warn);
 }
 
 function warnAboutFinalizers(object: Readonly<UnstructuredObject>, before: readonly string[], warn: Warn): void {

@@ -2,6 +2,7 @@
  * `authorizer`: questions to the authoriser from admission policies. The builder is immutable; the answer comes from a
  * function that the caller injects. It must be synchronous, as all of CEL is.
  */
+import { checkLabelName, checkSubdomain } from '../../meta/name-rules.ts';
 import { constant } from '../cost-models.ts';
 import { type Overload, overload } from '../declarations.ts';
 import { CelEvaluationError } from '../errors.ts';
@@ -71,7 +72,8 @@ const step = (typeName: string, key: string) => (box: Boxed, value: string) =>
   });
 
 function forServiceAccount(box: Boxed, namespace: string, name: string): Boxed {
-  if (namespace === '' || name === '') throw new CelEvaluationError('Invalid service account namespace or name');
+  if (checkSubdomain(name).length > 0) throw new CelEvaluationError('Invalid service account name');
+  if (checkLabelName(namespace).length > 0) throw new CelEvaluationError('Invalid service account namespace');
   const attributes = { ...box.value.attributes, serviceAccount: { namespace, name } };
   return new CelOpaque(NAMES.authorizer, { ...box.value, attributes });
 }

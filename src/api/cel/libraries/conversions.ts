@@ -1,4 +1,5 @@
 /** `int(x)`, `string(x)`, `type(x)`, ... */
+import { goQuote } from '../../meta/go-text.ts';
 import { BYTES_TO_STRING, STRING_TO_BYTES } from '../cost-models.ts';
 import { type Overload, overload } from '../declarations.ts';
 import { CelEvaluationError } from '../errors.ts';
@@ -111,11 +112,11 @@ export const CONVERSIONS: readonly Overload[] = [
   overload('string', '(duration): string', formatDuration),
   overload('timestamp', '(timestamp): timestamp', same),
   overload('timestamp', '(int): timestamp', (value: number | bigint) => new CelTimestamp(BigInt(value) * SECOND)),
-  overload(
-    'timestamp',
-    '(string): timestamp',
-    (text: string) => parseTimestamp(text) ?? unreadable('google.protobuf.Timestamp'),
-  ),
+  overload('timestamp', '(string): timestamp', (text: string) => {
+    const read = parseTimestamp(text);
+    if (read === undefined) throw new CelEvaluationError(`invalid RFC 3339 timestamp ${goQuote(text)}`);
+    return read;
+  }),
   overload('type', '(A): type(A)', (value: unknown) => new CelTypeValue(runtimeTypeName(value))),
   overload('uint', '(uint): uint', same),
   overload('uint', '(int): uint', (value: number | bigint) => checkedUint(BigInt(value))),

@@ -2,6 +2,7 @@
 import { apiVersionOf, type GroupVersionKind } from '../../meta/gvk.ts';
 import { finish } from '../../meta/steps.ts';
 import { canonicalizeScalars, canonicalizeSteps } from '../../schema/canonical-scalars.ts';
+import { dropEmpty, dropEmptySteps } from '../../schema/drop-empty.ts';
 import type { Schema } from '../../schema/schema.ts';
 import { markCrdDeleted } from '../custom/crd-strategy.ts';
 import { formatWarnings, newFormatWarnings } from '../custom/format-warnings.ts';
@@ -131,11 +132,13 @@ function toResourceInfo(row: ResourceRow, { group, version }: { group: string; v
       const work = setKindDefaults?.(object);
       if (work) finish(work);
       canonicalizeScalars(schema(), object);
+      dropEmpty(schema(), object);
     },
     *setDefaultsSteps(object) {
       const work = setKindDefaults?.(object);
       if (work) yield* work;
       yield* canonicalizeSteps(schema(), object);
+      yield* dropEmptySteps(schema(), object);
     },
     validate: (object: JsonObject, old?: JsonObject) => {
       const found = validateKind?.(object, old) ?? [];

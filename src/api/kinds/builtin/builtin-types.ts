@@ -7,7 +7,8 @@
  * publish it, never reject by it.
  */
 import type { GroupVersionKind } from '../../meta/gvk.ts';
-import { type Schema, ZEROS } from '../../schema/schema.ts';
+import { KEPT_EMPTY, type Schema, ZEROS } from '../../schema/schema.ts';
+import { keptEmptyOf } from './kept-empty.ts';
 import table from './types.generated.json' with { type: 'json' };
 import { zeroValuesOf } from './zero-values.ts';
 
@@ -79,6 +80,8 @@ function decodeType(name: string): SchemaNode {
   else decodeFields(node, { text, pkg: name.slice(0, name.lastIndexOf('.')) });
   const zeros = zeroValuesOf(name, node.properties ?? {});
   if (zeros !== undefined) node[ZEROS] = zeros;
+  const keptEmpty = keptEmptyOf(name);
+  if (keptEmpty !== undefined) node[KEPT_EMPTY] = keptEmpty;
   return node;
 }
 

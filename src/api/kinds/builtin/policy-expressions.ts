@@ -58,7 +58,18 @@ const NAMESPACE = objectOf('kubernetes.Namespace', {
     finalizers: listOf(STRING),
   }),
   spec: objectOf('kubernetes.NamespaceSpec', { finalizers: listOf(STRING) }),
-  status: objectOf('kubernetes.NamespaceStatus', { phase: STRING }),
+  status: objectOf('kubernetes.NamespaceStatus', {
+    conditions: listOf(
+      objectOf('kubernetes.NamespaceCondition', {
+        status: STRING,
+        type: STRING,
+        lastTransitionTime: TIME,
+        message: STRING,
+        reason: STRING,
+      }),
+    ),
+    phase: STRING,
+  }),
 });
 
 /** Names and types for an expression. `object` is dyn when enforced and typed only when types are checked for the status. */
@@ -80,6 +91,30 @@ export function expressionVariables(parts: {
   };
 }
 
-/** The type of `variables` when these are defined. */
+/** The type of `variables` when these are defined: of each, what composition keeps of its type. */
 export const typeOfVariables = (fields: Readonly<Record<string, CelType>>): CelType =>
-  objectOf('kubernetes.variables', { ...fields });
+  objectOf(
+    'kubernetes.variables',
+    Object.fromEntries(Object.entries(fields).map(([name, type]) => [name, composedType(type)])),
+  );
+
+const SCALARS: ReadonlySet<CelType['kind']> = new Set([
+  'any',
+  'bool',
+  'bytes',
+  'double',
+  'duration',
+  'int',
+  'null',
+  'string',
+  'timestamp',
+  'uint',
+]);
+
+/** Only scalars, and lists and maps of them, keep their type; objects, optionals and opaque values become dynamic. */
+function composedType(type: CelType): CelType {
+  if (SCALARS.has(type.kind)) return type;
+  if (type.kind === 'list') return listOf(composedType(type.params[0]!));
+  if (type.kind === 'map') return mapOf(composedType(type.params[0]!), composedType(type.params[1]!));
+  return DYN;
+}

@@ -14,6 +14,7 @@ import type {
   SubjectAccessReview,
   TokenReview,
 } from './access-types.ts';
+import type { IpAddress, ServiceCidr } from './service-cidrs.ts';
 import type {
   ConfigMap,
   ControllerRevision,
@@ -98,6 +99,18 @@ export const ENDPOINT_SLICES: ResourceType<EndpointSlice> = define(
   'endpointslices',
   'EndpointSlice',
   'Namespaced',
+);
+export const SERVICE_CIDRS: ResourceType<ServiceCidr> = define(
+  'networking.k8s.io/v1',
+  'servicecidrs',
+  'ServiceCIDR',
+  'Cluster',
+);
+export const IP_ADDRESSES: ResourceType<IpAddress> = define(
+  'networking.k8s.io/v1',
+  'ipaddresses',
+  'IPAddress',
+  'Cluster',
 );
 export const LEASES: ResourceType<Lease> = define('coordination.k8s.io/v1', 'leases', 'Lease', 'Namespaced');
 export const CONTROLLER_REVISIONS: ResourceType<ControllerRevision> = define(

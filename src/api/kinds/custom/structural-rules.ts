@@ -17,15 +17,21 @@ export const childOf = (schema: RawSchema, key: string): RawSchema | undefined =
 
 /** The schemas of a keyword that lists them. */
 export const branchesOf = (schema: RawSchema, key: string): readonly RawSchema[] =>
-  Array.isArray(schema[key]) ? (schema[key] as unknown[]).filter(isJsonObject) : [];
+  Array.isArray(schema[key]) ? (schema[key] as unknown[]).filter(isJsonObject) : NO_BRANCHES;
+const NO_BRANCHES: readonly RawSchema[] = Object.freeze([]);
 
 /** The properties of a schema, by name. */
 export const propertiesOf = (schema: RawSchema): readonly (readonly [string, RawSchema])[] => {
   const properties = schema['properties'];
-  return isJsonObject(properties)
-    ? Object.entries(properties).filter((entry): entry is [string, RawSchema] => isJsonObject(entry[1]))
-    : [];
+  if (!isJsonObject(properties)) return NO_PROPERTIES;
+  const found: [string, RawSchema][] = [];
+  for (const name of Object.keys(properties)) {
+    const property = properties[name];
+    if (isJsonObject(property)) found.push([name, property as RawSchema]);
+  }
+  return found;
 };
+const NO_PROPERTIES: readonly (readonly [string, RawSchema])[] = Object.freeze([]);
 
 /** Whether a property is declared, as its schema. */
 export function propertyOf(schema: RawSchema, name: string): RawSchema | undefined {
@@ -39,14 +45,22 @@ export const typeText = (schema: RawSchema): string => (typeof schema['type'] ==
 /** True when the predicate holds for a schema or anything below any of its keywords. */
 export function anySchema(schema: RawSchema, test: (schema: RawSchema) => boolean): boolean {
   if (test(schema)) return true;
-  const below = (child: unknown): boolean => isJsonObject(child) && anySchema(child, test);
-  const members = (key: string): boolean => isJsonObject(schema[key]) && Object.values(schema[key]).some(below);
-  return (
-    ['items', 'not', 'additionalProperties', 'additionalItems'].some((key) => below(schema[key])) ||
-    ['items', 'allOf', 'anyOf', 'oneOf'].some((key) => branchesOf(schema, key).some(below)) ||
-    ['properties', 'patternProperties', 'definitions', 'dependencies'].some(members)
-  );
+  for (const key of SCHEMAS) if (isAny(schema[key], test)) return true;
+  for (const key of LISTS) for (const child of branchesOf(schema, key)) if (isAny(child, test)) return true;
+  for (const key of MAPS) {
+    const map = schema[key];
+    if (isJsonObject(map)) for (const name of Object.keys(map)) if (isAny(map[name], test)) return true;
+  }
+  return false;
 }
+
+const isAny = (child: unknown, test: (schema: RawSchema) => boolean): boolean =>
+  isJsonObject(child) && anySchema(child, test);
+
+// Most schemas are leaves, and a definition may have very many of them.
+const SCHEMAS = ['items', 'not', 'additionalProperties', 'additionalItems'];
+const LISTS = ['items', 'allOf', 'anyOf', 'oneOf'];
+const MAPS = ['properties', 'patternProperties', 'definitions', 'dependencies'];
 
 const isSomething = (value: unknown): boolean => value !== undefined && value !== null;
 const isFilled = (value: unknown): boolean => isJsonObject(value) && Object.keys(value).length > 0;
@@ -63,21 +77,26 @@ export function structuralProblem(schema: RawSchema): string | undefined {
   for (const key of ['patternProperties', 'dependencies']) if (isFilled(schema[key])) return unsupported(key);
   if (isSomething(schema['additionalItems'])) return unsupported('additionalItems');
   if (isFilled(schema['definitions'])) return unsupported('definitions');
-  const branches = ['allOf', 'anyOf', 'oneOf'].flatMap((key) => branchesOf(schema, key));
-  const not = childOf(schema, 'not');
-  for (const branch of [...(not ? [not] : []), ...branches]) {
-    const problem = structuralProblem(branch);
-    if (problem !== undefined) return problem;
+  const inNot = problemOf(childOf(schema, 'not'));
+  if (inNot !== undefined) return inNot;
+  for (const key of ['allOf', 'anyOf', 'oneOf']) {
+    for (const branch of branchesOf(schema, key)) {
+      const problem = structuralProblem(branch);
+      if (problem !== undefined) return problem;
+    }
   }
   if (schema[PRESERVE] === false) return `internal error: '${PRESERVE}' must be true or undefined`;
   if (branchesOf(schema, 'items').length > 0) return "OpenAPIV3Schema 'items' must be a schema, but is an array";
-  const children = [childOf(schema, 'items'), ...propertiesOf(schema).map(([, property]) => property)];
-  for (const child of [...children, childOf(schema, 'additionalProperties')]) {
-    const problem = child && structuralProblem(child);
+  const inItems = problemOf(childOf(schema, 'items'));
+  if (inItems !== undefined) return inItems;
+  for (const [, property] of propertiesOf(schema)) {
+    const problem = structuralProblem(property);
     if (problem !== undefined) return problem;
   }
-  return undefined;
+  return problemOf(childOf(schema, 'additionalProperties'));
 }
+
+const problemOf = (schema: RawSchema | undefined): string | undefined => schema && structuralProblem(schema);
 
 const textOf = (schema: RawSchema, key: string): string =>
   typeof schema[key] === 'string' ? (schema[key] as string) : '';

@@ -6,7 +6,10 @@
  */
 import type { Schema } from '../../schema/schema.ts';
 
-/** `package.version.Type: field field ...` per line. Facts of the Go types of Kubernetes 1.36. */
+/**
+ * `package.version.Type: field field ...` per line; `-field` is a required one whose zero Go leaves out all the same.
+ * Facts of the Go types of Kubernetes 1.36.
+ */
 const TABLE = `
 admissionregistration.v1.MatchResources: matchPolicy
 admissionregistration.v1.MutatingAdmissionPolicySpec: failurePolicy
@@ -15,6 +18,7 @@ admissionregistration.v1.NamedRuleWithOperations: scope
 admissionregistration.v1.ParamRef: parameterNotFoundAction
 admissionregistration.v1.RuleWithOperations: scope
 admissionregistration.v1.ServiceReference: path port
+admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec: -policyName
 admissionregistration.v1.ValidatingAdmissionPolicySpec: failurePolicy
 admissionregistration.v1.ValidatingWebhook: failurePolicy matchPolicy timeoutSeconds
 admissionregistration.v1.Validation: reason
@@ -33,9 +37,12 @@ apps.v1.DeploymentStatus: collisionCount terminatingReplicas
 apps.v1.ReplicaSetSpec: replicas
 apps.v1.ReplicaSetStatus: terminatingReplicas
 apps.v1.RollingUpdateStatefulSetStrategy: partition
-apps.v1.StatefulSetSpec: replicas revisionHistoryLimit
-apps.v1.StatefulSetStatus: collisionCount
+apps.v1.StatefulSetOrdinals: start
+apps.v1.StatefulSetSpec: replicas revisionHistoryLimit serviceName
+apps.v1.StatefulSetStatus: availableReplicas collisionCount
 authentication.v1.TokenRequestSpec: expirationSeconds
+authentication.v1.TokenRequestStatus: token
+authentication.v1.TokenReviewSpec: -token
 autoscaling.v1.HorizontalPodAutoscalerSpec: minReplicas targetCPUUtilizationPercentage
 autoscaling.v1.HorizontalPodAutoscalerStatus: currentCPUUtilizationPercentage observedGeneration
 autoscaling.v2.HPAScalingRules: selectPolicy stabilizationWindowSeconds
@@ -47,6 +54,7 @@ batch.v1.CronJobSpec: failedJobsHistoryLimit startingDeadlineSeconds successfulJ
 batch.v1.JobSpec: activeDeadlineSeconds backoffLimit backoffLimitPerIndex completionMode completions managedBy manualSelector maxFailedIndexes parallelism podReplacementPolicy suspend ttlSecondsAfterFinished
 batch.v1.JobStatus: failedIndexes ready terminating
 batch.v1.PodFailurePolicyOnExitCodesRequirement: containerName
+batch.v1.PodFailurePolicyOnPodConditionsPattern: status
 batch.v1.SuccessPolicyRule: succeededCount succeededIndexes
 certificates.v1.CertificateSigningRequestSpec: expirationSeconds
 coordination.v1.LeaseSpec: holderIdentity leaseDurationSeconds leaseTransitions preferredHolder strategy
@@ -62,12 +70,15 @@ core.v1.ConfigMapKeySelector: optional
 core.v1.ConfigMapProjection: optional
 core.v1.ConfigMapVolumeSource: defaultMode optional
 core.v1.Container: restartPolicy
+core.v1.ContainerRestartRule: -action
+core.v1.ContainerRestartRuleOnExitCodes: -operator
 core.v1.ContainerStatus: started stopSignal
 core.v1.DownwardAPIVolumeFile: mode
 core.v1.DownwardAPIVolumeSource: defaultMode
 core.v1.EndpointAddress: nodeName
 core.v1.EndpointPort: appProtocol
 core.v1.EphemeralContainer: restartPolicy
+core.v1.Event: reportingComponent reportingInstance
 core.v1.FCVolumeSource: lun
 core.v1.FileKeySelector: optional
 core.v1.GRPCAction: service
@@ -75,26 +86,30 @@ core.v1.GlusterfsPersistentVolumeSource: endpointsNamespace
 core.v1.HostPathVolumeSource: type
 core.v1.ISCSIPersistentVolumeSource: initiatorName
 core.v1.ISCSIVolumeSource: initiatorName
+core.v1.ImageVolumeStatus: -imageRef
 core.v1.KeyToPath: mode
 core.v1.Lifecycle: stopSignal
 core.v1.LoadBalancerIngress: ipMode
 core.v1.LocalVolumeSource: fsType
 core.v1.NodeFeatures: supplementalGroupsPolicy
+core.v1.NodeRuntimeHandler: name
 core.v1.NodeRuntimeHandlerFeatures: recursiveReadOnlyMounts userNamespaces
 core.v1.NodeSwapStatus: capacity
 core.v1.PersistentVolumeClaimSpec: storageClassName volumeAttributesClassName volumeMode
 core.v1.PersistentVolumeClaimStatus: currentVolumeAttributesClassName
 core.v1.PersistentVolumeSpec: volumeAttributesClassName volumeMode
-core.v1.PodCertificateProjection: maxExpirationSeconds
+core.v1.PodCertificateProjection: -keyType -signerName maxExpirationSeconds
 core.v1.PodDNSConfigOption: value
 core.v1.PodResourceClaim: resourceClaimName resourceClaimTemplateName
 core.v1.PodResourceClaimStatus: resourceClaimName
+core.v1.PodSchedulingGroup: podGroupName
 core.v1.PodSecurityContext: fsGroup fsGroupChangePolicy runAsGroup runAsNonRoot runAsUser seLinuxChangePolicy supplementalGroupsPolicy
 core.v1.PodSpec: activeDeadlineSeconds automountServiceAccountToken enableServiceLinks hostUsers hostnameOverride preemptionPolicy priority runtimeClassName setHostnameAsFQDN shareProcessNamespace terminationGracePeriodSeconds
 core.v1.PortStatus: error
 core.v1.Probe: terminationGracePeriodSeconds
 core.v1.ProjectedVolumeSource: defaultMode
 core.v1.ReplicationControllerSpec: replicas
+core.v1.ResourceHealth: message
 core.v1.SeccompProfile: localhostProfile
 core.v1.Secret: immutable
 core.v1.SecretEnvSource: optional
@@ -117,7 +132,9 @@ discovery.v1.Endpoint: hostname nodeName zone
 discovery.v1.EndpointConditions: ready serving terminating
 discovery.v1.EndpointPort: appProtocol name port protocol
 flowcontrol.v1.ExemptPriorityLevelConfiguration: lendablePercent nominalConcurrencyShares
+flowcontrol.v1.FlowSchemaSpec: matchingPrecedence
 flowcontrol.v1.LimitedPriorityLevelConfiguration: borrowingLimitPercent lendablePercent nominalConcurrencyShares
+flowcontrol.v1.QueuingConfiguration: handSize queueLengthLimit queues
 meta.v1.DeleteOptions: gracePeriodSeconds ignoreStoreReadErrorWithClusterBreakingPotential orphanDependents propagationPolicy
 meta.v1.ListMeta: remainingItemCount
 meta.v1.ObjectMeta: deletionGracePeriodSeconds
@@ -127,8 +144,10 @@ networking.v1.IngressClassParametersReference: apiGroup namespace scope
 networking.v1.IngressPortStatus: error
 networking.v1.IngressSpec: ingressClassName
 networking.v1.NetworkPolicyPort: endPort protocol
+networking.v1.ParentReference: -name -resource
 policy.v1.PodDisruptionBudgetSpec: unhealthyPodEvictionPolicy
 policy.v1.PodDisruptionBudgetStatus: currentHealthy desiredHealthy disruptionsAllowed expectedPods
+rbac.v1.RoleRef: apiGroup
 resource.v1.AllocatedDeviceStatus: shareID
 resource.v1.Device: allNodes allowMultipleAllocations bindsToNode nodeName
 resource.v1.DeviceAttribute: bool int string version
@@ -137,9 +156,10 @@ resource.v1.DeviceConstraint: distinctAttribute matchAttribute
 resource.v1.DeviceRequestAllocationResult: adminAccess shareID
 resource.v1.DeviceToleration: tolerationSeconds
 resource.v1.ExactDeviceRequest: adminAccess
+resource.v1.NodeAllocatableResourceMapping: capacityKey
 resource.v1.ResourceSliceSpec: allNodes nodeName perDeviceNodeSelection
 scheduling.v1.PriorityClass: preemptionPolicy value
-storage.v1.CSIDriverSpec: attachRequired fsGroupPolicy nodeAllocatableUpdatePeriodSeconds podInfoOnMount requiresRepublish seLinuxMount serviceAccountTokenInSecrets storageCapacity
+storage.v1.CSIDriverSpec: attachRequired fsGroupPolicy nodeAllocatableUpdatePeriodSeconds podInfoOnMount preventPodSchedulingIfMissing requiresRepublish seLinuxMount serviceAccountTokenInSecrets storageCapacity
 storage.v1.StorageClass: allowVolumeExpansion reclaimPolicy volumeBindingMode
 storage.v1.TokenRequest: expirationSeconds
 storage.v1.VolumeAttachmentSource: persistentVolumeName
@@ -149,7 +169,7 @@ storage.v1.VolumeNodeResources: count
 
 let parsed: ReadonlyMap<string, ReadonlySet<string>> | undefined;
 
-/** The table by type: `core.v1.PodSpec` -> fields. */
+/** The table by type: `core.v1.PodSpec` -> fields, those left out with their sign. */
 export function keptZeros(): ReadonlyMap<string, ReadonlySet<string>> {
   parsed ??= new Map(
     TABLE.trim()
@@ -165,9 +185,9 @@ export function keptZeros(): ReadonlyMap<string, ReadonlySet<string>> {
 /** `io.k8s.api.core.v1.PodSpec` -> `core.v1.PodSpec`. */
 export const tableNameOf = (definition: string): string => definition.split('.').slice(-3).join('.');
 
-/** The properties of `schema` whose zero value stays in JSON: required ones and those of the table. */
+/** The properties of `schema` whose zero value stays in JSON: required ones and those of the table, as it says. */
 export function keepsZero(schema: Schema): (property: string) => boolean {
   const required = new Set(schema.required);
   const kept = keptZeros().get(tableNameOf(schema['x-coracle-name'] ?? ''));
-  return (property) => required.has(property) || kept?.has(property) === true;
+  return (property) => (required.has(property) && kept?.has(`-${property}`) !== true) || kept?.has(property) === true;
 }

@@ -50,7 +50,8 @@ function compile(schema: Schema): MessagePlan {
       node.set(number, inner);
       node = inner;
     }
-    node.set(path.at(-1)!, fieldOf(property, member, { keepZero: keep(property) }));
+    const wrapped = WRAPPED_LISTS.has(`${schema['x-coracle-name']}.${property}`);
+    node.set(path.at(-1)!, fieldOf(property, member, { keepZero: keep(property), wrapped }));
   };
   for (const [property, number] of Object.entries(schema['x-coracle-proto'] ?? {})) add(property, [number]);
   for (const [property, path] of Object.entries(schema['x-coracle-proto-inline'] ?? {})) add(property, path);
@@ -64,8 +65,15 @@ const sorted = (tree: Tree): MessagePlan =>
       .map(([number, field]) => [number, field instanceof Map ? { kind: 'inline', plan: sorted(field) } : field]),
   );
 
-function fieldOf(property: string, schema: Schema, { keepZero }: { readonly keepZero: boolean }): WireField {
-  if (!isSpecial(schema)) {
+/** Fields of a named slice type (Verbs), which Go's protobuf makes a message of its own. */
+const WRAPPED_LISTS: ReadonlySet<string> = new Set(['io.k8s.apimachinery.pkg.apis.meta.v1.APIResource.verbs']);
+
+function fieldOf(
+  property: string,
+  schema: Schema,
+  { keepZero, wrapped }: { readonly keepZero: boolean; readonly wrapped: boolean },
+): WireField {
+  if (!isSpecial(schema) && !wrapped) {
     if (schema.type === 'array') return { kind: 'list', property, codec: codecOf(schema.items ?? {}) };
     if (typeof schema.additionalProperties === 'object') {
       return { kind: 'map', property, codec: codecOf(schema.additionalProperties) };
@@ -126,7 +134,7 @@ const messageCodec = (schema: Schema): Codec => ({
   empty: () => ({}),
 });
 
-/** A list as the value of a map: Go's named slice types (ExtraValue) are messages {items=1}. */
+/** A list as one value: Go's named slice types (ExtraValue, Verbs) are messages {items=1}. */
 const wrappedList = (item: Codec): Codec => {
   const plan: MessagePlan = new Map([[1, { kind: 'list', property: 'items', codec: item }]]);
   return {

@@ -6,6 +6,7 @@ import {
   type CelCompileOptions,
   type CelProgram,
   type CelType,
+  CelTypeNameError,
   compileCel,
   DYN,
 } from '../../../api/cel/cel.ts';
@@ -76,6 +77,7 @@ function failureOf(expression: string, error: unknown): ExpressionFailed {
   if (error instanceof CelBudgetError && error.scope === 'total') {
     return new ExpressionFailed(error.message, { outOfBudget: true });
   }
+  if (error instanceof CelTypeNameError) return new ExpressionFailed(`type mismatch: ${error.message}`);
   const detail = error instanceof Error ? error.message : String(error);
   return new ExpressionFailed(`expression '${expression}' resulted in error: ${detail}`, { detail });
 }

@@ -53,7 +53,8 @@ export function compileMatchConditions(
         }
       }
       if (errors.length === 0) return { matches: true };
-      return failed(errors.length === 1 ? errors[0]! : `[${[...new Set(errors)].join(', ')}]`);
+      const distinct = [...new Set(errors)];
+      return failed(distinct.length === 1 ? distinct[0]! : `[${distinct.join(', ')}]`);
     },
   };
 }

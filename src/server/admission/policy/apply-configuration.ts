@@ -26,11 +26,13 @@ export function mergeConfiguration(
   if (unknown.length > 0) {
     const problems = unknown.map((path) => `.${path}: field not declared in schema`);
     const text = problems.length === 1 ? problems[0] : `errors:\n${problems.map((one) => `  ${one}`).join('\n')}`;
-    throw new Error(`failed to convert patch object to typed object: ${text}`);
+    throw new Error(`error applying patch: failed to convert patch object to typed object: ${text}`);
   }
   const atomics = findAtomics(info.schema, config, '');
   if (atomics.length > 0) {
-    throw new Error(`invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${atomics.join(', ')}`);
+    throw new Error(
+      `error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${atomics.join(', ')}`,
+    );
   }
   return mergeObjects(info.schema, object, config) as UnstructuredObject;
 }

@@ -21,7 +21,7 @@ const LIBRARIES = ['authorizer', 'mutation'] as const;
 export function compileMutation(spec: MutatingPolicySpec): CompiledMutation {
   const { mutations = [], matchConditions = [], failurePolicy = 'Fail' } = spec;
   const params = spec.paramKind ? DYN : undefined;
-  const variables = compileVariables(spec.variables ?? [], { params, libraries: LIBRARIES });
+  const variables = compileVariables(spec.variables ?? [], { params, libraries: ['authorizer'] });
   const names = expressionVariables({ params, authorizer: true, variables: variables.type });
   return {
     conditions: matchConditions.length

@@ -64,7 +64,11 @@ export function compileValidation(spec: ValidatingPolicySpec): CompiledValidatio
       libraries: ['authorizer'],
     }),
     message: validation.messageExpression
-      ? compileExpression(validation.messageExpression, { variables: plain, resultTypes: [STRING] })
+      ? compileExpression(validation.messageExpression, {
+          variables: plain,
+          resultTypes: [STRING],
+          libraries: ['authorizer'],
+        })
       : undefined,
   }));
   const annotations = auditAnnotations.map(({ key, valueExpression }) => ({
@@ -98,7 +102,16 @@ export function compileValidation(spec: ValidatingPolicySpec): CompiledValidatio
           if (fails) denials.push({ message: error.message, reason: '', expressionIndex });
         }
       }
-      return { ...annotate(annotations, { attributes, matched, param, namespaceObject, authorizer, fails }), denials };
+      try {
+        return {
+          ...annotate(annotations, { attributes, matched, param, namespaceObject, authorizer, fails }),
+          denials,
+        };
+      } catch (error) {
+        // Annotations that use up their budget take the place of everything that was decided before.
+        if (!(error instanceof ExpressionFailed)) throw error;
+        return fails ? onlyFailure(error.message) : NOTHING;
+      }
 
       function onlyFailure(message: string): Evaluation {
         return { ...NOTHING, denials: [{ message, reason: '', expressionIndex: 0 }] };
@@ -106,7 +119,7 @@ export function compileValidation(spec: ValidatingPolicySpec): CompiledValidatio
     },
   };
 
-  /** With a budget of their own, and variables evaluated anew within it. */
+  /** With a budget of their own, and variables evaluated anew within it. Throws ExpressionFailed beyond it. */
   function annotate(
     list: readonly { readonly key: string; readonly program: CompiledExpression }[],
     context: EvaluationContext & { readonly attributes: AdmissionAttributes; readonly fails: boolean },
@@ -125,8 +138,8 @@ export function compileValidation(spec: ValidatingPolicySpec): CompiledValidatio
         if (text !== '') found.push({ key, value: text.slice(0, MAX_ANNOTATION_CHARACTERS) });
       } catch (error) {
         if (!(error instanceof ExpressionFailed)) throw error;
+        if (error.outOfBudget) throw error;
         if (context.fails) errors.push(error.message);
-        if (error.outOfBudget) break;
       }
     }
     return { annotations: found, annotationErrors: errors };

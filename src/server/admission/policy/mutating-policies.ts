@@ -7,6 +7,7 @@ import type { UnstructuredObject } from '../../../api/meta/object.ts';
 import { isJsonObject, type JsonObject } from '../../../api/meta/own-property.ts';
 import { ApiError } from '../../../api/meta/status.ts';
 import { applyJsonPatch } from '../../../api/patch/json-patch.ts';
+import { ExpressionFailed } from '../matching/compiled-expression.ts';
 import { RequestBindings } from '../matching/expression-environment.ts';
 import { normalizeMutated, replaceObject } from '../matching/mutated-object.ts';
 import { namespaceOf } from '../matching/selectors.ts';
@@ -181,11 +182,15 @@ function mutateOne(
       // What the object's kind cannot hold is an answer of its own.
       if (error instanceof ApiError) throw error;
       if (!(error instanceof Error)) throw error;
-      failures.push({ policy, binding, message: error.message, reason: 'Invalid' });
+      failures.push({ policy, binding, message: mutationFailure(error), reason: 'Invalid' });
     }
   }
   return changed;
 }
+
+/** What a mutation itself says when it does not compile, without the words of an evaluation around it. */
+const mutationFailure = (error: Error): string =>
+  error instanceof ExpressionFailed && error.phase === 'compile' ? error.detail : error.message;
 
 function asObject(value: unknown): JsonObject {
   if (isJsonObject(value)) return value;

@@ -3,6 +3,7 @@
  * denial makes the answer.
  */
 import type { ResourceInfo } from '../../../api/kinds/resource.ts';
+import { goJson } from '../../../api/meta/go-text.ts';
 import { ApiError } from '../../../api/meta/status.ts';
 import { namespaceOf } from '../matching/selectors.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
@@ -31,8 +32,6 @@ interface Refusal {
 
 const FAILURE_ANNOTATION = 'validation.policy.admission.k8s.io/validation_failure';
 const ACTIONS: Readonly<Record<string, 'deny' | 'warn' | 'audit'>> = { Deny: 'deny', Warn: 'warn', Audit: 'audit' };
-/** Failures that one audit event holds. */
-const MAX_AUDITED_FAILURES = 50;
 
 /** The plug-in over the policies of `source`. */
 export function validatingPolicies(
@@ -56,7 +55,8 @@ class Run {
   readonly #attributes: AdmissionAttributes;
   readonly #services: PolicyServices;
   readonly #refusals: Refusal[] = [];
-  readonly #audited: unknown[] = [];
+  /** The first failure under the action Audit: an annotation is never overwritten, so that later ones are not told. */
+  #audited: unknown;
   #namespaceObject: Readonly<Record<string, unknown>> | null | undefined;
 
   constructor(attributes: AdmissionAttributes, services: PolicyServices) {
@@ -81,7 +81,7 @@ class Run {
   }
 
   finish(): void {
-    if (this.#audited.length > 0) this.#attributes.annotate(FAILURE_ANNOTATION, JSON.stringify(this.#audited));
+    if (this.#audited !== undefined) this.#attributes.annotate(FAILURE_ANNOTATION, goJson([this.#audited]));
     const [first] = this.#refusals;
     if (first) throw refusalOf(this.#attributes, first);
   }
@@ -160,9 +160,9 @@ class Run {
       this.#attributes.warn(
         `Validation failed for ValidatingAdmissionPolicy '${policy}' with binding '${binding}': ${message}`,
       );
-    } else if (action === 'Audit' && this.#audited.length < MAX_AUDITED_FAILURES) {
+    } else if (action === 'Audit') {
       const validationActions = at.spec.validationActions;
-      this.#audited.push({ message, policy, binding, expressionIndex, validationActions });
+      this.#audited ??= { message, policy, binding, expressionIndex, validationActions };
     }
   }
 

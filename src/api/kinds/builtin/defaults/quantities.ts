@@ -77,8 +77,40 @@ function memberOf(schema: Schema, key: string, path: string): { schema: Schema; 
   return { schema: next, path: named === undefined ? `${path}[${key}]` : path === '' ? key : `${path}.${key}` };
 }
 
+/** True when every text that ought to be a quantity is one: nearly always, and asked on every write, so without paths. */
+function areQuantities(value: unknown, schema: Schema): boolean {
+  if (typeof value !== 'object' || value === null) return !isQuantity(schema) || isAmount(value);
+  if (!holdsQuantity(schema)) return true;
+  if (Array.isArray(value)) {
+    const { items } = schema;
+    if (items === undefined || !holdsQuantity(items)) return true;
+    for (const item of value) if (!areQuantities(item, items)) return false;
+    return true;
+  }
+  const object = value as Record<string, unknown>;
+  const { properties, additionalProperties } = schema;
+  const extra = typeof additionalProperties === 'object' ? additionalProperties : undefined;
+  for (const key of Object.keys(object)) {
+    const next = properties?.[key] ?? extra;
+    if (next !== undefined && !areQuantities(object[key], next)) return false;
+  }
+  return true;
+}
+
+function isAmount(value: unknown): boolean {
+  if (typeof value !== 'string' && typeof value !== 'number') return true;
+  try {
+    parseQuantity(String(value));
+    return true;
+  } catch (error) {
+    if (error instanceof QuantityError) return false;
+    throw error;
+  }
+}
+
 /** One error for each text that is no quantity. */
 export function quantityErrors(object: Readonly<Record<string, unknown>>, schema: Schema): FieldError[] {
+  if (areQuantities(object, schema)) return [];
   const errors: FieldError[] = [];
   walk(object, schema, { path: '', visit: collector(errors) });
   return errors;

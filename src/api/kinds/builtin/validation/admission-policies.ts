@@ -15,7 +15,8 @@ import { duplicate, forbidden, invalid, oneOf, required, unsupported } from './f
 
 const MAX_AUDIT_ANNOTATIONS = 20;
 const MAX_VALUE_EXPRESSION_BYTES = 5 * 1024;
-const REASONS = ['Forbidden', 'Invalid', 'RequestEntityTooLarge', 'Unauthorized'];
+/** Without `Unauthorized`, though the descriptions name it. */
+const REASONS = ['Forbidden', 'Invalid', 'RequestEntityTooLarge'];
 const ACTIONS = ['Audit', 'Deny', 'Warn'];
 
 type Libraries = readonly ('authorizer' | 'mutation')[];
@@ -23,12 +24,13 @@ type Libraries = readonly ('authorizer' | 'mutation')[];
 /** The names of a policy: with and without `authorizer`. */
 interface Names {
   readonly params: CelType | undefined;
-  readonly variables: CelType;
+  /** Undefined where nothing declares `variables`. */
+  readonly variables: CelType | undefined;
   readonly libraries: Libraries;
 }
 
 const full = ({ params, variables, libraries }: Names) => ({
-  variables: expressionVariables({ params, authorizer: true, variables }),
+  variables: expressionVariables({ params, authorizer: true, ...(variables && { variables }) }),
   libraries,
 });
 
@@ -60,12 +62,15 @@ function validateShared(spec: JsonObject, libraries: Libraries): { errors: Field
       errors.push(required(`${at}.expression`, 'expression is not specified'));
       continue;
     }
-    const names = full({ params, variables: typeOfVariables(fields), libraries });
+    // The types of patches are known to mutations only.
+    const names = full({ params, variables: typeOfVariables(fields), libraries: ['authorizer'] });
     const checked = checkExpression(expression, `${at}.expression`, names);
     errors.push(...checked.errors);
     fields[name] = checked.type ?? DYN;
   }
-  return { errors, names: { params, variables: typeOfVariables(fields), libraries } };
+  // A validating policy without variables is compiled without the name, a mutating one always with it.
+  const composed = libraries.includes('mutation') || objectsAt(spec, 'variables').length > 0;
+  return { errors, names: { params, variables: composed ? typeOfVariables(fields) : undefined, libraries } };
 }
 
 const RESERVED = new Set(
@@ -81,9 +86,7 @@ function paramKindErrors(kind: unknown): FieldError[] {
   const at = 'spec.paramKind';
   const apiVersion = textAt(kind, 'apiVersion');
   if (apiVersion === '') errors.push(required(`${at}.apiVersion`));
-  else if (apiVersion.split('/').length > 2 || apiVersion.startsWith('/') || apiVersion.endsWith('/')) {
-    errors.push(invalid(`${at}.apiVersion`, apiVersion, `unexpected GroupVersion string: ${apiVersion}`));
-  }
+  else errors.push(...groupVersionErrors(apiVersion, `${at}.apiVersion`));
   const name = textAt(kind, 'kind');
   if (name === '') errors.push(required(`${at}.kind`));
   else {
@@ -93,6 +96,20 @@ function paramKindErrors(kind: unknown): FieldError[] {
       errors.push(invalid(`${at}.kind`, name, detail));
     }
   }
+  return errors;
+}
+
+/** Upstream shows the part that is wrong, and the whole only where a part is missing. */
+function groupVersionErrors(apiVersion: string, at: string): FieldError[] {
+  const parts = apiVersion === '/' ? [''] : apiVersion.split('/');
+  if (parts.length > 2) return [invalid(at, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)];
+  const [group, version] = parts.length === 2 ? (parts as [string, string]) : ['', parts[0]!];
+  const errors: FieldError[] = [];
+  const groupProblems = group === '' ? [] : checkSubdomain(group);
+  if (groupProblems.length > 0) errors.push(invalid(at, group, groupProblems.join(',')));
+  if (version === '') return [...errors, invalid(at, apiVersion, 'version must be specified')];
+  const versionProblems = checkDns1035Label(version);
+  if (versionProblems.length > 0) errors.push(invalid(at, version, versionProblems.join(',')));
   return errors;
 }
 
@@ -128,14 +145,19 @@ function validationErrors(validation: JsonObject, at: string, names: Names): Fie
   if (expression.trim() === '') errors.push(required(`${at}.expression`, 'expression is not specified'));
   else {
     const how = { ...full(names), resultTypes: [BOOL] };
-    errors.push(...checkExpression(expression.trim(), `${at}.expression`, how).errors);
+    errors.push(...checkExpression(expression, `${at}.expression`, how).errors);
   }
   const messageExpression = textAt(validation, 'messageExpression');
   if (messageExpression !== '' && messageExpression.trim() === '') {
     errors.push(invalid(`${at}.messageExpression`, messageExpression, 'must be non-empty if specified'));
   } else if (messageExpression !== '') {
     const { params, variables } = names;
-    const how = { variables: expressionVariables({ params, authorizer: false, variables }), resultTypes: [STRING] };
+    const how = {
+      variables: expressionVariables({ params, authorizer: false, ...(variables && { variables }) }),
+      resultTypes: [STRING],
+      // Its functions are known; what they would be called on is not.
+      libraries: ['authorizer' as const],
+    };
     errors.push(...checkExpression(messageExpression, `${at}.messageExpression`, how).errors);
   }
   const message = textAt(validation, 'message');
@@ -143,8 +165,6 @@ function validationErrors(validation: JsonObject, at: string, names: Names): Fie
     errors.push(invalid(`${at}.message`, message, 'message must be non-empty if specified'));
   } else if (/[\n\r]/.test(message.trim())) {
     errors.push(invalid(`${at}.message`, message, 'message must not contain line breaks'));
-  } else if (/[\n\r]/.test(expression.trim()) && message.trim() === '') {
-    errors.push(required(`${at}.message`, 'message must be specified if expression contains line breaks'));
   }
   return [...errors, ...oneOf(validation, { name: 'reason', path: `${at}.reason` }, REASONS)];
 }
@@ -154,16 +174,22 @@ function annotationErrors(
   { at, policy, names }: { readonly at: string; readonly policy: string; readonly names: Names },
 ): FieldError[] {
   const key = textAt(annotation, 'key');
-  const name = policy === '' ? key : `${policy}/${key}`;
-  const errors = checkQualifiedName(name).map((detail) => invalid(`${at}.key`, name, detail));
-  const expression = textAt(annotation, 'valueExpression').trim();
+  const name = `${policy}/${key}`;
+  const errors =
+    policy === ''
+      ? [invalid(`${at}.key`, key, 'requires metadata.name be non-empty')]
+      : checkQualifiedName(name).map((detail) => invalid(`${at}.key`, name, detail));
+  const written = textAt(annotation, 'valueExpression');
+  const expression = written.trim();
   if (expression === '') return [...errors, required(`${at}.valueExpression`, 'valueExpression is not specified')];
   if (new TextEncoder().encode(expression).length > MAX_VALUE_EXPRESSION_BYTES) {
     const detail = `must not exceed ${MAX_VALUE_EXPRESSION_BYTES} bytes in length`;
     return [...errors, required(`${at}.valueExpression`, detail)];
   }
   const how = { ...full(names), resultTypes: [STRING, NULL] };
-  return [...errors, ...checkExpression(expression, `${at}.valueExpression`, how).errors];
+  const checked = checkExpression(expression, `${at}.valueExpression`, how);
+  // Compiled without the blanks around it, and shown with them.
+  return [...errors, ...checked.errors.map((error) => ({ ...error, value: written }))];
 }
 
 function validateMutatingPolicy(object: JsonObject): readonly FieldError[] {
@@ -254,7 +280,7 @@ function validateValidatingBinding(object: JsonObject): readonly FieldError[] {
       'must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)';
     errors.push(invalid(at, actions, detail));
   }
-  if (actions.length === 0) errors.push(required(at));
+  if (actions.length === 0) errors.push(required(at, 'at least one validation action is required'));
   return errors;
 }
 

@@ -132,6 +132,39 @@ test('ingress classes, addresses and ranges', () => {
         'spec.parentRef.resource: Required value',
       ],
     ],
+    ['ipaddresses', address('2001:db8::1', parent), undefined, []],
+    [
+      'ipaddresses',
+      address('2001:DB8::1', parent),
+      undefined,
+      ['metadata.name: Invalid value: "2001:DB8::1": must be in canonical form ("2001:db8::1")'],
+    ],
+    [
+      'ipaddresses',
+      address('010.0.0.1', parent),
+      undefined,
+      ['metadata.name: Invalid value: "010.0.0.1": must not have leading 0s'],
+    ],
+    [
+      'ipaddresses',
+      address('::ffff:10.0.0.1', parent),
+      undefined,
+      ['metadata.name: Invalid value: "::ffff:10.0.0.1": must not be an IPv4-mapped IPv6 address'],
+    ],
+    ...(
+      [
+        ['10.1.0.1/24', 'must not have bits set beyond the prefix length'],
+        ['10.1.0.0/024', 'must not have leading 0s in IP or prefix length'],
+        ['2001:DB8::/64', 'must be in canonical form ("2001:db8::/64")'],
+        ['::ffff:10.1.0.0/120', 'must not have an IPv4-mapped IPv6 address'],
+        ['10.1.0.0/33', 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)'],
+      ] as const
+    ).map(([text, fault]): (typeof cases)[number] => [
+      'servicecidrs',
+      range(text),
+      undefined,
+      [`spec.cidrs[0]: Invalid value: "${text}": ${fault}`],
+    ]),
     ['servicecidrs', range('10.1.0.0/24', '2001:db8::/64'), range('10.1.0.0/24'), []],
     ['servicecidrs', range(), undefined, ['spec.cidrs: Required value: at least one CIDR required']],
     [

@@ -24,12 +24,12 @@ import {
   unsupported,
 } from './field-errors.ts';
 import { PROTOCOLS } from './pod-spec.ts';
+import { addressFault, CIDR_RULE, IP_RULE, networkFault } from './strict-addresses.ts';
 
 const isCidr = formatCheck('cidr')!;
 const isIpv4 = formatCheck('ipv4')!;
 const isIpv6 = formatCheck('ipv6')!;
 const isIp = (text: string): boolean => isIpv4(text) || isIpv6(text);
-const CIDR_RULE = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)';
 const DNS_NOT_IP = 'must be a DNS name, not an IP address';
 
 function validatePolicyPort(port: JsonObject, at: string): FieldError[] {
@@ -221,7 +221,6 @@ function validateIngressStatus(object: JsonObject): FieldError[] {
   });
 }
 
-const IP_RULE = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
 const MAX_CONTROLLER = 250;
 const SCOPES = ['Cluster', 'Namespace'];
 
@@ -257,7 +256,8 @@ function validateClassParameters(parameters: JsonObject, at: string): FieldError
 function validateIpAddress(object: JsonObject, old?: JsonObject): readonly FieldError[] {
   const name = textAt(object, 'metadata', 'name');
   const parent = valueAt(object, 'spec', 'parentRef');
-  const errors = isIp(name) ? [] : [invalid('metadata.name', name, IP_RULE)];
+  const fault = addressFault(name);
+  const errors = fault === undefined ? [] : [invalid('metadata.name', name, fault)];
   if (!isObject(parent)) errors.push(required('spec.parentRef'));
   else {
     const group = textAt(parent, 'group');
@@ -287,7 +287,10 @@ function validateServiceCidr(object: JsonObject, old?: JsonObject): readonly Fie
   if (ranges.length === 0) return [required(at, 'at least one CIDR required')];
   if (ranges.length > 2) return [invalid(at, valueAt(object, 'spec'), 'may only hold up to 2 values')];
   const errors = before === undefined ? [] : moved(1);
-  for (const [i, range] of ranges.entries()) if (!isCidr(range)) errors.push(invalid(`${at}[${i}]`, range, CIDR_RULE));
+  for (const [i, range] of ranges.entries()) {
+    const fault = networkFault(range);
+    if (fault !== undefined) errors.push(invalid(`${at}[${i}]`, range, fault));
+  }
   const [first, second] = ranges;
   if (errors.length === 0 && second !== undefined && first!.includes(':') === second.includes(':')) {
     errors.push(invalid(at, ranges, ONE_PER_FAMILY));

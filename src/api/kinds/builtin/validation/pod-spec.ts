@@ -16,6 +16,7 @@ import {
   oneOf,
   PORT_RANGE,
   required,
+  type Stops,
   uniqueNames,
   unsupported,
 } from './field-errors.ts';
@@ -137,7 +138,7 @@ function* validateContainer(
   if (pace.due()) yield;
 }
 
-function validatePorts(judging: Judging, container: JsonObject, path: string): Steps<void> {
+function validatePorts(judging: Judging, container: JsonObject, path: string): Stops {
   const names = new Set<string>();
   return judgeEach(judging, objectsAt(container, 'ports'), (port, i) => {
     const at = `${path}.ports[${i}]`;

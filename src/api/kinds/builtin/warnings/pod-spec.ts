@@ -1,6 +1,8 @@
 /** What is valid in a Pod, or in a template of one, and still likely to be a mistake (pkg/api/pod/warnings.go). */
+import { Pace, type Steps } from '../../../meta/steps.ts';
 import { isObject, type JsonObject, numberAt, objectAt, objectsAt, textAt, valueAt } from '../read-value.ts';
 import { claimWarnings, fractionWarnings } from './amounts.ts';
+import { add, type Collecting, type Stops, warnEach } from './collect.ts';
 import { expressionWarnings, replacedLabel } from './node-labels.ts';
 import { pathWarnings } from './volume-paths.ts';
 
@@ -8,6 +10,8 @@ const BYTES = ['memory', 'ephemeral-storage'];
 const SECCOMP_POD = 'seccomp.security.alpha.kubernetes.io/pod';
 const SECCOMP_CONTAINER = 'container.seccomp.security.alpha.kubernetes.io/';
 const APP_ARMOR_CONTAINER = 'container.apparmor.security.beta.kubernetes.io/';
+const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
+const PREFERRED = 'preferredDuringSchedulingIgnoredDuringExecution';
 const NO_SELECTOR = 'a null labelSelector results in matching no pod';
 
 const ANNOTATIONS: readonly (readonly [key: string, why: string])[] = [
@@ -16,7 +20,7 @@ const ANNOTATIONS: readonly (readonly [key: string, why: string])[] = [
   ['security.alpha.kubernetes.io/unsafe-sysctls', 'non-functional in v1.11+; use the "sysctls" field instead'],
 ];
 
-const VOLUMES: readonly (readonly [field: string, why: string])[] = [
+const VOLUMES: ReadonlyMap<string, string> = new Map([
   ['photonPersistentDisk', 'deprecated in v1.11, non-functional in v1.16+'],
   ['gitRepo', 'deprecated in v1.11'],
   ['scaleIO', 'deprecated in v1.16, non-functional in v1.22+'],
@@ -26,17 +30,19 @@ const VOLUMES: readonly (readonly [field: string, why: string])[] = [
   ['glusterfs', 'deprecated in v1.25, non-functional in v1.26+'],
   ['cephfs', 'deprecated in v1.28, non-functional in v1.31+'],
   ['rbd', 'deprecated in v1.28, non-functional in v1.31+'],
-];
+]);
 /** Upstream spells one path otherwise than the field. */
 const SHOWN: Readonly<Record<string, string>> = { storageos: 'storageOS' };
 
-/** `path` is where the template stands, `spec.template`; '' for a Pod. */
-export function podSpecWarnings(template: unknown, path: string): string[] {
+/** What one container or volume takes, measured in items looked at. */
+const CONTAINER_WEIGHT = 10;
+
+/** `path` is where the template stands, `spec.template`; '' for a Pod. In steps: a Pod may hold very many containers. */
+export function* podSpecWarnings(template: unknown, path: string): Steps<string[]> {
   const base = path === '' ? '' : `${path}.`;
   const at = { spec: `${base}spec`, annotations: `${base}metadata.annotations` };
   const spec = objectAt(template, 'spec');
   const annotations = objectAt(template, 'metadata', 'annotations');
-  const containers = containersOf(spec, at.spec);
   const pod: Pod = {
     spec,
     annotations,
@@ -44,90 +50,105 @@ export function podSpecWarnings(template: unknown, path: string): string[] {
     isTemplate: path !== '',
     isAnnotated: isFilled(annotations),
   };
-  return [
-    ...placementWarnings(spec, at.spec),
-    ...ANNOTATIONS.filter(([key]) => Object.hasOwn(annotations, key)).map(
-      ([key, why]) => `${at.annotations}[${key}]: ${why}`,
-    ),
-    ...objectsAt(spec, 'volumes').flatMap((volume, i) => volumeWarnings(volume, `${at.spec}.volumes[${i}]`)),
-    ...pathWarnings(objectsAt(spec, 'volumes')),
-    ...listWarnings(spec, at.spec),
-    ...fractionWarnings(spec, { path: at.spec, steps: ['overhead'], names: BYTES }),
-    ...(!isObject(valueAt(spec, 'securityContext', 'seccompProfile')) && Object.hasOwn(annotations, SECCOMP_POD)
-      ? [seccomp(at.annotations, SECCOMP_POD)]
-      : []),
-    ...containers.flatMap((one) => containerWarnings(one, pod)),
-    ...portWarnings(containers),
-    ...(numberAt(spec, 'terminationGracePeriodSeconds') < 0
-      ? [`${at.spec}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1`]
-      : []),
-    ...affinityWarnings(spec, at.spec),
-  ];
+  const found: string[] = [];
+  const to: Collecting = { found, pace: new Pace() };
+  if (PLACES.some((field) => spec[field] !== undefined)) yield* placementWarnings(to, spec, at.spec);
+  if (pod.isAnnotated) {
+    for (const [key, why] of ANNOTATIONS) {
+      if (Object.hasOwn(annotations, key)) found.push(`${at.annotations}[${key}]: ${why}`);
+    }
+  }
+  const volumes = objectsAt(spec, 'volumes');
+  yield* warnEach(to, volumes, (volume, i) => volumeWarnings(volume, `${at.spec}.volumes[${i}]`), CONTAINER_WEIGHT);
+  yield* pathWarnings(to, volumes);
+  yield* listWarnings(to, spec, at.spec);
+  add(found, fractionWarnings(spec, { path: at.spec, steps: ['overhead'], names: BYTES }));
+  if (
+    pod.isAnnotated &&
+    !isObject(valueAt(spec, 'securityContext', 'seccompProfile')) &&
+    Object.hasOwn(annotations, SECCOMP_POD)
+  ) {
+    found.push(seccomp(at.annotations, SECCOMP_POD));
+  }
+  for (const list of ['initContainers', 'containers', 'ephemeralContainers']) {
+    for (const [i, container] of objectsAt(spec, list).entries()) {
+      yield* containerWarnings(to, { container, path: `${at.spec}.${list}[${i}]` }, pod);
+      if (to.pace.due(CONTAINER_WEIGHT)) yield;
+    }
+  }
+  add(found, portWarnings(spec, at.spec));
+  if (numberAt(spec, 'terminationGracePeriodSeconds') < 0) {
+    found.push(
+      `${at.spec}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1`,
+    );
+  }
+  if (spec['affinity'] !== undefined) yield* affinityWarnings(to, spec, at.spec);
+  return found;
 }
 
-function placementWarnings(spec: JsonObject, path: string): string[] {
-  const required = 'requiredDuringSchedulingIgnoredDuringExecution';
-  const preferred = 'preferredDuringSchedulingIgnoredDuringExecution';
+const PLACES = ['nodeSelector', 'affinity', 'topologySpreadConstraints'];
+
+function* placementWarnings(to: Collecting, spec: JsonObject, path: string): Steps<void> {
   const affinity = objectAt(spec, 'affinity', 'nodeAffinity');
   const at = `${path}.affinity.nodeAffinity`;
-  return [
-    ...Object.keys(objectAt(spec, 'nodeSelector')).flatMap((key) => {
-      const why = replacedLabel(key);
-      return why === undefined ? [] : [`${path}.nodeSelector[${key}]: ${why}`];
-    }),
-    ...objectsAt(affinity, required, 'nodeSelectorTerms').flatMap((term, i) =>
-      expressionWarnings(term, `${at}.${required}.nodeSelectorTerms[${i}]`),
-    ),
-    ...objectsAt(affinity, preferred).flatMap((term, i) =>
-      expressionWarnings(objectAt(term, 'preference'), `${at}.${preferred}[${i}].preference`),
-    ),
-    ...objectsAt(spec, 'topologySpreadConstraints').flatMap((constraint, i) => {
-      const where = `${path}.topologySpreadConstraints[${i}]`;
-      const key = textAt(constraint, 'topologyKey');
-      const why = replacedLabel(key);
-      return [
-        ...(why === undefined ? [] : [`${where}.topologyKey: ${key} is ${why}`]),
-        ...(isObject(constraint['labelSelector']) ? [] : [`${where}.labelSelector: ${NO_SELECTOR}`]),
-      ];
-    }),
-  ];
+  yield* warnEach(to, Object.keys(objectAt(spec, 'nodeSelector')), (key) => {
+    const why = replacedLabel(key);
+    return why === undefined ? undefined : [`${path}.nodeSelector[${key}]: ${why}`];
+  });
+  yield* warnEach(to, objectsAt(affinity, REQUIRED, 'nodeSelectorTerms'), (term, i) =>
+    expressionWarnings(term, `${at}.${REQUIRED}.nodeSelectorTerms[${i}]`),
+  );
+  yield* warnEach(to, objectsAt(affinity, PREFERRED), (term, i) =>
+    expressionWarnings(objectAt(term, 'preference'), `${at}.${PREFERRED}[${i}].preference`),
+  );
+  yield* warnEach(to, objectsAt(spec, 'topologySpreadConstraints'), (constraint, i) => {
+    const where = `${path}.topologySpreadConstraints[${i}]`;
+    const key = textAt(constraint, 'topologyKey');
+    const why = replacedLabel(key);
+    return [
+      ...(why === undefined ? [] : [`${where}.topologyKey: ${key} is ${why}`]),
+      ...(isObject(constraint['labelSelector']) ? [] : [`${where}.labelSelector: ${NO_SELECTOR}`]),
+    ];
+  });
 }
 
-function volumeWarnings(volume: JsonObject, path: string): string[] {
-  const claim = `${path}.ephemeral.volumeClaimTemplate.spec`;
-  return [
-    ...VOLUMES.filter(([field]) => isObject(volume[field])).map(
-      ([field, why]) => `${path}.${SHOWN[field] ?? field}: ${why}`,
-    ),
-    ...claimWarnings(objectAt(volume, 'ephemeral', 'volumeClaimTemplate', 'spec'), claim),
-  ];
+function volumeWarnings(volume: JsonObject, path: string): string[] | undefined {
+  // An ordinary volume has a name and a source in use.
+  let found: string[] | undefined;
+  for (const field of Object.keys(volume)) {
+    if (field !== 'ephemeral' && !VOLUMES.has(field)) continue;
+    found = [...VOLUMES]
+      .filter(([old]) => isObject(volume[old]))
+      .map(([old, why]) => `${path}.${SHOWN[old] ?? old}: ${why}`);
+    const claim = `${path}.ephemeral.volumeClaimTemplate.spec`;
+    found.push(...claimWarnings(objectAt(volume, 'ephemeral', 'volumeClaimTemplate', 'spec'), claim));
+    break;
+  }
+  return found;
 }
 
-function listWarnings(spec: JsonObject, path: string): string[] {
-  const repeated = (list: string, field: string): string[] => {
+function* listWarnings(to: Collecting, spec: JsonObject, path: string): Steps<void> {
+  const repeated = (list: string, field: string): Stops => {
     const seen = new Set<string>();
-    return objectsAt(spec, list).flatMap((item, i) => {
+    return warnEach(to, objectsAt(spec, list), (item, i) => {
       const text = textAt(item, field);
       const isKnown = seen.has(text);
       seen.add(text);
-      return isKnown ? [`${path}.${list}[${i}].${field}: duplicate ${field} ${JSON.stringify(text)}`] : [];
+      return isKnown ? [`${path}.${list}[${i}].${field}: duplicate ${field} ${JSON.stringify(text)}`] : undefined;
     });
   };
-  const nameless = objectsAt(spec, 'imagePullSecrets').flatMap((item, i) =>
-    textAt(item, 'name') === '' ? [`${path}.imagePullSecrets[${i}].name: invalid empty name ""`] : [],
+  if (spec['hostAliases'] !== undefined) yield* repeated('hostAliases', 'ip');
+  if (spec['imagePullSecrets'] === undefined) return;
+  yield* repeated('imagePullSecrets', 'name');
+  yield* warnEach(to, objectsAt(spec, 'imagePullSecrets'), (item, i) =>
+    textAt(item, 'name') === '' ? [`${path}.imagePullSecrets[${i}].name: invalid empty name ""`] : undefined,
   );
-  return [...repeated('hostAliases', 'ip'), ...repeated('imagePullSecrets', 'name'), ...nameless];
 }
 
 interface Placed {
   readonly container: JsonObject;
   readonly path: string;
 }
-
-const containersOf = (spec: JsonObject, path: string): Placed[] =>
-  ['initContainers', 'containers', 'ephemeralContainers'].flatMap((list) =>
-    objectsAt(spec, list).map((container, i) => ({ container, path: `${path}.${list}[${i}]` })),
-  );
 
 const seccomp = (annotations: string, key: string): string =>
   `${annotations}[${key}]: non-functional in v1.27+; use the "seccompProfile" field instead`;
@@ -142,43 +163,48 @@ interface Pod {
 
 const isFilled = (value: unknown): boolean => isObject(value) && Object.keys(value).length > 0;
 
-function containerWarnings({ container, path }: Placed, pod: Pod): string[] {
+function* containerWarnings(to: Collecting, { container, path }: Placed, pod: Pod): Steps<void> {
+  if (pod.isAnnotated) add(to.found, profileWarnings(container, pod));
+  if (isFilled(container['resources'])) {
+    for (const name of BYTES) {
+      for (const list of ['limits', 'requests']) {
+        add(to.found, fractionWarnings(container, { path, steps: ['resources', list], names: [name] }));
+      }
+    }
+  }
+  if (container['env'] !== undefined) yield* variableWarnings(to, container, path);
+}
+
+function profileWarnings(container: JsonObject, pod: Pod): string[] {
   const name = textAt(container, 'name');
   const secured = (field: string): boolean => isObject(valueAt(container, 'securityContext', field));
-  // There may be a hundred thousand containers, nearly all of them without any of this: the cheapest question goes first.
-  const isAnnotated = (prefix: string): boolean => pod.isAnnotated && Object.hasOwn(pod.annotations, prefix + name);
-  const seccompKey = SECCOMP_CONTAINER + name;
-  const appArmorKey = APP_ARMOR_CONTAINER + name;
+  const isAnnotated = (prefix: string): boolean => Object.hasOwn(pod.annotations, prefix + name);
   const hasAppArmor = (): boolean =>
     secured('appArmorProfile') || isObject(valueAt(pod.spec, 'securityContext', 'appArmorProfile'));
-  return [
-    ...(isAnnotated(SECCOMP_CONTAINER) && !secured('seccompProfile') ? [seccomp(pod.annotationsPath, seccompKey)] : []),
-    // Of a Pod itself the annotation is turned into the field.
-    ...(pod.isTemplate && isAnnotated(APP_ARMOR_CONTAINER) && !hasAppArmor()
-      ? [`${pod.annotationsPath}[${appArmorKey}]: deprecated since v1.30; use the "appArmorProfile" field instead`]
-      : []),
-    ...(isFilled(container['resources'])
-      ? BYTES.flatMap((name) =>
-          ['limits', 'requests'].flatMap((list) =>
-            fractionWarnings(container, { path, steps: ['resources', list], names: [name] }),
-          ),
-        )
-      : []),
-    ...(container['env'] === undefined ? [] : variableWarnings(container, path)),
-  ];
+  const found: string[] = [];
+  if (isAnnotated(SECCOMP_CONTAINER) && !secured('seccompProfile')) {
+    found.push(seccomp(pod.annotationsPath, SECCOMP_CONTAINER + name));
+  }
+  // Of a Pod itself the annotation is turned into the field.
+  if (pod.isTemplate && isAnnotated(APP_ARMOR_CONTAINER) && !hasAppArmor()) {
+    const key = APP_ARMOR_CONTAINER + name;
+    found.push(`${pod.annotationsPath}[${key}]: deprecated since v1.30; use the "appArmorProfile" field instead`);
+  }
+  return found;
 }
 
 /** A variable may build on its own earlier value; one that does not hides it. */
-function variableWarnings(container: JsonObject, path: string): string[] {
+function variableWarnings(to: Collecting, container: JsonObject, path: string): Stops {
   const seen = new Set<string>();
-  return objectsAt(container, 'env').flatMap((variable, i) => {
+  return warnEach(to, objectsAt(container, 'env'), (variable, i) => {
     const name = textAt(variable, 'name');
     const isKnown = seen.has(name);
     seen.add(name);
+    if (!isKnown) return undefined;
     const value = textAt(variable, 'value');
     const reference = `$(${name})`;
     const builds = !isObject(variable['valueFrom']) && value !== reference && value.includes(reference);
-    if (!isKnown || builds) return [];
+    if (builds) return undefined;
     return [
       `${path}.env[${i}]: hides previous definition of ${JSON.stringify(name)}, which may be dropped when using apply`,
     ];
@@ -195,27 +221,39 @@ interface PlacedPort {
 const LOOKED_AT = 500;
 const COMPARED = 20;
 
-function portWarnings(containers: readonly Placed[]): string[] {
+function portWarnings(spec: JsonObject, path: string): string[] {
   const known = new Map<string, PlacedPort[]>();
-  const ports = containers.flatMap(({ container, path }) =>
-    objectsAt(container, 'ports').map((port, i) => ({ port, path: `${path}.ports[${i}]` })),
-  );
-  return ports.slice(0, LOOKED_AT).flatMap(({ port, path }) => {
-    const number = numberAt(port, 'containerPort');
-    const protocol = textAt(port, 'protocol');
-    const here = { path, hostIp: textAt(port, 'hostIP'), hostPort: numberAt(port, 'hostPort') };
-    const key = `${number}/${protocol}`;
-    const others = known.get(key) ?? [];
-    if (others.length < COMPARED) known.set(key, [...others, here]);
-    const shown = `{Name:${textAt(port, 'name')} HostPort:0 ContainerPort:${number} Protocol:${protocol} HostIP:${here.hostIp}}`;
-    return [
-      ...(here.hostIp !== '' && here.hostPort === 0 ? [`${path}: hostIP set without hostPort: ${shown}`] : []),
-      ...others.flatMap((other) => {
-        const problem = meeting(here, other);
-        return problem === undefined ? [] : [`${path}: ${problem} port definition with ${other.path}`];
-      }),
-    ];
-  });
+  const found: string[] = [];
+  let left = LOOKED_AT;
+  for (const list of ['initContainers', 'containers', 'ephemeralContainers']) {
+    for (const [i, container] of objectsAt(spec, list).entries()) {
+      if (left === 0) return found;
+      if (container['ports'] === undefined) continue;
+      for (const [j, port] of objectsAt(container, 'ports').slice(0, left).entries()) {
+        left--;
+        add(found, onePortWarnings(known, port, `${path}.${list}[${i}].ports[${j}]`));
+      }
+    }
+  }
+  return found;
+}
+
+function onePortWarnings(known: Map<string, PlacedPort[]>, port: JsonObject, path: string): string[] | undefined {
+  const number = numberAt(port, 'containerPort');
+  const protocol = textAt(port, 'protocol');
+  const here = { path, hostIp: textAt(port, 'hostIP'), hostPort: numberAt(port, 'hostPort') };
+  const key = `${number}/${protocol}`;
+  const others = known.get(key) ?? [];
+  if (others.length < COMPARED) known.set(key, [...others, here]);
+  if (others.length === 0 && here.hostIp === '') return undefined;
+  const shown = `{Name:${textAt(port, 'name')} HostPort:0 ContainerPort:${number} Protocol:${protocol} HostIP:${here.hostIp}}`;
+  return [
+    ...(here.hostIp !== '' && here.hostPort === 0 ? [`${path}: hostIP set without hostPort: ${shown}`] : []),
+    ...others.flatMap((other) => {
+      const problem = meeting(here, other);
+      return problem === undefined ? [] : [`${path}: ${problem} port definition with ${other.path}`];
+    }),
+  ];
 }
 
 function meeting(one: PlacedPort, other: PlacedPort): string | undefined {
@@ -225,21 +263,17 @@ function meeting(one: PlacedPort, other: PlacedPort): string | undefined {
   return one.hostPort === other.hostPort && isHalfOpen ? 'dangerously ambiguous' : undefined;
 }
 
-function affinityWarnings(spec: JsonObject, path: string): string[] {
-  const required = 'requiredDuringSchedulingIgnoredDuringExecution';
-  const preferred = 'preferredDuringSchedulingIgnoredDuringExecution';
-  return ['podAffinity', 'podAntiAffinity'].flatMap((kind) => {
+function* affinityWarnings(to: Collecting, spec: JsonObject, path: string): Steps<void> {
+  for (const kind of ['podAffinity', 'podAntiAffinity']) {
     const at = `${path}.affinity.${kind}`;
     const terms = objectAt(spec, 'affinity', kind);
-    return [
-      ...objectsAt(terms, required).flatMap((term, i) =>
-        isObject(term['labelSelector']) ? [] : [`${at}.${required}[${i}].labelSelector: ${NO_SELECTOR}`],
-      ),
-      ...objectsAt(terms, preferred).flatMap((term, i) =>
-        isObject(valueAt(term, 'podAffinityTerm', 'labelSelector'))
-          ? []
-          : [`${at}.${preferred}[${i}].podAffinityTerm.labelSelector: ${NO_SELECTOR}`],
-      ),
-    ];
-  });
+    yield* warnEach(to, objectsAt(terms, REQUIRED), (term, i) =>
+      isObject(term['labelSelector']) ? undefined : [`${at}.${REQUIRED}[${i}].labelSelector: ${NO_SELECTOR}`],
+    );
+    yield* warnEach(to, objectsAt(terms, PREFERRED), (term, i) =>
+      isObject(valueAt(term, 'podAffinityTerm', 'labelSelector'))
+        ? undefined
+        : [`${at}.${PREFERRED}[${i}].podAffinityTerm.labelSelector: ${NO_SELECTOR}`],
+    );
+  }
 }

@@ -1,19 +1,24 @@
 /** Files of one volume that would lie over one another (warningsForOverlappingVirtualPaths of pkg/api/pod/warnings.go). */
 import { isObject, objectsAt, textAt, valueAt } from '../read-value.ts';
+import { type Collecting, type Stops, warnEach } from './collect.ts';
 
 /** Each path is compared with all before it, so no more of a Pod are looked at. */
 const LOOKED_AT = 500;
 
 /** One warning for each path that another path of the same volume holds already. */
-export function pathWarnings(volumes: readonly unknown[]): string[] {
+export function pathWarnings(to: Collecting, volumes: readonly Readonly<Record<string, unknown>>[]): Stops {
   const left = { paths: LOOKED_AT };
-  return volumes.flatMap((volume) => {
+  return warnEach(to, volumes, (volume) => {
+    if (SOURCES.every((source) => volume[source] === undefined)) return undefined;
     const name = textAt(volume, 'name');
     const whole = sourceOf(volume, { secretName: 'secretName', projected: '' });
     if (whole) return overlaps(left, whole.paths, `volume ${JSON.stringify(name)} (${whole.what}): overlapping paths`);
     return projectedWarnings(left, name, objectsAt(volume, 'projected', 'sources'));
   });
 }
+
+/** What may name files of its own. */
+const SOURCES = ['configMap', 'secret', 'downwardAPI', 'projected'];
 
 interface Left {
   paths: number;

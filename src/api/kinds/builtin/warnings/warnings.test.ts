@@ -363,3 +363,29 @@ test('of very many ports and files only the first are compared', () => {
   });
   assert.ok(warningsOf('', 'pods').warnings!(big).length < 11_000);
 });
+
+test('of very many containers and variables the same is told in steps', () => {
+  const many = <T>(item: (i: number) => T): T[] => Array.from({ length: 2000 }, (_, i) => item(i));
+  const amounts = { limits: { memory: '1m' } };
+  const big = pod({
+    containers: [
+      ...many((i) => ({ ...container, name: `c${i}`, resources: amounts })),
+      { ...container, env: many((i) => ({ name: `v${i % 1000}`, value: 'x' })) },
+    ],
+    volumes: many((i) => ({ name: `v${i}`, gitRepo: {} })),
+    hostAliases: many(() => ({ ip: '1.1.1.1' })),
+  });
+  for (const [group, resource, object] of [
+    ['', 'pods', big],
+    ['apps', 'deployments', { metadata, spec: { template: big } }],
+  ] as const) {
+    const { warnings, warningsSteps } = warningsOf(group, resource);
+    const work = warningsSteps!(object);
+    let stops = 0;
+    let step = work.next();
+    for (; !step.done; step = work.next()) stops++;
+    assert.ok(stops > 10, `${stops} stops`);
+    assert.equal(step.value.length, 6999);
+    assert.deepEqual(step.value, warnings!(object));
+  }
+});

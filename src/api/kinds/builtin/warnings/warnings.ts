@@ -1,5 +1,6 @@
 /** Which kinds warn of what, on a create and on an update (WarningsOnCreate and WarningsOnUpdate of their strategies). */
 import { checkLabelName } from '../../../meta/name-rules.ts';
+import { finish, type Steps } from '../../../meta/steps.ts';
 import type { ResourceInfo } from '../../resource.ts';
 import { type JsonObject, numberAt, objectAt, objectsAt, textAt, valueAt } from '../read-value.ts';
 import { claimWarnings } from './amounts.ts';
@@ -15,17 +16,43 @@ import { replacedLabel } from './node-labels.ts';
 import { podSpecWarnings } from './pod-spec.ts';
 import { storageCapacityWarnings, storageClassWarnings, volumeClaimWarnings, volumeWarnings } from './storage.ts';
 
-type Warns = Pick<ResourceInfo, 'warnings' | 'updateWarnings'>;
+type Warns = Pick<ResourceInfo, 'warnings' | 'updateWarnings' | 'warningsSteps' | 'updateWarningsSteps'>;
 type Judge = (object: JsonObject) => string[];
+/** Of kinds that may hold very much. */
+type StepsJudge = (object: JsonObject) => Steps<string[]>;
 
 const always = (judge: Judge): Warns => ({ warnings: judge, updateWarnings: judge });
 
-/** A change of nothing but labels is not told again what is in the template. */
-const perGeneration = (judge: Judge, more: Judge = () => []): Warns => ({
-  warnings: (object) => [...more(object), ...judge(object)],
-  updateWarnings: (object, old) =>
-    numberAt(object, 'metadata', 'generation') === numberAt(old, 'metadata', 'generation') ? [] : judge(object),
-});
+const NOTHING: Judge = () => [];
+
+/** What is told besides what stands in a template. */
+interface Besides {
+  /** Before it, on a create. */
+  readonly first?: Judge;
+  /** After it, on a create and on an update. */
+  readonly last?: Judge;
+  readonly lastOfUpdate?: Judge;
+}
+
+/** Told in steps. A change of nothing but labels is not told again what is in the template. */
+function perGeneration(
+  judge: StepsJudge,
+  { first = NOTHING, last = NOTHING, lastOfUpdate = NOTHING }: Besides = {},
+): Required<Warns> {
+  function* ofCreate(object: JsonObject): Steps<string[]> {
+    return [...first(object), ...(yield* judge(object)), ...last(object)];
+  }
+  function* ofUpdate(object: JsonObject, old: JsonObject): Steps<string[]> {
+    const isSame = numberAt(object, 'metadata', 'generation') === numberAt(old, 'metadata', 'generation');
+    return [...(isSame ? [] : yield* judge(object)), ...lastOfUpdate(object)];
+  }
+  return {
+    warnings: (object) => finish(ofCreate(object)),
+    warningsSteps: ofCreate,
+    updateWarnings: (object, old) => finish(ofUpdate(object, old)),
+    updateWarningsSteps: ofUpdate,
+  };
+}
 
 const named =
   (use: string): Judge =>
@@ -41,7 +68,7 @@ const namesPods = named('Pod names and hostnames');
 const namesHost = named("the Pod's hostname");
 
 const templateAt =
-  (...path: string[]): Judge =>
+  (...path: string[]): StepsJudge =>
   (object) =>
     podSpecWarnings(objectAt(object, ...path), path.join('.'));
 const template = templateAt('spec', 'template');
@@ -56,9 +83,8 @@ const statefulSetMore = (set: JsonObject, suffix: '' | '.Spec'): string[] => [
     : []),
 ];
 
-const jobAt =
-  (...path: string[]): Judge =>
-  (object) => {
+const jobAt = (...path: string[]): StepsJudge =>
+  function* (object) {
     const spec = objectAt(object, ...path);
     const isHuge =
       textAt(spec, 'completionMode') === 'Indexed' &&
@@ -70,7 +96,7 @@ const jobAt =
             `${path.join('.')}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail`,
           ]
         : []),
-      ...templateAt(...path, 'template')(object),
+      ...(yield* templateAt(...path, 'template')(object)),
     ];
   };
 
@@ -97,23 +123,22 @@ const runtimeClass: Judge = (object) =>
     return why === undefined ? [] : [`scheduling.nodeSelector: ${why}`];
   });
 
+const pod = perGeneration((object) => podSpecWarnings(object, ''), { first: namesHost });
+
 const KINDS: Readonly<Record<string, Warns>> = {
   // Those who update Pods all day are no people.
-  pods: { warnings: (pod) => [...namesHost(pod), ...podSpecWarnings(pod, '')] },
+  pods: { warnings: pod.warnings, warningsSteps: pod.warningsSteps },
   podtemplates: perGeneration(templateAt('template')),
-  replicationcontrollers: perGeneration(template, namesPods),
-  'deployments.apps': perGeneration(template, namesPods),
-  'replicasets.apps': perGeneration(template, namesPods),
+  replicationcontrollers: perGeneration(template, { first: namesPods }),
+  'deployments.apps': perGeneration(template, { first: namesPods }),
+  'replicasets.apps': perGeneration(template, { first: namesPods }),
   'daemonsets.apps': perGeneration(template),
-  'statefulsets.apps': {
-    warnings: (set) => [...template(set), ...statefulSetMore(set, '')],
-    updateWarnings: (set, old) => [
-      ...(perGeneration(template).updateWarnings?.(set, old) ?? []),
-      ...statefulSetMore(set, '.Spec'),
-    ],
-  },
-  'jobs.batch': perGeneration(jobAt('spec'), namesPods),
-  'cronjobs.batch': perGeneration(jobAt('spec', 'jobTemplate', 'spec'), namesPods),
+  'statefulsets.apps': perGeneration(template, {
+    last: (set) => statefulSetMore(set, ''),
+    lastOfUpdate: (set) => statefulSetMore(set, '.Spec'),
+  }),
+  'jobs.batch': perGeneration(jobAt('spec'), { first: namesPods }),
+  'cronjobs.batch': perGeneration(jobAt('spec', 'jobTemplate', 'spec'), { first: namesPods }),
   endpoints: always(subsetWarnings),
   nodes: always(node),
   services: always(serviceWarnings),

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Schema } from '../../schema/schema.ts';
+import { builtinResource } from './builtin-resources.ts';
+import { builtinSchema, builtinTypeNames } from './builtin-types.ts';
+import { keptEmpties } from './kept-empty.ts';
+
+test('every kept field is an optional list or map of its type', () => {
+  const types = new Map(builtinTypeNames().map((name) => [name.split('.').slice(-3).join('.'), name]));
+  for (const [type, fields] of keptEmpties()) {
+    const schema: Schema = builtinSchema(types.get(type) ?? assert.fail(`no type ${type}`));
+    for (const field of fields) {
+      const member = schema.properties?.[field] ?? assert.fail(`${type} has no ${field}`);
+      assert.ok(member.type === 'array' || typeof member.additionalProperties === 'object', `${type}.${field}`);
+      assert.ok(!schema.required?.includes(field), `${type}.${field} is required: it stays anyway`);
+    }
+  }
+});
+
+const ROWS: readonly {
+  readonly what: string;
+  readonly of: readonly [group: string, resource: string];
+  readonly given: Record<string, unknown>;
+  readonly kept: Record<string, unknown>;
+}[] = [
+  {
+    what: 'lists and maps of a kind itself are left out',
+    of: ['', 'serviceaccounts'],
+    given: { secrets: [], imagePullSecrets: [{ name: 'a' }], metadata: { labels: {}, managedFields: [] } },
+    kept: { imagePullSecrets: [{ name: 'a' }], metadata: { managedFields: [] } },
+  },
+  { what: 'maps of text as well', of: ['', 'configmaps'], given: { data: {}, binaryData: {} }, kept: {} },
+  {
+    what: 'what Go always writes stays',
+    of: ['rbac.authorization.k8s.io', 'roles'],
+    given: { rules: [] },
+    kept: { rules: [] },
+  },
+  {
+    what: 'so does a required list; structs and items stay, whatever is in them',
+    of: ['networking.k8s.io', 'networkpolicies'],
+    given: {
+      spec: { podSelector: { matchLabels: {} }, policyTypes: ['Ingress'], ingress: [{ from: [], ports: [{}] }] },
+    },
+    kept: { spec: { podSelector: {}, policyTypes: ['Ingress'], ingress: [{ ports: [{ protocol: 'TCP' }] }] } },
+  },
+  {
+    what: 'content of any form is not looked into',
+    of: ['apps', 'controllerrevisions'],
+    given: { data: { list: [], map: {} }, revision: 1 },
+    kept: { data: { list: [], map: {} }, revision: 1 },
+  },
+  {
+    what: 'a definition keeps the empty default of a schema, but not its empty lists',
+    of: ['apiextensions.k8s.io', 'customresourcedefinitions'],
+    given: schemaWith({ type: 'object', default: {}, required: [], properties: {}, additionalProperties: {} }),
+    kept: schemaWith({ type: 'object', default: {}, additionalProperties: {} }),
+  },
+];
+
+function schemaWith(openAPIV3Schema: unknown): Record<string, unknown> {
+  return { spec: { names: {}, versions: [{ name: 'v1', schema: { openAPIV3Schema } }] } };
+}
+
+for (const {
+  what,
+  of: [group, resource],
+  given,
+  kept,
+} of ROWS) {
+  test(`empty lists and maps: ${what}`, () => {
+    const info = builtinResource({ group, version: 'v1', resource }) ?? assert.fail(`no ${resource}`);
+    const object = structuredClone(given);
+    info.setDefaults?.(object);
+    for (const [key, value] of Object.entries(kept)) {
+      if (group === 'apiextensions.k8s.io') assert.deepEqual(schemaOf(object), schemaOf(kept));
+      else assert.deepEqual(object[key], value);
+    }
+    for (const key of Object.keys(given)) if (!Object.hasOwn(kept, key)) assert.ok(!Object.hasOwn(object, key), key);
+  });
+}
+
+const schemaOf = (object: Record<string, unknown>): unknown =>
+  (object['spec'] as { versions: { schema: { openAPIV3Schema: unknown } }[] }).versions[0]!.schema.openAPIV3Schema;

@@ -1,0 +1,40 @@
+/**
+ * Optional lists and maps that Go writes even when they are empty. Every other optional one is left out then
+ * (omitempty): who sends `secrets: []` reads an object without `secrets`.
+ */
+
+/** `package.version.Type: field field ...` per line. Facts of the Go types of Kubernetes 1.36. */
+const TABLE = `
+apiextensions.v1.CustomResourceDefinitionStatus: conditions storedVersions
+authentication.v1.TokenRequestSpec: audiences
+autoscaling.v2.HorizontalPodAutoscalerStatus: currentMetrics
+core.v1.ContainerImage: names
+core.v1.ProjectedVolumeSource: sources
+discovery.v1.EndpointSlice: endpoints ports
+flowcontrol.v1.ResourcePolicyRule: namespaces
+rbac.v1.ClusterRole: rules
+rbac.v1.Role: rules
+resource.v1.AllocatedDeviceStatus: conditions
+resource.v1.DeviceClaim: requests
+storage.v1.CSINodeDriver: topologyKeys
+`;
+
+/** Empty ownership is no state but a wish to lose it, which whoever tracks ownership has to see. */
+const WISHES = 'meta.v1.ObjectMeta: managedFields';
+
+let parsed: ReadonlyMap<string, ReadonlySet<string>> | undefined;
+
+/** The table by type: `rbac.v1.Role` -> fields. */
+export function keptEmpties(): ReadonlyMap<string, ReadonlySet<string>> {
+  parsed ??= new Map(
+    [...TABLE.trim().split('\n'), WISHES].map((line) => {
+      const [type = '', fields = ''] = line.split(': ');
+      return [type, new Set(fields.split(' '))];
+    }),
+  );
+  return parsed;
+}
+
+/** The fields of a definition (`io.k8s.api.rbac.v1.Role`) that stay when empty though nobody requires them. */
+export const keptEmptyOf = (definition: string): ReadonlySet<string> | undefined =>
+  keptEmpties().get(definition.split('.').slice(-3).join('.'));

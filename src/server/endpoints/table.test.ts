@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { PrinterColumn } from '../../api/kinds/resource.ts';
+import { tableOf } from './table.ts';
+
+const NOW = Date.parse('2020-01-02T00:00:00Z');
+const cellOf = (type: string, v: unknown, path = '.v'): unknown => {
+  const column = { name: 'C', type, path, priority: 0 } as PrinterColumn;
+  const object = { apiVersion: 'x/v1', kind: 'X', metadata: { name: 'n' }, v } as never;
+  const options = { version: 'v1', includeObject: 'None', now: NOW, definitions: false, metadata: {} } as const;
+  const { rows } = tableOf({ columns: [column] }, { ...options, objects: [object] });
+  return (rows as { cells: unknown[] }[])[0]!.cells[1];
+};
+
+/** Of each value what a column shows: string, integer, number, boolean, date. */
+const CASES: readonly (readonly [unknown, ...(readonly unknown[])])[] = [
+  ['a', 'a', null, null, null, '<invalid>'],
+  ['', '', null, null, null, '<unknown>'],
+  ['5', '5', null, null, null, '<invalid>'],
+  ['2020-01-01T00:00:00Z', '2020-01-01T00:00:00Z', null, null, null, '24h'],
+  ['2020-01-01', '2020-01-01', null, null, null, '<invalid>'],
+  [1, '1', 1, 1, null, null],
+  [1.5, '1.5', 1, 1.5, null, null],
+  [true, 'true', null, null, true, null],
+  [null, null, null, null, null, null],
+  [[1, 2], '[1,2]', null, null, null, null],
+  [[], '[]', null, null, null, null],
+  [{ b: '<', a: 1 }, '{"a":1,"b":"\\u003c"}', null, null, null, null],
+];
+
+for (const [value, ...shown] of CASES) {
+  test(`columns of ${JSON.stringify(value)}`, () => {
+    const types = ['string', 'integer', 'number', 'boolean', 'date'];
+    assert.deepEqual(
+      types.map((type) => cellOf(type, value)),
+      shown,
+    );
+  });
+}
