@@ -6,7 +6,7 @@ import type { Implementation, Overload } from './declarations.ts';
 import { equals } from './equality.ts';
 import { CelEvaluationError, noOverload } from './errors.ts';
 import { equalByListType, mergeByListType } from './list-types.ts';
-import { index, optionalIndex } from './map-access.ts';
+import { index, optionalIndex, stepInOptional } from './map-access.ts';
 import type { Call, Expr } from './syntax.ts';
 import { type CelType, isDynamic } from './types.ts';
 import { CelOptional, matchesType, NONE, runtimeTypeName } from './values.ts';
@@ -148,7 +148,7 @@ function element(target: Expr, list: Code, { key, named }: { readonly key: Code;
   const lifted = target.type?.kind === 'optional';
   return (frame) => {
     const value = list(frame);
-    const found = lifted ? optionalIndex(value, key(frame)) : index(value, key(frame));
+    const found = lifted ? stepInOptional(value, key(frame)) : index(value, key(frame));
     if (!named) frame.cost += 1;
     return wrap === undefined ? found : wrap(found);
   };

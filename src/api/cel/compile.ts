@@ -8,7 +8,7 @@ import { compileFold } from './compile-fold.ts';
 import { LIST_COST, MAP_COST, STRUCT_COST } from './cost-models.ts';
 import type { Environment } from './declarations.ts';
 import { CelBudgetError, CelEvaluationError } from './errors.ts';
-import { isSet, mapInsert, optionalIndex, select } from './map-access.ts';
+import { isSet, mapInsert, optionalIndex, select, stepInOptional } from './map-access.ts';
 import type { Bind, Expr, Ident, ListLiteral, MapLiteral, Select, StructLiteral } from './syntax.ts';
 import type { CelField, CelType } from './types.ts';
 import { CelMap, CelOptional, CelStruct, fromJson, isPlainObject, NONE } from './values.ts';
@@ -159,7 +159,10 @@ export class Compiler {
       // `has` itself is free; the path up to the field is not.
       return (frame) => isSet(operand(frame), name);
     }
-    if (expr.optional || lifted) return optionalField(operand, name, expr.resolved?.type.wrap);
+    if (expr.optional || lifted) {
+      const step = expr.optional ? optionalIndex : stepInOptional;
+      return optionalField(operand, { step, name, wrap: expr.resolved?.type.wrap });
+    }
     if (expr.resolved !== undefined) return objectField(operand, expr.resolved);
     const wrap = expr.operand.type?.kind === 'map' ? expr.operand.type.params[1]?.wrap : undefined;
     if (wrap !== undefined) {
@@ -300,13 +303,19 @@ function objectField(operand: Code, { property, type }: CelField): Code {
   };
 }
 
-function optionalField(operand: Code, name: string, wrap: ((raw: unknown) => unknown) | undefined): Code {
+interface OptionalField {
+  readonly step: (inner: unknown, key: unknown) => CelOptional;
+  readonly name: string;
+  readonly wrap: ((raw: unknown) => unknown) | undefined;
+}
+
+function optionalField(operand: Code, { step, name, wrap }: OptionalField): Code {
   return (frame) => {
     const target = operand(frame);
     frame.cost += 1;
     const inner = target instanceof CelOptional ? target.value : target;
     if (inner === undefined) return NONE;
-    const value = optionalIndex(inner, name);
+    const value = step(inner, name);
     return wrap === undefined || value.value === undefined ? value : new CelOptional(wrap(value.value));
   };
 }

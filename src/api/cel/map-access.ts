@@ -56,7 +56,7 @@ export function mapFind(map: unknown, key: unknown): unknown {
 
 /** `list[i]`, `map[k]`. */
 export function index(target: unknown, key: unknown): unknown {
-  if (target instanceof CelOptional) return optionalIndex(target, key);
+  if (target instanceof CelOptional) return stepInOptional(target, key);
   if (Array.isArray(target)) return fromJson(target[listIndex(target, key)]);
   if (target instanceof CelStruct) throw noOverload();
   const value = hasEntries(target) ? mapFind(target, key) : undefined;
@@ -91,6 +91,14 @@ export function optionalIndex(target: unknown, key: unknown): CelOptional {
   return value === undefined ? NONE : new CelOptional(value);
 }
 
+/** `[k]` or `.k` of an optional: an optional. What has no entries at all lacks the key, as outside an optional. */
+export function stepInOptional(target: unknown, key: unknown): CelOptional {
+  const value = target instanceof CelOptional ? target.value : target;
+  if (value !== undefined && !hasEntries(value) && !Array.isArray(value) && !(value instanceof CelStruct))
+    throw noSuchKey(key);
+  return optionalIndex(target, key);
+}
+
 /** `x.name`. Of an optional: an optional. */
 export function select(target: unknown, name: string): unknown {
   if (isPlainObject(target)) {
@@ -103,7 +111,7 @@ export function select(target: unknown, name: string): unknown {
     if (entry === undefined) throw noSuchKey(name);
     return entry[1];
   }
-  if (target instanceof CelOptional) return optionalIndex(target, name);
+  if (target instanceof CelOptional) return stepInOptional(target, name);
   if (target instanceof CelStruct) {
     const value = target.fields.get(name);
     if (value === undefined) throw noSuchKey(name);

@@ -92,6 +92,8 @@ export interface Agent {
 }
 
 const LAUNCHER_SELECTOR = { key: 'kubevirt.io', value: 'virt-launcher' } as const;
+/** Longest a stopping agent waits for its last reports to be taken. */
+const LAST_REPORT_MS = 3000;
 const NODE_NAME_LABEL = 'kubevirt.io/nodeName';
 const MIGRATION_TARGET_LABEL = 'kubevirt.io/migrationTargetNodeName';
 
@@ -293,6 +295,11 @@ export function createAgent(config: AgentConfig): Agent {
         const busy = (): boolean =>
           [...launchers.values()].some((launcher) => launcher.guest && !launcher.record?.result);
         while (life && !life.signal.aborted && busy()) await clock.sleep(100, life.signal).catch(() => {});
+        // What is not told now is told by the next agent, from the record: a silent API keeps nobody here for long.
+        const owing = (): boolean => [...launchers.values()].some((launcher) => launcher.owesReport);
+        const deadline = clock.monotonic() + LAST_REPORT_MS;
+        while (life && !life.signal.aborted && owing() && clock.monotonic() < deadline)
+          await clock.sleep(20, life.signal).catch(() => {});
       }
       life?.abort(new DOMException('the node agent stops', 'AbortError'));
       life?.release();

@@ -49,6 +49,7 @@ export async function finishGuest(launcher: LauncherState, result: VmResult): Pr
       if (!(await launcher.report(view))) throw new Error('the write failed');
     });
   await tellPod();
+  launcher.endTold = true;
   await cleanUp(launcher, result);
   // The object is ours to remove once somebody has asked for it.
   for (;;) {

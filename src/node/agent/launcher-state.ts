@@ -52,6 +52,8 @@ export class LauncherState {
   memoryPlugFailed = false;
   /** An earlier agent saw the end and reported it: the instance may be on this node again since, under another Pod. */
   endedBefore = false;
+  /** The instance and the Pod were told of the end. */
+  endTold = false;
   /** The Pod object is gone from the API, as seen by a whole list. */
   podGone = false;
   stopWanted = false;

@@ -74,6 +74,10 @@ export class Launcher {
   get keptLogs(): KeptLogs | undefined {
     return this.#state.keptLogs;
   }
+  /** The guest has ended, and the API does not know it yet. */
+  get owesReport(): boolean {
+    return this.#state.record?.result !== undefined && !this.#state.endTold;
+  }
   /** UID of the VMI; '' until it is known. */
   get vmiUid(): string {
     return this.#state.vmiUid;

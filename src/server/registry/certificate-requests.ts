@@ -30,8 +30,10 @@ export function keepRequestParts(
   const before = cloneJson((old as Parts).status ?? {}) as NonNullable<Parts['status']>;
   const wanted = (object as Parts).status ?? {};
   let status: NonNullable<Parts['status']>;
-  if (subresource === 'approval') status = { ...before, ...(wanted.conditions && { conditions: wanted.conditions }) };
-  else if (subresource === 'status') {
+  if (subresource === 'approval') {
+    const { conditions: _, ...rest } = before;
+    status = { ...rest, ...(wanted.conditions && { conditions: wanted.conditions }) };
+  } else if (subresource === 'status') {
     const verdicts = (before.conditions ?? []).filter(({ type }) => VERDICTS.has(type));
     const others = (wanted.conditions ?? []).filter(({ type }) => !VERDICTS.has(type));
     const conditions = [...verdicts, ...others];
