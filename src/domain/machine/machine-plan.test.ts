@@ -52,6 +52,7 @@ test('the plan of a small VMI, whole', () => {
       machine: { type: 'pc-q35-7.2', options: {} },
       cpu: { model: 'max', features: [], sockets: 1, cores: 1, threads: 1 },
       memoryBytes: 134217728,
+      heldBackBytes: 131072,
       smbios: [
         {
           type: 1,
@@ -179,6 +180,7 @@ test('machine, processor and memory', () => {
       (p) => p.memoryBytes,
       67108864,
     ],
+    ['all of it where it is not emulated', {}, { ...FACTS, accelerator: 'kvm' }, (p) => p.heldBackBytes, undefined],
     ['hyperv needs KVM', { features: { hyperv: { relaxed: {} } } }, FACTS, (p) => p.unsupported.length, 1],
     [
       'hyperv on KVM',

@@ -123,6 +123,8 @@ export interface MachinePlan {
   cpu: CpuPlan;
   /** What the guest boots with: bytes, a multiple of 1 MiB. */
   memoryBytes: number;
+  /** What of `memoryBytes` the guest does not get (`configureMemory` says why), a multiple of 64 KiB; absent is none. */
+  heldBackBytes?: number;
   /** Absent where memory cannot be plugged. */
   hotMemory?: HotMemoryPlan;
   /** SMBIOS tables: type and fields in order. */

@@ -177,6 +177,12 @@ test('planDifference() names what a running guest would see; the texts of its ne
   const { cpu, memoryBytes, hotMemory } = movedPlan(hot, grown);
   assert.deepEqual({ cpu, memoryBytes, hotMemory }, { cpu: hot.cpu, memoryBytes: 1, hotMemory: hot.hotMemory });
   assert.deepEqual(movedPlan(plan, grown).cpu, plan.cpu);
+  // What a guest does not get of its memory it never gets, and one that got all of it keeps it.
+  const less = { ...plan, heldBackBytes: 131072 };
+  assert.equal(planDifference(plan, less), undefined);
+  assert.equal(planDifference(less, plan), undefined);
+  assert.equal(movedPlan(less, plan).heldBackBytes, 131072);
+  assert.equal('heldBackBytes' in movedPlan(plan, less), false);
   const odd: MachinePlan = { ...plan, smbios: [{ type: 1, fields: [['file', '/etc/shadow']] }] };
   assert.deepEqual(movedPlan(odd, plan).smbios, plan.smbios, 'a table of another form is not taken over');
 });

@@ -4,6 +4,8 @@ import type { CpuPlan, MachinePlan } from '../machine/machine-plan.ts';
 
 /** Of the host or of the start, nothing a running guest sees. */
 const NOT_OF_THE_GUEST = new Set<keyof MachinePlan>(['sandbox', 'unsupported', 'startPaused', 'hostname', 'smbios']);
+/** Of the start too, and seen by the guest: it comes with what it has. */
+const GOES_ALONG = 'heldBackBytes' satisfies keyof MachinePlan;
 
 /**
  * The first field in which two plans differ for a running guest, undefined when none does. SMBIOS texts are read at boot
@@ -12,7 +14,7 @@ const NOT_OF_THE_GUEST = new Set<keyof MachinePlan>(['sandbox', 'unsupported', '
 export function planDifference(source: MachinePlan, target: MachinePlan): keyof MachinePlan | undefined {
   const fields = new Set([...Object.keys(source), ...Object.keys(target)]) as Set<keyof MachinePlan>;
   return [...fields].sort().find((field) => {
-    if (NOT_OF_THE_GUEST.has(field)) return false;
+    if (NOT_OF_THE_GUEST.has(field) || field === GOES_ALONG) return false;
     if (field === 'firmware') return source.firmware.kind !== target.firmware.kind;
     if (field === 'cpu') return !deepEqual(comparableCpu(source.cpu, source), comparableCpu(target.cpu, source));
     // A guest whose memory can be plugged comes as it is; what its instance says by now follows when it is here.
@@ -29,13 +31,14 @@ export function movedPlan(source: MachinePlan, target: MachinePlan): MachinePlan
   const form = (plan: MachinePlan): unknown =>
     plan.smbios.map(({ type, fields }) => [type, fields.map(([name]) => name)]);
   const texts = source.smbios.every(({ fields }) => fields.every(([, value]) => typeof value === 'string'));
-  const { hotMemory: _, ...rest } = target;
+  const { hotMemory: _, [GOES_ALONG]: ___, ...rest } = target;
   const { maxSockets: __, ...cpu } = target.cpu;
   const { sockets, maxSockets } = source.cpu;
   return {
     ...rest,
     cpu: { ...cpu, sockets, ...(maxSockets !== undefined && { maxSockets }) },
     memoryBytes: source.memoryBytes,
+    ...(source.heldBackBytes !== undefined && { heldBackBytes: source.heldBackBytes }),
     ...(source.hotMemory && { hotMemory: source.hotMemory }),
     ...(texts && deepEqual(form(source), form(target)) && { smbios: source.smbios }),
   };

@@ -55,10 +55,13 @@ const json = (argv: readonly string[], option: string): Record<string, unknown>[
 test('room for processors and memory: the topology counts what there could be, the device takes no other slot', () => {
   const domain = { cpu: { sockets: 2, cores: 2, maxSockets: 8 }, memory: { guest: '1Gi', maxGuest: '4Gi' } };
   const plain = argvOf({ ...domain, cpu: { sockets: 2, cores: 2 }, memory: { guest: '1Gi' } });
-  assert.deepEqual([values(plain, '-smp'), values(plain, '-m')], [['4,sockets=2,cores=2,threads=1'], ['size=1024M']]);
+  assert.deepEqual(
+    [values(plain, '-smp'), values(plain, '-m')],
+    [['4,sockets=2,cores=2,threads=1'], ['size=1048448K']],
+  );
   const hot = argvOf(domain, { architecture: 'amd64' });
   assert.deepEqual(values(hot, '-smp'), ['4,maxcpus=16,sockets=8,cores=2,threads=1']);
-  assert.deepEqual(values(hot, '-m'), ['size=1024M,slots=1,maxmem=4096M']);
+  assert.deepEqual(values(hot, '-m'), ['size=1048448K,slots=1,maxmem=4096M']);
   const [device] = json(hot, '-device').filter(({ driver }) => driver === 'virtio-mem-pci');
   assert.deepEqual(device, {
     driver: 'virtio-mem-pci',
@@ -87,7 +90,7 @@ test('the argument vector of a small VMI, whole', () => {
     ...['-name', 'guest=ns_vm,debug-threads=on', '-no-user-config', '-nodefaults', '-S', '-pidfile', '/vms/u/qemu.pid'],
     ...['-uuid', UUID, '-sandbox', 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny'],
     ...['-machine', 'pc-q35-7.2,dump-guest-core=off,usb=off,vmport=off', '-accel', 'tcg,thread=multi', '-cpu', 'max'],
-    ...['-smp', '2,sockets=1,cores=2,threads=1', '-m', 'size=128M'],
+    ...['-smp', '2,sockets=1,cores=2,threads=1', '-m', 'size=130944K'],
     ...['-smbios', `type=1,manufacturer=KubeVirt,product=None,uuid=${UUID},family=KubeVirt`],
     ...['-rtc', 'base=utc', '-boot', 'strict=on', '-action', 'reboot=reset,shutdown=pause,panic=pause'],
     ...['-chardev', 'socket,id=qmp,path=qmp.sock,server=on,wait=off', '-mon', 'chardev=qmp,mode=control'],

@@ -212,10 +212,12 @@ function smpText({ cpu: { sockets, cores, threads, maxSockets } }: MachinePlan):
   return maxSockets === undefined ? `${now},${topology}` : `${now},maxcpus=${maxSockets * cores * threads},${topology}`;
 }
 
-function memoryText({ memoryBytes, hotMemory }: MachinePlan): string {
-  const mebibytes = (bytes: number): string => `${bytes / (1024 * 1024)}M`;
-  const size = `size=${mebibytes(memoryBytes)}`;
-  return hotMemory ? `${size},slots=1,maxmem=${mebibytes(memoryBytes + hotMemory.bytes)}` : size;
+const MIB = 1024 * 1024;
+
+function memoryText({ memoryBytes, heldBackBytes = 0, hotMemory }: MachinePlan): string {
+  const amount = (bytes: number): string => (bytes % MIB === 0 ? `${bytes / MIB}M` : `${bytes / 1024}K`);
+  const size = `size=${amount(memoryBytes - heldBackBytes)}`;
+  return hotMemory ? `${size},slots=1,maxmem=${amount(memoryBytes + hotMemory.bytes)}` : size;
 }
 
 /** The third address of the range: free, as the guest is the second. */

@@ -1,5 +1,6 @@
 /** Sends disks and memory with QEMU's own means, and looks that it comes to an end. */
 import { completionMs, type MigrationLimits, monitorStep } from '../../../domain/migration/migration-limits.ts';
+import { mustStandStill } from '../../../domain/migration/still-guest.ts';
 import { VM_FILES } from '../../qemu/argv.ts';
 import type { Guest } from '../guest.ts';
 import type { LauncherState } from '../launcher-state.ts';
@@ -98,6 +99,7 @@ export async function streamGuest(launcher: LauncherState, moving: Streaming): P
       'max-bandwidth': speed > 0 ? speed : UNLIMITED,
       'downtime-limit': limits.downtimeMs,
     });
+    const stillSince = await holdStill(launcher, { guest, outgoing });
     await qmp.execute('migrate', { uri: `unix:${VM_FILES.migrateOut}` }, { timeoutMs: CONNECT_QEMU_MS });
     memoryBegan = true;
     watch.memoryBegan();
@@ -129,13 +131,27 @@ export async function streamGuest(launcher: LauncherState, moving: Streaming): P
     const end = await until(events.wait('memory', isMigrationStatus('completed', 'failed', 'cancelled'), signal));
     if (end.data['status'] !== 'completed') throw new Error(await failureOf(guest));
     const stoppedAt = stopped.timestamp.seconds * 1000 + Math.round(stopped.timestamp.microseconds / 1000);
-    return { stoppedAt, postCopy: false };
+    return { stoppedAt: stillSince ?? stoppedAt, postCopy: false };
   } catch (error) {
     // A target whose stream broke off tells of that: where it broke off because of something here, this is the reason.
     throw (memoryBegan && moving.targetGaveUp() ? await ownFailure(guest) : undefined) ?? error;
   } finally {
     watch.stop();
   }
+}
+
+/** Stops a guest whose memory cannot be followed while it runs; resolves with when that was. A failure lets it run again. */
+async function holdStill(
+  launcher: LauncherState,
+  { guest, outgoing }: Pick<Streaming, 'guest' | 'outgoing'>,
+): Promise<number | undefined> {
+  const { record, environment } = launcher;
+  if (!record || !mustStandStill(record.plan, environment.facts, guest.state.pluggedBytes ?? 0)) return undefined;
+  // Told before, so that the guest need not wait for it.
+  await tell(launcher, (vmi) => sourceMode(vmi, outgoing.uid, 'Paused'));
+  const now = environment.clock.now();
+  await guest.qmp().execute('stop');
+  return now;
 }
 
 async function failureOf(guest: Guest): Promise<string> {
