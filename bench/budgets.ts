@@ -33,6 +33,11 @@ const BUDGETS: readonly Budget[] = [
       times('get', GET_FACTOR[protocol]),
       times('pages', LIST_FACTOR),
       {
+        figure: `pages.gzip.${protocol}`,
+        atLeast: reference.pages * LIST_FACTOR,
+        because: 'as pages, for a client that reads gzip; those of the reference are plain',
+      },
+      {
         figure: `list5000.${protocol}`,
         below: reference.list / LIST_FACTOR,
         because: `${LIST_FACTOR} x faster than reference (${reference.list} ms)`,

@@ -15,6 +15,7 @@ import {
   configMap,
   configMaps,
   createObjects,
+  createTexts,
   getObjects,
   LISTED,
   OBJECT_BYTES,
@@ -61,7 +62,8 @@ export async function benchApi({ say }: BenchContext): Promise<Outcome> {
     const api = endpointOf(plane.dir, plane.process.port);
     await populate(plane, { generator, api });
     const pages = await pagePaths(plane.dir);
-    const plain = await startPlain(plane.dir, pages);
+    const gzipPageBytes = await measureFirstPages(runs, pages, { generator, api });
+    const plain = await startPlain(plane.dir, { ...pages, gzipPageBytes });
     stops.push(plain.stop);
     for (let round = 0; round < ROUNDS; round++) {
       for (const protocol of PROTOCOLS) {
@@ -82,6 +84,7 @@ export async function benchApi({ say }: BenchContext): Promise<Outcome> {
         inFlight: IN_FLIGHT,
         objectBytes: OBJECT_BYTES,
         pageBytes: pages.pageBytes,
+        gzipPageBytes,
         listBytes: pages.listBytes,
         missingWatchEvents: watches.missing,
         answersByCode: Object.fromEntries(codes),
@@ -125,15 +128,15 @@ async function populate(plane: MeasuredPlane, target: Target): Promise<void> {
   } finally {
     await admin.close();
   }
-  await fill(target, { namespace: 'objects', count: OBJECTS });
-  await fill(target, { namespace: 'list', count: LISTED });
-  await fill(target, { namespace: 'watch', count: WATCHED });
+  await fill(target, { templates: [createObjects('objects', 'object')], count: OBJECTS });
+  await fill(target, { templates: createTexts('list', 'object'), count: LISTED });
+  await fill(target, { templates: [createObjects('watch', 'object')], count: WATCHED });
 }
 
 /** Creates `count` objects; the last answers may still be on their way when it resolves. */
 async function fill(
   { generator, api }: Target,
-  { namespace, count }: { readonly namespace: string; readonly count: number },
+  { templates, count }: { readonly templates: readonly RequestTemplate[]; readonly count: number },
 ): Promise<void> {
   await generator.run({
     kind: 'requests',
@@ -142,7 +145,7 @@ async function fill(
     inFlight: IN_FLIGHT,
     warmUpMs: 0,
     measureMs: 60_000,
-    templates: [createObjects(namespace, 'object')],
+    templates,
     count,
     once: true,
   });
@@ -183,9 +186,29 @@ async function pagePaths(dir: string): Promise<Pages> {
   }
 }
 
+const toTemplates = (paths: readonly string[], acceptEncoding?: string): RequestTemplate[] =>
+  paths.map((path) => ({ method: 'GET', path, ...(acceptEncoding !== undefined && { acceptEncoding }) }));
+
+/** The pages in gzip, one after the other, as nobody has asked for them before. Returns the bytes of one in the mean. */
+async function measureFirstPages(runs: Runs, { paths }: Pages, { generator, api }: Target): Promise<number> {
+  const result = await generator.run({
+    kind: 'requests',
+    endpoint: api,
+    protocol: 'http2',
+    inFlight: 1,
+    warmUpMs: 0,
+    measureMs: 60_000,
+    templates: toTemplates(paths, 'gzip'),
+    count: paths.length,
+    once: true,
+  });
+  runs.add('pages.gzip.first', '/s', { value: result.answers / result.seconds });
+  return Math.round(result.bytes / result.answers);
+}
+
 async function startPlain(
   dir: string,
-  pages: Pages,
+  pages: Pages & { readonly gzipPageBytes: number },
 ): Promise<Record<Protocol, Endpoint> & { stop: () => Promise<void> }> {
   const child = startChild('api/plain-server.ts');
   const { ca, server } = keysOf(dir);
@@ -193,7 +216,12 @@ async function startPlain(
   child.send({
     ...server,
     ca,
-    sizes: { '/small': OBJECT_BYTES, '/page': pages.pageBytes, '/list': pages.listBytes },
+    sizes: {
+      '/small': OBJECT_BYTES,
+      '/page': pages.pageBytes,
+      '/page.gz': pages.gzipPageBytes,
+      '/list': pages.listBytes,
+    },
   });
   const ports = await started;
   return {
@@ -264,13 +292,16 @@ async function measureRound(runs: Runs, { generator, api, plane, plain, protocol
   const plainPages = await load(plain, [{ method: 'GET', path: '/page' }], { count: 2 * IN_FLIGHT });
   // Of a fresh snapshot: what was written meanwhile would have pushed an older one out of the history.
   const pages = await pagePaths(plane.dir);
-  const pageTemplates = pages.paths.map((path): RequestTemplate => ({ method: 'GET', path }));
-  const ofPages = await loadApi('pages', pageTemplates, { count: 10 * pages.paths.length });
+  const ofPages = await loadApi('pages', toTemplates(pages.paths), { count: 10 * pages.paths.length });
   perSecond('pages', ofPages, plainPages);
   runs.add(`pages-bytes.${protocol}`, 'MiB/s', {
     value: ofPages.bytes / ofPages.seconds / MIB,
     plain: plainPages.bytes / plainPages.seconds / MIB,
   });
+
+  const plainGzip = await load(plain, [{ method: 'GET', path: '/page.gz' }], { count: 2 * IN_FLIGHT });
+  const gzipTemplates = toTemplates(pages.paths, 'gzip');
+  perSecond('pages.gzip', await loadApi('pages.gzip', gzipTemplates, { count: 10 * pages.paths.length }), plainGzip);
 
   const one = { inFlight: 1, count: 4, measureMs: LIST_MS };
   const plainList = await load(plain, [{ method: 'GET', path: '/list' }], one);

@@ -9,16 +9,50 @@ export const PAGE = 500;
 
 export const configMaps = (namespace: string): string => `/api/v1/namespaces/${namespace}/configmaps`;
 
+const FILES = ['one.conf', 'two.conf', 'three.conf', 'four.conf'];
+
 /** JSON of a ConfigMap with the name `<prefix>-{i}`, about `OBJECT_BYTES` long as it is sent. */
-export function configMap(prefix: string, more: Readonly<Record<string, string>> = {}): string {
-  const withData = (filling: string): string =>
+export function configMap(
+  prefix: string,
+  more: Readonly<Record<string, string>> = {},
+  fill: (bytes: number) => string = (bytes) => 'x'.repeat(bytes),
+): string {
+  const withData = (filling: () => string): string =>
     JSON.stringify({
       apiVersion: 'v1',
       kind: 'ConfigMap',
       metadata: { name: `${prefix}-{i}`, labels: { app: 'bench', part: 'config' } },
-      data: { ...more, 'one.conf': filling, 'two.conf': filling, 'three.conf': filling, 'four.conf': filling },
+      data: { ...more, ...Object.fromEntries(FILES.map((file) => [file, filling()])) },
     });
-  return withData('x'.repeat(Math.floor((OBJECT_BYTES - withData('').length) / 4)));
+  const bytes = Math.floor((OBJECT_BYTES - withData(() => '').length) / FILES.length);
+  return withData(() => fill(bytes));
+}
+
+/** Texts before they come again: further apart than any compression looks back. */
+const TEXTS = 250;
+const WORDS =
+  'server listen upstream location worker timeout buffer cache level path default keepalive enabled false true log error access host port name namespace size limit';
+
+/** As `createObjects`, of the same size, with settings in them that differ from object to object and compress like text. */
+export function createTexts(namespace: string, prefix: string): RequestTemplate[] {
+  const words = WORDS.split(' ');
+  let state = 1;
+  const below = (bound: number): number => {
+    state = (Math.imul(state, 1103515245) + 12345) >>> 0;
+    return (state >>> 8) % bound;
+  };
+  const word = (): string => words[below(words.length)]!;
+  const settings = (bytes: number): string => {
+    let text = '';
+    // A space, because the escape of a line feed is two bytes.
+    while (text.length < bytes) text += `${word()}_${word()}=${below(4) === 0 ? below(100_000) : word()} `;
+    return text.slice(0, bytes);
+  };
+  return Array.from({ length: TEXTS }, () => ({
+    method: 'POST',
+    path: configMaps(namespace),
+    body: configMap(prefix, {}, settings),
+  }));
 }
 
 export const createObjects = (namespace: string, prefix: string): RequestTemplate => ({

@@ -1,6 +1,6 @@
 /**
  * What Node itself can do: bare TLS servers for HTTP/1.1 and HTTP/2 that read the request's body and answer with fixed
- * bytes. The path names the answer: `/small` 2 kB, `/page` and `/list` as large as the API's own.
+ * bytes. The path names the answer: `/small` 2 kB, `/page`, `/page.gz` and `/list` as large as the API's own.
  */
 import { createSecureServer, type ServerHttp2Stream } from 'node:http2';
 import { createServer } from 'node:https';

@@ -1,20 +1,18 @@
 /** A client's half of HTTP/1.1 over TLS for the load generator: one request at a time, answers with a content-length. */
 import { connect, type TLSSocket } from 'node:tls';
-import type { Endpoint } from './load.ts';
+import type { Endpoint, RequestTemplate } from './load.ts';
 
 const HEAD_END = Buffer.from('\r\n\r\n');
 
 /** The bytes of a request, head and body. */
-export function encodeHttp1(
-  request: { readonly method: string; readonly path: string; readonly body?: string | undefined },
-  authority: string,
-): Buffer {
+export function encodeHttp1(request: RequestTemplate, authority: string): Buffer {
   const head = [
     `${request.method} ${request.path} HTTP/1.1`,
     `host: ${authority}`,
     'accept: application/json',
     'user-agent: bench/1',
   ];
+  if (request.acceptEncoding !== undefined) head.push(`accept-encoding: ${request.acceptEncoding}`);
   if (request.body !== undefined)
     head.push('content-type: application/json', `content-length: ${Buffer.byteLength(request.body)}`);
   return Buffer.from(`${head.join('\r\n')}\r\n\r\n${request.body ?? ''}`);

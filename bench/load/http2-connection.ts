@@ -39,7 +39,12 @@ export interface StreamListener {
 
 /** Encodes a request for `Http2Connection.send`. */
 export function encodeRequest(
-  request: { readonly method: string; readonly path: string; readonly body?: string | undefined },
+  request: {
+    readonly method: string;
+    readonly path: string;
+    readonly body?: string | undefined;
+    readonly acceptEncoding?: string;
+  },
   authority: string,
 ): EncodedRequest {
   const body = request.body === undefined ? undefined : Buffer.from(request.body);
@@ -51,6 +56,7 @@ export function encodeRequest(
     ['accept', 'application/json'],
     ['user-agent', 'bench/1'],
   ];
+  if (request.acceptEncoding !== undefined) fields.push(['accept-encoding', request.acceptEncoding]);
   if (body) fields.push(['content-type', 'application/json'], ['content-length', String(body.length)]);
   return {
     block: Buffer.concat(fields.flatMap(([name, value]) => [literal(name, 4, 0x00), literal(value, 7, 0)])),

@@ -16,6 +16,8 @@ export interface RequestTemplate {
   readonly method: 'GET' | 'POST' | 'PUT';
   readonly path: string;
   readonly body?: string;
+  /** What the client says it can read, `Accept-Encoding`; nothing when absent. */
+  readonly acceptEncoding?: string;
 }
 
 /** Requests kept in flight for a while: built before the clock starts, sent round and round unless `once`. */

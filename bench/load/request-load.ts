@@ -75,10 +75,10 @@ function buildRequests({
   first = 0,
 }: RequestLoad): RequestTemplate[] {
   return Array.from({ length: count }, (_, n) => {
-    const { method, path, body } = templates[n % templates.length]!;
+    const { body, ...template } = templates[n % templates.length]!;
     const fill = (text: string): string =>
       text.replaceAll('{i}', String(first + (n % wrap))).replaceAll('{v}', String(Math.floor(n / wrap)));
-    return { method, path: fill(path), ...(body !== undefined && { body: fill(body) }) };
+    return { ...template, path: fill(template.path), ...(body !== undefined && { body: fill(body) }) };
   });
 }
 

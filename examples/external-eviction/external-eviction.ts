@@ -106,10 +106,14 @@ const informer = makeInformer<Instance>(infra, '/apis/kubevirt.io/v1/virtualmach
 );
 /** Instances that are looked at, or will be; one look at a time for each. */
 const busy = new Set<string>();
+/** Instances that changed while they were looked at: what was seen then may be old. */
+const changed = new Set<string>();
 async function look(key: string): Promise<void> {
+  changed.add(key);
   if (busy.has(key)) return;
   busy.add(key);
   for (;;) {
+    changed.delete(key);
     const [namespace = '', name = ''] = key.split('/');
     const instance = informer.get(name, namespace);
     const again = instance
@@ -118,6 +122,7 @@ async function look(key: string): Promise<void> {
           return true;
         })
       : false;
+    if (changed.has(key)) continue;
     if (!again) break;
     await new Promise((wake) => setTimeout(wake, RETRY_MS));
   }

@@ -15,6 +15,7 @@ process.env['NODE_COMPILE_CACHE'] ??= join(
 );
 enableCompileCache(process.env['NODE_COMPILE_CACHE']);
 const { runProgram } = await import('./cli/run-program.ts');
-process.exitCode = await runProgram(process.argv.slice(2));
+const code = await runProgram(process.argv.slice(2));
+process.exitCode ||= code; // set already where the output could not be written
 // A handle that a failed command left open must not keep the process: what is written by now is written.
 setTimeout(() => process.exit(), 2_000).unref();

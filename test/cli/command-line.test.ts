@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
 import { CONFIG_MAPS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { findProcesses } from '../../src/base/process/identity.ts';
 import { COMMANDS } from '../../src/cmd/cli/commands.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
 import { type Outcome, openWorkspace, root, runProgram } from './workspace.ts';
@@ -194,6 +195,7 @@ test('a wrong call is one line that says where help is, and exit code 2', async 
     [['console', 'a', 'b'], /NAME/],
     [['image'], /image/],
     [['image', 'frob'], /image/],
+    [['image', 'list', 'all'], /image/],
     [['version', 'x'], /version.*"x"/],
   ];
   for (const [argv, wanted] of cases) {
@@ -305,4 +307,77 @@ test('doctor and image list speak plain and JSON', async (t) => {
   const images = await at.run(['image', 'list', '--data-dir', at.data, '--json']);
   assert.deepEqual([images.code, JSON.parse(images.stdout)], [0, []]);
   assert.equal((await at.run(['image', 'list', '--data-dir', at.data])).code, 0);
+});
+
+test('a directory that cannot be made is one line and exit code 1, without trying for ever', async (t) => {
+  const at = openWorkspace(t);
+  // /proc answers ENOENT to a new directory although its parent is there.
+  for (const more of [[], ['--detach']])
+    assert.match(
+      refusal(await at.run(['up', '--data-dir', '/proc/coracle/data', '--port', '0', '--nodes', '0', ...more]), 1),
+      /\/proc\/coracle/,
+    );
+  const told = await at.run(['up', '--data-dir', at.data, '--port', '0', '--nodes', '0', '--detach'], {
+    KUBECONFIG: '/proc/coracle/config',
+  });
+  assert.equal(told.code, 0);
+  assert.match(told.stderr, /^warning: .*kubeconfig.*\/proc\/coracle.*\n$/);
+  assert.equal((await at.run(['down', '--data-dir', at.data])).code, 0);
+});
+
+test('output that nobody takes is no stack trace', async () => {
+  const main = join(root, 'src/cmd/main.ts');
+  const through = (rest: string) => runProgram('/bin/sh', ['-c', `"$0" "$1" ${rest}`, process.execPath, main]);
+  const full = await through('--help >/dev/full');
+  assert.equal(full.code, 1);
+  assert.match(full.stderr, /^error: cannot write the output: .*no space.*\n$/);
+  // The reader is gone before anything is written.
+  const gone = await through('completion bash | exec true');
+  assert.deepEqual([gone.code, gone.stderr], [0, '']);
+});
+
+test('Ctrl-C while up --detach waits ends what it has started', async (t) => {
+  const at = openWorkspace(t);
+  const first = at.start([
+    'up',
+    '--data-dir',
+    at.data,
+    '--port',
+    '0',
+    '--nodes',
+    '0',
+    '--detach',
+    '--no-merge-kubeconfig',
+  ]);
+  const log = join(at.data, 'coracle.log');
+  while (!existsSync(log)) await new Promise((wake) => setTimeout(wake, 2));
+  first.child.kill('SIGINT');
+  const { code, stdout, stderr } = await first.ended;
+  assert.deepEqual([code, stdout, stderr], [1, '', 'error: interrupted\n']);
+  const left = async () => (await findProcesses((argv) => argv.includes(at.data))).length;
+  for (let looks = 0; (await left()) > 0 && looks < 400; looks++) await new Promise((wake) => setTimeout(wake, 25));
+  assert.equal(await left(), 0);
+});
+
+test('a terminal that is closed ends a foreground up as SIGTERM does', async (t) => {
+  const at = openWorkspace(t);
+  const first = at.start(['up', '--data-dir', at.data, '--port', '0', '--nodes', '0']);
+  await first.line(/^ready in/);
+  first.child.kill('SIGHUP');
+  assert.equal((await first.ended).code, 0);
+  assert.ok(!existsSync(join(at.data, 'running.json')));
+  assert.doesNotMatch(readFileSync(join(at.home, '.kube/config'), 'utf8'), /coracle/);
+});
+
+test('a disk that has no room for the log either is named', async (t) => {
+  const at = openWorkspace(t);
+  mkdirSync(at.data);
+  const mounted = await runProgram('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', at.data]);
+  if (mounted.code !== 0) return t.skip('a tmpfs cannot be mounted here (root only)');
+  try {
+    assert.throws(() => writeFileSync(join(at.data, 'filling'), new Uint8Array(1024 * 1024)), /ENOSPC/);
+    assert.match(refusal(await at.up(), 1), /^error: no space is left on the disk of \S+; free some/);
+  } finally {
+    await runProgram('umount', ['-l', at.data]);
+  }
 });

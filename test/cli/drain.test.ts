@@ -112,6 +112,14 @@ test('coracle drain --what-if changes nothing and names each blocker; a drain th
     (await client.get(VIRTUAL_MACHINE_INSTANCES, { namespace, name: 'ext' })).status?.evacuationNodeName,
     'a',
   );
+  // Whoever uncordons the node ends the drain.
+  const calledOff = at.start(['drain', 'a', '--timeout', '60', '--data-dir', at.data]);
+  await calledOff.line(/default\/ext: /);
+  const body = { spec: { unschedulable: false } };
+  await client.patch(NODES, { namespace: '', name: 'a' }, { type: 'merge', body });
+  const ended = await calledOff.ended;
+  assert.equal(ended.code, 1);
+  assert.match(ended.stderr, /^error: node a was uncordoned: nothing more is evicted$/m);
   const evicted = await client.get(PODS, { namespace, name: 'virt-launcher-plain' });
   assert.ok(evicted.metadata.deletionTimestamp);
   assert.equal((await drain('b')).stdout.trim(), 'node b is empty');

@@ -27,13 +27,18 @@ test('a token lets an agent join, which needs it no more at the next start', { t
   assert.equal(first.status?.conditions?.find(({ type }) => type === 'Ready')?.status, 'True');
   const servedAt = (found: typeof first) => found.status?.addresses?.find(({ type }) => type === 'InternalIP')?.address;
   assert.equal(servedAt(first), '127.0.0.2');
+  // A second agent of that name would end the guests of the first one.
+  const twin = await at.run([...words, '--data-dir', join(at.dir, 'twin'), '--name', 'edge']);
+  assert.equal(twin.code, 1);
+  assert.match(twin.stderr, /^error: another agent serves a node named "edge", and it is Ready: .* \(--name\)$/m);
   agent.child.kill('SIGTERM');
   assert.equal((await agent.ended).code, 0);
 
   const listed = await at.run(['token', 'list', '--data-dir', at.data]);
   assert.match(listed.stdout, new RegExp(`^${token.slice(0, 6)}  20`));
   assert.ok(!listed.stdout.includes(token), 'the secret half is shown once');
-  assert.equal((await at.run(['token', 'delete', token.slice(0, 6), '--data-dir', at.data])).code, 0);
+  const deleted = await at.run(['token', 'delete', token.slice(0, 6), '--json', '--data-dir', at.data]);
+  assert.deepEqual([deleted.code, JSON.parse(deleted.stdout)], [0, { deleted: token.slice(0, 6) }]);
   assert.match((await at.run(['token', 'delete', token.slice(0, 6), '--data-dir', at.data])).stderr, /no token/);
 
   // The certificate of its own is enough, and both addresses and the CA are written down.

@@ -5,12 +5,13 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   realpathSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
 import { openWorkspace } from './workspace.ts';
@@ -154,4 +155,17 @@ test('the default data directory follows XDG', async (t) => {
   assert.deepEqual(readdirSync(at.home), []);
   // Without $KUBECONFIG a command finds the control plane of the default directory.
   assert.equal((await at.run(['down'], env)).stdout, 'stopped\n');
+});
+
+test('$KUBECONFIG may be a path from where the command is called, and a link to a file that is not there yet', async (t) => {
+  const at = openWorkspace(t);
+  const relativePath = relative(process.cwd(), join(at.home, 'config'));
+  symlinkSync('target', join(at.home, 'config'));
+  for (const _ of [1, 2]) {
+    assert.equal((await at.run(up(at.data), { KUBECONFIG: relativePath })).code, 0);
+    assert.deepEqual(names(read(join(at.home, 'target')).contexts), ['coracle']);
+    assert.equal(readlinkSync(join(at.home, 'config')), 'target');
+    assert.equal((await at.run(['down', '--data-dir', at.data], { KUBECONFIG: relativePath })).code, 0);
+    assert.deepEqual(read(join(at.home, 'target')).contexts, []);
+  }
 });

@@ -21,6 +21,9 @@ const convertOne = (object: Json, apiVersion: string): Json => {
   return next;
 };
 
+/** What a bundle looks like: nothing is dialled here. */
+const BUNDLE = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
+
 let reviews: Json[] = [];
 const targets: OutboundTarget[] = [];
 const requests: ApiRequest[] = [];
@@ -152,7 +155,7 @@ const HOOKED = definition({
       conversionReviewVersions: ['v1'],
       clientConfig: {
         service: { namespace: 'hooks', name: 'converter', path: '/convert' },
-        caBundle: btoa('-----BEGIN CERTIFICATE-----'),
+        caBundle: btoa(BUNDLE),
       },
     },
   },
@@ -174,7 +177,7 @@ test('a webhook converts what is written and read', async () => {
   assert.deepEqual(stored?.object['spec'], { host: 'here', port: '80' });
   assert.deepEqual(targets[0], {
     address: { service: { namespace: 'hooks', name: 'converter', port: 443 } },
-    caBundle: '-----BEGIN CERTIFICATE-----',
+    caBundle: BUNDLE,
   });
   assert.deepEqual([requests[0]!.method, requests[0]!.path, requests[0]!.query], ['POST', '/convert', 'timeout=30s']);
   reviews = [];

@@ -162,6 +162,28 @@ test('a wrong kind is refused, another version is a bad request', async () => {
   refused(await server.request('POST', WIDGETS, { body: other }), 400, /does not match the expected API version/);
 });
 
+test('a body must say its kind and its version, which is asked of built-in kinds by nobody', async () => {
+  const { kind, apiVersion, ...bare } = widget('says-nothing', { color: 'red' });
+  const create = (body: object) => server.request('POST', WIDGETS, { body });
+  refused(
+    await create({ apiVersion, ...bare }),
+    400,
+    /^the object provided is unrecognized \(must be of type Widget\): Object 'Kind' is missing in '\{"apiVersion":.*\}' \(\{"apiVersion":"example.com\/v1" ?.*\)$/,
+  );
+  refused(
+    await create({ kind, ...bare }),
+    400,
+    /^Widget in version "" cannot be handled as a Widget: \/, Kind=Widget is unstructured and is not suitable for converting to "example.com\/v1"$/,
+  );
+  refused(await server.request('PUT', `${WIDGETS}/says-nothing`, { body: bare }), 400, /Object 'Kind' is missing/);
+  const built = { metadata: { name: 'says-nothing' } };
+  assert.equal(
+    (await server.request('POST', '/api/v1/namespaces/default/configmaps', { body: built })).status,
+    201,
+    'of a built-in kind the path says enough',
+  );
+});
+
 test('a PUT must name the version it replaces', async () => {
   await server.create(WIDGETS, widget('put', { color: 'red' }));
   const blind = await server.request('PUT', `${WIDGETS}/put`, { body: widget('put', { color: 'blue' }) });

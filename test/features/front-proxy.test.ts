@@ -125,6 +125,11 @@ test('a page of a foreign origin cannot use the certificate its browser holds', 
   assert.equal(await ask('GET', { origin: 'https://127.0.0.1:16443' }, { upgradable: true }), 200);
   assert.equal(await ask('GET', {}, { upgradable: true }), 200);
   assert.equal(await ask('GET', foreign), 200);
+  // Python's WebSocket client makes an origin of the address it calls; a browser that says http: comes from another page.
+  const plain = { origin: 'http://127.0.0.1:16443' };
+  assert.equal(await ask('GET', plain, { upgradable: true }), 200);
+  assert.equal(await ask('GET', { ...plain, 'user-agent': 'Mozilla/5.0' }, { upgradable: true }), 403);
+  assert.equal(await ask('GET', { origin: 'http://127.0.0.1:16444' }, { upgradable: true }), 403);
   // Somebody without a certificate is forged by nobody.
   assert.equal(await ask('GET', foreign, { upgradable: true, peer: { address: '' } }), 403);
 });

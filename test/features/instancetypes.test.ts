@@ -288,6 +288,25 @@ describe('captured copies', WAIT, () => {
       () => getVm('pinned'),
       ({ status }) => status.conditions.every(({ type }: Any) => type !== 'Failure'),
     );
+    await plane.admin(`POST ${VMS}`, vm('freed', { instancetype: matcher }));
+    await failure('freed', 'FailedFindInstancetype');
+    await patchVm('freed', { spec: { instancetype: { revisionName: null } } });
+    await captured('freed');
+    // So it is with one that was in force until it was deleted.
+    const copy = (await captured('pinned')).status.instancetypeRef.controllerRevisionRef.name;
+    await patchVm('freed', { spec: { instancetype: { revisionName: copy } } });
+    await eventually(
+      () => getVm('freed'),
+      ({ status }) => status.instancetypeRef.controllerRevisionRef?.name === copy,
+    );
+    await plane.admin(`DELETE ${VMS}/pinned`);
+    await plane.admin(`DELETE ${REVISIONS}/${copy}`);
+    await failure('freed', 'FailedFindInstancetype');
+    await patchVm('freed', { spec: { instancetype: { revisionName: null } } });
+    await eventually(
+      () => getVm('freed'),
+      ({ status }) => status.instancetypeRef.controllerRevisionRef?.name.startsWith('freed-'),
+    );
     await plane.admin(`POST ${VMS}`, vm('doomed', { instancetype: matcher }));
     await failure('doomed', 'FailedFindInstancetype');
     await plane.admin(`DELETE ${VMS}/doomed`);

@@ -144,12 +144,30 @@ test('policies run by name, each on what the one before left, and validation see
 
 test('an earlier policy is asked again after a later change when it allows that', async () => {
   const seen = "object.data.?seen.orValue('')";
-  await policy('a', [apply(`Object{data: {'seen': ${seen} + 'x', 'late': object.data.?b.orValue('no')}}`)], {
+  await policy('a', [apply(`Object{data: {'seen': ${seen} + 'x', 'late': string(object.data.?b.orValue('no'))}}`)], {
     reinvocationPolicy: 'IfNeeded',
   });
   await policy('b', [apply("Object{data: {'b': 'set'}}")]);
   const { json } = await post();
   assert.deepEqual(json.data, { a: 'b', b: 'set', late: 'set', seen: 'xx' });
+});
+
+test('a policy that allows it is asked twice, even when it was the last and changed nothing that others see', async () => {
+  const count = "string(int(object.data.?n.orValue('0')) + 1)";
+  await policy('a', [apply(`Object{data: {'n': ${count}}}`)], { reinvocationPolicy: 'IfNeeded' });
+  assert.equal((await post()).json.data.n, '2');
+  await server.request('DELETE', CONFIGMAPS);
+  await policy('b', [apply(`Object{data: {'m': object.data.?m.orValue('') + 'x'}}`)]);
+  assert.deepEqual((await post()).json.data, { a: 'b', n: '2', m: 'x' });
+});
+
+test('the result of a JSON patch is decoded strictly', async () => {
+  await policy('p', [patch('[JSONPatch{op: "add", path: "/nonsense", value: "1"}]')], { failurePolicy: 'Ignore' });
+  const { status, json } = await post();
+  assert.deepEqual(
+    [status, json.message],
+    [500, 'Internal error occurred: strict decoding error: unknown field "nonsense"'],
+  );
 });
 
 test('what a mutation may not do is refused in upstream’s words', async () => {
@@ -170,7 +188,7 @@ test('what a mutation may not do is refused in upstream’s words', async () => 
   for (const [mutation, message] of cases) {
     await policy('p', [mutation]);
     const { status, json } = await post();
-    assert.equal(status, 422, json.message);
+    assert.equal(status, 403, json.message);
     assert.equal(json.reason, 'Invalid');
     assert.match(json.message, message);
     assert.deepEqual(json.details.causes, [{ message: json.message }]);
@@ -186,7 +204,7 @@ test('atomic values may not be set in part', async () => {
   const { status, json } = await server.request('POST', '/api/v1/namespaces/default/pods', {
     body: { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'q' }, spec: { containers: [{ name: 'c', image: 'i' }] } },
   });
-  assert.equal(status, 422);
+  assert.equal(status, 403);
   assert.equal(
     json.message,
     "policy 'p' with binding 'bind-p' denied request: error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: .spec.nodeSelector",

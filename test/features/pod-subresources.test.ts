@@ -35,6 +35,7 @@ test('only a binding puts a pod on a node, once', async () => {
   const { json } = await server.request('GET', `${PODS}/${name}`);
   assert.equal(json.spec.nodeName, 'n1');
   assert.equal(json.status.conditions[0].type, 'PodScheduled');
+  assert.equal(json.metadata.generation, 1, 'a bound Pod is as it was made (e2e: pod generation should start at 1)');
   const again = await bind(name);
   assert.equal(again.status, 409);
   assert.equal(

@@ -100,6 +100,37 @@ test('a change of type gives and takes addresses', async () => {
   assert.equal(out.clusterIP, undefined);
 });
 
+test('a Service that turns external may say so with or without its address', async (t) => {
+  const external = { type: 'ExternalName', externalName: 'example.com' };
+  for (const [what, without] of [
+    ['as it was', {}],
+    ['without the address', { clusterIP: null }],
+    ['without any', { clusterIP: null, clusterIPs: null }],
+    ['without the list', { clusterIPs: null }],
+  ] as const) {
+    await t.test(what, async () => {
+      const name = `external-${what.replaceAll(' ', '-')}`;
+      await create(name, { ipFamilyPolicy: 'SingleStack' });
+      const { status, json } = await patch(name, { ...external, ...without });
+      assert.equal(status, 200, json.message);
+      for (const field of ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy'])
+        assert.equal(json.spec[field], undefined, field);
+    });
+  }
+  await create('external-other', {});
+  assert.equal((await patch('external-other', { ...external, clusterIP: '10.96.7.8' })).status, 422);
+});
+
+test('what a balancer said goes with the type', async () => {
+  await create('left-balancer', { type: 'LoadBalancer' });
+  const said = { status: { loadBalancer: { ingress: [{ ip: '203.0.113.1' }] } } };
+  const { json } = await server.request('PATCH', `${SERVICES}/left-balancer/status`, { body: said });
+  assert.equal(json.status.loadBalancer.ingress[0].ip, '203.0.113.1');
+  assert.equal((await patch('left-balancer', { selector: { a: 'b' } })).json.status.loadBalancer.ingress.length, 1);
+  assert.deepEqual((await patch('left-balancer', { type: 'NodePort' })).json.status, { loadBalancer: {} });
+  assert.deepEqual((await server.request('GET', `${SERVICES}/left-balancer`)).json.status, { loadBalancer: {} });
+});
+
 test('an address stays once it is set', async () => {
   await create('fixed', {});
   const { status, json } = await patch('fixed', { clusterIP: '10.96.7.7' });

@@ -503,6 +503,16 @@ test('Audit and audit annotations reach the audit event', async () => {
   assert.deepEqual([seen.get('p/by'), seen.get('p/same'), seen.get('p/none')], ['first, second', 'same', undefined]);
 });
 
+test('an audit annotation may name the authorizer, which has no value there', async () => {
+  const valueExpression = "authorizer.path('/').check('get').allowed() ? 'yes' : 'no'";
+  const auditAnnotations = [{ key: 'k', valueExpression }];
+  await policy({ validations: [{ expression: 'true' }], auditAnnotations });
+  assertDenied(
+    await post(),
+    denied(`expression '${valueExpression}' resulted in error: no such attribute(s): authorizer`),
+  );
+});
+
 test('whoever may not read the parameters may not write the policy', async () => {
   const mine = await startServer({
     authorize: (_user, attributes) => ({

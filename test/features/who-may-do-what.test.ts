@@ -80,7 +80,7 @@ test('an aggregated API authorises and answers in its own words, and is discover
       { name: 'virtualmachines/start', singularName: '', namespaced: true, kind: 'VirtualMachine', verbs: ['update'] },
     ],
     async handle(_, user, info, authorize) {
-      const verdict = authorize(user, {
+      const verdict = await authorize(user, {
         type: 'resource',
         verb: info.verb,
         group: info.group,

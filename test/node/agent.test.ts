@@ -13,6 +13,12 @@ before(async () => {
 });
 after(() => board.close());
 
+interface MeasuredPod {
+  readonly podRef: { readonly name: string };
+  readonly memory: { readonly workingSetBytes: number };
+  readonly cpu: { readonly usageCoreNanoSeconds: number };
+}
+
 const isRunningPhase = (vmi: { status?: { phase?: string } }): boolean => vmi.status?.phase === 'Running';
 const remove = (name: string): Promise<void> =>
   board.client.delete(VIRTUAL_MACHINE_INSTANCES, { namespace: NAMESPACE, name });
@@ -81,6 +87,13 @@ test('a VMI boots, is reachable, survives the agent, and shuts down when it is d
   await board.until('life', 'unpaused', (vmi) => !vmi.status?.conditions?.some((c) => c.type === 'Paused'));
   const replay = collect(await board.connect('life/console'));
   await replay.has(`uuid: ${uuid}`);
+
+  // What its QEMU takes is told of by the node, through the API server.
+  const summary = await board.client.raw('GET', `/api/v1/nodes/${NODE}/proxy/stats/summary`);
+  const [measured, ...others] = (summary as { pods: MeasuredPod[] }).pods;
+  assert.deepEqual([measured?.podRef.name, others], [pod?.metadata.name, []]);
+  assert.ok((measured?.memory.workingSetBytes ?? 0) > 32 * 1024 * 1024, 'the guest has memory');
+  assert.ok((measured?.cpu.usageCoreNanoSeconds ?? 0) > 100_000_000, 'it has booted');
 
   await remove('life');
   await gone('life');

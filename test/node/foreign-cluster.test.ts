@@ -1,9 +1,11 @@
 /**
  * `coracle rbac` on a cluster that knows nothing of our agents: what it prints is all that `coracle controllers` and
- * `coracle node` need there. The cluster is a server of ours without our roles, behind a front that hides its make.
+ * `coracle node` need there, also to move a guest from one agent to another. The cluster is a server of ours without our
+ * roles, behind a front that hides its make and has another CA: neither agent has a certificate of it.
  */
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { X509Certificate } from 'node:crypto';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { parse } from 'yaml';
@@ -12,9 +14,15 @@ import {
   CLUSTER_ROLES,
   EVENTS,
   NODES,
+  SECRETS,
   SERVICE_ACCOUNTS,
 } from '../../src/api/kinds/builtin/resource-types.ts';
-import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import {
+  VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINES,
+  type VirtualMachineInstanceMigration,
+} from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { systemClock } from '../../src/base/clock/clock.ts';
 import { createHttpsTransport } from '../../src/base/http/https-transport.ts';
 import { startTlsServer } from '../../src/base/http/tls-server.ts';
@@ -25,9 +33,11 @@ import { createAuthority, openAuthority } from '../../src/server/auth/certificat
 import { openWorkspace, type Workspace } from '../cli/workspace.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
 import { importTinyGuest, tinyVm, until, whyNoGuests } from '../testkit/tiny-guest.ts';
+import { heartbeat } from './migration-board.ts';
 
 const why = whyNoGuests();
 const KEY = { namespace: 'default', name: 'abroad' };
+const NODE_NAMES = ['abroad-1', 'abroad-2'] as const;
 
 /** Passes everything on but the version and what was refused, which is noted. */
 async function foreignFront(t: TestContext, at: Workspace) {
@@ -74,7 +84,7 @@ test('what coracle rbac prints is what controllers and agents need on a cluster 
   ...(why && { skip: why }),
 }, async (t) => {
   const at = openWorkspace(t);
-  const chosen = ['vm', 'vmi', 'evacuation', 'migration', 'scheduler'];
+  const chosen = ['vm', 'vmi', 'evacuation', 'migration', 'scheduler', 'peer-certificates'];
   const names = chosen.join();
   const up = await at.up('--controllers', `*,${chosen.map((name) => `-${name}`).join()}`);
   assert.equal(up.code, 0, up.stderr);
@@ -95,14 +105,16 @@ test('what coracle rbac prints is what controllers and agents need on a cluster 
   assert.equal(printed.code, 0, printed.stderr);
   const applied = await at.kubectl(['apply', '-f', '-'], printed.stdout);
   assert.equal(applied.code, 0, applied.stderr);
-  const again = await at.kubectl(['apply', '-f', '-'], printed.stdout);
-  assert.ok(
-    again.stdout
-      .trim()
-      .split('\n')
-      .every((line) => line.endsWith(' unchanged')),
-    again.stdout,
-  );
+  const applyAgain = async (): Promise<void> => {
+    const again = await at.kubectl(['apply', '-f', '-'], printed.stdout);
+    assert.ok(
+      again.stdout
+        .trim()
+        .split('\n')
+        .every((line) => line.endsWith(' unchanged')),
+      again.stdout,
+    );
+  };
 
   /** The kubeconfig of exactly that account, from the command that was printed. */
   const kubeconfigOf = async (account: string): Promise<string> => {
@@ -132,20 +144,55 @@ test('what coracle rbac prints is what controllers and agents need on a cluster 
   const forControllers = await kubeconfigOf('coracle-controllers');
   const forNode = await kubeconfigOf('coracle-agent');
 
-  const nodeDir = join(at.dir, 'node');
-  await importTinyGuest(nodeDir);
+  const nodeDirs = NODE_NAMES.map((name) => join(at.dir, name));
+  await Promise.all(nodeDirs.map((dir) => importTinyGuest(dir)));
   const controllers = at.start(['controllers', '--kubeconfig', forControllers, '--controllers', names]);
-  await controllers.line(/^running vm, vmi, evacuation, migration, scheduler against /);
-  const agent = at.start(['node', '--kubeconfig', forNode, '--data-dir', nodeDir, '--name', 'abroad']);
-  await agent.line(/^node abroad is ready/);
-  const { metadata } = await admin.get(NODES, { namespace: '', name: 'abroad' });
-  assert.equal(metadata.managedFields?.[0]?.manager, 'coracle-agent');
+  await controllers.line(/^running vm, vmi, evacuation, migration, scheduler, peer-certificates against /);
+  const agents = NODE_NAMES.map((name, place) =>
+    at.start(['node', '--kubeconfig', forNode, '--data-dir', nodeDirs[place]!, '--name', name]),
+  );
+  await Promise.all(agents.map((agent, place) => agent.line(new RegExp(`^node ${NODE_NAMES[place]} is ready`))));
+  for (const name of NODE_NAMES) {
+    const { metadata } = await admin.get(NODES, { namespace: '', name });
+    assert.equal(metadata.managedFields?.[0]?.manager, 'coracle-agent');
+  }
 
   await admin.create(VIRTUAL_MACHINES, tinyVm(KEY.name));
-  await until('the guest to run', async () => {
-    const { status } = await admin.get(VIRTUAL_MACHINE_INSTANCES, KEY);
-    return status?.phase === 'Running' ? true : undefined;
+  const instance = () => admin.get(VIRTUAL_MACHINE_INSTANCES, KEY);
+  const before = await until('the guest to run, and to be able to move', async () => {
+    const vmi = await instance();
+    const { phase, conditions = [] } = vmi.status ?? {};
+    const canMove = conditions.some(({ type, status }) => type === 'LiveMigratable' && status === 'True');
+    return phase === 'Running' && canMove ? vmi : undefined;
   });
+  const source = before.status?.nodeName;
+  const beats = await heartbeat(before);
+  await admin.create(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachineInstanceMigration',
+    metadata: { ...KEY },
+    spec: { vmiName: KEY.name },
+  } as unknown as VirtualMachineInstanceMigration);
+  const { status: outcome } = await until('the end of the migration', async () => {
+    const found = await admin.get(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, KEY);
+    return ['Succeeded', 'Failed'].includes(found.status?.phase ?? '') ? found : undefined;
+  });
+  assert.equal(outcome?.phase, 'Succeeded', JSON.stringify([outcome, (await instance()).status?.migrationState]));
+  const moved = await instance();
+  assert.deepEqual([source, moved.status?.nodeName].sort(), [...NODE_NAMES], 'it is on the other node');
+  assert.ok((await heartbeat(moved)) > beats, 'another boot');
+  for (const [place, dir] of nodeDirs.entries()) {
+    const name = `node-${NODE_NAMES[place]}-peer`;
+    assert.equal(statSync(join(dir, 'pki', `${name}.key`)).mode & 0o777, 0o600);
+    const certificate = new X509Certificate(readFileSync(join(dir, 'pki', `${name}.crt`)));
+    assert.match(certificate.issuer, /^CN=coracle-peer-ca@/);
+  }
+  const authority = { namespace: 'kubevirt', name: 'coracle-peer-ca' };
+  const filled = await admin.get(SECRETS, authority);
+  await applyAgain();
+  assert.deepEqual((await admin.get(SECRETS, authority)).data, filled.data, 'what controllers fill stays');
+  assert.deepEqual(Object.keys(filled.data ?? {}).sort(), ['tls.crt', 'tls.key']);
+
   await admin.delete(VIRTUAL_MACHINES, KEY);
   await until('the VM to go', async () => {
     const { items } = await admin.list(VIRTUAL_MACHINES, { namespace: 'default' });
@@ -172,7 +219,7 @@ test('what coracle rbac prints is what controllers and agents need on a cluster 
     transport.close();
   });
 
-  for (const one of [agent, controllers]) {
+  for (const one of [...agents, controllers]) {
     one.child.kill('SIGTERM');
     assert.equal((await one.ended).code, 0);
   }

@@ -50,6 +50,8 @@ export interface MigrationBoard {
   startAgent(node: string): Promise<void>;
   /** The API answers this node, or not. Watches stay. */
   cut(node: string, isCut: boolean): void;
+  /** The agent of this node cannot prove its name to others, for that reason; undefined: it can again. */
+  obstructPeer(node: string, why: string | undefined): void;
   /** Stands before the write by which a target takes a guest over: `write` does it. Undefined: nobody stands there. */
   gate: ((write: () => Promise<unknown>) => Promise<unknown>) | undefined;
   /** Opens the console of a VMI at the node it is on. */
@@ -124,6 +126,8 @@ export async function startMigrationBoard(
   // Labels of ours on an instance are the controllers' to change.
   const controller = await plane.clientFor(chooseComponents('vmi')[0]!.account);
   const isCut = new Set<string>();
+  const obstacles = new Map<string, string>();
+  const peerListeners = new Set<() => void>();
   let made = 0;
 
   const newAgent = async (nodeName: string): Promise<Agent> => {
@@ -160,7 +164,12 @@ export async function startMigrationBoard(
         ...(facts && { facts }),
         addressesDir: join(directory, 'addresses'),
         claimsDir: join(directory, 'claims'),
-        peer: { pair: () => pair, ca: ca.certificate },
+        peer: {
+          pair: () => pair,
+          ca: ca.certificate,
+          obstacle: () => obstacles.get(nodeName),
+          onChange: (listener) => void peerListeners.add(listener),
+        },
       },
     });
   };
@@ -307,6 +316,11 @@ export async function startMigrationBoard(
     cut(node, cut) {
       if (cut) isCut.add(node);
       else isCut.delete(node);
+    },
+    obstructPeer(node, why) {
+      if (why === undefined) obstacles.delete(node);
+      else obstacles.set(node, why);
+      for (const listener of peerListeners) listener();
     },
     async qemus(vmi) {
       const found = new Map<string, number>();

@@ -8,6 +8,7 @@ import type { ApiHandler, ApiRequest } from '../../src/base/http/seam.ts';
 import { silentLogger } from '../../src/base/log/log.ts';
 import { createNodeHandler } from '../../src/node/agent/handler.ts';
 import type { Launcher } from '../../src/node/agent/launcher.ts';
+import type { MeasuredPod } from '../../src/node/agent/node-summary.ts';
 import type { InProcessServer } from './in-process-server.ts';
 import { listenTls, newAuthority } from './listen-tls.ts';
 
@@ -24,8 +25,8 @@ export interface GuestNode {
 /** The name of the node. */
 export const GUEST_NODE = 'n1';
 
-/** Starts one. */
-export async function startGuestNode(): Promise<GuestNode> {
+/** Starts one; `pods` are those it says are bound to it. */
+export async function startGuestNode(pods: () => readonly MeasuredPod[] = () => []): Promise<GuestNode> {
   const guests = new Map<string, Readonly<Record<number, number>>>();
   const seen: ApiRequest[] = [];
   const launcherOf = (namespace: string, name: string): Launcher | undefined => {
@@ -41,6 +42,7 @@ export async function startGuestNode(): Promise<GuestNode> {
   const handler = createNodeHandler({
     find: () => undefined,
     metrics: () => [],
+    node: { nodeName: GUEST_NODE, dataDir: '.', pods },
     findPod: launcherOf,
     directoryOf: () => '',
     authorize: ({ peer }) => peer.certificate?.verified === true,

@@ -17,6 +17,7 @@ import {
   DYN,
   formatType,
   INT,
+  mapOf,
   NULL,
   objectOf,
   optionalOf,
@@ -189,12 +190,12 @@ const RUN_ERRORS: readonly (readonly [string, string])[] = [
   ['1 % 0', 'modulus by zero'],
   ['9223372036854775807 + 1', 'integer overflow'],
   ['0u - 1u', 'unsigned integer overflow'],
-  ["int('x')", "type conversion error from 'string' to 'int'"],
-  ["uint('-1')", "type conversion error from 'string' to 'uint'"],
-  ["double('x')", "type conversion error from 'string' to 'double'"],
-  ["bool('x')", "type conversion error from 'string' to 'bool'"],
-  ["duration(dyn('x'))", "type conversion error from 'string' to 'google.protobuf.Duration'"],
-  ["timestamp(dyn('x'))", 'invalid RFC 3339 timestamp "x"'],
+  ["int(['x'][0])", "type conversion error from 'string' to 'int'"],
+  ["uint(['-1'][0])", "type conversion error from 'string' to 'uint'"],
+  ["double(['x'][0])", "type conversion error from 'string' to 'double'"],
+  ["bool(['x'][0])", "type conversion error from 'string' to 'bool'"],
+  ["duration(['x'][0])", "type conversion error from 'string' to 'google.protobuf.Duration'"],
+  ["timestamp(['x'][0])", 'invalid RFC 3339 timestamp "x"'],
   ["timestamp('9999-12-31T23:59:59Z') + duration('1s')", 'timestamp overflow'],
   ['self.spec.port > 1', 'no such overload'],
   ['dyn(self.spec.nothing).x', 'no such key: x'],
@@ -222,6 +223,9 @@ test('the result type must be exactly one of those asked for', () => {
     compileCel(expression, { variables: { self, object: DYN }, resultTypes });
   assert.equal(formatType(compile('true', BOOL).resultType), 'bool');
   assert.throws(() => compile('1', BOOL), { message: 'must evaluate to bool but got int' });
+  assert.throws(() => compile("[duration('1s')]", BOOL), {
+    message: 'must evaluate to bool but got list(google.protobuf.Duration)',
+  });
   assert.throws(() => compile('object.x', BOOL), { message: 'must evaluate to bool but got dyn' });
   assert.throws(() => compile('1', STRING, NULL), {
     message: 'must evaluate to one of [string null_type] but got int',
@@ -451,3 +455,89 @@ test('data that an integer cannot be is told in the words of the API, with its G
     });
   }
 });
+
+test('selects() tells whether a field of a variable is named', () => {
+  const selects = (expression: string): boolean =>
+    compileCel(expression, { variables: { claims: mapOf(STRING, DYN), other: mapOf(STRING, DYN) } }).selects(
+      'claims',
+      'email',
+    );
+  for (const expression of [
+    'claims.email',
+    'has(claims.email)',
+    `claims.?email.orValue('')`,
+    `['a'].exists(x, x == claims.email)`,
+    `{'a': [claims.email.lowerAscii()]}`,
+    'true ? 1 : claims.email.size()',
+  ]) {
+    assert.equal(selects(expression), true, expression);
+  }
+  for (const expression of [`claims['email']`, 'claims.name', 'other.email', 'claims.name.email', `'claims.email'`]) {
+    assert.equal(selects(expression), false, expression);
+  }
+});
+
+/** What must be refused when it is written, and with which words. */
+const REFUSED: readonly (readonly [string, string])[] = [
+  ["'%d'.format([['a']])", 'decimal clause can only be used on integers, was given list'],
+  ["'%d'.format([timestamp(0)])", 'decimal clause can only be used on integers, was given google.protobuf.Timestamp'],
+  ["'%x'.format([1.5])", 'only integers, byte buffers, and strings can be formatted as hex, was given double'],
+  ["'%b'.format(['a'])", 'only integers and bools can be formatted as binary, was given string'],
+  ["'%f'.format([1])", 'fixed-point clause can only be used on doubles, was given int'],
+  ["'%e'.format([1])", 'scientific clause can only be used on doubles, was given int'],
+  ["'%o'.format([1.5])", 'octal clause can only be used on integers, was given double'],
+  ["'%s'.format([[optional.of(1)]])", 'timestamps, was given optional_type'],
+  ["'%s'.format([{'a': optional.of(1)}])", 'timestamps, was given optional_type'],
+  ["[1].map(x, '%z'.format([x]))", 'could not parse formatting clause: unrecognized formatting clause "z"'],
+  ["'%é'.format([1])", 'unrecognized formatting clause "Ã"'],
+  ["'%s %s'.format([1])", 'index 1 out of range'],
+  ["'%'.format([1])", 'unexpected end of string'],
+  ["'%.2'.format([1.5])", 'error while parsing precision: could not find end of precision specifier'],
+  ["'%.f'.format([1.5])", 'converting precision to integer: strconv.Atoi: parsing "": invalid syntax'],
+  ["'a%%'.format([1])", 'too many arguments supplied to string.format (expected 0, got 1)'],
+  ["[d, 'a']", "expected type 'dyn' but found 'string'"],
+  ["{'a': d, 'b': 1}", "expected type 'dyn' but found 'int'"],
+  ["{d: 1, 'b': 1}", "expected type 'dyn' but found 'string'"],
+  ['[[], d]', "expected type 'list(dyn)' but found 'dyn'"],
+  ['has(d.?a)', 'invalid argument to has() macro'],
+  ['-!true', "no viable alternative at input '-!'"],
+  ['!-d', "no viable alternative at input '-d'"],
+  ['--9223372036854775808', 'invalid int literal'],
+  ['[1].existsOne(x, x == 1)', "undeclared reference to 'existsOne'"],
+  ["quantity('1').sign()", "found no matching overload for 'sign' applied to 'kubernetes.Quantity.()'"],
+  ['timestamp(253402300800)', 'invalid timestamp argument'],
+  ["true || int('a') == 1", "program instantiation failed: type conversion error from 'string' to 'int'"],
+  ['uint(-1)', 'program instantiation failed: unsigned integer overflow'],
+  ['d[null]', 'program instantiation failed: invalid qualifier type: types.Null'],
+  ['d[?list]', 'program instantiation failed: invalid qualifier type: *types.Type'],
+  ['d[net.IP]', 'program instantiation failed: invalid qualifier type: *types.Type'],
+  ['d[[1]]', 'program instantiation failed: invalid qualifier type: *types.baseList'],
+  ['d[{}]', 'program instantiation failed: invalid qualifier type: *types.baseMap'],
+  ["d[duration('1h')]", 'program instantiation failed: invalid qualifier type: types.Duration'],
+  ["d[b'x']", 'program instantiation failed: invalid qualifier type: types.Bytes'],
+];
+for (const [text, problem] of REFUSED) {
+  test(`${text} is refused: ${problem}`, () => {
+    const compiled = (): unknown => compileCel(text, { variables: { d: DYN } });
+    assert.throws(compiled, (error: Error) => error.message.includes(problem));
+  });
+}
+
+/** What may be written although it looks like one of those. */
+const LET_PASS = [
+  "'%s %d'.format([d, d])",
+  "'%s'.format([[d, 'a', {d: 1, 'b': 'c'}]])",
+  "'%.2f%%'.format(['NaN'])",
+  "d.x.format([1, 'a'])",
+  "'%d'.format(d)",
+  "[dyn('a'), d]",
+  '[?optional.of(1), 2]',
+  'has(has(d.a))',
+  '- 9223372036854775808',
+  '--9223372036854775807',
+  '[1].exists_one(x, x == 1) && [1].existsOne(i, x, x == 1)',
+  'timestamp(253402300799)',
+  "int('1') == int(d)",
+  'd[1.5] == d[[d]]',
+];
+for (const text of LET_PASS) test(`${text} may be written`, () => void compileCel(text, { variables: { d: DYN } }));

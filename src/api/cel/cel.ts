@@ -20,7 +20,9 @@ import { kubernetesEnvironment, type OptionalLibrary } from './environment.ts';
 import { CelBudgetError, CelCompileError } from './errors.ts';
 import { celToJson } from './json.ts';
 import { parseExpression } from './parser.ts';
-import { type CelType, formatType, sameType } from './types.ts';
+import { selectsField } from './selects.ts';
+import type { Expr } from './syntax.ts';
+import { type CelType, fullTypeName, sameType } from './types.ts';
 
 export { CelBudgetError, CelCompileError, CelEvaluationError, CelTypeNameError } from './errors.ts';
 export { celToJson } from './json.ts';
@@ -38,6 +40,7 @@ export {
   DYN,
   escapeProperty,
   formatType,
+  fullTypeName,
   INT,
   listOf,
   mapOf,
@@ -69,7 +72,10 @@ export interface CelCompileOptions {
   readonly variables: Readonly<Record<string, CelType>>;
   /** The result must be exactly one of these types (`dyn` is not `bool`). Absent: anything. `ANY` in the list: anything. */
   readonly resultTypes?: readonly CelType[];
-  /** Beyond what every Kubernetes expression has: `authorizer`; `mutation` (`Object{}`, `JSONPatch{}`, `jsonpatch`). */
+  /**
+   * Beyond what every Kubernetes expression has: `authorizer`; `bindings` (`cel.bind`); `mutation` (`Object{}`,
+   * `JSONPatch{}`, `jsonpatch`).
+   */
   readonly libraries?: readonly OptionalLibrary[];
 }
 
@@ -80,6 +86,8 @@ export interface CelProgram {
   readonly estimatedCost: number;
   /** The variables that the expression mentions: a rule that mentions `oldSelf` is a transition rule. */
   readonly references: ReadonlySet<string>;
+  /** Whether it names a field of a variable: `claims.email`, `claims.?email`, `has(claims.email)`. */
+  selects(variable: string, field: string): boolean;
   /**
    * Evaluates. `bindings` has a value for each declared variable that is used (`undefined` reads as `no such attribute`).
    * @throws CelEvaluationError, CelBudgetError
@@ -108,13 +116,12 @@ export function compileIn(environment: Environment, expression: string, options:
   const known =
     resultTypes === undefined || resultTypes.some((type) => type.kind === 'any' || sameType(type, checked.type));
   if (!known) {
-    const nameOf = (type: CelType): string => (type.kind === 'null' ? 'null_type' : formatType(type));
-    const names = resultTypes.map(nameOf);
+    const names = resultTypes.map(fullTypeName);
     const wanted = names.length === 1 ? names[0] : `one of [${names.join(' ')}]`;
-    throw new CelCompileError('result', `must evaluate to ${wanted} but got ${nameOf(checked.type)}`);
+    throw new CelCompileError('result', `must evaluate to ${wanted} but got ${fullTypeName(checked.type)}`);
   }
   const compiled = compileExpression(checked.root, environment, options.variables);
-  return new Program(expression, checked.type, checked.references, compiled, () => estimateCost(checked.root));
+  return new Program(expression, checked, compiled);
 }
 
 class Program implements CelProgram {
@@ -124,28 +131,30 @@ class Program implements CelProgram {
   readonly #code: Code;
   readonly #slots: number;
   readonly #bound: readonly Binding[];
-  readonly #estimate: () => number;
+  readonly #root: Expr;
   #estimated: number | undefined;
 
   constructor(
     expression: string,
-    resultType: CelType,
-    references: ReadonlySet<string>,
+    checked: ReturnType<typeof checkExpression>,
     compiled: ReturnType<typeof compileExpression>,
-    estimate: () => number,
   ) {
     this.expression = expression;
-    this.resultType = resultType;
-    this.references = references;
+    this.resultType = checked.type;
+    this.references = checked.references;
     this.#code = compiled.code;
     this.#slots = compiled.slots;
     this.#bound = compiled.bound;
-    this.#estimate = estimate;
+    this.#root = checked.root;
   }
 
   get estimatedCost(): number {
-    this.#estimated ??= this.#estimate();
+    this.#estimated ??= estimateCost(this.#root);
     return this.#estimated;
+  }
+
+  selects(variable: string, field: string): boolean {
+    return selectsField(this.#root, variable, field);
   }
 
   run(bindings: Readonly<Record<string, unknown>>, budget: CelBudget): unknown {

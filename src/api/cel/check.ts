@@ -30,6 +30,8 @@ import {
   withoutBounds,
 } from './types.ts';
 import { moreGeneral, Substitution } from './unify.ts';
+import { validateAggregates } from './validate-aggregates.ts';
+import { validateFormats } from './validate-formats.ts';
 import { validateLiterals } from './validate-literals.ts';
 import { CelTypeValue, runtimeName } from './values.ts';
 
@@ -51,7 +53,11 @@ export function checkExpression(
   checker.check(root);
   report.throwIfAny();
   checker.close();
-  if (environment.literalChecks) validateLiterals(root, report);
+  if (environment.literalChecks) {
+    validateLiterals(root, report);
+    validateFormats(root, report);
+    if (environment.homogeneous) validateAggregates(root, report);
+  }
   report.throwIfAny();
   return { root, type: root.type!, references: checker.references };
 }
@@ -368,7 +374,6 @@ class Checker {
         this.#substitution.assign(range, DYN);
         return [DYN, DYN];
       case 'dyn':
-      case 'any':
         return [DYN, DYN];
       case 'error':
         return [ERROR, ERROR];

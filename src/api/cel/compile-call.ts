@@ -4,12 +4,12 @@ import { constantOf, spend } from './compile.ts';
 import { type CostModel, constant } from './cost-models.ts';
 import type { Implementation, Overload } from './declarations.ts';
 import { equals } from './equality.ts';
-import { CelEvaluationError, noOverload } from './errors.ts';
+import { CelCompileError, CelEvaluationError, noOverload } from './errors.ts';
 import { equalByListType, mergeByListType } from './list-types.ts';
 import { index, optionalIndex, stepInOptional } from './map-access.ts';
 import type { Call, Expr } from './syntax.ts';
 import { type CelType, isDynamic } from './types.ts';
-import { CelOptional, matchesType, NONE, runtimeTypeName } from './values.ts';
+import { CelMap, CelOptional, matchesType, NONE, runtimeTypeName } from './values.ts';
 
 export function compileCall(compiler: Compiler, expr: Call): Code {
   const { name } = expr;
@@ -30,14 +30,17 @@ export function compileCall(compiler: Compiler, expr: Call): Code {
     case '_!=_':
       return equality(expr, a!, b!, name === '_!=_');
     case '_[_]':
+      refuseQualifier(compiler, expr.args[1]!);
       return element(expr.args[0]!, a!, { key: b!, named: expr.args[1]!.op === 'ident' });
     case '_[?_]':
+      refuseQualifier(compiler, expr.args[1]!);
       return optionalElement(expr.args[0]!, a!, b!);
     case 'orValue':
     case 'or':
       return orElse(a!, b!, name);
     default:
-      return dispatchOrDirect(isFolded(expr) ? free(expr) : expr, args);
+      if (!isFolded(expr)) return dispatchOrDirect(expr, args);
+      return knownToWork(compiler, expr, dispatchOrDirect(free(expr), args));
   }
 }
 
@@ -47,9 +50,51 @@ const isScalar = (value: unknown): boolean => typeof value !== 'object' || value
 /** Calls that cel-go works out beforehand: conversions of literals, and membership in a list of them. */
 function isFolded({ name, target, args }: Call): boolean {
   if (target !== undefined) return false;
-  if (CONVERSIONS.has(name)) return args.length === 1 && constantOf(args[0]!) !== undefined;
+  if (CONVERSIONS.has(name)) return args.length === 1 && isConstant(args[0]!);
   const list = name === '@in' ? constantOf(args[1]!)?.value : undefined;
   return Array.isArray(list) && list.every(isScalar);
+}
+
+/** A literal, or a conversion of one. */
+const isConstant = (expr: Expr): boolean =>
+  constantOf(expr) !== undefined || (expr.op === 'call' && CONVERSIONS.has(expr.name) && isFolded(expr));
+
+/** A conversion of a literal that fails is refused with the whole expression. Throws CelCompileError. */
+function knownToWork(compiler: Compiler, { name }: Call, code: Code): Code {
+  if (!compiler.environment.literalChecks || !CONVERSIONS.has(name)) return code;
+  try {
+    code({ values: [], cost: 0, limit: Number.POSITIVE_INFINITY });
+  } catch (error) {
+    throw new CelCompileError('program', evaluationError(error).message);
+  }
+  return code;
+}
+
+/** A constant that nothing can be found by, where the types say nothing. Throws CelCompileError. */
+function refuseQualifier(compiler: Compiler, key: Expr): void {
+  if (!compiler.environment.literalChecks) return;
+  const type = qualifierFault(key);
+  if (type !== undefined) throw new CelCompileError('program', `invalid qualifier type: ${type}`);
+}
+
+/** Conversions to what nothing can be found by. */
+const UNFINDABLE: Readonly<Record<string, string>> = {
+  bytes: 'types.Bytes',
+  duration: 'types.Duration',
+  timestamp: 'types.Timestamp',
+};
+
+/** The name of its type in Go; undefined for what may be looked for, and for what is not constant. */
+function qualifierFault(key: Expr): string | undefined {
+  const named = key.op === 'select' ? key.qualified : key;
+  if (named?.op === 'ident' && named.constant !== undefined) return '*types.Type';
+  if (key.op === 'call' && Object.hasOwn(UNFINDABLE, key.name) && isConstant(key)) return UNFINDABLE[key.name];
+  const known = constantOf(key);
+  if (known === undefined) return undefined;
+  if (known.value === null) return 'types.Null';
+  if (known.value instanceof Uint8Array) return 'types.Bytes';
+  if (Array.isArray(known.value)) return '*types.baseList';
+  return known.value instanceof CelMap ? '*types.baseMap' : undefined;
 }
 
 const FREE = constant(0);

@@ -23,7 +23,7 @@ import {
   UINT,
 } from './types.ts';
 
-export type OptionalLibrary = 'authorizer' | 'mutation';
+export type OptionalLibrary = 'authorizer' | 'bindings' | 'mutation';
 
 const TYPES: readonly (readonly [string, CelType])[] = [
   ['bool', BOOL],
@@ -62,6 +62,7 @@ export function kubernetesEnvironment(libraries: readonly OptionalLibrary[]): En
     environment = {
       ...makeEnvironment(overloads, KUBERNETES_TYPES),
       ...(libraries.includes('mutation') ? { struct: mutationStruct } : {}),
+      bindings: libraries.includes('bindings'),
     };
     known.set(key, environment);
   }

@@ -1,14 +1,19 @@
 /** The three ways a CEL expression can fail. Messages are cel-go's and the API server's. */
 
+const PREFIXES = { compile: 'compilation failed: ', program: 'program instantiation failed: ', result: '' };
+
 /** The expression cannot be used: syntax, types, or the kind of its result. */
 export class CelCompileError extends Error {
-  /** `compile`: syntax and types, the message starts with `compilation failed: `. `result`: `must evaluate to bool`. */
-  readonly reason: 'compile' | 'result';
+  /**
+   * `compile`: syntax and types, the message starts with `compilation failed: `. `result`: `must evaluate to bool`.
+   * `program`: it is well typed and something constant in it fails, `program instantiation failed: `.
+   */
+  readonly reason: 'compile' | 'program' | 'result';
   /** Without the prefix: cel-go's own report, one `ERROR: <input>:LINE:COLUMN: ...` for each fault. */
   readonly issues: string;
 
-  constructor(reason: 'compile' | 'result', issues: string) {
-    super(reason === 'compile' ? `compilation failed: ${issues}` : issues);
+  constructor(reason: 'compile' | 'program' | 'result', issues: string) {
+    super(`${PREFIXES[reason]}${issues}`);
     this.name = 'CelCompileError';
     this.reason = reason;
     this.issues = issues;

@@ -28,7 +28,8 @@ export function expandMacro(call: MacroCall, environment: Environment, report: R
 
 function has({ at, args }: MacroCall, report: Report): Expr {
   const arg = args[0]!;
-  if (arg.op === 'select' && !arg.test) return { ...arg, at, test: true };
+  // `a.?b` is a call to upstream, not a selection.
+  if (arg.op === 'select' && !arg.optional) return { ...arg, at, test: true };
   report.add(arg.at, 'invalid argument to has() macro');
   return arg;
 }
@@ -37,7 +38,6 @@ const FOLDS: Readonly<Record<string, FoldKind>> = {
   all: 'all',
   exists: 'exists',
   exists_one: 'existsOne',
-  existsOne: 'existsOne',
   map: 'map',
   filter: 'filter',
 };

@@ -174,14 +174,25 @@ class Parser {
     if (!this.#is('!') && !this.#is('-')) return this.#member();
     let count = 0;
     while (this.#accept(first.text) !== undefined) count++;
-    const number = this.#peek();
-    if (first.text === '-' && number.at === first.at + count && (number.kind === 'int' || number.kind === 'double')) {
-      // The sign belongs to the literal: -9223372036854775808 is one number.
-      const negative = this.#member(true);
-      return count % 2 === 0 ? call(first.at, '-_', [negative]) : negative;
-    }
-    const operand = this.#is('!') || this.#is('-') ? this.#unary() : this.#member();
+    // One sign belongs to the literal: -9223372036854775808 is a number. Of several, none does.
+    if (first.text === '-' && count === 1 && this.#atNumber()) return this.#member(true);
+    const operand = this.#operand();
     return count % 2 === 0 ? operand : call(first.at, `${first.text}_`, [operand]);
+  }
+
+  /** What `!` or `-` stand before: they do not mix, but for the sign of a number. */
+  #operand(): Expr {
+    const sign = this.#accept('-');
+    if (sign !== undefined && this.#atNumber()) return this.#member(true);
+    const wrong = sign !== undefined || this.#is('!') ? this.#peek() : undefined;
+    return wrong === undefined
+      ? this.#member()
+      : this.#fail(wrong, `Syntax error: no viable alternative at input '-${wrong.text}'`);
+  }
+
+  #atNumber(): boolean {
+    const { kind } = this.#peek();
+    return kind === 'int' || kind === 'double';
   }
 
   #member(negative = false): Expr {

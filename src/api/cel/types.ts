@@ -132,6 +132,19 @@ export function formatType(type: CelType): string {
   return `${type.name}(${type.params.map(formatType).join(', ')})`;
 }
 
+const FULL_NAMES: Partial<Record<CelKind, string>> = {
+  timestamp: 'google.protobuf.Timestamp',
+  duration: 'google.protobuf.Duration',
+  null: 'null_type',
+};
+
+/** The same as cel-go's Type.String has it: what a result is called that is of a wrong type. */
+export function fullTypeName(type: CelType): string {
+  const name = FULL_NAMES[type.kind] ?? type.name;
+  if (type.params.length === 0 || type.kind === 'wrapper') return FULL_NAMES[type.kind] ?? formatType(type);
+  return `${name}(${type.params.map(fullTypeName).join(', ')})`;
+}
+
 /** Equal in kind, name and parameters; what is known about sizes does not count. */
 export function sameType(a: CelType, b: CelType): boolean {
   if (a === b) return true;

@@ -3,6 +3,11 @@ import { compileRegex } from './libraries/regex-cache.ts';
 import type { Report } from './report.ts';
 import { type Call, children, type Expr } from './syntax.ts';
 import { parseDuration, parseTimestamp } from './time.ts';
+import { isInt } from './values.ts';
+
+/** The years 1 to 9999, in seconds since 1970. */
+const FIRST_SECOND = -62_135_596_800;
+const LAST_SECOND = 253_402_300_799;
 
 /** Adds a fault for each literal pattern, duration or timestamp that is not valid. */
 export function validateLiterals(expr: Expr, report: Report): void {
@@ -13,6 +18,10 @@ export function validateLiterals(expr: Expr, report: Report): void {
 function validateCall(call: Call, report: Report): void {
   const position = call.name === 'matches' && call.target === undefined ? 1 : 0;
   const arg = call.args[position];
+  if (call.name === 'timestamp' && call.target === undefined && arg?.op === 'literal' && isInt(arg.value)) {
+    if (arg.value < FIRST_SECOND || arg.value > LAST_SECOND) report.add(arg.at, 'invalid timestamp argument');
+    return;
+  }
   if (arg?.op !== 'literal' || typeof arg.value !== 'string') return;
   if (['matches', 'find', 'findAll'].includes(call.name)) {
     const fault = attempt(() => compileRegex(arg.value as string));

@@ -151,6 +151,8 @@ export interface ResourceInfo {
     object: Readonly<Record<string, unknown>>,
     old: Readonly<Record<string, unknown>>,
   ) => import('../meta/steps.ts').Steps<readonly string[]>;
+  /** Every version that the kind is defined in, the unserved ones too, in that order; absent = those that are served. */
+  readonly versions?: () => readonly ResourceInfo[];
   /** Storage version (`group/version`) when it differs from this one. */
   readonly storageVersion?: string;
   /** The resource that keeps the objects, when this one is a second face of it. */

@@ -102,3 +102,7 @@ export const listFlag = (flags: FlagValues, name: string): readonly string[] => 
   const value = flags[name];
   return Array.isArray(value) ? (value as readonly string[]) : [];
 };
+
+/** A message in one line: what a compiler has to say takes several, with a mark below the place. */
+export const oneLine = (error: unknown): string =>
+  (error instanceof Error ? error.message : String(error)).replace(/\s*\n[\s|.^]*/g, ' ').trim();

@@ -1,5 +1,7 @@
 /** The commands of the `coracle` program. Each one's code is loaded only when it runs. */
 import { AUDIT_FLAGS } from './audit-flags.ts';
+import { AUTHENTICATION_FLAGS } from './authentication-flags.ts';
+import { AUTHORIZATION_FLAGS } from './authorization-flags.ts';
 import type { Command, FlagSpec } from './command.ts';
 import { OIDC_FLAGS } from './oidc-flags.ts';
 import { TOKEN_WEBHOOK_FLAGS } from './token-webhook-flags.ts';
@@ -62,6 +64,8 @@ export const COMMANDS: readonly Command[] = [
       ...AUDIT_FLAGS,
       ...OIDC_FLAGS,
       ...TOKEN_WEBHOOK_FLAGS,
+      ...AUTHENTICATION_FLAGS,
+      ...AUTHORIZATION_FLAGS,
       'token-auth-file': {
         type: 'string',
         value: 'FILE',

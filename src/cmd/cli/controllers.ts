@@ -1,7 +1,7 @@
 /** `coracle controllers`: the controllers alone, against any cluster, each under its own service account. */
 import { systemClock } from '../../base/clock/clock.ts';
 import { chooseComponents, runComponent } from '../compose/components.ts';
-import { connectAs } from '../compose/remote-components.ts';
+import { connectAs, isOurServer } from '../compose/remote-components.ts';
 import { clusterFrom } from '../config/cluster.ts';
 import { type CommandContext, CommandError, textFlag, UsageError } from './command.ts';
 import { processLog } from './process-log.ts';
@@ -10,9 +10,8 @@ import { untilStopped } from './until-stopped.ts';
 /** Runs until Ctrl-C or SIGTERM. */
 export async function controllers(context: CommandContext): Promise<number> {
   const list = textFlag(context.flags, 'controllers') ?? '*';
-  let chosen: ReturnType<typeof chooseComponents>;
   try {
-    chosen = chooseComponents(list);
+    chooseComponents(list);
   } catch (error) {
     throw new UsageError((error as Error).message);
   }
@@ -25,6 +24,7 @@ export async function controllers(context: CommandContext): Promise<number> {
         'the kubeconfig names no certificate authority; the controllers need one to publish kube-root-ca.crt',
       );
     const rootCa = cluster.ca;
+    const chosen = chooseComponents(list, { abroad: !(await isOurServer(cluster.client, stop.signal)) });
     const identities = await Promise.all(
       chosen.map(({ account }) => connectAs(cluster, account, { clock: systemClock, log })),
     );

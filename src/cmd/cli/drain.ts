@@ -3,6 +3,7 @@ import { NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS } from '../../api/kinds
 import type { Eviction, Pod } from '../../api/kinds/builtin/types.ts';
 import {
   KUBEVIRTS,
+  MIGRATION_POLICIES,
   VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
@@ -56,7 +57,7 @@ export async function drain(context: CommandContext): Promise<number> {
 
 /** One row a Pod, from what the API shows now. */
 async function planOf(client: Client, nodeName: string): Promise<DrainRow[]> {
-  const [nodes, pods, instances, machines, budgets, namespaces, kubevirts] = await Promise.all([
+  const [nodes, pods, instances, machines, budgets, namespaces, kubevirts, policies] = await Promise.all([
     client.list(NODES),
     client.list(PODS),
     client.list(VIRTUAL_MACHINE_INSTANCES),
@@ -64,6 +65,11 @@ async function planOf(client: Client, nodeName: string): Promise<DrainRow[]> {
     client.list(POD_DISRUPTION_BUDGETS),
     client.list(NAMESPACES),
     client.list(KUBEVIRTS),
+    // They only make the estimate better: who may drain need not see them.
+    client.list(MIGRATION_POLICIES).catch((error: unknown) => {
+      if (error instanceof ApiError && (error.code === 403 || error.code === 404)) return { items: [] };
+      throw error;
+    }),
   ]);
   const labels = new Map(namespaces.items.map(({ metadata }) => [metadata.name, metadata.labels]));
   const kubevirt = kubevirts.items[0];
@@ -76,6 +82,7 @@ async function planOf(client: Client, nodeName: string): Promise<DrainRow[]> {
     budgets: budgets.items,
     clusterStrategy: clusterConfigOf(kubevirt).evictionStrategy,
     migrations: migrationSettings(kubevirt),
+    policies: policies.items,
     namespaceLabels: (name) => labels.get(name),
     ...(kubevirt && { nodeSelectors: kubevirt.spec?.configuration?.developerConfiguration?.nodeSelectors ?? {} }),
   });
@@ -158,6 +165,11 @@ async function run(
   const tracked = new Map<string, Tracked>();
   const deadline = systemClock.monotonic() + timeout * 1000;
   for (;;) {
+    // Another eviction would mark again what the uncordon has let go of.
+    if (!(await isCordoned(client, nodeName))) {
+      display.end(undefined, { node: nodeName, empty: false, uncordoned: true });
+      throw new CommandError(`node ${nodeName} was uncordoned: nothing more is evicted`);
+    }
     const pods = await podsOn(client, nodeName);
     for (const row of await planOf(client, nodeName)) {
       if (row.verdict === 'ignored') continue;
@@ -181,6 +193,16 @@ async function run(
       );
     }
     await systemClock.sleep(POLL_MS, signal);
+  }
+}
+
+/** True also for a node that is gone: what was on it goes as well. */
+async function isCordoned(client: Client, name: string): Promise<boolean> {
+  try {
+    return (await client.get(NODES, { namespace: '', name })).spec?.unschedulable === true;
+  } catch (error) {
+    if (isNotFound(error)) return true;
+    throw error;
   }
 }
 

@@ -33,6 +33,7 @@ export async function image({ flags, words, environment, print, note, signal }: 
       return 0;
     }
     case 'list': {
+      if (name) throw new UsageError(USAGE);
       const images = await listImages(await open());
       if (asJson) print(JSON.stringify(images));
       else if (images.length === 0) print('no images; add one with: coracle image import NAME FILE');

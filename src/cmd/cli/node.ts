@@ -1,8 +1,12 @@
 /** `coracle node`: one node agent alone, against any cluster; `coracle node join` makes it a node of a server of ours. */
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
+import { NODES } from '../../api/kinds/builtin/resource-types.ts';
 import { systemClock } from '../../base/clock/clock.ts';
 import { aborted } from '../../base/signal/abortable.ts';
+import { isNotFound } from '../../client/api-failure.ts';
+import type { Client } from '../../client/client.ts';
+import { knownAgentId, servedByAnother, takenMessage } from '../../node/agent/agent-id.ts';
 import { nodeNames, startAgents } from '../compose/agents.ts';
 import { connectNode } from '../compose/node-identity.ts';
 import type { RemoteCluster } from '../compose/remote-components.ts';
@@ -62,6 +66,7 @@ export async function node(context: CommandContext): Promise<number> {
       log,
       signal: stop.signal,
     });
+    await refuseTaken(identity.client, { name, directory: join(dir.nodes, name) });
     joined?.remember({ name, address });
     const agents = startAgents({
       names: [name],
@@ -69,7 +74,7 @@ export async function node(context: CommandContext): Promise<number> {
       dir,
       pki,
       clientCa: cluster.ca,
-      ...(identity.pair && { peerPair: identity.pair }),
+      ...(identity.peer && { peer: identity.peer }),
       port,
       ...(address && { address }),
       hostDiskRoots: listFlag(flags, 'host-disk').map((path) => resolve(path)),
@@ -86,6 +91,19 @@ export async function node(context: CommandContext): Promise<number> {
   } finally {
     stop.release();
     await cluster?.close();
+  }
+}
+
+/** Two agents of one name would end each other's guests: the second one is not started. */
+async function refuseTaken(
+  client: Client,
+  { name, directory }: { readonly name: string; readonly directory: string },
+): Promise<void> {
+  try {
+    const node = await client.get(NODES, { namespace: '', name });
+    if (servedByAnother(node, await knownAgentId(directory))) throw new CommandError(`${takenMessage(name)} (--name)`);
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
   }
 }
 

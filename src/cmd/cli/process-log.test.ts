@@ -28,3 +28,19 @@ test('a background process keeps its log file within a size, and writes on', (t)
   assert.equal(readFileSync(path, 'utf8'), 'after\n');
   assert.equal(readFileSync(`${path}.1`, 'utf8'), `${'old\n'.repeat(100)}before\n`);
 });
+
+test('a log that cannot be written stops nothing', () => {
+  const script = `
+    import { systemClock } from ${JSON.stringify(join(import.meta.dirname, '../../base/clock/clock.ts'))};
+    import { processLog } from ${JSON.stringify(join(import.meta.dirname, 'process-log.ts'))};
+    processLog({}, systemClock).error('disk full');
+    console.log('went on');
+  `;
+  const full = openSync('/dev/full', 'w');
+  const { stdout, status } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+    stdio: ['ignore', 'pipe', full],
+    encoding: 'utf8',
+  });
+  closeSync(full);
+  assert.deepEqual([status, stdout], [0, 'went on\n']);
+});

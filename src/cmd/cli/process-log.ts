@@ -26,7 +26,11 @@ export function processLog(
   let unseen = LOOK_EVERY_BYTES;
   return createLogger((record) => {
     const line = formatRecord(record, clock.now());
-    writeSync(STDERR, line);
+    try {
+      writeSync(STDERR, line);
+    } catch {
+      return; // A full disk, a closed pipe: what cannot be logged must not stop what was to be logged about.
+    }
     unseen += line.length;
     if (boundedFile === undefined || unseen < LOOK_EVERY_BYTES) return;
     unseen = 0;

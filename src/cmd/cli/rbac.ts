@@ -1,13 +1,7 @@
 /** `coracle rbac`: the accounts and rights that agents and controllers need on a cluster of somebody else's, as YAML. */
 import { stringify } from 'yaml';
-import {
-  AGENT_ACCOUNT,
-  agentManifests,
-  controllerManifests,
-  type Manifest,
-  STARTER_ACCOUNT,
-} from '../compose/component-policy.ts';
-import { COMPONENT_NAMESPACE, chooseComponents } from '../compose/components.ts';
+import { agentManifests, controllerManifests, type Manifest, STARTER_ACCOUNT } from '../compose/component-policy.ts';
+import { AGENT_ACCOUNT, COMPONENT_NAMESPACE, chooseComponents } from '../compose/components.ts';
 import { type CommandContext, textFlag, UsageError } from './command.ts';
 
 /** Prints; whoever applies it must hold these rights. */
@@ -21,7 +15,7 @@ export async function rbac({ words, flags, print, note }: CommandContext): Promi
   const starters: string[] = [];
   if (what !== 'node') {
     try {
-      manifests.push(...controllerManifests(chooseComponents(list ?? '*')));
+      manifests.push(...controllerManifests(chooseComponents(list ?? '*', { abroad: true })));
     } catch (error) {
       throw new UsageError((error as Error).message);
     }

@@ -12,6 +12,13 @@ export function programHelp(): string {
 export async function runProgram(argv: readonly string[]): Promise<number> {
   const print = (text: string): void => void process.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
   const note = (text: string): void => void process.stderr.write(text.endsWith('\n') ? text : `${text}\n`);
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    // A reader that has seen enough (`| head`) is no failure; a disk that takes no more is.
+    if (error.code === 'EPIPE') return;
+    note(`error: cannot write the output: ${oneLine(error.message)}`);
+    process.exitCode = 1;
+  });
+  process.stderr.on('error', () => {}); // nobody is left to be told
   const [name, ...rest] = argv;
   if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
     print(programHelp());

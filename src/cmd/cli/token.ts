@@ -95,7 +95,7 @@ async function list({ flags, print }: CommandContext, cluster: Cluster): Promise
   else print(rows.map(({ id, expires, description }) => `${id}  ${expires ?? 'no end'}  ${description}`).join('\n'));
 }
 
-async function remove({ print }: CommandContext, cluster: Cluster, id: string): Promise<void> {
+async function remove({ flags, print }: CommandContext, cluster: Cluster, id: string): Promise<void> {
   if (!/^[a-z0-9]{6}(\.[a-z0-9]{16})?$/.test(id))
     throw new UsageError(`a token's ID is six small letters or digits, not ${JSON.stringify(id)}`);
   const name = `${PREFIX}${id.slice(0, 6)}`;
@@ -105,5 +105,6 @@ async function remove({ print }: CommandContext, cluster: Cluster, id: string): 
     if (isNotFound(error)) throw new CommandError(`there is no token ${id.slice(0, 6)}`);
     throw error;
   }
-  print(`token ${id.slice(0, 6)} is deleted`);
+  const deleted = id.slice(0, 6);
+  print(flags['json'] === true ? JSON.stringify({ deleted }) : `token ${deleted} is deleted`);
 }

@@ -1,10 +1,10 @@
 /** `coracle up`: the control plane and its nodes in one process, in the foreground or detached. */
-import { closeSync, fstatSync, openSync, readFileSync, readSync, realpathSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { closeSync, fstatSync, openSync, readFileSync, readSync, realpathSync, statfsSync } from 'node:fs';
+import { delimiter, dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DEFAULT_SERVICE_CIDR } from '../../api/kinds/builtin/service-cidrs.ts';
 import { systemClock } from '../../base/clock/clock.ts';
-import { isRunning } from '../../base/process/identity.ts';
+import { isRunning, signalProcess } from '../../base/process/identity.ts';
 import { type Exit, spawnDetached } from '../../base/process/spawn-detached.ts';
 import { aborted } from '../../base/signal/abortable.ts';
 import { parseStaticTokens } from '../../server/auth/static-tokens.ts';
@@ -18,6 +18,8 @@ import { LOOPBACK, type ServingAddress, servingAddress } from '../config/serving
 import { takeStopRequest } from '../config/stop-request.ts';
 import { VERSION } from '../config/version.ts';
 import { auditArguments, auditSettings } from './audit-flags.ts';
+import { type AuthenticationChoice, authenticationArguments, authenticationChoice } from './authentication-choice.ts';
+import { type AuthorizationChoice, authorizationArguments, authorizationChoice } from './authorization-choice.ts';
 import { type CommandContext, CommandError, listFlag, numberFlag, textFlag, UsageError } from './command.ts';
 import { type OidcChoice, oidcArguments, oidcChoice, oidcSettings } from './oidc-choice.ts';
 import { processLog } from './process-log.ts';
@@ -56,8 +58,11 @@ export async function up(context: CommandContext): Promise<number> {
   const hostDiskRoots = listFlag(flags, 'host-disk').map((path) => resolve(path));
   const corsAllowedOrigins = originPatterns(listFlag(flags, 'cors-allowed-origins'));
   const audit = auditSettings(flags);
+  // Before the flags of the issuer, which it excludes whatever they say.
+  const authentication = authenticationChoice(flags);
   const oidc = oidcChoice(flags);
   const webhook = tokenWebhookChoice(flags);
+  const authorization = authorizationChoice(flags);
   const serviceCidr = readServiceRange(textFlag(flags, 'service-cluster-ip-range') ?? DEFAULT_SERVICE_CIDR);
   const tokens = textFlag(flags, 'token-auth-file');
   const tokenFile = tokens === undefined ? undefined : resolve(tokens);
@@ -78,6 +83,8 @@ export async function up(context: CommandContext): Promise<number> {
         ...auditArguments(audit),
         ...oidcArguments(oidc),
         ...tokenWebhookArguments(webhook),
+        ...authenticationArguments(authentication),
+        ...authorizationArguments(authorization),
         ...(tokenFile === undefined ? [] : ['--token-auth-file', tokenFile]),
         '--service-cluster-ip-range',
         serviceCidr,
@@ -96,6 +103,8 @@ export async function up(context: CommandContext): Promise<number> {
     audit,
     oidc,
     webhook,
+    authentication,
+    authorization,
     tokenFile,
     serviceCidr,
     merge,
@@ -146,6 +155,8 @@ interface ForegroundOptions {
   readonly audit: AuditSettings | undefined;
   readonly oidc: OidcChoice | undefined;
   readonly webhook: TokenWebhookChoice | undefined;
+  readonly authentication: AuthenticationChoice | undefined;
+  readonly authorization: AuthorizationChoice | undefined;
   readonly tokenFile: string | undefined;
   readonly serviceCidr: string;
   readonly dir: DataDir;
@@ -169,8 +180,20 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
   } catch (error) {
     throw new UsageError((error as Error).message);
   }
+  const { ISSUER, startHost } = await import('../compose/host.ts');
+  const { openAuthentication } = await import('./open-authentication.ts');
+  const { openAuthorizers } = await import('./open-authorizers.ts');
+  const { authentication = {}, authorization } = options;
+  const authorizers = authorization && (await openAuthorizers(authorization, { clock: systemClock, log }));
+  const allowsAll =
+    authorization !== undefined && 'modes' in authorization && authorization.modes.includes('AlwaysAllow');
+  const authenticated = openAuthentication(authentication, {
+    disallowedIssuers: [ISSUER],
+    allowsAll,
+    clock: systemClock,
+    log,
+  });
   const stop = untilStopped(signal);
-  const { startHost } = await import('../compose/host.ts');
   const host = await startHost({
     dir,
     port: options.port,
@@ -184,9 +207,13 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
     ...(options.oidc && { oidc: oidcSettings(options.oidc) }),
     ...(options.webhook && { tokenWebhook: await tokenWebhook(options.webhook) }),
     ...(options.tokenFile && { staticTokens: readTokenFile(options.tokenFile) }),
+    authentication: authenticated.current,
+    ...(authorizers && { authorizers: authorizers.current }),
     clock: systemClock,
     log,
   });
+  for (const name of host.nodesLeft)
+    note(`${WARNING}node ${name} is started too: it has guests here (coracle drain ${name} empties it)`);
   if (options.address.isOpen) note(`${WARNING}${openWarning(options.address, host.url)}`);
   const kubeconfig = userKubeconfigPath(environment);
   // $KUBECONFIG may be the admin's own file, which is written whole and must not be emptied at the end.
@@ -205,6 +232,8 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
   const { keepVms } = signal.aborted ? { keepVms: false } : takeStopRequest(dir);
   if (signal.aborted && flags['json'] !== true) note(keepVms ? 'stopping' : 'stopping; guests are shut down');
   await host.close({ keepVms });
+  authenticated.stop();
+  authorizers?.stop();
   if (merge)
     changeUserKubeconfig(note, () => editUserKubeconfig(kubeconfig, (text) => unmergeKubeconfig(text, host.access)));
   withdrawRunning(dir);
@@ -262,7 +291,11 @@ async function detach(
     {
       cwd: dir.root,
       outputFile: dir.log,
-      env: { ...pick(context.environment), CORACLE_LOG: context.environment['CORACLE_LOG'] ?? 'info' },
+      env: {
+        ...pick(context.environment),
+        ...ownKubeconfig(context.environment),
+        CORACLE_LOG: context.environment['CORACLE_LOG'] ?? 'info',
+      },
     },
   );
   let exit: Exit | undefined;
@@ -286,7 +319,12 @@ async function detach(
     }
     if (systemClock.monotonic() > deadline)
       throw new CommandError(`not ready after ${START_MS / 1000} s; see ${dir.log}`);
-    await systemClock.sleep(POLL_MS, context.signal);
+    try {
+      await systemClock.sleep(POLL_MS, context.signal);
+    } catch (error) {
+      await signalProcess(child.identity, 'SIGTERM'); // Ctrl-C means the control plane too; it is in a session of its own
+      throw error;
+    }
   }
 }
 
@@ -299,7 +337,6 @@ function pick(environment: CommandContext['environment']): Record<string, string
     'LANG',
     'TZ',
     'TMPDIR',
-    'KUBECONFIG',
     'XDG_DATA_HOME',
     'XDG_CACHE_HOME',
     'XDG_CONFIG_HOME',
@@ -309,6 +346,13 @@ function pick(environment: CommandContext['environment']): Record<string, string
   return Object.fromEntries(
     names.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]]])),
   );
+}
+
+/** The paths of `$KUBECONFIG` as they are from here: the detached process works in the data directory. */
+function ownKubeconfig({ KUBECONFIG }: CommandContext['environment']): Record<string, string> {
+  if (!KUBECONFIG) return {};
+  const paths = KUBECONFIG.split(delimiter).map((path) => (path === '' ? path : resolve(path)));
+  return { KUBECONFIG: paths.join(delimiter) };
 }
 
 function sizeOf(path: string): number {
@@ -338,5 +382,9 @@ function lastError(path: string, from: number): string {
   const line = linesSince(path, from)
     .findLast((text) => text.startsWith('error: '))
     ?.slice('error: '.length);
-  return line ?? `the control plane ended while starting; see ${path}`;
+  if (line !== undefined) return line;
+  // A disk without room takes no log either.
+  if (sizeOf(path) === from && statfsSync(path).bavail === 0)
+    return `no space is left on the disk of ${dirname(path)}; free some there and start again (nothing is lost)`;
+  return `the control plane ended while starting; see ${path}`;
 }

@@ -8,11 +8,12 @@ import type { Logger } from '../../base/log/log.ts';
 import type { MetricFamily } from '../../base/metrics/metric-family.ts';
 import type { Client } from '../../client/client.ts';
 import { type Agent, createAgent } from '../../node/agent/agent.ts';
+import type { PeerIdentity } from '../../node/agent/migration/peer.ts';
 import { streamMetrics } from '../../node/agent/migration/stream-figures.ts';
 import { openImageStore } from '../../node/image/image-store.ts';
 import { readNodeFacts } from '../../node/qemu/node-facts.ts';
 import type { DataDir } from '../config/data-dir.ts';
-import type { KeyPairPem, Pki } from '../config/pki.ts';
+import type { Pki } from '../config/pki.ts';
 import { VERSION } from '../config/version.ts';
 import { VIRT_API_COMMON_NAME } from './node-connection.ts';
 
@@ -27,10 +28,10 @@ export interface AgentsOptions {
   /** PEM of the CA that virt-api's client certificate chains to. */
   readonly clientCa: string;
   /**
-   * The certificate a node proves its name to other nodes with, read anew for each migration. Not given: one is issued
-   * where `pki` is the cluster's own, else guests of these nodes do not move.
+   * What a node proves its name to other nodes with. Not given: a certificate is issued where `pki` is the cluster's own,
+   * else guests of these nodes do not move.
    */
-  readonly peerPair?: () => KeyPairPem;
+  readonly peer?: PeerIdentity;
   /** Port of the first node's API; 0 picks free ones. */
   readonly port?: number;
   /** Address on which the nodes' APIs are served, and that their Node objects name; loopback when not given. */
@@ -97,7 +98,7 @@ async function startAll(options: AgentsOptions, started: { agent: Agent; server:
         usage: 'server',
         days: CERTIFICATE_DAYS,
       });
-      const peerPair = options.peerPair ?? (await issuePeerPair(options, nodeName));
+      const peer = options.peer ?? (await issuePeer(options, nodeName));
       let handler: Agent['handler'] = async () => ({ status: 503, headers: { 'retry-after': '1' } });
       const server = await startTlsServer({
         handler: (request) => handler(request),
@@ -118,7 +119,7 @@ async function startAll(options: AgentsOptions, started: { agent: Agent; server:
           addressesDir: join(dir.root, 'addresses'),
           claimsDir: join(dir.root, 'claims'),
           address,
-          ...(peerPair && { peer: { pair: peerPair, ca: options.clientCa } }),
+          ...(peer && { peer }),
           servingCa: options.pki.ca,
           ...(options.hostDiskRoots && { hostDiskRoots: options.hostDiskRoots }),
           servingPort: server.port,
@@ -134,10 +135,7 @@ async function startAll(options: AgentsOptions, started: { agent: Agent; server:
   );
 }
 
-async function issuePeerPair(
-  { pki, clientCa }: AgentsOptions,
-  nodeName: string,
-): Promise<(() => KeyPairPem) | undefined> {
+async function issuePeer({ pki, clientCa }: AgentsOptions, nodeName: string): Promise<PeerIdentity | undefined> {
   if (pki.ca !== clientCa) return undefined;
   const pair = await pki.pair(`node-${nodeName}-client`, {
     commonName: `system:node:${nodeName}`,
@@ -145,5 +143,5 @@ async function issuePeerPair(
     usage: 'client',
     days: CERTIFICATE_DAYS,
   });
-  return () => pair;
+  return { pair: () => pair, ca: clientCa };
 }

@@ -47,10 +47,33 @@ test('bodies that wait are all answered, each with its own', async () => {
 });
 
 test('what takes too long is refused, those behind it with it; the next one finds a new thread', async () => {
-  const hasty = createBodyReader(1);
+  const hasty = createBodyReader({ patience: 1 });
   const slow = { type: 'application/yaml', bytes: utf8.encode('a: b\n'.repeat(100_000)), kind: undefined };
   const refused = (error: unknown) => error instanceof ApiError && /takes more time/.test(error.message);
   await Promise.all([assert.rejects(hasty.read(slow), refused), assert.rejects(hasty.read(slow), refused)]);
   await assert.rejects(hasty.read(slow), refused);
   await hasty.close();
+});
+
+test('beyond its bounds a body is refused for now, and later taken', async () => {
+  const isTooMany = (error: unknown) =>
+    error instanceof ApiError && error.code === 429 && error.status.details?.retryAfterSeconds === 1;
+  const body = (text: string) => ({ type: 'application/yaml', bytes: utf8.encode(text), kind: undefined });
+  const narrow = createBodyReader({ maxDocuments: 2, maxBytes: 10 });
+  const taken = [narrow.read(body('a: 1')), narrow.read(body('b: 2'))];
+  await assert.rejects(narrow.read(body('c: 3')), isTooMany, 'a third one');
+  assert.deepEqual(await Promise.all(taken.map(read)), [{ a: 1 }, { b: 2 }]);
+
+  const large = narrow.read(body('large: document'));
+  await assert.rejects(narrow.read(body('a: 1')), isTooMany, 'more bytes');
+  assert.deepEqual(await read(large), { large: 'document' });
+  assert.deepEqual(await read(narrow.read(body('c: 3'))), { c: 3 });
+
+  // What went with the thread is not counted any more.
+  const lost = [narrow.read(body('d: 4')), narrow.read(body('e: 5'))];
+  const gone = Promise.all(lost.map((one) => assert.rejects(one, /the server stops/)));
+  await narrow.close();
+  await gone;
+  assert.deepEqual(await read(narrow.read(body('f: 6'))), { f: 6 });
+  await narrow.close();
 });

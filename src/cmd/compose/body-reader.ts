@@ -10,6 +10,9 @@ const PATIENCE_MS = 20_000;
 const IDLE_MS = 30_000;
 /** Heap of the thread: what a YAML document of 3 MB becomes before it is a value. */
 const MAX_HEAP_MB = 1024;
+/** Documents that may be with the thread at once, and their bytes: one is being read, the others wait their turn. */
+const MAX_DOCUMENTS = 64;
+const MAX_BYTES = 32 * 1024 * 1024;
 
 export interface BodyReader {
   readonly read: ReadElsewhere;
@@ -17,17 +20,30 @@ export interface BodyReader {
   close(): Promise<void>;
 }
 
+export interface BodyReaderOptions {
+  /** How long one document may take, in milliseconds. */
+  readonly patience?: number;
+  readonly maxDocuments?: number;
+  readonly maxBytes?: number;
+}
+
 interface Job {
+  readonly bytes: number;
   readonly resolve: (read: Awaited<ReturnType<ReadElsewhere>>) => void;
   readonly reject: (why: unknown) => void;
 }
 
-/** Starts nothing yet. A document that takes too long or too much memory is refused with 400, and with it the thread goes. */
-export function createBodyReader(patience: number = PATIENCE_MS): BodyReader {
+/**
+ * Starts nothing yet. A document that takes too long or too much memory is refused with 400, and with it the thread goes;
+ * one that comes when too many wait is refused with 429.
+ */
+export function createBodyReader(options: BodyReaderOptions = {}): BodyReader {
+  const { patience = PATIENCE_MS, maxDocuments = MAX_DOCUMENTS, maxBytes = MAX_BYTES } = options;
   let worker: Worker | undefined;
   let timer: NodeJS.Timeout | undefined;
   let nextId = 1;
   const jobs = new Map<number, Job>();
+  let bytesWaiting = 0;
 
   const end = async (why: unknown): Promise<void> => {
     clearTimeout(timer);
@@ -35,6 +51,7 @@ export function createBodyReader(patience: number = PATIENCE_MS): BodyReader {
     worker = undefined;
     for (const job of jobs.values()) job.reject(why);
     jobs.clear();
+    bytesWaiting = 0;
     await ended?.terminate();
   };
   // The one at the front is being read: its time begins when it gets there.
@@ -47,7 +64,7 @@ export function createBodyReader(patience: number = PATIENCE_MS): BodyReader {
   };
   const receive = (answer: BodyAnswer): void => {
     const job = jobs.get(answer.id);
-    jobs.delete(answer.id);
+    if (jobs.delete(answer.id)) bytesWaiting -= job?.bytes ?? 0;
     watch();
     if ('json' in answer) job?.resolve(answer);
     else if ('refusal' in answer) job?.reject(new ApiError(answer.refusal));
@@ -71,9 +88,13 @@ export function createBodyReader(patience: number = PATIENCE_MS): BodyReader {
   return {
     read: (body) =>
       new Promise((resolve, reject) => {
+        const bytes = body.bytes.length;
+        // The first is read whatever its size, or it could never be.
+        if (jobs.size >= maxDocuments || (jobs.size > 0 && bytesWaiting + bytes > maxBytes)) return reject(tooMany());
         worker ??= start();
         const id = nextId++;
-        jobs.set(id, { resolve, reject });
+        jobs.set(id, { bytes, resolve, reject });
+        bytesWaiting += bytes;
         if (jobs.size === 1) watch();
         worker.postMessage({ ...body, id });
       }),
@@ -83,3 +104,11 @@ export function createBodyReader(patience: number = PATIENCE_MS): BodyReader {
 
 const tooHard = (what: 'memory' | 'time'): ApiError =>
   badRequest(`the document takes more ${what} to read than one may have`);
+
+const tooMany = (): ApiError =>
+  new ApiError({
+    code: 429,
+    reason: 'TooManyRequests',
+    message: 'Too many requests, please try again later.',
+    details: { retryAfterSeconds: 1 },
+  });

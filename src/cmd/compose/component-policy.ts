@@ -2,10 +2,8 @@
 import { NODE_AGENT_RULES } from '../../node/agent/rbac.ts';
 import type { PolicyBinding, PolicyRole } from '../../server/auth/bootstrap-policy.ts';
 import type { PolicyRule } from '../../server/auth/rbac.ts';
-import { COMPONENT_NAMESPACE, type Component, type PolicyRuleData } from './components.ts';
+import { AGENT_ACCOUNT, COMPONENT_NAMESPACE, type Component, type PolicyRuleData } from './components.ts';
 
-/** Account of node agents on servers that do not know them as nodes; the embedded one has none of that name. */
-export const AGENT_ACCOUNT = 'coracle-agent';
 /** Account that `coracle controllers` may be started as: it may ask for the components' tokens and do nothing else. */
 export const STARTER_ACCOUNT = 'coracle-controllers';
 /** Not `coracle:agent`, which the embedded server binds to its nodes. */
@@ -17,7 +15,7 @@ const RBAC = 'rbac.authorization.k8s.io';
 export function policyOf(
   components: readonly { readonly account: string; readonly rules: readonly PolicyRuleData[] }[],
 ): { roles: PolicyRole[]; bindings: PolicyBinding[] } {
-  const name = (account: string): string => `coracle:${account.replace(/^coracle-/, '')}`;
+  const name = roleName;
   return {
     roles: components.map(({ account, rules }) => ({
       kind: 'ClusterRole',
@@ -46,26 +44,18 @@ export function controllerManifests(components: readonly Component[]): Manifest[
     ...[...components.map(({ account }) => account), STARTER_ACCOUNT].map(account),
     ...roles.map(({ name, rules }) => clusterRole(name, rules)),
     ...bindings.map(({ name, subjects }) => clusterRoleBinding(name, subjects[0]!.name)),
-    {
-      apiVersion: `${RBAC}/v1`,
-      kind: 'Role',
-      metadata: { name: STARTER_ROLE, namespace: COMPONENT_NAMESPACE, labels: PART_OF },
-      rules: [
-        {
-          apiGroups: [''],
-          resources: ['serviceaccounts/token'],
-          resourceNames: components.map((component) => component.account),
-          verbs: ['create'],
-        },
-      ],
-    },
-    {
-      apiVersion: `${RBAC}/v1`,
-      kind: 'RoleBinding',
-      metadata: { name: STARTER_ROLE, namespace: COMPONENT_NAMESPACE, labels: PART_OF },
-      roleRef: { apiGroup: RBAC, kind: 'Role', name: STARTER_ROLE },
-      subjects: [subject(STARTER_ACCOUNT)],
-    },
+    ...components.flatMap(({ account, namespaceRules, fills = [] }) => [
+      ...(namespaceRules ? localRole(roleName(account), account, namespaceRules) : []),
+      ...fills.map(({ kind, name }) => empty(kind, name)),
+    ]),
+    ...localRole(STARTER_ROLE, STARTER_ACCOUNT, [
+      {
+        apiGroups: [''],
+        resources: ['serviceaccounts/token'],
+        resourceNames: components.map((component) => component.account),
+        verbs: ['create'],
+      },
+    ]),
   ];
 }
 
@@ -78,6 +68,7 @@ export const agentManifests = (): Manifest[] => [
 ];
 
 const STARTER_ROLE = 'coracle:controllers';
+const roleName = (account: string): string => `coracle:${account.replace(/^coracle-/, '')}`;
 const namespace: Manifest = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: COMPONENT_NAMESPACE } };
 const account = (name: string): Manifest => ({
   apiVersion: 'v1',
@@ -97,4 +88,25 @@ const clusterRoleBinding = (name: string, holder: string): Manifest => ({
   metadata: { name, labels: PART_OF },
   roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name },
   subjects: [subject(holder)],
+});
+/** A role in the components' namespace, and its binding. */
+const localRole = (name: string, holder: string, rules: readonly PolicyRuleData[]): Manifest[] => {
+  const metadata = { name, namespace: COMPONENT_NAMESPACE, labels: PART_OF };
+  return [
+    { apiVersion: `${RBAC}/v1`, kind: 'Role', metadata, rules },
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind: 'RoleBinding',
+      metadata,
+      roleRef: { apiGroup: RBAC, kind: 'Role', name },
+      subjects: [subject(holder)],
+    },
+  ];
+};
+/** Without `data`, so that to apply it again takes nothing away. */
+const empty = (kind: 'Secret' | 'ConfigMap', name: string): Manifest => ({
+  apiVersion: 'v1',
+  kind,
+  metadata: { name, namespace: COMPONENT_NAMESPACE, labels: PART_OF },
+  ...(kind === 'Secret' && { type: 'Opaque' }),
 });

@@ -8,6 +8,8 @@ import type { Client } from '../../client/client.ts';
 import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
 import { createInformerSet } from '../../client/informer/informer-set.ts';
 import { certificateControllers, type KeyHolder } from '../../control/certificates/certificate-controllers.ts';
+import { PEER_AUTHORITY } from '../../control/certificates/peer-authority.ts';
+import { createPeerController, peerNamespaceRules, peerRules } from '../../control/certificates/peer-controller.ts';
 import {
   commonInstancetypesRules,
   createCommonInstancetypesController,
@@ -26,6 +28,7 @@ import {
   workloadUpdateControllerRules,
 } from '../../control/workload-update/workload-update-controller.ts';
 import { clusterSettings } from './cluster-settings.ts';
+import { createPeerKeyWork } from './peer-keys.ts';
 
 export interface PolicyRuleData {
   readonly apiGroups?: readonly string[];
@@ -41,6 +44,10 @@ export interface Component {
   /** Service account in `COMPONENT_NAMESPACE`. */
   readonly account: string;
   readonly rules: readonly PolicyRuleData[];
+  /** More rules, for `COMPONENT_NAMESPACE` alone. */
+  readonly namespaceRules?: readonly PolicyRuleData[];
+  /** Objects it fills and may not make: kind and name, in `COMPONENT_NAMESPACE`. */
+  readonly fills?: readonly { readonly kind: 'Secret' | 'ConfigMap'; readonly name: string }[];
   /** It runs in the process that holds the cluster's keys and nowhere else. */
   readonly needsKeys?: boolean;
   readonly create: (environment: ControllerEnvironment, facts: ComponentFacts) => Runnable;
@@ -56,6 +63,9 @@ export interface ComponentFacts {
 
 /** Where the components' service accounts live: upstream trusts the accounts of this namespace with VMI specs. */
 export const COMPONENT_NAMESPACE = 'kubevirt';
+
+/** Account of node agents on servers that do not know them as nodes; the embedded one has none of that name. */
+export const AGENT_ACCOUNT = 'coracle-agent';
 
 /** Every component a control plane runs, in no order. */
 export const COMPONENTS: readonly Component[] = [
@@ -121,20 +131,42 @@ export const COMPONENTS: readonly Component[] = [
   ),
 ];
 
+/** Those that only a cluster of another make has need of. */
+export const COMPONENTS_ABROAD: readonly Component[] = [
+  {
+    name: 'peer-certificates',
+    account: 'coracle-peer-certificates',
+    rules: peerRules,
+    namespaceRules: peerNamespaceRules,
+    fills: [
+      { kind: 'Secret', name: PEER_AUTHORITY },
+      { kind: 'ConfigMap', name: PEER_AUTHORITY },
+    ],
+    create: (environment) =>
+      createPeerController({
+        ...environment,
+        keys: createPeerKeyWork(environment.clock),
+        namespace: COMPONENT_NAMESPACE,
+        agentUser: `system:serviceaccount:${COMPONENT_NAMESPACE}:${AGENT_ACCOUNT}`,
+      }),
+  },
+];
+
 /**
  * Picks components as kube-controller-manager's --controllers does: `*` all, `name` this one, `-name` not this one. Those
- * that need the cluster's keys are in only `withKeys`, and then unless they are taken out by name.
+ * that need the cluster's keys are in only `withKeys`, and then unless they are taken out by name; those for a cluster
+ * of another make only `abroad`.
  * Throws an Error that names an unknown one and the ones there are.
  */
 export function chooseComponents(
   list: string,
-  { withKeys = false }: { readonly withKeys?: boolean } = {},
+  { withKeys = false, abroad = false }: { readonly withKeys?: boolean; readonly abroad?: boolean } = {},
 ): readonly Component[] {
   const words = list
     .split(',')
     .map((word) => word.trim())
     .filter((word) => word !== '');
-  const known = new Set(COMPONENTS.map((component) => component.name));
+  const known = new Set([...COMPONENTS, ...COMPONENTS_ABROAD].map((component) => component.name));
   for (const word of words) {
     const name = word.startsWith('-') ? word.slice(1) : word;
     if (word !== '*' && !known.has(name))
@@ -143,7 +175,9 @@ export function chooseComponents(
   // What needs the keys can run nowhere but beside them, so that it runs there whatever else runs elsewhere.
   const isChosen = ({ name, needsKeys = false }: Component): boolean =>
     needsKeys ? withKeys : words.includes('*') || words.includes(name);
-  return COMPONENTS.filter((component) => isChosen(component) && !words.includes(`-${component.name}`));
+  return [...COMPONENTS, ...(abroad ? COMPONENTS_ABROAD : [])].filter(
+    (component) => isChosen(component) && !words.includes(`-${component.name}`),
+  );
 }
 
 export interface ComponentRunOptions {

@@ -9,6 +9,7 @@ import { PROTOBUF } from '../../api/kinds/protobuf/documents.ts';
 import { protobufBody } from '../../api/kinds/protobuf/request-body.ts';
 import { formatTime, type UnstructuredObject } from '../../api/meta/object.ts';
 import type { Clock } from '../../base/clock/clock.ts';
+import type { Compressor } from '../../base/http/gzip-blocks.ts';
 import { type ApiHandler, type Peer, redirected } from '../../base/http/seam.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { MetricFamily } from '../../base/metrics/metric-family.ts';
@@ -21,12 +22,19 @@ import { defaultPlugins } from '../../server/admission/default-plugins.ts';
 import { dynamicPlugins } from '../../server/admission/dynamic-plugins.ts';
 import { type AuditSink, createAuditor } from '../../server/audit/auditor.ts';
 import type { AuditPolicy } from '../../server/audit/policy.ts';
+import type { AuthenticationSetup } from '../../server/auth/authentication-configuration.ts';
 import { createAuthenticator } from '../../server/auth/authenticator.ts';
+import {
+  type AuthorizerSetup,
+  createAuthorizerChain,
+  DEFAULT_AUTHORIZERS,
+} from '../../server/auth/authorizer-chain.ts';
 import { DEFAULT_BINDINGS, DEFAULT_ROLES, type PolicyBinding } from '../../server/auth/bootstrap-policy.ts';
 import { bootstrapTokens } from '../../server/auth/bootstrap-tokens.ts';
 import { CONTROLLER_BINDINGS, CONTROLLER_ROLES } from '../../server/auth/controller-roles.ts';
 import { rbacEscalation } from '../../server/auth/escalation.ts';
 import type { FrontProxyOptions } from '../../server/auth/front-proxy.ts';
+import { createIssuersUsers } from '../../server/auth/jwt-users.ts';
 import { createNodeAuthorizer } from '../../server/auth/node-authorizer.ts';
 import { createNodeGraph } from '../../server/auth/node-graph.ts';
 import { createOidcUsers, type OidcSettings } from '../../server/auth/oidc.ts';
@@ -37,7 +45,6 @@ import { createTokenIssuer, type TokenIssuer } from '../../server/auth/service-a
 import { NODE_RULES, SYSTEM_BINDINGS, SYSTEM_ROLES } from '../../server/auth/system-roles.ts';
 import { createTokenAuthenticator, type FindTokenUser } from '../../server/auth/token-authenticator.ts';
 import { findUidIn, requestToken, secretTokenIn } from '../../server/auth/token-request.ts';
-import { unionAuthorizer } from '../../server/auth/union.ts';
 import { createWebhookUsers, type TokenWebhook } from '../../server/auth/webhook-tokens.ts';
 import { createObjectStore } from '../../server/cache/create-object-store.ts';
 import type { ObjectStore } from '../../server/cache/object-store.ts';
@@ -52,9 +59,9 @@ import { createFieldManagement } from '../../server/registry/field-management.ts
 import { keepBootstrapObjects } from '../../server/registry/keep-bootstrap-objects.ts';
 import { createResourceCatalog } from '../../server/registry/resource-catalog.ts';
 import type { Backend } from '../../server/storage/backend.ts';
-import { AGENT_ACCOUNT, policyOf } from './component-policy.ts';
+import { policyOf } from './component-policy.ts';
 import { COMPONENT_TOKEN_SECONDS, createTokenSource, type TokenSource } from './component-token.ts';
-import { COMPONENT_NAMESPACE, COMPONENTS, type PolicyRuleData } from './components.ts';
+import { AGENT_ACCOUNT, COMPONENT_NAMESPACE, COMPONENTS, type PolicyRuleData } from './components.ts';
 import { createVirtApi, virtPolicy } from './virt-api.ts';
 import { createVirtMetrics } from './virt-metrics.ts';
 
@@ -82,7 +89,8 @@ export interface ControlPlaneOptions {
   readonly components?: () => readonly ComponentHealth[];
   /** What nodes may do beside what the Node authorizer gives them. */
   readonly agentRules?: readonly PolicyRuleData[];
-  readonly compress?: (bytes: Uint8Array) => Promise<Uint8Array>;
+  /** Compresses large answers, where the host can. */
+  readonly compressor?: Compressor;
   /** Reads large bodies on another thread, where the host has one. */
   readonly readElsewhere?: ReadElsewhere;
   /** How the host calls webhooks and aggregated APIs; without it every such call fails with a sentence. */
@@ -95,6 +103,10 @@ export interface ControlPlaneOptions {
   readonly oidc?: OidcSettings;
   /** Asked about tokens that nobody else knows. */
   readonly tokenWebhook?: TokenWebhook;
+  /** Issuers of tokens and who may come without one, looked at with each request; everybody may when not given. */
+  readonly authentication?: () => AuthenticationSetup;
+  /** Who is asked what users may do, looked at before each decision; the Node authorizer and RBAC when not given. */
+  readonly authorizers?: () => readonly AuthorizerSetup[];
   /** Proxies that may say who the user is. */
   readonly frontProxy?: FrontProxyOptions & { readonly ca: string };
   /** PEM of the CA of client certificates, for extension API servers. */
@@ -162,15 +174,25 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
   const resources = createResourceCatalog([...builtinResources(), ...virtInfos]);
   const extensions = createExtensions({ resources, connect: connectOutbound, log });
 
+  const { authentication } = options;
   const tokenAuthenticator = createTokenAuthenticator(tokens, [
     ...(options.staticTokens ? [options.staticTokens] : []),
     bootstrapTokens(store, clock),
     ...(options.oidc ? [createOidcUsers(options.oidc, { connect: connectOutbound, clock, log })] : []),
+    ...(authentication
+      ? [createIssuersUsers(() => authentication().issuers, { connect: connectOutbound, clock, log })]
+      : []),
     ...(options.tokenWebhook ? [createWebhookUsers(options.tokenWebhook, { audiences: [issuer], clock, log })] : []),
   ]);
   const graph = createNodeGraph(store);
-  const authorize = unionAuthorizer([createNodeAuthorizer({ graph, store, rules: NODE_RULES }), rbac.authorize]);
-  const reviews = createReviewHandlers({ authorize, rulesFor: rbac.rulesFor, tokens: tokenAuthenticator });
+  const { authorize, rulesFor } = createAuthorizerChain({
+    setup: options.authorizers ?? (() => DEFAULT_AUTHORIZERS),
+    node: createNodeAuthorizer({ graph, store, rules: NODE_RULES }),
+    rbac,
+    clock,
+    log,
+  });
+  const reviews = createReviewHandlers({ authorize, rulesFor, tokens: tokenAuthenticator });
   const createOnlyHandlers = new Map<string, CreateOnlyHandler>(
     [...reviews].map(([resource, review]) => [
       resource,
@@ -243,11 +265,12 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
       tokens: tokenAuthenticator,
       clock,
       ...(options.frontProxy && { frontProxy: options.frontProxy }),
+      ...(authentication && { anonymous: () => authentication().anonymous ?? { enabled: true } }),
     }),
     authorize,
     admission: defaultPlugins(store, clock, [
       ...certificatePlugins({ clock, authorize }),
-      rbacEscalation(rbac),
+      rbacEscalation({ ...rbac, authorize }),
       ...extensions.admission,
       ...dynamicPlugins({
         store,
@@ -271,7 +294,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
     admissionMetrics,
     ...(options.components && { components: options.components }),
     metrics: () => [...admissionMetrics.families(), ...virtMetrics(), ...(options.nodeMetrics?.() ?? [])],
-    ...(options.compress && { compress: options.compress }),
+    ...(options.compressor && { compressor: options.compressor }),
     ...(options.readElsewhere && { readElsewhere: options.readElsewhere }),
     ...(options.audit && { auditor: createAuditor({ ...options.audit, now: () => clock.now() }) }),
     ...(options.corsAllowedOrigins && { corsAllowedOrigins: options.corsAllowedOrigins }),

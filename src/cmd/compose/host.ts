@@ -1,13 +1,13 @@
 /** The composition root of `coracle up`: files, TLS, the control plane, its controllers and its node agents. */
 import { existsSync } from 'node:fs';
-import { promisify } from 'node:util';
-import { constants, gzip } from 'node:zlib';
 import { DEFAULT_SERVICE_CIDR, firstServiceIp } from '../../api/kinds/builtin/service-cidrs.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import { startTlsServer, type TlsServer } from '../../base/http/tls-server.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { MetricFamily } from '../../base/metrics/metric-family.ts';
 import { NODE_VM_RULES } from '../../node/agent/rbac.ts';
+import type { AuthenticationSetup } from '../../server/auth/authentication-configuration.ts';
+import type { AuthorizerSetup } from '../../server/auth/authorizer-chain.ts';
 import type { OidcSettings } from '../../server/auth/oidc.ts';
 import type { FindTokenUser } from '../../server/auth/token-authenticator.ts';
 import type { TokenWebhook } from '../../server/auth/webhook-tokens.ts';
@@ -24,8 +24,10 @@ import { type AuditSettings, openAuditLog } from './audit-log.ts';
 import { createBodyReader } from './body-reader.ts';
 import { createComponentRuns } from './component-health.ts';
 import { chooseComponents, runComponent } from './components.ts';
+import { compressor } from './compressor.ts';
 import { startControlPlane } from './control-plane.ts';
 import { createNodeConnector, VIRT_API_COMMON_NAME } from './node-connection.ts';
+import { nodesLeft } from './nodes-left.ts';
 import { createOutbound, type Outbound } from './outbound.ts';
 
 export interface HostOptions {
@@ -46,6 +48,10 @@ export interface HostOptions {
   readonly oidc?: OidcSettings;
   /** Asked about tokens that nobody else knows. */
   readonly tokenWebhook?: TokenWebhook;
+  /** Who is asked what users may do, looked at before each decision; the Node authorizer and RBAC when not given. */
+  readonly authorizers?: () => readonly AuthorizerSetup[];
+  /** Issuers of tokens and the rule for requests without a credential, looked at with each request. */
+  readonly authentication?: () => AuthenticationSetup;
   /** Where audit events go; none are written without. */
   readonly audit?: AuditSettings;
   /** As --controllers. */
@@ -57,13 +63,16 @@ export interface HostOptions {
 export interface Host {
   readonly url: string;
   readonly nodes: readonly string[];
+  /** Those of them that were not asked for: guests of theirs are here. */
+  readonly nodesLeft: readonly string[];
   /** Resolves when the nodes have registered; rejects when they cannot. */
   readonly nodesReady: Promise<void>;
   readonly access: ClusterAccess;
   close(options: { readonly keepVms: boolean }): Promise<void>;
 }
 
-const ISSUER = 'https://kubernetes.default.svc.cluster.local';
+/** The issuer of service-account tokens, which no other issuer may be called. */
+export const ISSUER = 'https://kubernetes.default.svc.cluster.local';
 const SERVER_NAMES = [
   'localhost',
   'kubernetes',
@@ -73,7 +82,6 @@ const SERVER_NAMES = [
 ];
 const YEAR_DAYS = 365;
 const DRAIN_MS = 5_000;
-const gzipBytes = promisify(gzip);
 
 /** Starts everything; resolves when /readyz is ok. Rejects with one-line errors a user can act on. */
 export async function startHost(options: HostOptions): Promise<Host> {
@@ -134,7 +142,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       nodeMetrics: () => nodeMetrics(),
       components: () => components.health(),
       agentRules: NODE_VM_RULES,
-      compress: async (bytes) => gzipBytes(bytes, { level: constants.Z_BEST_SPEED }),
+      compressor,
       readElsewhere: bodies.read,
       connectOutbound: (store) => {
         outbound = createOutbound({ store, frontProxy: frontProxy.client });
@@ -148,16 +156,19 @@ export async function startHost(options: HostOptions): Promise<Host> {
       ...(options.staticTokens && { staticTokens: options.staticTokens }),
       ...(options.oidc && { oidc: options.oidc }),
       ...(options.tokenWebhook && { tokenWebhook: options.tokenWebhook }),
+      ...(options.authorizers && { authorizers: options.authorizers }),
+      ...(options.authentication && { authentication: options.authentication }),
       signal: stop.signal,
     });
     serve = plane.handler;
 
     const running: Promise<void>[] = [];
-    for (const component of chosen) {
-      const client = await plane.clientFor(component.account);
+    // All tokens before the first controller runs: what the controllers read at their start would hold up each of them.
+    const clients = await Promise.all(chosen.map(({ account }) => plane.clientFor(account)));
+    for (const [i, component] of chosen.entries()) {
       const run = runComponent({
         component,
-        client,
+        client: clients[i]!,
         facts: { rootCa: pki.ca, keys: { sign: pki.sign, signToken: plane.signLegacyToken } },
         clock,
         log,
@@ -165,7 +176,9 @@ export async function startHost(options: HostOptions): Promise<Host> {
       });
       running.push(components.follow(component.name, run));
     }
-    const names = nodeNames(options.nodes);
+    const asked = nodeNames(options.nodes);
+    const left = await nodesLeft(dir.nodes, asked);
+    const names = [...asked, ...left];
     const agents = startAgents({
       names,
       clientFor: plane.clientForNode,
@@ -193,6 +206,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
     return {
       url,
       nodes: names,
+      nodesLeft: left,
       nodesReady: agents.ready,
       access,
       async close({ keepVms }) {

@@ -1,7 +1,8 @@
 /**
  * Who a node agent is to its cluster. A server of ours knows it as a node: the agent makes a key, asks for a client
  * certificate as kubelets do (TLS bootstrap) and asks again, as itself, well before it expires. Any other cluster is
- * spoken to under the agents' service account, because what its nodes may do is not ours to say.
+ * spoken to under the agents' service account, because what its nodes may do is not ours to say; there agents know each
+ * other by certificates of their own (`peer-identity.ts`).
  */
 
 import { certificateValidity } from '../../api/certificates/certificate-validity.ts';
@@ -16,14 +17,16 @@ import type { Logger } from '../../base/log/log.ts';
 import type { Client } from '../../client/client.ts';
 import { createClient } from '../../client/create-client.ts';
 import { SIGNING_REQUESTS, type SigningRequest } from '../../control/certificates/signing-request.ts';
+import type { PeerIdentity } from '../../node/agent/migration/peer.ts';
 import type { KeyPairPem, PairStore } from '../config/pki.ts';
-import { AGENT_ACCOUNT } from './component-policy.ts';
-import { connectAs, type RemoteCluster } from './remote-components.ts';
+import { AGENT_ACCOUNT } from './components.ts';
+import { keepPeerIdentity } from './peer-identity.ts';
+import { connectAs, connectBound, isOurServer, type RemoteCluster } from './remote-components.ts';
 
 export interface NodeIdentity {
   readonly client: Client;
-  /** The certificate of today; absent where the cluster does not know its agents as nodes. */
-  readonly pair?: () => KeyPairPem;
+  /** What the node proves its name to other nodes with. */
+  readonly peer?: PeerIdentity;
   close(): Promise<void>;
 }
 
@@ -43,16 +46,26 @@ const POLL_MS = 200;
 const RETRY_MS = 30_000;
 /** Connections with the certificate before are given this long to end by themselves. */
 const OLD_CONNECTION_MS = 60_000;
-const OUR_VERSION = /\+coracle\b/;
 
 /** Connects as the node where the cluster knows nodes as we do, else under the agents' service account. */
 export async function connectNode(cluster: RemoteCluster, options: NodeIdentityOptions): Promise<NodeIdentity> {
-  const version = (await cluster.client.raw('GET', '/version', { signal: options.signal })) as { gitVersion?: string };
-  if (!OUR_VERSION.test(version.gitVersion ?? '')) {
-    const { client, close } = await connectAs(cluster, AGENT_ACCOUNT, options);
-    return { client, close };
-  }
-  return connectByCertificate(cluster, options);
+  if (await isOurServer(cluster.client, options.signal)) return connectByCertificate(cluster, options);
+  const { client, close } = await connectAs(cluster, AGENT_ACCOUNT, options);
+  const peer = keepPeerIdentity({
+    ...options,
+    client,
+    connectBound: (node, signal) => connectBound(cluster, node, signal),
+  });
+  // Else every start of an agent would say for a moment that its guests cannot move.
+  await peer.looked;
+  return {
+    client,
+    peer: peer.identity,
+    async close() {
+      await peer.close();
+      await close();
+    },
+  };
 }
 
 async function connectByCertificate(cluster: RemoteCluster, options: NodeIdentityOptions): Promise<NodeIdentity> {
@@ -96,7 +109,7 @@ async function connectByCertificate(cluster: RemoteCluster, options: NodeIdentit
   plan();
   return {
     client,
-    pair: () => held!,
+    ...(cluster.ca !== undefined && { peer: { pair: () => held!, ca: cluster.ca } }),
     async close() {
       for (const cancel of timers) cancel();
       await transport.close();

@@ -87,8 +87,8 @@ const UNTRUSTED: ReadonlySet<string> = new Set([
   'CERT_SIGNATURE_FAILURE',
 ]);
 
-/** What went wrong, in the words Go's net package has for it where there are any. */
-function reasonOf(error: unknown): string {
+/** What went wrong with a call, in the words Go's net package has for it where there are any. */
+export function reasonOf(error: unknown): string {
   let inner = error as Error & { code?: string; address?: string; port?: number };
   while (inner.cause instanceof Error) inner = inner.cause as typeof inner;
   const { code = '', address, port } = inner;

@@ -9,7 +9,7 @@ import type { Logger } from '../../base/log/log.ts';
 import type { Client } from '../../client/client.ts';
 import { createClient } from '../../client/create-client.ts';
 import { COMPONENT_TOKEN_SECONDS, createTokenSource, type MintedToken, type TokenSource } from './component-token.ts';
-import { COMPONENT_NAMESPACE } from './components.ts';
+import { AGENT_ACCOUNT, COMPONENT_NAMESPACE } from './components.ts';
 
 export interface RemoteCluster {
   readonly server: string;
@@ -25,8 +25,26 @@ export interface RemoteIdentity {
   close(): Promise<void>;
 }
 
+const OUR_VERSION = /\+coracle\b/;
+
+/** True for a server of ours, by the version it gives; any other is a cluster of another make. */
+export async function isOurServer(client: Client, signal: AbortSignal): Promise<boolean> {
+  const version = (await client.raw('GET', '/version', { signal })) as { gitVersion?: string };
+  return OUR_VERSION.test(version.gitVersion ?? '');
+}
+
+/** A Node; a token that is bound to it names it, and ends with it. */
+export interface BoundNode {
+  readonly name: string;
+  readonly uid: string;
+}
+
 /** Asks for tokens of a service account through TokenRequest. */
-export function mintThrough(client: Client, account: string): () => Promise<MintedToken> {
+export function mintThrough(
+  client: Client,
+  account: string,
+  { bound, signal }: { readonly bound?: BoundNode; readonly signal?: AbortSignal } = {},
+): () => Promise<MintedToken> {
   return async () => {
     try {
       const answer = (await client.create(
@@ -35,9 +53,12 @@ export function mintThrough(client: Client, account: string): () => Promise<Mint
           apiVersion: 'authentication.k8s.io/v1',
           kind: 'TokenRequest',
           metadata: { name: account, namespace: COMPONENT_NAMESPACE },
-          spec: { expirationSeconds: COMPONENT_TOKEN_SECONDS },
+          spec: {
+            expirationSeconds: COMPONENT_TOKEN_SECONDS,
+            ...(bound && { boundObjectRef: { apiVersion: 'v1', kind: 'Node', ...bound } }),
+          },
         } as KubeObject,
-        { subresource: 'token' },
+        { subresource: 'token', ...(signal && { signal }) },
       )) as unknown as { status: { token: string; expirationTimestamp: string } };
       return { token: answer.status.token, expires: Date.parse(answer.status.expirationTimestamp) };
     } catch (error) {
@@ -69,5 +90,19 @@ export async function connectAs(
       tokens.stop();
       await handler.close();
     },
+  };
+}
+
+/** A connection as the agents' account whose one token names the node. It is not renewed: for a call or two. */
+export async function connectBound(
+  cluster: RemoteCluster,
+  node: BoundNode,
+  signal: AbortSignal,
+): Promise<{ readonly client: Client; close(): Promise<void> }> {
+  const { token } = await mintThrough(cluster.client, AGENT_ACCOUNT, { bound: node, signal })();
+  const handler = createHttpsTransport({ server: cluster.server, ...(cluster.ca && { ca: cluster.ca }) });
+  return {
+    client: createClient(handler, { userAgent: AGENT_ACCOUNT, token }),
+    close: async () => void (await handler.close()),
   };
 }

@@ -33,6 +33,8 @@ type Entry = Readonly<Record<string, unknown>>;
 export interface ClusterChoice {
   /** Single calls over HTTP/1.1: for far ends that are no clusters, and may speak nothing newer. */
   readonly single?: boolean;
+  /** With `single`: connections stay for the next call. */
+  readonly keepAlive?: boolean;
   readonly flags: Readonly<Record<string, unknown>>;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
@@ -99,7 +101,7 @@ export async function clusterFrom(choice: ClusterChoice): Promise<Cluster> {
     server,
     ...(ca && { ca }),
     ...(certificate && key && { certificate, key }),
-    ...(choice.single && { http1: true, keepAlive: false }),
+    ...(choice.single && { http1: true, keepAlive: choice.keepAlive ?? false }),
   });
   return {
     server,

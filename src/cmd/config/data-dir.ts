@@ -1,7 +1,7 @@
 /** Where a control plane keeps everything, and the names of the files in it (docs/on-disk.md lists them). */
-import { chmodSync, mkdirSync } from 'node:fs';
+import { chmodSync, mkdirSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { isAbsolute, join, resolve } from 'node:path';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 
 export interface DataDir {
   readonly root: string;
@@ -44,8 +44,24 @@ export function dataDirAt(path: string): DataDir {
   };
 }
 
-/** Makes the directory, closed to others. */
+/** Makes the directory, closed to others. Throws what the file system says of the first part that cannot be made. */
 export function ensurePrivateDir(path: string): void {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
+  makePrivateDirs(path);
   chmodSync(path, 0o700);
+}
+
+/**
+ * Makes the directory and those above it that are missing, closed to others. Not with `recursive`: below /proc, where a
+ * directory that is there takes no new ones and answers ENOENT, Node 26 tries for ever, and on a read-only disk it says
+ * ENOENT too.
+ */
+export function makePrivateDirs(path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(path) === path) throw error;
+    makePrivateDirs(dirname(path));
+    mkdirSync(path, { mode: 0o700 });
+  }
 }

@@ -2,13 +2,14 @@
  * Kubeconfig files: the admin's own, and a context added to the user's. The user's file is edited as a YAML document,
  * so comments, order and foreign keys stay as they are, and is replaced atomically under the lock file kubectl uses.
  */
-import { closeSync, existsSync, mkdirSync, openSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readlinkSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { homedir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { delimiter, dirname, join, resolve } from 'node:path';
 import type { Document, YAMLMap, YAMLSeq } from 'yaml';
 import { encodeBase64 } from '../../api/meta/base64.ts';
 import { systemClock } from '../../base/clock/clock.ts';
+import { makePrivateDirs } from './data-dir.ts';
 import { readFileIfAny, writePrivateFile } from './write-file.ts';
 
 export interface ClusterAccess {
@@ -126,19 +127,29 @@ export function userKubeconfigPath(environment: Readonly<Record<string, string |
   );
 }
 
+/** What a path leads to, also where that is not there yet: a symlinked kubeconfig keeps being one, its target is written. */
+function linkTarget(path: string): string {
+  if (existsSync(path)) return realpathSync(path);
+  try {
+    return resolve(dirname(path), readlinkSync(path));
+  } catch {
+    return path; // no link
+  }
+}
+
 /** A lock older than this was left behind by a process that died. */
 const STALE_LOCK_MS = 10_000;
 
 /** Applies `edit` to the user's kubeconfig under kubectl's own lock file. Throws when the lock is held or the file is not a kubeconfig. */
 export function editUserKubeconfig(path: string, edit: (text: string) => string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  // A symlinked kubeconfig keeps being one: its target is replaced.
-  const target = existsSync(path) ? realpathSync(path) : path;
+  makePrivateDirs(dirname(resolve(path)));
+  const target = linkTarget(path);
   const lock = `${path}.lock`;
   let handle: number;
   try {
     handle = openSync(lock, 'wx', 0o600);
-  } catch {
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     if (systemClock.now() - statSync(lock).mtimeMs < STALE_LOCK_MS)
       throw new Error(`${lock} is held by another program; try again, or remove it if none runs`);
     rmSync(lock, { force: true });

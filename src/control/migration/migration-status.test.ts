@@ -35,6 +35,12 @@ const STEPS: readonly [what: string, facts: MigrationFacts, phase: string, messa
     'Failed',
     'VMI is not eligible for migration because another migration job is in progress.',
   ],
+  ...['sendTo', 'receive'].map((end): (typeof STEPS)[number] => [
+    `${end}: to another cluster`,
+    facts('', { migration: migrationOf('m', { spec: { vmiName: 'vm', [end]: { migrationID: 'x' } } }) }),
+    'Failed',
+    'Migration failed because guests move between nodes of one cluster only: sendTo and receive are not supported.',
+  ]),
   ['no target yet', facts('Pending'), 'Pending'],
   ['a target', facts('Pending', { target: podOf('Pending') }), 'Scheduling'],
   ['the target is not ready', facts('Scheduling', { target: podOf('Pending') }), 'Scheduling'],

@@ -85,6 +85,11 @@ function advance(facts: MigrationFacts, status: MigrationStatus): MigrationVerdi
     return { type: 'Warning', reason: 'FailedMigration', message };
   };
   if (isFinalMigration(migration)) return undefined;
+  // Rather than to another node of this cluster, where nobody asked for it to go.
+  if (phase === '' && (migration.spec.sendTo ?? migration.spec.receive) != null)
+    return fail(
+      'Migration failed because guests move between nodes of one cluster only: sendTo and receive are not supported.',
+    );
   if (vmi === undefined) return fail('Migration failed because vmi does not exist.');
   if (isFinal(vmi.status?.phase)) return fail('Migration failed vmi shutdown during migration.');
   if (isDeleting(migration) && !isHandedOffPhase(phase) && !state) {

@@ -28,6 +28,7 @@ const TYPES = [
 
 const OWNER = 'controller uid';
 const MATCHERS = 'matchers';
+const PINS = 'pins';
 
 type Vm = DeepReadonly<VirtualMachine>;
 type Revision = DeepReadonly<ControllerRevision>;
@@ -38,7 +39,7 @@ export interface SourceLookup {
   cachedRevision(namespace: string, name: string): Revision | undefined;
   /** Cached revisions that the machine controls: copies and start revisions. */
   ownRevisions(vm: Vm): readonly Revision[];
-  /** What has a machine looked at again: its copies, and objects it names while it has no copy of them. */
+  /** What has a machine looked at again: its copies and pins, and objects it names while it has no copy of them. */
   readonly sources: readonly Source[];
 }
 
@@ -52,6 +53,7 @@ export function createSourceLookup(
     (metadata.ownerReferences ?? []).flatMap((owner) => (owner.controller === true ? [owner.uid] : [])),
   );
   vms.addIndex(MATCHERS, matchersOf);
+  vms.addIndex(PINS, pinsOf);
   const objects = new Map(TYPES.map((type) => [type.kind, informers.of(type)]));
 
   const ownRevisions = ({ metadata }: Vm): readonly Revision[] => revisions.byIndex(OWNER, metadata.uid ?? '');
@@ -82,11 +84,13 @@ export function createSourceLookup(
         informer: byOwner.informer,
         keys: (object, previous) => (isCopy(object as Revision) ? byOwner.keys(object, previous) : []),
       },
+      // A pin may be owned by another machine or by nobody.
+      source(revisions, ({ metadata }) => vms.byIndex(PINS, pinKey(metadata.namespace, metadata.name)).map(keyOf)),
       ...[...objects.values()].map((informer) =>
         source(informer, (object) =>
           vms
             .byIndex(MATCHERS, matcherKey(object.kind, object.metadata.namespace ?? '', object.metadata.name ?? ''))
-            .map(({ metadata }) => ({ namespace: metadata.namespace ?? '', name: metadata.name ?? '' })),
+            .map(keyOf),
         ),
       ),
     ],
@@ -94,6 +98,16 @@ export function createSourceLookup(
 }
 
 const matcherKey = (kind: string, namespace: string, name: string): string => `${kind}/${namespace}/${name}`;
+
+const keyOf = ({ metadata }: Vm): ObjectKey => ({ namespace: metadata.namespace ?? '', name: metadata.name ?? '' });
+
+const pinKey = (namespace = '', name = ''): string => `${namespace}/${name}`;
+
+/** The revisions that a machine names itself. */
+const pinsOf = ({ metadata, spec }: Vm): string[] =>
+  [spec?.instancetype?.revisionName, spec?.preference?.revisionName].flatMap((name) =>
+    name ? [pinKey(metadata.namespace, name)] : [],
+  );
 
 /** What a machine names and has no copy of. */
 function matchersOf(vm: Vm): string[] {

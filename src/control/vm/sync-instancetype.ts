@@ -69,6 +69,7 @@ export async function syncInstancetype(
   // Before anything is looked up: a matcher that points elsewhere must not find the copy of what it pointed to.
   if (policy === 'reference') for (const field of FIELDS) moveRef(vm, field);
   const found = await readSources(vm, options.lookup.reader);
+  for (const field of FIELDS) forgetPin(vm, field, found);
   for (const field of FIELDS) {
     const resolved = found[field];
     if (resolved.type !== 'missing') continue;
@@ -93,6 +94,12 @@ function moveRef(vm: VirtualMachine, field: MatcherField): void {
   if (!changed) return;
   vm.status ??= {};
   vm.status[refOf(field)] = ref;
+}
+
+/** A revision that the machine names and that cannot be had is not in force: clearing `revisionName` must be enough. */
+function forgetPin(vm: VirtualMachine, field: MatcherField, found: ResolvedSources): void {
+  if (found[field].type === 'missing' && vm.spec[field]?.revisionName)
+    delete vm.status?.[refOf(field)]?.controllerRevisionRef;
 }
 
 interface Capturing {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Node, Pod, PodDisruptionBudget } from '../../api/kinds/builtin/types.ts';
+import type { MigrationPolicy } from '../../api/kinds/kubevirt/kinds.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { migrationSettings } from '../migration-policy/migration-settings.ts';
 import { type DrainRow, drainPlan } from './drain-plan.ts';
@@ -82,7 +83,7 @@ const budget = (name: string, allowed: number): PodDisruptionBudget => ({
 
 function plan(
   guests: readonly ReturnType<typeof guest>[],
-  more: { nodes?: Node[]; budgets?: PodDisruptionBudget[]; pods?: Pod[] } = {},
+  more: { nodes?: Node[]; budgets?: PodDisruptionBudget[]; pods?: Pod[]; policies?: MigrationPolicy[] } = {},
 ): DrainRow[] {
   return drainPlan({
     nodeName: 'a',
@@ -93,6 +94,7 @@ function plan(
     budgets: more.budgets ?? [],
     clusterStrategy: 'None',
     migrations: migrationSettings(undefined),
+    policies: more.policies ?? [],
     namespaceLabels: () => undefined,
   });
 }
@@ -218,6 +220,50 @@ for (const { name, guest: options, is, ...more } of cases)
     const [row] = plan([guest('g', options)], more);
     assert.deepEqual(Object.fromEntries(Object.keys(is).map((key) => [key, row?.[key as keyof DrainRow]])), is);
   });
+
+test('drainPlan(): a guest on its way goes where its target Pod is, and is held by what holds that', () => {
+  const one = guest('g', { strategy: 'LiveMigrate', status: { evacuationNodeName: 'a' } });
+  one.pod.metadata.creationTimestamp = '2030-01-01T00:00:10Z';
+  const target = (spec: object, metadata: object = {}, status: object = {}): Pod =>
+    ({
+      ...one.pod,
+      metadata: {
+        ...one.pod.metadata,
+        name: 'target',
+        labels: { ...one.pod.metadata.labels, 'kubevirt.io/migrationJobUID': 'm' },
+        annotations: { ...one.pod.metadata.annotations, 'kubevirt.io/migrationJobName': 'mine' },
+        creationTimestamp: '2030-01-01T00:00:20Z',
+        ...metadata,
+      },
+      spec: { ...one.pod.spec, nodeName: undefined, ...spec },
+      status: { phase: 'Running', ...status },
+    }) as unknown as Pod;
+  const rowOf = (...pods: Pod[]) => {
+    const [row] = plan([one], { pods });
+    return [row?.verdict, row?.target, row?.blocker];
+  };
+  assert.deepEqual(rowOf(target({ nodeName: 'b' })), ['migrates', 'b', undefined], 'the only other node has it');
+  assert.deepEqual(rowOf(target({})), ['migrates', undefined, undefined], 'nobody has looked for a node yet');
+  const no = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/2 nodes are available.' };
+  assert.deepEqual(rowOf(target({}, {}, { phase: 'Pending', conditions: [no] })), [
+    'blocked',
+    undefined,
+    'no node can take the target Pod of migration mine: 0/2 nodes are available.',
+  ]);
+  const old = { creationTimestamp: '2030-01-01T00:00:00Z' };
+  assert.equal(rowOf(target({ nodeName: 'b' }, old))[0], 'blocked', 'an earlier source that ends is no target');
+});
+
+test('drainPlan(): the policy that is for a guest says how fast it may move', () => {
+  const policy = {
+    metadata: { name: 'slow' },
+    spec: { bandwidthPerMigration: '8Mi', selectors: { virtualMachineInstanceSelector: { slow: 'y' } } },
+  } as unknown as MigrationPolicy;
+  const slow = guest('g', { strategy: 'LiveMigrate' });
+  slow.vmi.metadata.labels = { slow: 'y' };
+  assert.equal(plan([slow], { policies: [policy] })[0]?.seconds, 35);
+  assert.equal(plan([guest('g', { strategy: 'LiveMigrate' })], { policies: [policy] })[0]?.seconds, 5);
+});
 
 test('drainPlan(): the last place is promised once, and migrations wait for a lane', () => {
   const rows = plan(

@@ -4,13 +4,15 @@
  * two machines are not both promised the last one.
  */
 import type { Node, Pod, PodDisruptionBudget } from '../../api/kinds/builtin/types.ts';
+import type { MigrationPolicy } from '../../api/kinds/kubevirt/kinds.ts';
 import type { EvictionStrategy, VirtualMachine, VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { parseQuantity, QuantityError, quantityValue } from '../../api/quantity/quantity.ts';
 import { fromLabelSelectorObject, matchesLabels } from '../../api/selector/label-selector.ts';
 import { evictedPodOf, evictionStrategyOf, evictionVerdict } from '../eviction/eviction-verdict.ts';
-import { MIGRATION_JOB_LABEL } from '../launcher/launcher-labels.ts';
+import { MIGRATION_JOB_LABEL, MIGRATION_JOB_NAME_ANNOTATION } from '../launcher/launcher-labels.ts';
+import { matchPolicy } from '../migration-policy/match-policy.ts';
 import type { MigrationSettings } from '../migration-policy/migration-settings.ts';
 import { nodeUsage } from '../placement/node-usage.ts';
 import { placePod } from '../placement/place-pod.ts';
@@ -63,6 +65,8 @@ export interface DrainInput {
   readonly budgets: readonly DeepReadonly<PodDisruptionBudget>[];
   readonly clusterStrategy: EvictionStrategy;
   readonly migrations: MigrationSettings;
+  /** What limits the migrations of some machines. */
+  readonly policies?: readonly DeepReadonly<MigrationPolicy>[];
   readonly namespaceLabels: NamespaceLabels;
   /** `developerConfiguration.nodeSelectors` of the cluster. */
   readonly nodeSelectors?: Readonly<Record<string, string>>;
@@ -174,9 +178,38 @@ function rowOf(pod: DeepReadonly<Pod>, scene: Scene): DrainRow {
     const because = condition?.message ?? condition?.reason;
     return { ...row, verdict: 'blocked', blocker: because ? `${verdict.message}: ${because}` : verdict.message };
   }
-  const { target, why } = scene.place(pod);
-  if (target === undefined) return { ...row, verdict: 'blocked', blocker: `no node can take the target Pod: ${why}` };
-  return { ...row, verdict: 'migrates', target, seconds: scene.lanes.add(migrationSeconds(vmi, input.migrations)) };
+  // Where it is on its way already, nobody chooses again: its own target Pod would keep the next one away.
+  const coming = targetPodOf(pod, input);
+  const { target, why } = coming ? { target: coming.spec.nodeName, why: unschedulable(coming) } : scene.place(pod);
+  if (why !== undefined) {
+    const job = coming?.metadata.annotations?.[MIGRATION_JOB_NAME_ANNOTATION];
+    const blocker = `no node can take the target Pod${job ? ` of migration ${job}` : ''}: ${why}`;
+    return { ...row, verdict: 'blocked', blocker };
+  }
+  return { ...row, verdict: 'migrates', target, seconds: scene.lanes.add(migrationSeconds(vmi, input)) };
+}
+
+/** The Pod that a migration has made for the guest of `pod`: not older than it, and on no or another node. */
+function targetPodOf(pod: DeepReadonly<Pod>, { pods, nodeName }: DrainInput): DeepReadonly<Pod> | undefined {
+  const uid = pod.metadata.labels?.[CREATED_BY];
+  return pods.find(
+    ({ metadata, spec, status }) =>
+      uid !== undefined &&
+      metadata.labels?.[CREATED_BY] === uid &&
+      metadata.labels[MIGRATION_JOB_LABEL] !== undefined &&
+      metadata.namespace === pod.metadata.namespace &&
+      metadata.deletionTimestamp === undefined &&
+      (metadata.creationTimestamp ?? '') >= (pod.metadata.creationTimestamp ?? '') &&
+      spec.nodeName !== nodeName &&
+      status?.phase !== 'Succeeded' &&
+      status?.phase !== 'Failed',
+  );
+}
+
+/** What the scheduler says of a Pod that it cannot place. */
+function unschedulable({ spec, status }: DeepReadonly<Pod>): string | undefined {
+  const said = status?.conditions?.find(({ type }) => type === 'PodScheduled');
+  return spec.nodeName || said?.reason !== 'Unschedulable' ? undefined : said.message;
 }
 
 /** Seconds at which each migration of a node ends, when only so many run at once. */
@@ -193,12 +226,16 @@ class Lanes {
   }
 }
 
-function migrationSeconds(vmi: DeepReadonly<VirtualMachineInstance>, settings: MigrationSettings): number {
+function migrationSeconds(vmi: DeepReadonly<VirtualMachineInstance>, input: DrainInput): number {
   const memory =
     bytesOf(vmi.status?.memory?.guestCurrent) ||
     bytesOf(vmi.spec.domain?.memory?.guest) ||
     bytesOf(vmi.spec.domain?.resources?.requests?.['memory']);
-  const limit = bytesOf(settings.options.bandwidthPerMigration);
+  const policy = matchPolicy(input.policies ?? [], {
+    instanceLabels: vmi.metadata.labels ?? {},
+    namespaceLabels: input.namespaceLabels(vmi.metadata.namespace ?? '') ?? {},
+  });
+  const limit = bytesOf(policy?.spec.bandwidthPerMigration ?? input.migrations.options.bandwidthPerMigration);
   return MIGRATION_OVERHEAD + memory / (limit > 0 ? limit : ASSUMED_BANDWIDTH);
 }
 

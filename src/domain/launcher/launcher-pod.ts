@@ -14,7 +14,7 @@ import {
   VM_NAME_LABEL,
   VMI_ID_LABEL,
 } from './launcher-labels.ts';
-import { launcherResources } from './launcher-resources.ts';
+import { dedicatedCpus, launcherResources } from './launcher-resources.ts';
 import { launcherVolumes } from './launcher-volumes.ts';
 import { launcherAffinity, launcherNodeSelector, type NodeSelectorOptions } from './node-selector.ts';
 
@@ -33,6 +33,10 @@ export interface LauncherPodOptions extends NodeSelectorOptions {
 const GRACE_PADDING = 30;
 const DEFAULT_GRACE = 30;
 const LAUNCHER_USER = 107;
+
+/** The guest's own grace period in seconds, as its launcher Pod tells it. */
+export const guestGraceSeconds = ({ spec }: DeepReadonly<Pod>): number =>
+  Math.max(0, (spec.terminationGracePeriodSeconds ?? DEFAULT_GRACE + GRACE_PADDING) - GRACE_PADDING);
 
 /** Builds the Pod. */
 export function launcherPod(vmi: DeepReadonly<VirtualMachineInstance>, options: LauncherPodOptions): Pod {
@@ -135,16 +139,15 @@ export function launcherPod(vmi: DeepReadonly<VirtualMachineInstance>, options: 
 /** One container a containerDisk (and one for an external kernel): the agent pulls their images. */
 function diskContainers(spec: DeepReadonly<VirtualMachineInstance['spec']>): Container[] {
   const containers: Container[] = [];
+  const limits = { cpu: '10m', memory: '40M' };
+  const requests = dedicatedCpus(spec) === undefined ? { cpu: '1m', memory: '1M' } : limits;
   const add = (name: string, image: string, imagePullPolicy: string | undefined): void => {
     containers.push({
       name,
       image,
       ...(imagePullPolicy && { imagePullPolicy: imagePullPolicy as NonNullable<Container['imagePullPolicy']> }),
       command: ['/usr/bin/container-disk'],
-      resources: {
-        requests: { cpu: '1m', memory: '1M', 'ephemeral-storage': '50M' },
-        limits: { cpu: '10m', memory: '40M' },
-      },
+      resources: { requests: { ...requests, 'ephemeral-storage': '50M' }, limits: { ...limits } },
       securityContext: {
         allowPrivilegeEscalation: false,
         capabilities: { drop: ['ALL'] },

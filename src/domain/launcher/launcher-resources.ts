@@ -56,6 +56,12 @@ export function launcherResources(
   );
   const limited = limits['memory'];
   if (limited !== undefined) limits['memory'] = withOverhead(BigInt(quantityToBytes(limited)));
+  const dedicated = dedicatedCpus(spec);
+  if (dedicated !== undefined) {
+    // Whole processors, and as much at most as at least: only then a kubelet gives a Pod processors of its own.
+    requests['cpu'] = limits['cpu'] = String(dedicated);
+    limits['memory'] = requests['memory'];
+  }
   requests['ephemeral-storage'] ??= '50M';
   if (!options.useEmulation) {
     requests['devices.kubevirt.io/kvm'] = '1';
@@ -66,6 +72,13 @@ export function launcherResources(
     limits[name] = String(count);
   }
   return { requests, limits, overheadBytes };
+}
+
+/** Processors of the host that are the guest's alone, one more where QEMU's own thread has one; undefined when shared. */
+export function dedicatedCpus(spec: DeepReadonly<VirtualMachineInstance['spec']>): number | undefined {
+  const cpu = spec.domain?.cpu;
+  if (cpu?.dedicatedCpuPlacement !== true) return undefined;
+  return vcpuCount(spec) + (cpu.isolateEmulatorThread ? 1 : 0);
 }
 
 /** Resource name -> how many: a device of the host is a resource that only some nodes offer. Claimed ones come by DRA. */

@@ -21,6 +21,7 @@ import { isUid } from '../disk/vm-directory.ts';
 import { type ImageStore, openImageStore } from '../image/image-store.ts';
 import { DEFAULT_BINARY, readNodeFacts } from '../qemu/node-facts.ts';
 import { findRecords } from './adopt.ts';
+import { agentId } from './agent-id.ts';
 import { checkWritable, takeAgentLock } from './agent-lock.ts';
 import { deletePod } from './api-writes.ts';
 import type { AgentEnvironment } from './environment.ts';
@@ -64,7 +65,7 @@ export interface AgentOptions {
   readonly hostDiskRoots?: readonly string[];
   /** Names that a client certificate must carry to call `handler` over the network. */
   readonly allowedClients?: readonly string[];
-  /** What this node proves its name to other nodes with: for live migrations. Without it guests stay where they are. */
+  /** What this node proves its name to other nodes with: for live migrations. Without it, or while it cannot, guests stay where they are. */
   readonly peer?: PeerIdentity;
   /** Our version, for the Node. */
   readonly version?: string;
@@ -108,6 +109,7 @@ export function createAgent(config: AgentConfig): Agent {
   const runs = new Set<Promise<void>>();
   let life: LinkedController | undefined;
   let unlock: (() => Promise<void>) | undefined;
+  let id = '';
   let informersDone: Promise<unknown> = Promise.resolve();
   /** Pods of this node; from the start on. */
   let pods: Informer<Pod> | undefined;
@@ -157,6 +159,7 @@ export function createAgent(config: AgentConfig): Agent {
     await mkdir(dataDir, { recursive: true, mode: 0o700 });
     await checkWritable(dataDir);
     unlock = await takeAgentLock(dataDir);
+    id = await agentId(dataDir);
     const at = (name: string): string => join(dataDir, name);
     const boot = await bootId();
     const facts =
@@ -211,6 +214,7 @@ export function createAgent(config: AgentConfig): Agent {
       address: environment.hostIP,
       port: options.servingPort ?? 0,
       ...(options.servingCa !== undefined && { servingCa: options.servingCa }),
+      agentId: id,
       labels: options.labels ?? {},
       bootId: environment.bootId,
       machineId: (await readFile('/etc/machine-id', 'utf8').catch(() => '')).trim(),
@@ -268,6 +272,10 @@ export function createAgent(config: AgentConfig): Agent {
       );
       if (vmi) launchers.get(uid)?.observeVmi(vmi);
     };
+    // What is said of each guest's moves depends on it.
+    options.peer?.onChange?.(() => {
+      for (const launcher of launchers.values()) launcher.lookAgain();
+    });
     const { done } = await registerNode({ client, clock, log, signal, describe: () => describe(environment) });
     informersDone = Promise.all([ownPods.start(signal), vmis.start(signal), arriving.start(signal), done]);
     await Promise.all([ownPods.synced(signal), vmis.synced(signal), arriving.synced(signal)]);
@@ -283,6 +291,15 @@ export function createAgent(config: AgentConfig): Agent {
     handler: createNodeHandler({
       find,
       metrics: () => streamMetrics(sending()),
+      node: {
+        nodeName,
+        dataDir,
+        pods: () =>
+          (pods?.list() ?? []).map((pod) => ({
+            pod,
+            process: launchers.get(pod.metadata.uid ?? '')?.record?.process,
+          })),
+      },
       findPod,
       directoryOf: (vmiUid) => join(dataDir, 'vms', vmiUid),
       authorize,

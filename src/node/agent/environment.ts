@@ -26,7 +26,7 @@ export interface AgentEnvironment {
   readonly binary: string;
   /** Instead of what the cluster says. */
   readonly smbios?: SmbiosConfig;
-  /** What this node proves its name to others with; without it no guest comes or goes while it runs. */
+  /** What this node proves its name to others with; without it, and while it cannot, no guest comes or goes as it runs. */
   readonly peer?: PeerIdentity;
   /** Whether this node can give a Pod on it what it asks for now. What it said 'fits' to is taken. */
   readonly judgeResize: (pod: DeepReadonly<Pod>) => Promise<PodResizeVerdict>;

@@ -1,6 +1,6 @@
 /**
  * The node API: what virt-api asks of the agent that runs a guest. `/v1/namespaces/{ns}/virtualmachineinstances/{name}/...`,
- * and what the API server asks of a kubelet (`pod-requests.ts`).
+ * and what the API server asks of a kubelet (`pod-requests.ts`, `node-requests.ts`).
  * Answers are JSON Status objects; console and portforward are message sockets.
  */
 import { ApiError, badRequest, conflict, internalError, methodNotSupported, notFound } from '../../api/meta/status.ts';
@@ -14,6 +14,7 @@ import { freezeGuest, thawGuest, unfreezeTimeout } from './freeze.ts';
 import type { Guest } from './guest.ts';
 import { askEverything, askFilesystems, askUsers } from './guest-agent-facts.ts';
 import type { Launcher } from './launcher.ts';
+import { type NodeRequestOptions, nodeRequest } from './node-requests.ts';
 import { type PodRequestOptions, podRequest } from './pod-requests.ts';
 import { tunnel } from './port-tunnel.ts';
 import { openVnc, screenshot } from './vnc.ts';
@@ -25,6 +26,8 @@ export interface HandlerOptions {
   readonly directoryOf: PodRequestOptions['directoryOf'];
   /** What `/metrics` says, beside what the API server knows. */
   readonly metrics: () => readonly MetricFamily[];
+  /** What it says of the node itself, where it is asked through the API server. */
+  readonly node: Pick<NodeRequestOptions, 'nodeName' | 'dataDir' | 'pods'>;
   /** Who may call; asked before anything else. */
   readonly authorize: (request: ApiRequest) => boolean;
   readonly clock: Clock;
@@ -62,6 +65,9 @@ export function createNodeHandler(options: HandlerOptions): ApiHandler {
 async function route(options: HandlerOptions, request: ApiRequest): Promise<ApiResponse> {
   if (request.path === '/metrics' && request.method === 'GET')
     return { status: 200, headers: METRICS_HEADERS, body: new TextEncoder().encode(metricsText(options)) };
+  const { metrics, clock } = options;
+  const aboutNode = nodeRequest({ ...options.node, metrics, clock }, request);
+  if (aboutNode) return aboutNode;
   const aboutPod = podRequest(options, request);
   if (aboutPod) return aboutPod;
   const match = PATH.exec(request.path);

@@ -96,3 +96,54 @@ test('an agent that is started anew ends no instance for a Pod whose end an earl
   await launcher.run();
   assert.ok(!written.includes('virtualmachineinstances'), written.join());
 });
+
+test('an agent that has nothing of a Pod but its end starts no guest for it, also where it was the target of a migration', {
+  timeout: 10_000,
+}, async () => {
+  const uid = '00000000-0000-4000-8000-000000000001';
+  const pod = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: 'old',
+      namespace: 'ns',
+      uid,
+      resourceVersion: '1',
+      labels: { 'kubevirt.io/migrationJobUID': 'job' },
+      ownerReferences: [{ kind: 'VirtualMachineInstance', name: 'vm', uid, controller: true }],
+    },
+    spec: { containers: [{ name: 'compute', image: 'l' }] },
+    status: { phase: 'Succeeded' },
+  } as unknown as Pod;
+  const asked: string[] = [];
+  const phases: (string | undefined)[] = [];
+  const environment = {
+    signal: new AbortController().signal,
+    clock: systemClock,
+    log: silentLogger,
+    hostIP: '127.0.0.1',
+    nodeName: 'n',
+    vmsDirectory: '/nowhere',
+    peer: {},
+    events: { event: () => {} },
+    tombstones: { has: async () => undefined, add: async () => launcher.observePod(undefined) },
+    client: {
+      get: async (type: { resource: string }) => {
+        asked.push(type.resource);
+        throw new Error('nobody should look for the instance');
+      },
+      patch: async (_type: unknown, _key: unknown, { body }: { body: { status: Pod['status'] } }) => {
+        phases.push(body.status?.phase);
+        return { ...pod, ...body, metadata: pod.metadata };
+      },
+    },
+  } as unknown as AgentEnvironment;
+  const launcher = new Launcher(environment, { pod, others: () => [] });
+  setTimeout(() => launcher.observePod(undefined), 1000).unref();
+  await launcher.run();
+  assert.deepEqual(asked, []);
+  assert.ok(
+    phases.every((phase) => phase === 'Succeeded'),
+    phases.join(),
+  );
+});

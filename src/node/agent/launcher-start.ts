@@ -8,11 +8,12 @@ import { isRunning } from '../../base/process/identity.ts';
 import { terminate } from '../../base/process/terminate.ts';
 import { isNotFound } from '../../client/api-failure.ts';
 import { PlanError } from '../../domain/machine/machine-plan.ts';
-import { vmDirectoryOf } from '../disk/vm-directory.ts';
+import { isUid, vmDirectoryOf } from '../disk/vm-directory.ts';
 import { type ImageEvent, VolumeError } from '../disk/volume-request.ts';
 import { findQemu } from './adopt.ts';
 import { openGuest } from './guest.ts';
-import { DEFAULT_GRACE_SECONDS, FIRST_RETRY_MS, type LauncherState, MAX_RETRY_MS } from './launcher-state.ts';
+import { FIRST_RETRY_MS, type LauncherState, MAX_RETRY_MS, type ReadonlyPod } from './launcher-state.ts';
+import { peerObstacle } from './migration/peer.ts';
 import { pinnedInstance } from './migration/pinned-instance.ts';
 import { receiveGuest } from './migration/receive-guest.ts';
 import { movedAway, resumeSent } from './migration/settle-sender.ts';
@@ -36,6 +37,11 @@ export async function startGuest(launcher: LauncherState): Promise<VmResult | un
     message: 'the pod was deleted before the guest was started',
     exitCode: 1,
   };
+  const ended = endOf(launcher.pod);
+  if (ended) {
+    launcher.endedBefore = true;
+    return (await outliveOrphan(launcher, launcher.vmiUid)) ?? ended;
+  }
   let pause = FIRST_RETRY_MS;
   for (let attempt = 0; ; attempt++) {
     if (launcher.isDeleting()) return deleted;
@@ -134,6 +140,19 @@ export async function resumeGuest(launcher: LauncherState, record: VmRecord): Pr
   return undefined;
 }
 
+/** How a Pod ended of which nothing is left here but the object: it is not started again. Undefined while it lives. */
+function endOf(pod: ReadonlyPod | undefined): VmResult | undefined {
+  const { phase, reason, message = '' } = pod?.status ?? {};
+  switch (phase) {
+    case 'Succeeded':
+      return { phase, reason: reason ?? 'Completed', message, exitCode: 0 };
+    case 'Failed':
+      return { phase, reason: reason ?? 'Failed', message, exitCode: 1 };
+    default:
+      return undefined;
+  }
+}
+
 /** Reads the VMI and makes sure that this Pod may start it. A result means: never. */
 async function claim(launcher: LauncherState): Promise<VmResult | undefined> {
   const pod = launcher.pod;
@@ -160,8 +179,8 @@ async function claim(launcher: LauncherState): Promise<VmResult | undefined> {
   if (orphaned) return orphaned;
   const { phase, nodeName } = vmi.status ?? {};
   const isTarget = launcher.migrationJob !== undefined;
-  if (isTarget && !launcher.environment.peer)
-    return startFailed(launcher, 'MigrationNotSupported', 'this node agent does not take over running guests');
+  const obstacle = isTarget ? peerObstacle(launcher.environment.peer) : undefined;
+  if (obstacle !== undefined) return startFailed(launcher, 'MigrationNotSupported', obstacle);
   if (isTarget && (phase !== 'Running' || nodeName === launcher.environment.nodeName))
     return startFailed(
       launcher,
@@ -208,6 +227,7 @@ async function outlivePredecessor(launcher: LauncherState): Promise<boolean> {
  */
 async function outliveOrphan(launcher: LauncherState, uid: string): Promise<VmResult | undefined> {
   const { environment } = launcher;
+  if (!isUid(uid)) return undefined;
   const record = await readRecord(vmDirectoryOf(environment.vmsDirectory, uid), uid);
   if (typeof record !== 'string') return undefined;
   const orphan = await findQemu(environment.vmsDirectory, uid);
@@ -220,8 +240,8 @@ async function outliveOrphan(launcher: LauncherState, uid: string): Promise<VmRe
     );
   while (orphan && (await isRunning(orphan))) {
     if (launcher.isDeleting()) {
-      const seconds = launcher.vmi?.spec.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SECONDS;
-      await terminate(orphan, { clock: environment.clock, signal: environment.signal, graceMs: seconds * 1000 });
+      const graceMs = launcher.graceSeconds * 1000;
+      await terminate(orphan, { clock: environment.clock, signal: environment.signal, graceMs });
     } else await launcher.pause(ORPHAN_POLL_MS);
   }
   return startFailed(

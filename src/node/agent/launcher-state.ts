@@ -4,6 +4,7 @@ import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kinds.ts';
 import type { DeepReadonly, ObjectKey } from '../../api/meta/object.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { createLinkedController, type LinkedController } from '../../base/signal/linked-controller.ts';
+import { guestGraceSeconds } from '../../domain/launcher/launcher-pod.ts';
 import { isResizing } from '../../domain/live-update/pod-resize.ts';
 import { writePodStatus } from './api-writes.ts';
 import type { AgentEnvironment } from './environment.ts';
@@ -21,7 +22,7 @@ export type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
 /** Pause after the first failure; it doubles with each. */
 export const FIRST_RETRY_MS = 1000;
 export const MAX_RETRY_MS = 60_000;
-export const DEFAULT_GRACE_SECONDS = 30;
+const DEFAULT_GRACE_SECONDS = 30;
 
 export interface LauncherStart {
   readonly pod: ReadonlyPod | undefined;
@@ -81,6 +82,12 @@ export class LauncherState {
   /** UID of the VMI; '' until it is known. */
   get vmiUid(): string {
     return this.record?.vmiUid ?? this.vmi?.metadata.uid ?? ownerUid(this.pod);
+  }
+
+  /** The guest's own grace period. The Pod tells it too: an agent that has just started may see its end first. */
+  get graceSeconds(): number {
+    const told = this.pod ? guestGraceSeconds(this.pod) : DEFAULT_GRACE_SECONDS;
+    return this.vmi?.spec.terminationGracePeriodSeconds ?? told;
   }
 
   /** Name of the VMI; without one until it is known. */

@@ -3,9 +3,10 @@ import { statfs } from 'node:fs/promises';
 import { writeVmiStatus } from './api-writes.ts';
 import type { Guest } from './guest.ts';
 import { keepPorts } from './keep-ports.ts';
-import { DEFAULT_GRACE_SECONDS, FIRST_RETRY_MS, type LauncherState, newer } from './launcher-state.ts';
+import { FIRST_RETRY_MS, type LauncherState, newer } from './launcher-state.ts';
 import { updateGuest } from './live-update.ts';
 import { outgoingMigration } from './migration/migration-status.ts';
+import { peerObstacle } from './migration/peer.ts';
 import { sendGuest } from './migration/send-guest.ts';
 import { movedAway, recoverSender, type SendOutcome } from './migration/settle-sender.ts';
 import { askToShutDown, endProcess } from './stop-vm.ts';
@@ -101,7 +102,7 @@ function followMigrations(launcher: LauncherState, guest: Guest): { step(): 'sti
       if (migration) {
         last = migration.uid;
         follow(recoverSender(launcher, guest));
-      } else if (environment.peer && !launcher.isDeleting() && guest.state.connected) {
+      } else if (!launcher.isDeleting() && guest.state.connected) {
         const source = { nodeName: environment.nodeName, podName: launcher.pod?.metadata.name ?? '' };
         const outgoing = outgoingMigration(launcher.vmi, source);
         if (outgoing && outgoing.uid !== last) {
@@ -144,7 +145,7 @@ async function endingOf(launcher: LauncherState, guest: Guest): Promise<VmResult
  */
 function graceSeconds(launcher: LauncherState): number {
   if (launcher.record?.plan.machine.options['acpi'] === 'off') return 0;
-  const own = launcher.vmi?.spec.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SECONDS;
+  const own = launcher.graceSeconds;
   return Math.min(own, launcher.pod?.metadata.deletionGracePeriodSeconds ?? own);
 }
 
@@ -196,7 +197,7 @@ async function reportRunning(launcher: LauncherState, guest: Guest): Promise<boo
   try {
     const view = {
       node: launcher.environment.nodeName,
-      canMigrate: launcher.environment.peer !== undefined,
+      peerObstacle: peerObstacle(launcher.environment.peer),
       plan: record.plan,
       guest: guest.state,
       address: record.address,

@@ -100,6 +100,11 @@ export class Launcher {
     this.#state.observeVmi(vmi);
   }
 
+  /** Something that it reports, and that is no object, may have changed. */
+  lookAgain(): void {
+    this.#state.changed();
+  }
+
   /** Ends the guest as a deletion would. Used when the agent is told to take its guests along. */
   requestStop(): void {
     this.#state.stopWanted = true;

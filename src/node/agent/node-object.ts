@@ -10,6 +10,7 @@ import {
   MACHINE_TYPE_PREFIX,
 } from '../../domain/launcher/node-selector.ts';
 import type { NodeFacts } from '../../domain/machine/machine-plan.ts';
+import { AGENT_ID_ANNOTATION } from './agent-id.ts';
 
 export interface NodeDescription {
   readonly name: string;
@@ -23,6 +24,8 @@ export interface NodeDescription {
   /** Where virt-api reaches the agent; 0 when only in process. */
   readonly port: number;
   readonly servingCa?: string;
+  /** Of the agent that serves it. */
+  readonly agentId?: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly bootId: string;
   readonly machineId: string;
@@ -81,6 +84,7 @@ export function nodeObject(node: NodeDescription): Node {
 
 export const nodeAnnotations = (node: NodeDescription): Record<string, string> => ({
   ...(node.servingCa !== undefined && { [SERVING_CA_ANNOTATION]: node.servingCa }),
+  ...(node.agentId !== undefined && { [AGENT_ID_ANNOTATION]: node.agentId }),
   // TCG promises no isolation (QEMU's own policy): an operator can keep tenants away by this.
   'coracle.dev/accelerator': node.facts.accelerator,
 });

@@ -6,6 +6,7 @@ import type { Clock } from '../../base/clock/clock.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../../client/api-failure.ts';
 import type { Client } from '../../client/client.ts';
+import { servedByAnother, takenMessage } from './agent-id.ts';
 import { type NodeDescription, nodeAnnotations, nodeLabels, nodeObject, nodeStatus } from './node-object.ts';
 import { sameJson } from './pod-status.ts';
 
@@ -24,7 +25,10 @@ const LEASE_SECONDS = 40;
 const STATUS_MS = 300_000;
 const RETRY_MS = 1000;
 
-/** Registers the node (resolves then) and keeps it registered until the signal fires. */
+/**
+ * Registers the node (resolves then) and keeps it registered until the signal fires. While another agent serves a node
+ * of the name it waits.
+ */
 export async function registerNode(options: RegistrationOptions): Promise<{ readonly done: Promise<void> }> {
   const { clock, log, signal } = options;
   let statusAt = Number.NEGATIVE_INFINITY;
@@ -92,6 +96,8 @@ async function ensureNode({ client, signal }: RegistrationOptions, description: 
       node = await client.get(NODES, key, { signal });
     }
   }
+  if (description.agentId !== undefined && servedByAnother(node, description.agentId))
+    throw new Error(takenMessage(description.name));
   const labels = nodeLabels(description);
   // An operator who set it to false keeps the node empty.
   if (node.metadata.labels?.['kubevirt.io/schedulable'] !== undefined) delete labels['kubevirt.io/schedulable'];

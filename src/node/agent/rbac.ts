@@ -26,4 +26,6 @@ export const NODE_AGENT_RULES: readonly PolicyRule[] = [
   { apiGroups: [''], resources: ['secrets', 'configmaps'], verbs: ['get'] },
   { apiGroups: [''], resources: ['persistentvolumeclaims', 'persistentvolumes'], verbs: ['get'] },
   { apiGroups: [''], resources: ['serviceaccounts/token'], verbs: ['create'] },
+  // The certificate by which agents know each other; the list of those to believe is a ConfigMap.
+  { apiGroups: ['certificates.k8s.io'], resources: ['certificatesigningrequests'], verbs: ['create', 'get'] },
 ];

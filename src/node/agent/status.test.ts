@@ -110,7 +110,6 @@ const AT = { node: 'n1', now: NOW };
 const GUEST: GuestState = { connected: true, foreign: false, runState: 'running', agentConnected: true };
 const view = (guest: Partial<GuestState> = {}, more: Partial<RunningView> = {}): RunningView => ({
   node: 'n1',
-  canMigrate: true,
   plan: {
     machine: { type: 'pc-q35-7.2' },
     cpu: { sockets: 1, cores: 2, threads: 1 },

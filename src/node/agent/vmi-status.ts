@@ -17,14 +17,11 @@ type Vmi = DeepReadonly<VirtualMachineInstance>;
 type StatusChange = Partial<Record<keyof VirtualMachineInstanceStatus, unknown>>;
 
 /** Upstream has no such case: its handlers always know each other. */
-const NO_PEER = {
-  reason: 'NodeNotLiveMigratable',
-  message: 'the agent of this node has no certificate to prove its name to other nodes with',
-};
+const NO_PEER = 'NodeNotLiveMigratable';
 
 export interface RunningView {
-  /** Whether this agent can send a guest to another at all. */
-  readonly canMigrate: boolean;
+  /** Why this agent cannot send a guest to another now, if it cannot. */
+  readonly peerObstacle?: string | undefined;
   /** This node: an instance that is on another one is not reported on. */
   readonly node: string;
   readonly plan: MachinePlan;
@@ -82,7 +79,10 @@ export function runningStatus(vmi: Vmi, view: RunningView, now: number): StatusC
     if (agentFacts.frozen) put('fsFreezeStatus', agentFacts.frozen);
     else if (status.fsFreezeStatus !== undefined) change.fsFreezeStatus = null;
   }
-  const moves = migratability(vmi, view.canMigrate ? undefined : NO_PEER);
+  const moves = migratability(
+    vmi,
+    view.peerObstacle === undefined ? undefined : { reason: NO_PEER, message: view.peerObstacle },
+  );
   put('migrationMethod', moves.method);
   put('conditions', conditionsOf(vmi, view, moves, now));
   return change;

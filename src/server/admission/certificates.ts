@@ -49,24 +49,23 @@ export interface CertificateAdmissionOptions {
 
 /** The plug-ins, in upstream's order. */
 export function certificatePlugins({ clock, authorize }: CertificateAdmissionOptions): AdmissionPlugin[] {
-  const may = (attributes: AdmissionAttributes, verb: 'approve' | 'sign'): void => {
+  const may = async (attributes: AdmissionAttributes, verb: 'approve' | 'sign'): Promise<void> => {
     const { user, oldObject, info, name } = attributes;
     const signer = partsOf(oldObject).spec?.signerName ?? '';
-    const domain = `${signer.split('/')[0]}/*`;
-    const allowed = [signer, domain].some(
-      (one) =>
-        authorize?.(user, {
-          type: 'resource',
-          verb,
-          group: GROUP,
-          version: '*',
-          resource: 'signers',
-          subresource: '',
-          namespace: '',
-          name: one,
-        }).allowed ?? true,
-    );
-    if (!allowed)
+    const allows = async (one: string): Promise<boolean> => {
+      const verdict = await authorize?.(user, {
+        type: 'resource',
+        verb,
+        group: GROUP,
+        version: '*',
+        resource: 'signers',
+        subresource: '',
+        namespace: '',
+        name: one,
+      });
+      return verdict?.allowed ?? true;
+    };
+    if (!(await allows(signer)) && !(await allows(`${signer.split('/')[0]}/*`)))
       throw forbidden(info, name, `user not permitted to ${verb} requests with signerName ${JSON.stringify(signer)}`);
   };
   return [
@@ -75,8 +74,8 @@ export function certificatePlugins({ clock, authorize }: CertificateAdmissionOpt
       matches: (operation, info, subresource) =>
         operation === 'UPDATE' && subresource === 'approval' && isRequest(info),
       mutate: (attributes) => stampConditions(attributes, formatTime(clock.now())),
-      validate(attributes) {
-        may(attributes, 'approve');
+      async validate(attributes) {
+        await may(attributes, 'approve');
         checkConditions(attributes);
       },
     },
@@ -84,10 +83,10 @@ export function certificatePlugins({ clock, authorize }: CertificateAdmissionOpt
       name: 'CertificateSigning',
       matches: (operation, info, subresource) => operation === 'UPDATE' && subresource === 'status' && isRequest(info),
       mutate: (attributes) => stampConditions(attributes, formatTime(clock.now())),
-      validate(attributes) {
+      async validate(attributes) {
         const [before, after] = [partsOf(attributes.oldObject).status, partsOf(attributes.object).status];
         if (before?.certificate !== after?.certificate || !deepEqual(before?.conditions ?? [], after?.conditions ?? []))
-          may(attributes, 'sign');
+          await may(attributes, 'sign');
         checkConditions(attributes);
       },
     },

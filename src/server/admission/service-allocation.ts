@@ -10,6 +10,7 @@ import {
   rangesOf,
   type ServiceCidr,
 } from '../../api/kinds/builtin/service-cidrs.ts';
+import { deepEqual } from '../../api/meta/deep-equal.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { isJsonObject } from '../../api/meta/own-property.ts';
 import { ApiError, type FieldError, invalid } from '../../api/meta/status.ts';
@@ -105,6 +106,7 @@ export function serviceAllocation(store: Pick<ObjectStore, 'list' | 'peek'>, clo
       const spec = specOf(attributes.object);
       if (!spec) return;
       if (old) carryOver(spec, old);
+      if (old && spec.type !== 'LoadBalancer') forgetBalancer(attributes.object!);
       const missing = needs(spec, old);
       if (!missing) return;
       const own = `${attributes.namespace}/${attributes.object!.metadata.name ?? ''}`;
@@ -147,8 +149,8 @@ function carryOver(spec: ServiceSpec, old: ServiceSpec): void {
     if (!spec.clusterIPs?.length && old.clusterIPs && spec.clusterIP === old.clusterIP) {
       spec.clusterIPs = [...old.clusterIPs];
     }
-  } else if (!wantsIp(spec) && wantsIp(old) && spec.clusterIP === old.clusterIP) {
-    for (const field of ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy']) delete spec[field];
+  } else if (!wantsIp(spec) && wantsIp(old)) {
+    dropAddress(spec, old);
   }
   const oldPorts = old.ports ?? [];
   if (wantsNodePorts(spec) && wantsNodePorts(old)) {
@@ -175,6 +177,23 @@ function carryOver(spec: ServiceSpec, old: ServiceSpec): void {
   if (spec.type === 'LoadBalancer' || old.type !== 'LoadBalancer') return;
   delete spec.allocateLoadBalancerNodePorts;
   if (spec['loadBalancerClass'] === old['loadBalancerClass']) delete spec['loadBalancerClass'];
+}
+
+/** What a balancer said of a Service that has none any more (dropTypeDependentFields). */
+function forgetBalancer(object: UnstructuredObject): void {
+  const status = object['status'];
+  if (isJsonObject(status) && status['loadBalancer'] !== undefined) object['status'] = { ...status, loadBalancer: {} };
+}
+
+/** Of a Service that needs an address no longer: what was filled in and not changed (dropTypeDependentFields). */
+function dropAddress(spec: ServiceSpec, old: ServiceSpec): void {
+  const isSame = (field: string): boolean => spec[field] === undefined || deepEqual(spec[field], old[field]);
+  // Clearing the one means the list as well (normalizeClusterIPs).
+  if ((!spec.clusterIP || spec.clusterIP === old.clusterIP) && isSame('clusterIPs')) {
+    delete spec.clusterIP;
+    delete spec.clusterIPs;
+  }
+  for (const field of ['ipFamilies', 'ipFamilyPolicy']) if (isSame(field)) delete spec[field];
 }
 
 /** One Service's allocation. */

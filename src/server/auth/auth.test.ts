@@ -120,7 +120,11 @@ test('authenticate(): a credential that is present but wrong is 401, none is ano
   const until = (notAfter: number) => request({ peer: { address: '', certificate: { ...certificate, notAfter } } });
   assert.equal((await authenticate(until(clock.now() + 1))).username, 'kubernetes-admin');
   await assert.rejects(authenticate(until(clock.now() - 1)), is401);
-  const closed = createAuthenticator({ tokens: { verify: async () => undefined }, clock, anonymous: false });
+  const closed = createAuthenticator({
+    tokens: { verify: async () => undefined },
+    clock,
+    anonymous: () => ({ enabled: false }),
+  });
   await assert.rejects(async () => closed(request({})), is401);
 });
 

@@ -7,6 +7,7 @@ import { decodeBase64Url } from '../../api/meta/base64.ts';
 import { unauthorized } from '../../api/meta/status.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { ApiRequest, PeerCertificate } from '../../base/http/seam.ts';
+import type { AnonymousRule } from './authentication-configuration.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { type FrontProxyOptions, proxiedUser } from './front-proxy.ts';
 import type { Authenticator, UserInfo } from './identity.ts';
@@ -23,8 +24,8 @@ export interface AuthenticatorOptions {
   readonly clock: Pick<Clock, 'now'>;
   /** None when no proxy may say who the user is. */
   readonly frontProxy?: FrontProxyOptions;
-  /** False answers 401 to requests without a credential. */
-  readonly anonymous?: boolean;
+  /** Who may come without a credential, looked at with each such request; everybody when not given. */
+  readonly anonymous?: () => AnonymousRule;
 }
 
 /** Builds the chain. */
@@ -60,8 +61,9 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     const token = bearerToken(request);
     if (token !== undefined) return ofToken(token);
     // An untrusted or expired chain is a failed credential, not the absence of one.
-    if (certificate || request.headers['authorization'] !== undefined || options.anonymous === false)
-      throw unauthorized();
+    if (certificate || request.headers['authorization'] !== undefined) throw unauthorized();
+    const rule = options.anonymous?.();
+    if (rule && !(rule.enabled && (rule.paths?.includes(request.path) ?? true))) throw unauthorized();
     return ANONYMOUS;
   };
 }

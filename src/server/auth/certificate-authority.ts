@@ -93,15 +93,25 @@ function serialNumber(): string {
   return [...bytes].map((b) => b.toString(16).padStart(2, '0')).join('');
 }
 
-/** Makes a new CA, valid ten years. */
-export async function createAuthority(clock: Clock, commonName = 'coracle-ca'): Promise<KeyPairPem> {
+/** When a new CA is good, milliseconds since the epoch. */
+export interface AuthorityValidity {
+  readonly notBefore: number;
+  readonly notAfter: number;
+}
+
+/** Makes a new CA, valid ten years when nothing else is said. */
+export async function createAuthority(
+  clock: Clock,
+  commonName = 'coracle-ca',
+  validity?: AuthorityValidity,
+): Promise<KeyPairPem> {
   const keys = await newKeys();
   const now = clock.now();
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     serialNumber: serialNumber(),
     name: `CN=${commonName}`,
-    notBefore: new Date(now - DAY_MS),
-    notAfter: new Date(now + 3650 * DAY_MS),
+    notBefore: new Date(validity?.notBefore ?? now - DAY_MS),
+    notAfter: new Date(validity?.notAfter ?? now + 3650 * DAY_MS),
     signingAlgorithm: ALGORITHM,
     keys,
     extensions: [
@@ -185,6 +195,23 @@ export async function openAuthority(pair: KeyPairPem, clock: Clock): Promise<Cer
       return { certificate: `${issued.toString('pem')}\n`, key: await privateKeyPem(keys.privateKey) };
     },
   };
+}
+
+/** Whether a CA's certificate and key (PEM) can be read and belong together. */
+export async function isAuthorityPair(pair: KeyPairPem): Promise<boolean> {
+  try {
+    const certificate = new x509.X509Certificate(pair.certificate);
+    const signingKey = await crypto.subtle.importKey('pkcs8', decodePem(pair.key), ALGORITHM, false, ['sign']);
+    const publicKey = await certificate.publicKey.export(ALGORITHM, ['verify']);
+    const probe = crypto.getRandomValues(new Uint8Array(32));
+    const signature = await crypto.subtle.sign(ALGORITHM, signingKey, probe);
+    return (
+      certificate.getExtension(x509.BasicConstraintsExtension)?.ca === true &&
+      (await crypto.subtle.verify(ALGORITHM, publicKey, signature, probe))
+    );
+  } catch {
+    return false;
+  }
 }
 
 /** Makes a key and a request for a client certificate of that name, both PEM (key: PKCS #8). */

@@ -6,6 +6,7 @@ import { deepEqual } from '../../api/meta/deep-equal.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { forbidden, notFound } from '../../api/meta/status.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../admission/plugin.ts';
+import type { Authorizer } from './identity.ts';
 import { type PolicyRule, RBAC_GROUP, type Rbac } from './rbac.ts';
 
 const ROLES = new Set(['roles', 'clusterroles']);
@@ -16,7 +17,7 @@ const EVERYTHING: readonly PolicyRule[] = [
   { verbs: ['*'], nonResourceURLs: ['*'] },
 ];
 
-type Rights = Pick<Rbac, 'authorize' | 'rulesFor' | 'rulesOf'>;
+type Rights = Pick<Rbac, 'rulesFor' | 'rulesOf'> & { readonly authorize: Authorizer };
 
 interface RoleParts {
   rules?: PolicyRule[];
@@ -36,11 +37,11 @@ export function rbacEscalation(rbac: Rights): AdmissionPlugin {
       (operation === 'CREATE' || operation === 'UPDATE') &&
       subresource === '' &&
       (ROLES.has(info.resource) || BINDINGS.has(info.resource)),
-    validate(attributes) {
+    async validate(attributes) {
       const { user, object, oldObject, info } = attributes;
       if (user.groups.includes('system:masters') || onlyForCollectors(object!, oldObject)) return;
-      if (ROLES.has(info.resource)) checkRole(rbac, attributes);
-      else checkBinding(rbac, attributes);
+      if (ROLES.has(info.resource)) await checkRole(rbac, attributes);
+      else await checkBinding(rbac, attributes);
     },
   };
 }
@@ -55,10 +56,10 @@ function onlyForCollectors(object: UnstructuredObject, old: Readonly<Unstructure
   return deepEqual(bare(object), bare(old));
 }
 
-function checkRole(rbac: Rights, attributes: AdmissionAttributes): void {
+async function checkRole(rbac: Rights, attributes: AdmissionAttributes): Promise<void> {
   const { user, info, namespace, name, object, oldObject } = attributes;
   const { rules = [], aggregationRule } = object as RoleParts;
-  const allowed = rbac.authorize(user, {
+  const allowed = await rbac.authorize(user, {
     type: 'resource',
     verb: 'escalate',
     group: RBAC_GROUP,
@@ -78,12 +79,12 @@ function checkRole(rbac: Rights, attributes: AdmissionAttributes): void {
   refuseMissing(attributes, uncovered(held, rules));
 }
 
-function checkBinding(rbac: Rights, attributes: AdmissionAttributes): void {
+async function checkBinding(rbac: Rights, attributes: AdmissionAttributes): Promise<void> {
   const { user, info, object } = attributes;
   const namespace = info.namespaced ? attributes.namespace : '';
   const { kind, name } = (object as unknown as BindingParts).roleRef;
   const resource = kind === 'ClusterRole' ? 'clusterroles' : 'roles';
-  const allowed = rbac.authorize(user, {
+  const allowed = await rbac.authorize(user, {
     type: 'resource',
     verb: 'bind',
     group: RBAC_GROUP,

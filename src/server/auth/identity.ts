@@ -29,13 +29,25 @@ export type AuthorizationAttributes =
     }
   | { readonly type: 'path'; readonly verb: string; readonly path: string };
 
+/** Neither allowed nor denied is no opinion: the next authorizer is asked, and after the last one it is a no. */
 export interface AuthorizationVerdict {
   readonly allowed: boolean;
+  /** An explicit no: nobody behind is asked. */
+  readonly denied?: boolean;
   /** Names the binding that allowed it, or why not. */
   readonly reason: string;
+  /** What kept an authorizer from an answer. Where nobody allows it, this is no refusal but a failure (500). */
+  readonly error?: string;
 }
 
-export type Authorizer = (user: UserInfo, attributes: AuthorizationAttributes) => AuthorizationVerdict;
+/** Answers at once wherever it can; a promise only where somebody outside has to be asked. Never rejects. */
+export type Authorizer = (
+  user: UserInfo,
+  attributes: AuthorizationAttributes,
+) => AuthorizationVerdict | Promise<AuthorizationVerdict>;
+
+/** One that never has to wait. */
+export type InstantAuthorizer = (user: UserInfo, attributes: AuthorizationAttributes) => AuthorizationVerdict;
 
 /**
  * The user (possibly `system:anonymous`), at once where the credential is known already. Throws, or rejects with,

@@ -8,6 +8,8 @@ import { readWhole } from '../outbound/read-whole.ts';
 
 export interface IssuerOptions {
   readonly issuerUrl: string;
+  /** Where its discovery document is, when that is not below `issuerUrl`. */
+  readonly discoveryUrl?: string;
   /** PEM certificates that the issuer's must chain to; absent = those the host trusts. */
   readonly ca?: string;
   readonly connect: ConnectOutbound;
@@ -64,7 +66,8 @@ export function createIssuerKeys(options: IssuerOptions): IssuerKeys {
   let failure: unknown;
 
   const ask = async (): Promise<void> => {
-    const discovery = await fetchDocument(options, `${issuerUrl.replace(/\/$/, '')}/.well-known/openid-configuration`);
+    const { discoveryUrl = `${issuerUrl.replace(/\/$/, '')}/.well-known/openid-configuration` } = options;
+    const discovery = await fetchDocument(options, discoveryUrl);
     if (discovery['issuer'] !== issuerUrl) throw new Error('its discovery document names another issuer');
     const set = await fetchDocument(options, String(discovery['jwks_uri'] ?? ''));
     const found = Array.isArray(set['keys']) ? set['keys'] : [];
@@ -120,7 +123,21 @@ function publicPart({ kty, n, e, crv, x, y }: JsonObject): JsonWebKey {
   return (kty === 'RSA' ? { kty, n, e } : { kty, crv, x, y }) as JsonWebKey;
 }
 
-async function fetchDocument({ connect, clock, ca }: IssuerOptions, url: string): Promise<JsonObject> {
+async function fetchDocument(options: FetchOptions, url: string): Promise<JsonObject> {
+  const { value } = parseJson(await fetchBytes(options, url, { accept: 'application/json' }));
+  if (!isJsonObject(value)) throw new Error(`${url} is no JSON object`);
+  return value;
+}
+
+/** What is needed to fetch something of an issuer. */
+export type FetchOptions = Pick<IssuerOptions, 'connect' | 'clock' | 'ca'>;
+
+/** The body of an https URL: whole, bounded, in time. Rejects with an Error, also for any status but 200. */
+export async function fetchBytes(
+  { connect, clock, ca }: FetchOptions,
+  url: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<Uint8Array> {
   const parsed = URL.parse(url);
   if (parsed?.protocol !== 'https:') throw new Error(`${JSON.stringify(url)} is no https URL`);
   const timeout = new AbortController();
@@ -131,7 +148,7 @@ async function fetchDocument({ connect, clock, ca }: IssuerOptions, url: string)
         method: 'GET',
         path: parsed.pathname,
         query: parsed.search.slice(1),
-        headers: { accept: 'application/json' },
+        headers: { ...headers },
         body: new Uint8Array(),
         peer: { address: '' },
         signal: timeout.signal,
@@ -140,9 +157,7 @@ async function fetchDocument({ connect, clock, ca }: IssuerOptions, url: string)
     );
     const bytes = await readWhole(response, { limit: MAX_DOCUMENT_BYTES, signal: timeout.signal });
     if (response.status !== 200) throw new Error(`${url} answers with status ${response.status}`);
-    const { value } = parseJson(bytes);
-    if (!isJsonObject(value)) throw new Error(`${url} is no JSON object`);
-    return value;
+    return bytes;
   } finally {
     cancel();
   }

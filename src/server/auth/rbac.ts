@@ -5,7 +5,7 @@
  */
 import { fromLabelSelectorObject, matchesLabels } from '../../api/selector/label-selector.ts';
 import type { ObjectStore, StoreWatch } from '../cache/object-store.ts';
-import type { AuthorizationAttributes, AuthorizationVerdict, Authorizer, UserInfo } from './identity.ts';
+import type { AuthorizationAttributes, AuthorizationVerdict, InstantAuthorizer, UserInfo } from './identity.ts';
 
 /** rbac.authorization.k8s.io/v1 PolicyRule. */
 export interface PolicyRule {
@@ -58,7 +58,7 @@ const PREFIXES = {
 const VERDICTS_PER_USER = 4096;
 
 export interface Rbac {
-  readonly authorize: Authorizer;
+  readonly authorize: InstantAuthorizer;
   /** Every rule a user holds in a namespace (and cluster-wide), for SelfSubjectRulesReview. */
   rulesFor(user: UserInfo, namespace: string): readonly PolicyRule[];
   /** What binding this role grants, collected rules included; undefined when there is no such role. */

@@ -5,11 +5,12 @@
 
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { badRequest, type FieldError, invalid } from '../../api/meta/status.ts';
+import type { AuthorizerChain } from './authorizer-chain.ts';
 import type { AuthorizationAttributes, Authorizer, UserInfo } from './identity.ts';
-import { nodeIdentity } from './node-authorizer.ts';
-import type { PolicyRule, Rbac } from './rbac.ts';
+import type { PolicyRule } from './rbac.ts';
 import { type AccessSelectors, accessSelectors, selectorErrors } from './review-selectors.ts';
 import type { TokenAuthenticator } from './token-authenticator.ts';
+import { aggregated } from './union.ts';
 
 export type ReviewHandler = (
   object: UnstructuredObject,
@@ -38,7 +39,7 @@ interface AccessSpec {
 
 export interface ReviewOptions {
   readonly authorize: Authorizer;
-  readonly rulesFor: Rbac['rulesFor'];
+  readonly rulesFor: AuthorizerChain['rulesFor'];
   readonly tokens: TokenAuthenticator;
 }
 
@@ -138,22 +139,24 @@ const userJson = ({ username, uid, groups, extra }: UserInfo): Record<string, un
 /** Review handlers by `group/resource`, for the server's create-only kinds. */
 export function createReviewHandlers(options: ReviewOptions): ReadonlyMap<string, ReviewHandler> {
   const { authorize, tokens } = options;
-  const answer = (object: UnstructuredObject, user: UserInfo): UnstructuredObject => {
+  const answer = async (object: UnstructuredObject, user: UserInfo): Promise<UnstructuredObject> => {
     const { attributes, problems } = questionOf(specOf(object));
-    const { allowed, reason } = authorize(user, attributes);
+    const { allowed, denied, reason, error } = await authorize(user, attributes);
+    const troubles = [...(error === undefined ? [] : [error]), ...problems];
     return {
       ...object,
       status: {
         allowed,
+        ...(denied && { denied }),
         ...(reason !== '' && { reason }),
-        ...(problems.length > 0 && { evaluationError: problems.join(', ') }),
+        ...(troubles.length > 0 && { evaluationError: troubles.join(', ') }),
       },
     };
   };
   const check = (object: UnstructuredObject, errors: readonly FieldError[]): void => {
     if (errors.length > 0) throw invalid({ group: AUTHORIZATION, kind: object.kind }, '', errors);
   };
-  const subject = (object: UnstructuredObject): UnstructuredObject => {
+  const subject = (object: UnstructuredObject): Promise<UnstructuredObject> => {
     const spec = specOf(object);
     return answer(object, {
       username: spec.user ?? '',
@@ -207,16 +210,15 @@ export function createReviewHandlers(options: ReviewOptions): ReadonlyMap<string
       async (object, user) => {
         const { namespace } = (object['spec'] ?? {}) as { namespace?: string };
         if (!namespace) throw badRequest('no namespace on request');
-        const rules = options.rulesFor(user, namespace);
-        const isNode = nodeIdentity(user) !== undefined;
+        const { rules, problems } = options.rulesFor(user, namespace);
+        const evaluationError = aggregated(problems);
         return {
           ...object,
           status: {
             resourceRules: shown(rules, true),
             nonResourceRules: shown(rules, false),
-            // What a node may do depends on its Pods, and is no list of rules.
-            incomplete: isNode,
-            ...(isNode && { evaluationError: 'node authorizer does not support user rule resolution' }),
+            incomplete: problems.length > 0,
+            ...(evaluationError !== undefined && { evaluationError }),
           },
         };
       },

@@ -86,13 +86,13 @@ for (const [name, given] of REFUSED) {
 test('a webhook that fails is asked again, five times at most, and not remembered', async () => {
   let failures = 2;
   const good = answer;
-  answer = () => (failures-- > 0 ? { status: 503 } : good());
+  answer = () => (failures-- > 0 ? { status: 500 } : good());
   const find = users();
   const first = find('a');
   for (let i = 0; i < 4; i++) await clock.advance(2000);
   assert.equal((await first)?.username, 'jane');
   assert.equal(asked.length, 3);
-  answer = () => new Error('refused');
+  answer = () => Object.assign(new Error('cut'), { code: 'ECONNRESET' });
   const second = find('b');
   for (let i = 0; i < 6; i++) await clock.advance(2000);
   assert.equal(await second, undefined);

@@ -54,15 +54,15 @@ export class OrderedIndex<T extends Keyed> {
     if (chunk.length === 0) this.#chunks.splice(c, 1);
   }
 
-  /** Items with keys in [from, to), in order; the index must not change while this is read. */
-  *range(from: string, to: string | undefined): Generator<T, void, void> {
+  /** Items with keys in [from, to), in order, some hundred at a time; the index must not change while this is read. */
+  *range(from: string, to: string | undefined): Generator<readonly T[], void, void> {
     for (let c = this.#chunkOf(from); c < this.#chunks.length; c++) {
       const chunk = this.#chunks[c]!;
-      for (let i = chunk[0]!.key < from ? lowerBound(chunk, from) : 0; i < chunk.length; i++) {
-        const item = chunk[i]!;
-        if (to !== undefined && item.key >= to) return;
-        yield item;
-      }
+      const first = chunk[0]!.key < from ? lowerBound(chunk, from) : 0;
+      const isLast = to !== undefined && chunk.at(-1)!.key >= to;
+      const end = isLast ? lowerBound(chunk, to) : chunk.length;
+      if (first < end) yield first === 0 && end === chunk.length ? chunk : chunk.slice(first, end);
+      if (isLast) return;
     }
   }
 

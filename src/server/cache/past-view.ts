@@ -37,20 +37,29 @@ class PastView {
     if (this.#keys.length > known) this.#keys.sort(byUnits);
   }
 
-  *range(index: OrderedIndex<Stored>, range: KeyRange): Generator<Stored, void, void> {
+  /** As `OrderedIndex.range`. */
+  *range(index: OrderedIndex<Stored>, range: KeyRange): Generator<readonly Stored[], void, void> {
     const undone = this.#keysIn(range);
     let u = 0;
-    for (const item of index.range(range.from, range.to)) {
-      for (; u < undone.length && undone[u]! <= item.key; u++) {
-        const state = this.#states.get(undone[u]!);
-        if (state) yield state;
+    for (const items of index.range(range.from, range.to)) {
+      if (u === undone.length || undone[u]! > items.at(-1)!.key) {
+        yield items;
+        continue;
       }
-      if (!this.#states.has(item.key)) yield item;
+      const then: Stored[] = [];
+      for (const item of items) {
+        for (; u < undone.length && undone[u]! <= item.key; u++) {
+          const state = this.#states.get(undone[u]!);
+          if (state) then.push(state);
+        }
+        if (!this.#states.has(item.key)) then.push(item);
+      }
+      yield then;
     }
-    for (; u < undone.length; u++) {
-      const state = this.#states.get(undone[u]!);
-      if (state) yield state;
-    }
+    yield undone
+      .slice(u)
+      .map((key) => this.#states.get(key))
+      .filter((state) => state !== undefined);
   }
 
   count(index: OrderedIndex<Stored>, range: KeyRange): number {

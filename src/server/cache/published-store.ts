@@ -154,10 +154,12 @@ export class PublishedStore implements ObjectStore {
     const index = this.#indexes.get(prefix) ?? NO_OBJECTS;
     const view = revision === this.#revision ? undefined : this.#views.at(prefix, revision, this.#revision);
     const items: Stored[] = [];
-    for (const item of view ? view.range(index, range) : index.range(range.from, range.to)) {
-      if (match && !match(item)) continue;
-      items.push(item);
-      if (items.length === limit) break;
+    collect: for (const some of view ? view.range(index, range) : index.range(range.from, range.to)) {
+      for (const item of some) {
+        if (match && !match(item)) continue;
+        items.push(item);
+        if (items.length === limit) break collect;
+      }
     }
     const last = items.at(-1);
     if (limit === 0 || items.length < limit || !last) return { items, revision, next: undefined, remaining: undefined };

@@ -6,6 +6,7 @@
 import { type VersionInfo, versionInfo } from '../../api/kinds/discovery/version-info.ts';
 import { ApiError } from '../../api/meta/status.ts';
 import type { Clock } from '../../base/clock/clock.ts';
+import type { Compressor } from '../../base/http/gzip-blocks.ts';
 import type { ApiHandler, ApiRequest, ApiResponse } from '../../base/http/seam.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { MetricFamily } from '../../base/metrics/metric-family.ts';
@@ -28,6 +29,7 @@ import type { BodyDecoder, CreateOnlyHandler, Server, SubresourceHandler } from 
 import { createFlowControl, type FlowControl } from './flow-control/flow-control.ts';
 import { createHealthChecks, type HealthCheck } from './health.ts';
 import { createOpenWatches } from './open-watches.ts';
+import { createPackedLists } from './packed-lists.ts';
 import type { ReadElsewhere } from './read-elsewhere.ts';
 import { createRequestMetrics } from './request-metrics.ts';
 import { statusResponse } from './responses.ts';
@@ -62,8 +64,8 @@ export interface ApiServerOptions {
   readonly readElsewhere?: ReadElsewhere;
   /** Field ownership; without it server-side apply is refused and managedFields are left alone. */
   readonly fields?: FieldManagement;
-  /** gzip of a whole body, for large answers. */
-  readonly compress?: (bytes: Uint8Array) => Promise<Uint8Array>;
+  /** Compresses large answers; without it they go out as they are. */
+  readonly compressor?: Compressor;
   /** More checks for healthz and readyz. */
   readonly healthChecks?: ReadonlyMap<string, HealthCheck>;
   /** More paths that are no resources (`/openid/v1/jwks`), by exact path; authorised as such. */
@@ -144,7 +146,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     connectNode: options.connectNode,
     bodyDecoders: new Map<string, BodyDecoder>([...JSON_AND_YAML, ...(options.bodyDecoders ?? [])]),
     readElsewhere: options.readElsewhere,
-    compress: options.compress,
+    compressor: options.compressor,
+    packedLists: options.compressor && createPackedLists({ compressor: options.compressor, clock }),
     components: options.components ?? (() => []),
     clock,
     log,

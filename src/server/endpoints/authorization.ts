@@ -60,5 +60,5 @@ function refusal(user: UserInfo, info: RequestInfo): string {
 }
 
 /** Names come from the request: a browser that shows the message must not run them. */
-const escapeHtml = (text: string): string =>
+export const escapeHtml = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');

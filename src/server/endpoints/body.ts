@@ -166,6 +166,9 @@ function summaryOf(body: Uint8Array): string {
 }
 
 const SUMMARY_BYTES = 30;
+/** Upstream shows a body without a kind whole. */
+const SHOWN_BODY = 1024;
+const shortened = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most)} ...` : text);
 const OPENING_BRACE = 0x7b;
 
 /** Checks and normalises a parsed document. The document is changed in place. */
@@ -207,8 +210,10 @@ function normalizeDocument(
 
 const describe = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value);
 
-function checkTypeMeta(info: ResourceInfo, object: UnstructuredObject, { refuse, ofPatch }: DecodeMode): void {
+function checkTypeMeta(info: ResourceInfo, object: UnstructuredObject, mode: DecodeMode): void {
+  const { refuse, ofPatch } = mode;
   const apiVersion = apiVersionOf(info);
+  if (info.strategy.custom && ofPatch === undefined && !mode.applied) requireTypeMeta(info, object, refuse);
   object.apiVersion ||= apiVersion;
   object.kind ||= info.kind;
   for (const key of Object.keys(object)) {
@@ -234,6 +239,23 @@ function checkTypeMeta(info: ResourceInfo, object: UnstructuredObject, { refuse,
       `${object.kind} in version "${info.version}" cannot be handled as a ${info.kind}: the request is for ${info.resource}`,
     );
   }
+}
+
+/**
+ * Custom resources must say what they are, built-in ones need not: nothing but their own words tells an unstructured
+ * object's kind (json.Serializer, crConverter.ConvertToVersion).
+ */
+function requireTypeMeta(info: ResourceInfo, object: Readonly<UnstructuredObject>, refuse: DecodeMode['refuse']): void {
+  const { apiVersion, kind } = object;
+  if (kind === undefined || kind === '') {
+    const text = JSON.stringify(object);
+    const why = `Object 'Kind' is missing in '${shortened(text, SHOWN_BODY)}' (${shortened(text, SUMMARY_BYTES)})`;
+    throw refuse(`the object provided is unrecognized (must be of type ${info.kind}): ${why}`);
+  }
+  if (apiVersion === undefined || apiVersion === '')
+    throw refuse(
+      `${kind} in version "" cannot be handled as a ${info.kind}: /, Kind=${kind} is unstructured and is not suitable for converting to "${apiVersionOf(info)}"`,
+    );
 }
 
 /** Why a patched document is not read as its kind any more: it names another one, or one that is unknown. */

@@ -4,6 +4,7 @@ import type { ResourceInfo, SubresourceInfo } from '../../api/kinds/resource.ts'
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import type { ParsedJson } from '../../api/schema/parse-json.ts';
 import type { Clock } from '../../base/clock/clock.ts';
+import type { Compressor } from '../../base/http/gzip-blocks.ts';
 import type { ApiHandler, ApiRequest, ApiResponse } from '../../base/http/seam.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { AdmissionMetrics } from '../admission/admission-metrics.ts';
@@ -21,6 +22,7 @@ import type { CorsPolicy } from './cors.ts';
 import type { Flow, FlowControl } from './flow-control/flow-control.ts';
 import { ONE_SEAT, type Work } from './flow-control/work-estimate.ts';
 import type { OpenWatches } from './open-watches.ts';
+import type { PackedLists } from './packed-lists.ts';
 import { parseQuery, type Query } from './query.ts';
 import type { ReadElsewhere } from './read-elsewhere.ts';
 import type { RequestInfo } from './request-info.ts';
@@ -81,7 +83,9 @@ export interface Server {
   readonly bodyDecoders: ReadonlyMap<string, BodyDecoder>;
   /** Absent = large bodies are read on this thread. */
   readonly readElsewhere: ReadElsewhere | undefined;
-  readonly compress: ((bytes: Uint8Array) => Promise<Uint8Array>) | undefined;
+  /** Absent = answers go out as they are. */
+  readonly compressor: Compressor | undefined;
+  readonly packedLists: PackedLists | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   /** Beside the store: for ComponentStatus. */

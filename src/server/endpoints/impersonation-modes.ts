@@ -83,12 +83,12 @@ const MODES: readonly Mode[] = [
   LEGACY,
 ];
 
-/** The first mode that allows it decides. Throws ApiError 403: what the first one that could have said. */
-export function impersonate(exchange: Exchange, wanted: Wanted): Impersonated {
+/** The first mode that allows it decides. Rejects with ApiError 403: what the first one that could have said. */
+export async function impersonate(exchange: Exchange, wanted: Wanted): Promise<Impersonated> {
   let refusal: ApiError | undefined;
   for (const mode of MODES) {
     if (!mode.serves(wanted, exchange.user)) continue;
-    const wrong = new Check(exchange, mode).run(wanted);
+    const wrong = await new Check(exchange, mode).run(wanted);
     if (wrong === undefined) return impersonated(wanted, mode);
     refusal ??= wrong;
   }
@@ -129,17 +129,17 @@ class Check {
     this.#verb = mode === LEGACY ? 'impersonate' : `impersonate:${mode.name}`;
   }
 
-  run({ username, groups, uid, extra }: Wanted): ApiError | undefined {
+  async run({ username, groups, uid, extra }: Wanted): Promise<ApiError | undefined> {
     return (
-      (this.#mode === LEGACY ? undefined : this.#request()) ??
-      this.#may(this.#named(username)) ??
-      (uid === '' ? undefined : this.#may({ resource: 'uids', name: uid })) ??
-      this.#groups(groups) ??
-      this.#extras(extra)
+      (this.#mode === LEGACY ? undefined : await this.#request()) ??
+      (await this.#may(this.#named(username))) ??
+      (uid === '' ? undefined : await this.#may({ resource: 'uids', name: uid })) ??
+      (await this.#groups(groups)) ??
+      (await this.#extras(extra))
     );
   }
 
-  #request(): ApiError | undefined {
+  #request(): Promise<ApiError | undefined> {
     const { info, request } = this.#exchange;
     const verb = `impersonate-on:${this.#mode.name}:${info.verb}`;
     return this.#ask({ ...authorizationAttributes(info, request.query), verb });
@@ -153,19 +153,19 @@ class Check {
     return { group: this.#group, resource: 'nodes', name: this.#mode.anyName ? '*' : node };
   }
 
-  #groups(groups: readonly string[]): ApiError | undefined {
+  async #groups(groups: readonly string[]): Promise<ApiError | undefined> {
     const one = (name: string): Target => ({ group: this.#group, resource: 'groups', name });
     if (this.#mode !== LEGACY) {
       if (groups.includes('')) return this.#refuse(one(''), 'impersonating the empty string group is not allowed');
       if (groups.includes('system:masters')) {
         return this.#refuse(one('system:masters'), 'impersonating the system:masters group is not allowed');
       }
-      if (groups.length >= MANY && this.#may(one('*')) === undefined) return undefined;
+      if (groups.length >= MANY && (await this.#may(one('*'))) === undefined) return undefined;
     }
     return this.#each(groups.map(one));
   }
 
-  #extras(extra: Wanted['extra']): ApiError | undefined {
+  async #extras(extra: Wanted['extra']): Promise<ApiError | undefined> {
     const targets = [...extra].flatMap(([subresource, values]) =>
       values.map((name): Target => ({ resource: 'userextras', subresource, name })),
     );
@@ -173,14 +173,14 @@ class Check {
       const wrong = extraProblem(extra);
       if (wrong !== undefined) return this.#refuse({ resource: 'userextras', name: '' }, wrong);
       const all = { resource: 'userextras', subresource: '*', name: '*' };
-      if (targets.length >= MANY && this.#may(all) === undefined) return undefined;
+      if (targets.length >= MANY && (await this.#may(all)) === undefined) return undefined;
     }
     return this.#each(targets);
   }
 
-  #each(targets: readonly Target[]): ApiError | undefined {
+  async #each(targets: readonly Target[]): Promise<ApiError | undefined> {
     for (const target of targets) {
-      const wrong = this.#may(target);
+      const wrong = await this.#may(target);
       if (wrong !== undefined) return wrong;
     }
     return undefined;
@@ -190,7 +190,7 @@ class Check {
     return this.#mode === LEGACY ? '' : AUTHENTICATION;
   }
 
-  #may(target: Target): ApiError | undefined {
+  #may(target: Target): Promise<ApiError | undefined> {
     return this.#ask(this.#attributes(target));
   }
 
@@ -199,8 +199,8 @@ class Check {
     return { type: 'resource', verb: this.#verb, ...rest };
   }
 
-  #ask(attributes: AuthorizationAttributes): ApiError | undefined {
-    const { allowed, reason } = this.#exchange.server.authorize(this.#asker, attributes);
+  async #ask(attributes: AuthorizationAttributes): Promise<ApiError | undefined> {
+    const { allowed, reason } = await this.#exchange.server.authorize(this.#asker, attributes);
     return allowed ? undefined : this.#told(attributes, reason);
   }
 

@@ -16,14 +16,14 @@ interface Asked {
 }
 
 /** Where nothing else is said, the asker holds the legacy rights. */
-function ask(
+async function ask(
   raw: readonly (readonly [string, string])[],
   {
     allowed = (_, verb) => verb === 'impersonate',
     wire = true,
     asker = ADMIN,
   }: { allowed?: (what: string, verb: string) => boolean; wire?: boolean; asker?: UserInfo } = {},
-): Asked {
+): Promise<Asked> {
   const headers: Record<string, string> = {};
   for (const [name, value] of raw) {
     const key = name.toLowerCase();
@@ -49,17 +49,17 @@ function ask(
   const exchange = new Exchange(request, { authorize } as Server);
   exchange.user = asker;
   exchange.info = parseRequestInfo(request);
-  const named = impersonatedUser(exchange);
+  const named = await impersonatedUser(exchange);
   return { user: named?.user ?? asker, constraint: named?.constraint, asked };
 }
 
-test('without the headers the user stays', () => {
-  const { user, asked } = ask([['Accept', 'application/json']]);
+test('without the headers the user stays', async () => {
+  const { user, asked } = await ask([['Accept', 'application/json']]);
   assert.equal(user, ADMIN);
   assert.deepEqual(asked, []);
 });
 
-test('who the request is for, and what the asker is asked to hold', () => {
+test('who the request is for, and what the asker is asked to hold', async () => {
   const cases: [string, [string, string][], UserInfo, string[]][] = [
     ['a user', [['Impersonate-User', 'jane']], { username: 'jane', groups: ['system:authenticated'] }, ['users/jane']],
     [
@@ -110,7 +110,7 @@ test('who the request is for, and what the asker is asked to hold', () => {
     ],
   ];
   for (const [name, headers, wanted, held] of cases) {
-    const { user, constraint, asked } = ask(headers);
+    const { user, constraint, asked } = await ask(headers);
     assert.deepEqual(user, wanted, name);
     assert.equal(constraint, '', name);
     assert.deepEqual(
@@ -120,7 +120,7 @@ test('who the request is for, and what the asker is asked to hold', () => {
     );
   }
   // A request that never was on a wire has the joined text only.
-  const inProcess = ask(
+  const inProcess = await ask(
     [
       ['Impersonate-User', 'jane'],
       ['Impersonate-Group', 'a'],
@@ -131,10 +131,10 @@ test('who the request is for, and what the asker is asked to hold', () => {
   assert.deepEqual(inProcess.user.groups, ['a', 'b', 'system:authenticated']);
 });
 
-test('one refusal refuses the request; values without a user are malformed', () => {
-  const code = (run: () => unknown): number => {
+test('one refusal refuses the request; values without a user are malformed', async () => {
+  const code = async (run: () => Promise<unknown>): Promise<number> => {
     try {
-      run();
+      await run();
     } catch (error) {
       if (error instanceof ApiError) return error.code;
     }
@@ -145,17 +145,13 @@ test('one refusal refuses the request; values without a user are malformed', () 
     ['Impersonate-Group', 'system:masters'],
   ];
   assert.equal(
-    code(() => ask(both, { allowed: (what, verb) => verb === 'impersonate' && what !== 'groups/system:masters' })),
+    await code(() =>
+      ask(both, { allowed: (what, verb) => verb === 'impersonate' && what !== 'groups/system:masters' }),
+    ),
     403,
   );
-  assert.equal(
-    code(() => ask([['Impersonate-Group', 'system:masters']])),
-    400,
-  );
-  assert.equal(
-    code(() => ask([['Impersonate-Uid', '0']])),
-    400,
-  );
+  assert.equal(await code(() => ask([['Impersonate-Group', 'system:masters']])), 400);
+  assert.equal(await code(() => ask([['Impersonate-Uid', '0']])), 400);
 });
 
 const AGENT: UserInfo = {
@@ -167,7 +163,7 @@ const AGENT: UserInfo = {
   },
 };
 
-test('constrained modes ask for what is done in the name, and for the name', () => {
+test('constrained modes ask for what is done in the name, and for the name', async () => {
   const auth = 'authentication.k8s.io';
   const nodes = ['system:nodes', 'system:authenticated'];
   const cases: {
@@ -248,7 +244,7 @@ test('constrained modes ask for what is done in the name, and for the name', () 
     },
   ];
   for (const { name, headers, asker = ADMIN, rights, groups, mode, asked } of cases) {
-    const answer = ask(headers, { asker, allowed: (what, verb) => rights.includes(`${verb} ${what}`) });
+    const answer = await ask(headers, { asker, allowed: (what, verb) => rights.includes(`${verb} ${what}`) });
     assert.deepEqual(answer.user.groups, groups, name);
     assert.equal(answer.constraint, mode === '' ? '' : `impersonate:${mode}`, name);
     assert.deepEqual(
@@ -259,10 +255,13 @@ test('constrained modes ask for what is done in the name, and for the name', () 
   }
 });
 
-test('what the first mode lacks is told', () => {
-  const refusal = (headers: [string, string][], allowed: (what: string, verb: string) => boolean): string => {
+test('what the first mode lacks is told', async () => {
+  const refusal = async (
+    headers: [string, string][],
+    allowed: (what: string, verb: string) => boolean,
+  ): Promise<string> => {
     try {
-      ask(headers, { allowed });
+      await ask(headers, { allowed });
     } catch (error) {
       if (error instanceof ApiError) return error.message;
     }
@@ -271,22 +270,22 @@ test('what the first mode lacks is told', () => {
   const jane: [string, string] = ['Impersonate-User', 'jane'];
   const constrained = (_: string, verb: string): boolean => verb !== 'impersonate';
   assert.equal(
-    refusal([jane], () => false),
+    await refusal([jane], () => false),
     'pods is forbidden: User "admin" cannot impersonate-on:user-info:list resource "pods" in API group "" at the cluster scope',
   );
   assert.equal(
-    refusal([jane], (_, verb) => verb.startsWith('impersonate-on:')),
+    await refusal([jane], (_, verb) => verb.startsWith('impersonate-on:')),
     'users.authentication.k8s.io "jane" is forbidden: User "admin" cannot impersonate:user-info resource "users" in API group "authentication.k8s.io" at the cluster scope',
   );
-  const extra = (key: string, value = 'x'): string =>
-    refusal([jane, [`Impersonate-Extra-${key}`, value]], constrained).replace(/^.*scope: /, '');
+  const extra = async (key: string, value = 'x'): Promise<string> =>
+    (await refusal([jane, [`Impersonate-Extra-${key}`, value]], constrained)).replace(/^.*scope: /, '');
   assert.match(
-    extra('scopes'),
+    await extra('scopes'),
     /^impersonating an invalid key in extra is not allowed: extra.key: Invalid value: "scopes": /,
   );
-  assert.equal(extra('a.io%2fscopes', ''), 'impersonating the empty string value in extra is not allowed');
+  assert.equal(await extra('a.io%2fscopes', ''), 'impersonating the empty string value in extra is not allowed');
   assert.match(
-    refusal([jane, ['Impersonate-Group', '']], constrained),
+    await refusal([jane, ['Impersonate-Group', '']], constrained),
     /impersonating the empty string group is not allowed$/,
   );
 });

@@ -12,8 +12,8 @@ const GROUP = 'impersonate-group';
 const UID = 'impersonate-uid';
 const EXTRA = 'impersonate-extra-';
 
-/** Whom the request names in place of the authenticated user; undefined when nobody. Throws ApiError 400, 403. */
-export function impersonatedUser(exchange: Exchange): Impersonated | undefined {
+/** Whom the request names in place of the authenticated user; undefined when nobody. Throws, or rejects with, ApiError 400, 403. */
+export function impersonatedUser(exchange: Exchange): Promise<Impersonated> | undefined {
   const { request } = exchange;
   let asked = false;
   for (const name in request.headers) {

@@ -157,6 +157,13 @@ function encodingOf(type: string, scope: NegotiationScope): Representation['enco
   return type === 'application/yaml' && !scope.stream ? 'yaml' : undefined;
 }
 
+/** Bodies below this size, in bytes, are sent as they are. */
+export const COMPRESS_FROM_BYTES = 128 * 1024;
+
+/** True when the client can read gzip. Upstream looks for that word alone: not with a weight, whatever that is. */
+export const acceptsGzip = ({ 'accept-encoding': accepted }: Readonly<Record<string, string>>): boolean =>
+  accepted?.split(',').some((coding) => coding.trim() === 'gzip') ?? false;
+
 /** True when a person is likely to read the answer: `?pretty`, or a browser, curl or wget without an opinion. */
 export function wantsPretty(headers: Readonly<Record<string, string>>, pretty: string | null): boolean {
   if (pretty !== null) return pretty !== '0' && pretty !== 'false';

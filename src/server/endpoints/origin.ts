@@ -2,7 +2,8 @@
  * Pages of foreign origins. A browser shows the user's client certificate to this server whatever page asks, and a
  * WebSocket or a plain POST goes out without asking this server first: so what changes or opens something, comes from a
  * page of another origin and rests on a certificate alone is refused. A page that brings a token of its own is no
- * forgery, and programs send no Origin.
+ * forgery. Programs send no Origin, but for WebSocket clients that make one of the address they call (Python's, with
+ * `http:` for any port).
  */
 import { ApiError } from '../../api/meta/status.ts';
 import type { ApiRequest } from '../../base/http/seam.ts';
@@ -17,7 +18,9 @@ export function refuseForeignPage(
   const { origin } = headers;
   if (origin === undefined || allowed || !peer.certificate) return;
   if (!upgradable && READS.has(method)) return;
-  if (isOwn(origin, headers['host'] ?? headers[':authority'] ?? '')) return;
+  // A browser always says who it is, and a page cannot make it be silent without asking this server first.
+  const fromProgram = headers['user-agent'] === undefined;
+  if (isOwn(origin, headers['host'] ?? headers[':authority'] ?? '', { fromProgram })) return;
   throw new ApiError({
     code: 403,
     reason: 'Forbidden',
@@ -26,10 +29,11 @@ export function refuseForeignPage(
   });
 }
 
-function isOwn(origin: string, host: string): boolean {
+function isOwn(origin: string, host: string, { fromProgram }: { readonly fromProgram: boolean }): boolean {
   try {
-    const url = new URL(origin);
-    return url.protocol === 'https:' && host !== '' && url.host === new URL(`https://${host}`).host;
+    const { protocol, host: of } = new URL(origin);
+    if (protocol !== 'https:' && !(protocol === 'http:' && fromProgram)) return false;
+    return host !== '' && of === new URL(`${protocol}//${host}`).host;
   } catch {
     return false; // `null`: a sandboxed frame or a file
   }

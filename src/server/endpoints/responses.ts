@@ -20,6 +20,12 @@ const decoder = new TextDecoder();
 export const NEWLINE = encoder.encode('\n');
 /** Shared header objects: the last stage copies them once into the final headers. */
 export const JSON_HEADERS: Readonly<Record<string, string>> = Object.freeze({ 'content-type': 'application/json' });
+/** Of a body that is compressed already. */
+export const JSON_GZIP_HEADERS: Readonly<Record<string, string>> = Object.freeze({
+  ...JSON_HEADERS,
+  'content-encoding': 'gzip',
+  vary: 'Accept-Encoding',
+});
 const YAML_HEADERS: Readonly<Record<string, string>> = Object.freeze({ 'content-type': 'application/yaml' });
 const PROTOBUF_HEADERS: Readonly<Record<string, string>> = Object.freeze({ 'content-type': PROTOBUF });
 const TEXT_HEADERS: Readonly<Record<string, string>> = Object.freeze({ 'content-type': 'text/plain; charset=utf-8' });

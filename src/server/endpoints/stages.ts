@@ -9,17 +9,18 @@
  * compresses large bodies.
  */
 
+import { goQuote } from '../../api/meta/go-text.ts';
 import { ApiError, badRequest, type Status } from '../../api/meta/status.ts';
 import type { ApiRequest, ApiResponse } from '../../base/http/seam.ts';
 import type { RemoteApi } from '../aggregation/api-service-index.ts';
-import type { UserInfo } from '../auth/identity.ts';
+import type { AuthorizationVerdict, UserInfo } from '../auth/identity.ts';
 import { beginAudit, endAudit } from './auditing.ts';
-import { authorizationAttributes, forbiddenBy } from './authorization.ts';
+import { authorizationAttributes, escapeHtml, forbiddenBy } from './authorization.ts';
 import { bodyTooLarge, MAX_BODY_BYTES } from './body.ts';
 import { preflightAnswer } from './cors.ts';
 import { Exchange, type Server } from './exchange.ts';
 import { impersonatedUser } from './impersonation.ts';
-import { wantsPretty } from './negotiation.ts';
+import { acceptsGzip, COMPRESS_FROM_BYTES, wantsPretty } from './negotiation.ts';
 import { refuseForeignPage } from './origin.ts';
 import { parseGoDuration } from './query.ts';
 import { isLongRunning, parseRequestInfo } from './request-info.ts';
@@ -105,11 +106,13 @@ const audit: Stage = {
 const impersonation: Stage = {
   name: 'impersonation',
   run(exchange) {
-    const named = impersonatedUser(exchange);
-    if (named === undefined) return undefined;
-    exchange.user = named.user;
-    exchange.impersonationConstraint = named.constraint;
-    return undefined;
+    const naming = impersonatedUser(exchange);
+    if (naming === undefined) return undefined;
+    return naming.then(({ user, constraint }) => {
+      exchange.user = user;
+      exchange.impersonationConstraint = constraint;
+      return undefined;
+    });
   },
 };
 
@@ -144,22 +147,34 @@ const aggregation: Stage = {
     const { info, server, request, user } = exchange;
     const remote = remoteOf(exchange);
     if (remote) {
-      authorise(exchange);
-      // What is longer has been cut off on its way in: passed on, it would be another request.
-      if (request.body.length > MAX_BODY_BYTES) throw bodyTooLarge();
-      const answered = server.aggregator.proxy(remote, request, { user, auditId: exchange.auditId });
-      return request.upgradable || request.upgradeTo !== undefined ? answered : withDeadline(exchange, answered);
+      return afterwards(authorise(exchange), () => {
+        // What is longer has been cut off on its way in: passed on, it would be another request.
+        if (request.body.length > MAX_BODY_BYTES) throw bodyTooLarge();
+        const answered = server.aggregator.proxy(remote, request, { user, auditId: exchange.auditId });
+        return request.upgradable || request.upgradeTo !== undefined ? answered : withDeadline(exchange, answered);
+      });
     }
     if (!info.isResource || server.aggregated.length === 0) return undefined;
     for (const api of server.aggregated) {
       if (api.group === info.group && api.versions.includes(info.version)) {
-        if (info.namespace === '') authorise(exchange);
-        return api.handle(request, user, info, server.authorize);
+        const asked = info.namespace === '' ? authorise(exchange) : undefined;
+        return afterwards(asked, () => api.handle(request, user, info, server.authorize));
       }
     }
     return undefined;
   },
 };
+
+/** What follows an authorisation that was not refused. */
+const afterwards = <T>(
+  asked: undefined | Promise<ApiResponse | undefined> | ApiResponse,
+  next: () => Promise<T>,
+): ApiResponse | Promise<T | ApiResponse> =>
+  asked === undefined
+    ? next()
+    : asked instanceof Promise
+      ? asked.then((failure): T | ApiResponse | Promise<T> => failure ?? next())
+      : asked;
 
 /** The server behind this one that answers; `/apis/<group>/<version>` itself is its own as well. */
 function remoteOf({ info, server }: Exchange): RemoteApi | undefined {
@@ -172,21 +187,37 @@ const GROUP_VERSION_PATH = /^\/apis\/[^/]+\/([^/]+)\/?$/;
 
 const authorisation: Stage = {
   name: 'authorisation',
-  run(exchange) {
-    authorise(exchange);
-    return undefined;
-  },
+  run: authorise,
 };
 
-/** Throws ApiError 403 when the user may not. */
-function authorise(exchange: Exchange): void {
+/** Throws ApiError 403 when the user may not; answers 500 when nobody could say. */
+function authorise(exchange: Exchange): ApiResponse | Promise<ApiResponse | undefined> | undefined {
   const { server, user, info, request } = exchange;
   const verdict = server.authorize(user, authorizationAttributes(info, request.query));
+  return verdict instanceof Promise ? verdict.then((known) => judged(exchange, known)) : judged(exchange, verdict);
+}
+
+function judged(exchange: Exchange, { allowed, reason, error }: AuthorizationVerdict): ApiResponse | undefined {
+  const failed = !allowed && error !== undefined;
   if (exchange.audit) {
-    exchange.annotate('authorization.k8s.io/decision', verdict.allowed ? 'allow' : 'forbid');
-    exchange.annotate('authorization.k8s.io/reason', verdict.reason);
+    if (!failed) exchange.annotate('authorization.k8s.io/decision', allowed ? 'allow' : 'forbid');
+    exchange.annotate('authorization.k8s.io/reason', failed ? 'internal error' : reason);
   }
-  if (!verdict.allowed) throw forbiddenBy(user, info, verdict.reason);
+  if (failed) return undecided(exchange, error);
+  if (!allowed) throw forbiddenBy(exchange.user, exchange.info, reason);
+  return undefined;
+}
+
+/** An authorizer failed and nobody allows it: no Status but a line of text (responsewriters.InternalError). */
+function undecided({ server, request, auditId }: Exchange, error: string): ApiResponse {
+  const uri = request.query === '' ? request.path : `${request.path}?${request.query}`;
+  server.log.error('a request could not be authorised', { path: request.path, auditId, error });
+  const text = escapeHtml(`Internal Server Error: ${goQuote(uri)}: ${error}`);
+  return {
+    status: 500,
+    headers: { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' },
+    body: new TextEncoder().encode(`${text}\n`),
+  };
 }
 
 const routing: Stage = {
@@ -258,7 +289,8 @@ function runStages(exchange: Exchange, at: number): ApiResponse | Promise<ApiRes
     const outcome = stage.run(exchange);
     if (outcome === undefined) continue;
     if (!(outcome instanceof Promise)) return outcome;
-    const pending = stage === routing ? withDeadline(exchange, outcome) : outcome;
+    const isWork = stage === routing || stage === authorisation;
+    const pending = isWork ? withDeadline(exchange, outcome) : outcome;
     return pending.then((response) => response ?? runStages(exchange, i + 1));
   }
   return pageNotFound();
@@ -350,8 +382,6 @@ function notReadyYet(): ApiResponse {
 }
 
 const CACHE_CONTROL = 'no-cache, private';
-/** Bodies below this size are sent as they are. */
-const COMPRESS_FROM_BYTES = 128 * 1024;
 
 function finish(exchange: Exchange, response: ApiResponse): ApiResponse | Promise<ApiResponse> {
   const headers: Record<string, string> = {
@@ -367,17 +397,17 @@ function finish(exchange: Exchange, response: ApiResponse): ApiResponse | Promis
   if (!compressed) return { ...response, headers };
   headers['content-encoding'] = 'gzip';
   headers['vary'] = headers['vary'] === undefined ? 'Accept-Encoding' : `${headers['vary']}, Accept-Encoding`;
-  return exchange.server.compress!(compressed).then((body) => ({ status: response.status, headers, body }));
+  return exchange.server.compressor!.gzip(compressed).then((body) => ({ status: response.status, headers, body }));
 }
 
 /** The body as one buffer when it is worth compressing and the client can read it. Streams never are. */
 function compressible({ request, server }: Exchange, { body, headers }: ApiResponse): Uint8Array | undefined {
-  if (!server.compress || body === undefined || typeof body === 'function') return undefined;
+  if (!server.compressor || body === undefined || typeof body === 'function') return undefined;
   if (headers['content-encoding'] !== undefined) return undefined;
   const chunks = body instanceof Uint8Array ? [body] : body;
   let length = 0;
   for (const chunk of chunks) length += chunk.length;
-  if (length < COMPRESS_FROM_BYTES || !/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return undefined;
+  if (length < COMPRESS_FROM_BYTES || !acceptsGzip(request.headers)) return undefined;
   if (chunks.length === 1) return chunks[0];
   const whole = new Uint8Array(length);
   let at = 0;

@@ -47,10 +47,10 @@ export function writeCall(
   };
 }
 
-/** A PUT or apply that would create needs the right to create as well. Throws ApiError 403. */
-export function authorizeCreate(exchange: Exchange): void {
+/** A PUT or apply that would create needs the right to create as well. Rejects with ApiError 403. */
+export async function authorizeCreate(exchange: Exchange): Promise<void> {
   const { info, server, user } = exchange;
-  const verdict = server.authorize(user, {
+  const verdict = await server.authorize(user, {
     type: 'resource',
     verb: 'create',
     group: info.group,

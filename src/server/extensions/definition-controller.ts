@@ -289,7 +289,11 @@ class DefinitionController {
         if (info !== undefined) await deleteInstances(this.#registry, info, signal);
       } catch (error) {
         if (!signal.aborted)
-          await say('True', 'InstanceDeletionFailed', `could not issue all deletes: ${String(error)}`);
+          await say(
+            'True',
+            'InstanceDeletionFailed',
+            `could not issue all deletes: ${error instanceof Error ? error.message : String(error)}`,
+          );
         throw error;
       }
       await say('False', 'InstanceDeletionCompleted', 'removed all instances');

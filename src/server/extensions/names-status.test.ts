@@ -54,6 +54,50 @@ test('definitionStatus() leaves an established definition established when a new
   assert.deepEqual(times, ['2026-01-02T00:00:00Z', NOW], 'only what changed has a new time');
 });
 
+/** A definition of its own names, changed: a name that it has in another place is in use, as anybody else's is. */
+const MOVED: readonly (readonly [Partial<CrdNames>, Partial<CrdNames>, string])[] = [
+  [{ shortNames: ['x'] }, { singular: 'x' }, 'SingularConflict: "x" is already in use'],
+  [{}, { shortNames: ['as', 'a', 'b'] }, 'ShortNamesConflict: ["as" is already in use, "a" is already in use]'],
+  [{}, { kind: 'ASList', listKind: 'K' }, 'KindConflict: "ASList" is already in use'],
+  [{}, { listKind: 'AS' }, 'ListKindConflict: "AS" is already in use'],
+  [{ shortNames: ['x'] }, { shortNames: ['y', 'x'] }, 'NoConflicts: no conflicts found'],
+];
+for (const [before, after, said] of MOVED) {
+  test(`definitionStatus() of ${JSON.stringify(before)} changed to ${JSON.stringify(after)}: ${said}`, () => {
+    const first = definitionStatus(crd(names('as', before)), NOBODY, NOW);
+    const { reason, message } = definitionStatus(crd(names('as', after), first), NOBODY, NOW).conditions[0]!;
+    assert.equal(`${reason}: ${message}`, said);
+  });
+}
+
+test('definitionStatus() says nothing new of a definition that has all the names it wants', () => {
+  const first = definitionStatus(crd(names('as')), NOBODY, NOW);
+  const conflict = definitionStatus(crd(names('as', { singular: 'b' }), first), takenNames([names('bs')]), NOW);
+  assert.equal(conflict.conditions[0]!.reason, 'SingularConflict');
+  assert.deepEqual(definitionStatus(crd(names('as'), conflict), NOBODY, NOW).conditions, conflict.conditions);
+});
+
+test('definitionStatus() does not establish a definition whose converter cannot be trusted', () => {
+  const wanted = crd(names('as'));
+  const bundled = (caBundle: string): Crd => ({
+    ...wanted,
+    spec: {
+      ...wanted.spec,
+      conversion: { strategy: 'Webhook', webhook: { clientConfig: { url: 'https://c', caBundle } } },
+    },
+  });
+  const status = definitionStatus(bundled(btoa('none')), NOBODY, NOW);
+  const { status: established, reason, message } = status.conditions[1]!;
+  assert.deepEqual(
+    [established, reason, message],
+    ['False', 'InvalidCABundle', 'The conversion webhook CABundle is invalid'],
+  );
+  assert.deepEqual(reasons(definitionStatus(crd(names('as'), status), NOBODY, NOW)), [
+    'NamesAccepted/NoConflicts',
+    'Established/InitialNamesAccepted',
+  ]);
+});
+
 test('definitionStatus() of an unchanged definition is what it was', () => {
   const first = definitionStatus(crd(names('as', { categories: ['all'] })), NOBODY, NOW);
   const again = definitionStatus(crd(names('as', { categories: ['all'] }), first), NOBODY, '2027-01-01T00:00:00Z');

@@ -3,10 +3,11 @@
  * (apiextensions controller/status/naming_controller.go and establish/). Pure.
  */
 import { approvalCondition } from '../../api/kinds/custom/api-approval.ts';
+import { caBundleProblem } from '../../api/kinds/custom/conversion-rules.ts';
 import { type Crd, type CrdCondition, type CrdNames, conditionOf, withCondition } from '../../api/kinds/custom/crd.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
 
-/** Names that other definitions of the group have been given. */
+/** Names that definitions of the group have been given. */
 export interface TakenNames {
   readonly resources: ReadonlySet<string>;
   readonly kinds: ReadonlySet<string>;
@@ -33,32 +34,27 @@ export interface DefinitionStatus {
 
 /**
  * The status that follows from the definition and the names `taken` by others; `now` is a formatted time. A definition
- * that was established once stays so, with the names it has.
+ * that was established once stays so, with the names it has. One that has all the names it wants is judged no more: what
+ * was said about its names stays.
  */
 export function definitionStatus(crd: Crd, taken: TakenNames, now: string): DefinitionStatus {
   const { names, problem } = acceptNames(crd, taken);
-  let conditions = withCondition(
-    crd.status?.conditions ?? [],
-    {
-      type: 'NamesAccepted',
-      status: problem === undefined ? 'True' : 'False',
-      ...(problem ?? { reason: 'NoConflicts', message: 'no conflicts found' }),
-    },
-    now,
-  );
-  if (conditionOf(crd.status, 'Established')?.status !== 'True') {
+  const settled = deepEqual(withoutEmpty(crd.spec.names), withoutEmpty(crd.status?.acceptedNames));
+  const before = conditionOf(crd.status, 'NamesAccepted');
+  let conditions = crd.status?.conditions ?? [];
+  if (!settled || before === undefined) {
     conditions = withCondition(
       conditions,
-      problem === undefined
-        ? {
-            type: 'Established',
-            status: 'True',
-            reason: 'InitialNamesAccepted',
-            message: 'the initial names have been accepted',
-          }
-        : { type: 'Established', status: 'False', reason: 'NotAccepted', message: 'not all names are accepted' },
+      {
+        type: 'NamesAccepted',
+        status: problem === undefined ? 'True' : 'False',
+        ...(problem ?? { reason: 'NoConflicts', message: 'no conflicts found' }),
+      },
       now,
     );
+  }
+  if (conditionOf(crd.status, 'Established')?.status !== 'True') {
+    conditions = withCondition(conditions, { type: 'Established', ...establishment(crd, problem) }, now);
   }
   const approval = approvalCondition(crd);
   if (approval !== undefined) conditions = withCondition(conditions, approval, now);
@@ -73,14 +69,34 @@ export function definitionStatus(crd: Crd, taken: TakenNames, now: string): Defi
 
 type Problem = { readonly reason: string; readonly message: string };
 
-/** Every name that is free or already ours is taken over; the last conflict is the one that is told. */
+/** What becomes of a definition that was never established. */
+function establishment({ spec }: Crd, problem: Problem | undefined): Problem & Pick<CrdCondition, 'status'> {
+  if (problem !== undefined) {
+    return { status: 'False', reason: 'NotAccepted', message: 'not all names are accepted' };
+  }
+  if (caBundleProblem(spec.conversion?.webhook?.clientConfig?.caBundle) !== undefined) {
+    return { status: 'False', reason: 'InvalidCABundle', message: 'The conversion webhook CABundle is invalid' };
+  }
+  return { status: 'True', reason: 'InitialNamesAccepted', message: 'the initial names have been accepted' };
+}
+
+const withoutEmpty = (names: CrdNames | undefined): object =>
+  Object.fromEntries(Object.entries(names ?? {}).filter(([, value]) => value.length > 0));
+
+/**
+ * Every name that is free, or ours in the same place, is taken over; the last conflict is the one that is told. A name
+ * that is ours in another place (the singular that was a short name) is in use.
+ */
 function acceptNames(crd: Crd, taken: TakenNames): { readonly names: CrdNames; readonly problem: Problem | undefined } {
   const wanted = crd.spec.names;
   const ours = crd.status?.acceptedNames;
+  const own = takenNames([ours]);
+  const resources = taken.resources.union(own.resources);
+  const kinds = taken.kinds.union(own.kinds);
   const names: { -readonly [K in keyof CrdNames]: CrdNames[K] } = { plural: '', kind: '', ...ours };
   let problem: Problem | undefined;
   const conflict = (reason: string, used: readonly string[]): void => {
-    const texts = used.map((name) => `${JSON.stringify(name)} is already in use`);
+    const texts = [...new Set(used)].map((name) => `${JSON.stringify(name)} is already in use`);
     problem = { reason, message: texts.length === 1 ? texts[0]! : `[${texts.join(', ')}]` };
   };
   const take = (
@@ -93,16 +109,16 @@ function acceptNames(crd: Crd, taken: TakenNames): { readonly names: CrdNames; r
     if (name !== ours?.[field] && used.has(name)) conflict(reason, [name]);
     else names[field] = name;
   };
-  take('plural', taken.resources, 'PluralConflict');
-  take('singular', taken.resources, 'SingularConflict');
+  take('plural', resources, 'PluralConflict');
+  take('singular', resources, 'SingularConflict');
   if (!deepEqual(wanted.shortNames ?? [], ours?.shortNames ?? [])) {
-    const own = new Set([...(ours?.shortNames ?? []), ours?.plural, ours?.singular]);
-    const used = (wanted.shortNames ?? []).filter((name) => !own.has(name) && taken.resources.has(name));
+    const kept = new Set(ours?.shortNames);
+    const used = (wanted.shortNames ?? []).filter((name) => !kept.has(name) && resources.has(name));
     if (used.length > 0) conflict('ShortNamesConflict', used);
     else names.shortNames = wanted.shortNames ?? [];
   }
-  take('kind', taken.kinds, 'KindConflict');
-  take('listKind', taken.kinds, 'ListKindConflict');
+  take('kind', kinds, 'KindConflict');
+  take('listKind', kinds, 'ListKindConflict');
   names.categories = wanted.categories ?? [];
   for (const field of ['shortNames', 'categories'] as const) if (names[field]?.length === 0) delete names[field];
   return { names, problem };

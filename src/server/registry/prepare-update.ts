@@ -39,7 +39,8 @@ export function prepareUpdate(
   keepSystemMetadata(next.metadata, old.metadata);
   // A client that leaves the version out (or patches it away) means the one it was read at.
   if (old.metadata.resourceVersion !== undefined) next.metadata.resourceVersion = old.metadata.resourceVersion;
-  if (info.strategy.generation !== 'none' && movesGeneration(info, next, old)) {
+  // A binding writes the node past the strategy of Pods, where upstream moves the generation (pod/storage/storage.go).
+  if (info.strategy.generation !== 'none' && subresource !== 'binding' && movesGeneration(info, next, old)) {
     next.metadata.generation = (old.metadata.generation ?? 0) + 1;
   }
   return next;

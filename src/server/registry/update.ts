@@ -12,8 +12,8 @@ export async function updateObject(
   registry: Registry,
   call: WriteCall & {
     readonly object: UnstructuredObject;
-    /** Asked before a PUT creates; throws ApiError 403. */
-    readonly authorizeCreate: () => void;
+    /** Asked before a PUT creates; rejects with ApiError 403. */
+    readonly authorizeCreate: () => Promise<void> | void;
   },
 ): Promise<WriteResult> {
   const { info, object, subresource } = call;
@@ -26,8 +26,8 @@ export async function updateObject(
     // Each attempt changes its object (admission, status isolation): only the caller's copy stays as it was sent.
     next: () => cloneJson(object) as UnstructuredObject,
     ...(mayCreate && {
-      create: () => {
-        call.authorizeCreate();
+      create: async () => {
+        await call.authorizeCreate();
         const fresh = cloneJson(object) as UnstructuredObject;
         delete fresh.metadata.resourceVersion;
         if (dropsStatus(info)) delete fresh['status'];

@@ -31,7 +31,10 @@ export interface Opened {
   readonly revision: number;
   /** Revisions at or below this one are no longer in the log, only live rows are. */
   readonly compacted: number;
-  /** Live rows and the retained log since `compacted`, in ascending revision order, tombstones included. */
+  /**
+   * Live rows and the retained log since `compacted`, in ascending revision order, tombstones included. The values of one
+   * chunk are there until the next is asked for: their memory is used again.
+   */
   readonly rows: AsyncIterable<readonly Row[]>;
   /**
    * Keys whose newest row did not match its checksum: quarantined, named in readyz, never dropped silently. Complete

@@ -104,8 +104,11 @@ class SqliteBackend implements Backend {
     signal: AbortSignal,
     reading: { corrupt: readonly string[]; hole: number },
   ): AsyncGenerator<readonly Row[]> {
+    // The memory of the chunk before the last: fresh memory for each would make the collector run all the time.
+    let room: ArrayBuffer | undefined;
     const read = (): Promise<ChunkAnswer> => {
-      const asked = this.#ask({ type: 'next' }) as Promise<ChunkAnswer>;
+      const asked = this.#ask({ type: 'next', ...(room && { room }) }, room ? [room] : []) as Promise<ChunkAnswer>;
+      room = undefined;
       // Whoever stops reading does not hear of a failure of the chunk that was asked for ahead.
       asked.catch(() => {});
       return asked;
@@ -120,6 +123,7 @@ class SqliteBackend implements Backend {
       reading.hole = chunk.hole;
       done = chunk.done;
       if (chunk.count > 0) yield unpackRows(chunk.buffer, chunk.count);
+      room = chunk.buffer;
     }
   }
 

@@ -9,7 +9,7 @@ import { pathToFileURL } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
 import { crc32 } from 'node:zlib';
 import { StorageError, type StorageFailure } from './backend.ts';
-import { packRows, unpackRows } from './row-codec.ts';
+import { packedSize, packRows, unpackRows } from './row-codec.ts';
 import { prepareDatabase, SqliteLog } from './sqlite-log.ts';
 
 export interface WorkerOptions {
@@ -24,7 +24,8 @@ export interface WorkerOptions {
 /** Main thread to worker. `generation` rises with every failure the main thread has heard of. */
 export type Request =
   | { readonly id: number; readonly type: 'open' }
-  | { readonly id: number; readonly type: 'next' }
+  /** `room` is memory for the chunk, used if it suffices. */
+  | { readonly id: number; readonly type: 'next'; readonly room?: ArrayBuffer }
   | { readonly id: number; readonly type: 'compact'; readonly revision: number }
   | { readonly id: number; readonly type: 'close' }
   | {
@@ -68,6 +69,8 @@ const PAGE_BYTES = 8192;
 /** How long a holder of the lock may take to write its name. */
 const HOLDER_MS = 1000;
 const HOLDER_POLL_MS = 20;
+/** Memory for a chunk of the log is a multiple of this, so that it does for the next chunks as well. */
+const ROOM_STEP = 512 * 1024;
 /** Most slices of vacuum in one compaction: 128 pages of 8 KiB each. */
 const VACUUM_SLICES = 256;
 
@@ -101,7 +104,9 @@ function handle(request: Request): void {
       return;
     case 'next': {
       const { rows, ...rest } = opened().next();
-      const buffer = packRows(rows);
+      const size = packedSize(rows);
+      const fits = request.room !== undefined && request.room.byteLength >= size;
+      const buffer = packRows(rows, fits ? request.room : new ArrayBuffer(Math.ceil(size / ROOM_STEP) * ROOM_STEP));
       answer(request.id, { ...rest, count: rows.length, buffer }, [buffer]);
       return;
     }

@@ -7,6 +7,7 @@ import { formatDuration, formatTimestamp, parseDuration, parseTimestamp } from '
 import { stringOf } from '../to-string.ts';
 import {
   CelDouble,
+  type CelDuration,
   CelTimestamp,
   CelTypeValue,
   CelUint,
@@ -102,6 +103,7 @@ export const CONVERSIONS: readonly Overload[] = [
   overload('int', '(double): int', intFromDouble),
   overload('int', '(string): int', intFromText),
   overload('int', '(timestamp): int', seconds),
+  overload('int', '(duration): int', ({ nanos }: CelDuration) => checkedInt(nanos)),
   overload('string', '(string): string', same),
   overload('string', '(bool): string', String),
   overload('string', '(int): string', String),

@@ -55,7 +55,8 @@ const ONE = constant(1);
 export const QUANTITY: readonly Overload[] = [
   overload('quantity', `(string): ${NAME}`, parse, TRAVERSE_ONLY),
   overload('isQuantity', '(string): bool', isQuantity, TRAVERSE_ONLY),
-  overload('sign', `${NAME}.(): int`, ({ value }: Boxed) => (value.nano > 0n ? 1 : value.nano < 0n ? -1 : 0), ONE),
+  // Upstream declares it as a function, so that there is no method of that name.
+  overload('sign', `(${NAME}): int`, ({ value }: Boxed) => (value.nano > 0n ? 1 : value.nano < 0n ? -1 : 0), ONE),
   overload('isInteger', `${NAME}.(): bool`, (quantity: Boxed) => integer(quantity) !== undefined, ONE),
   overload('asInteger', `${NAME}.(): int`, asInteger, ONE),
   overload(

@@ -38,7 +38,11 @@ export function customResourceInfos(
   const schemas = schemasOf(spec.versions);
   const storage = storageVersionOf(spec)!;
   const shapes = createStoredShapes(spec.group, schemas);
-  const infos = spec.versions.map((version) => infoOf(crd, { version, storage, schemas, shapes, options }));
+  const versions = (): readonly ResourceInfo[] => infos;
+  const infos: readonly ResourceInfo[] = spec.versions.map((version) => ({
+    ...infoOf(crd, { version, storage, schemas, shapes, options }),
+    versions,
+  }));
   return {
     served: infos.filter((_, i) => spec.versions[i]!.served),
     storage: infos[spec.versions.indexOf(storage)]!,

@@ -10,10 +10,11 @@ import type { TLSSocket } from 'node:tls';
 import { systemClock } from '../../../base/clock/clock.ts';
 import { NEVER } from '../../../base/http/seam.ts';
 import { silentLogger } from '../../../base/log/log.ts';
+import { createDeferred } from '../../../base/signal/deferred.ts';
 import { createAuthority, openAuthority } from '../../../server/auth/certificate-authority.ts';
 import { connectUnix } from '../../qmp/unix-socket.ts';
 import { controlChannel, join, readHeader, writeHeader } from './channel.ts';
-import { connectPeer, type PeerIdentity } from './peer.ts';
+import { connectPeer, type PeerIdentity, peerObstacle, usablePeer } from './peer.ts';
 import { openPeerListener, type PeerListener } from './peer-listener.ts';
 import { listenUnix } from './unix-listener.ts';
 
@@ -106,6 +107,63 @@ test('a source speaks to nobody but the node it was told of', { timeout: 60_000 
     ),
     /not of the CA of this cluster/,
   );
+});
+
+test('while an authority is replaced, nodes of the old one and of the new one know each other', {
+  timeout: 60_000,
+}, async () => {
+  const pairs = [await createAuthority(clock, 'ca@1'), await createAuthority(clock, 'ca@2')];
+  const both = pairs.map(({ certificate }) => certificate).join('');
+  const [older, newer] = await Promise.all(
+    pairs.map(async (pair, at): Promise<PeerIdentity> => {
+      const made = await (await openAuthority(pair, clock)).issue({
+        commonName: `system:node:of-${at}`,
+        organizations: ['system:nodes'],
+        usage: 'client',
+        days: 1,
+      });
+      return { pair: () => made, ca: both };
+    }),
+  );
+  for (const [source, target, [from, to]] of [
+    [older!, newer!, [0, 1]],
+    [newer!, older!, [1, 0]],
+  ] as const) {
+    const heard = createDeferred<string>();
+    const open = await openPeerListener({
+      host: '127.0.0.1',
+      identity: target,
+      sourceNode: `of-${from}`,
+      migration: 'm',
+      clock,
+      log: silentLogger,
+      onChannel: ({ channel }) => heard.resolve(channel),
+    });
+    const address = { host: '127.0.0.1', port: open.port, nodeName: `of-${to}` };
+    const socket = await connectPeer(address, { identity: source, clock, signal: NEVER });
+    socket.on('close', () => heard.reject(new Error('the target hung up')));
+    writeHeader(socket, { channel: 'memory', migration: 'm' });
+    assert.equal(await heard.promise, 'memory');
+    socket.destroy();
+    const alone = { ...source, ca: pairs[from]!.certificate };
+    await assert.rejects(
+      connectPeer(address, { identity: alone, clock, signal: NEVER }),
+      /not of the CA of this cluster/,
+    );
+    await open.close();
+  }
+});
+
+test('a node without a certificate, or with none that is good now, says so instead of connecting', () => {
+  const identity = identities.get('one')!;
+  assert.equal(peerObstacle(identity), undefined);
+  assert.equal(usablePeer(identity), identity);
+  assert.match(peerObstacle(undefined) ?? '', /has no certificate to prove its name to other nodes with$/);
+  assert.throws(
+    () => usablePeer({ ...identity, obstacle: () => 'it was refused' }),
+    /other nodes with: it was refused$/,
+  );
+  assert.equal(peerObstacle({ ...identity, obstacle: () => undefined }), undefined);
 });
 
 test('readHeader() leaves what follows the first line; garbage and endless lines are refused', async () => {

@@ -1,6 +1,6 @@
 /**
- * Who is at the other end of a connection between two agents: both show a certificate of the cluster's CA with the name
- * of their node, and each checks the other's. TLS 1.3. A node's certificate is for clients by its usage; here it serves
+ * Who is at the other end of a connection between two agents: both show a certificate with the name of their node, of
+ * the cluster's CA or the one that is kept for agents, and each checks the other's. TLS 1.3. A node's certificate is for clients by its usage; here it serves
  * on both ends, so the chain is checked by us and not by the rules for web servers.
  */
 import { X509Certificate } from 'node:crypto';
@@ -10,10 +10,33 @@ import type { Clock } from '../../../base/clock/clock.ts';
 
 /** What an agent proves its node's name with. */
 export interface PeerIdentity {
-  /** PEM; asked for at each connection, because it is renewed. CN `system:node:NAME`, O `system:nodes`. */
+  /**
+   * PEM; asked for at each connection, because it is renewed. CN `system:node:NAME`, O `system:nodes`. Throws an Error
+   * with the obstacle while there is one.
+   */
   readonly pair: () => { readonly certificate: string; readonly key: string };
-  /** PEM of the cluster's CA, one or more certificates. */
+  /** PEM of the CA that certificates of agents chain to, one or more certificates; asked for at each connection too. */
   readonly ca: string;
+  /** Why the name cannot be proved now; undefined when it can. Without it, it always can. */
+  readonly obstacle?: () => string | undefined;
+  /** Hears that the obstacle has changed; as long as both live. */
+  readonly onChange?: (listener: () => void) => void;
+}
+
+const NO_CERTIFICATE = 'the agent of this node has no certificate to prove its name to other nodes with';
+
+/** Why a node with this identity can neither send nor take guests; undefined when it can. */
+export function peerObstacle(peer: PeerIdentity | undefined): string | undefined {
+  if (!peer) return NO_CERTIFICATE;
+  const why = peer.obstacle?.();
+  return why === undefined ? undefined : `${NO_CERTIFICATE}: ${why}`;
+}
+
+/** The identity, where it can be used. Throws an Error with the obstacle else. */
+export function usablePeer(peer: PeerIdentity | undefined): PeerIdentity {
+  const problem = peerObstacle(peer);
+  if (!peer || problem !== undefined) throw new Error(problem);
+  return peer;
 }
 
 const CONNECT_MS = 10_000;

@@ -13,6 +13,7 @@ import type { VmResult } from '../vm-result.ts';
 import type { Hello, SourceMessage } from './channel.ts';
 import { copiedFiles, offerProblem } from './disk-offer.ts';
 import { incomingMigration, isUnderWay, targetDetected, targetReady } from './migration-status.ts';
+import { usablePeer } from './peer.ts';
 import { mirrorExport, mirrorNode, setCapabilities, tryPostCopy } from './qemu-migration.ts';
 import { followEvents, isMigrationStatus } from './qmp-events.ts';
 import { failure, type TargetRecord, takeOver } from './take-over.ts';
@@ -83,7 +84,7 @@ async function receiveFrom(launcher: LauncherState, receiving: Receiving): Promi
     session = await openTargetSession({
       host: environment.hostIP,
       directory: prepared.directory,
-      identity: environment.peer!,
+      identity: usablePeer(environment.peer),
       sourceNode,
       migration: uid,
       clock: environment.clock,

@@ -18,7 +18,7 @@ import type { VmRecord } from '../vm-record.ts';
 import { type ChannelHeader, controlChannel, join, type TargetMessage, writeHeader } from './channel.ts';
 import { copyName, copyPath, offeredDisks } from './disk-offer.ts';
 import { DISK_SERVICE, isUnderWay, MEMORY_SERVICE, type Outgoing, sourceStarted } from './migration-status.ts';
-import { connectPeer } from './peer.ts';
+import { connectPeer, usablePeer } from './peer.ts';
 import { followEvents } from './qmp-events.ts';
 import { enter, type SourceRecord, tell } from './sender-record.ts';
 import { listen, type SendOutcome, type SourceControl, settle, type Undo } from './settle-sender.ts';
@@ -95,7 +95,7 @@ async function transfer(launcher: LauncherState, moving: Transfer): Promise<void
   const dial = async (service: number, header: ChannelHeader): Promise<TLSSocket> => {
     const port = outgoing.ports.get(service) ?? outgoing.ports.get(MEMORY_SERVICE) ?? 0;
     const target = { host: outgoing.host, port, nodeName: outgoing.targetNode };
-    const socket = await connectPeer(target, { identity: environment.peer!, clock, signal });
+    const socket = await connectPeer(target, { identity: usablePeer(environment.peer), clock, signal });
     writeHeader(socket, header);
     return socket;
   };

@@ -3,7 +3,7 @@ import type { ResourceInfo } from '../../../api/kinds/resource.ts';
 import type { UnstructuredObject } from '../../../api/meta/object.ts';
 import type { AdmissionAttributes } from '../plugin.ts';
 import { requestView } from './request-view.ts';
-import { convertObject } from './served-kinds.ts';
+import type { ShownObjects } from './served-kinds.ts';
 
 /** The values of `authorizer` and `authorizer.requestResource` for one request. */
 export interface RequestAuthorizer {
@@ -11,7 +11,14 @@ export interface RequestAuthorizer {
   readonly requestResource: unknown;
 }
 
-export type AuthorizerFor = (attributes: AdmissionAttributes) => RequestAuthorizer;
+export interface AuthorizerFor {
+  (attributes: AdmissionAttributes): RequestAuthorizer;
+  /** Resolves when what was asked for a request and not answered at once is answered; undefined when there is nothing. */
+  readonly open?: (attributes: AdmissionAttributes) => Promise<unknown> | undefined;
+}
+
+/** For expressions that are compiled with an authorizer and evaluated without one. */
+export const NO_AUTHORIZER: AuthorizerFor = () => ({ authorizer: undefined, requestResource: undefined });
 
 /** The values of one write as its expressions see them: objects in the version that was matched. */
 export class RequestBindings {
@@ -23,6 +30,7 @@ export class RequestBindings {
   variables: unknown;
   readonly #attributes: AdmissionAttributes;
   readonly #matched: ResourceInfo;
+  readonly #resource: ResourceInfo;
   readonly #authorizerFor: AuthorizerFor;
   #request: Record<string, unknown> | undefined;
   #authorizer: RequestAuthorizer | undefined;
@@ -31,6 +39,10 @@ export class RequestBindings {
     attributes: AdmissionAttributes,
     context: {
       readonly matched: ResourceInfo;
+      /** In the version of `matched`. */
+      readonly shown: ShownObjects;
+      /** What `request.resource` says; absent = `matched`. */
+      readonly resource?: ResourceInfo;
       readonly authorizer: AuthorizerFor;
       readonly namespaceObject: Readonly<Record<string, unknown>> | null;
       readonly params: Readonly<Record<string, unknown>> | null;
@@ -38,15 +50,15 @@ export class RequestBindings {
       readonly like?: RequestBindings;
     },
   ) {
-    const { info, object, oldObject } = attributes;
-    const { matched } = context;
-    this.object = object ? convertObject(object, { from: info, to: matched }) : null;
-    this.oldObject = oldObject ? convertObject(oldObject, { from: info, to: matched }) : null;
+    const { matched, shown } = context;
+    this.object = shown.object;
+    this.oldObject = shown.oldObject;
     this.namespaceObject = context.namespaceObject;
     this.params = context.params;
     this.variables = undefined;
     this.#attributes = attributes;
     this.#matched = matched;
+    this.#resource = context.resource ?? matched;
     this.#authorizerFor = context.authorizer;
     const { like } = context;
     if (like) {
@@ -56,7 +68,7 @@ export class RequestBindings {
   }
 
   get request(): Record<string, unknown> {
-    this.#request ??= requestView(this.#attributes, this.#matched);
+    this.#request ??= requestView(this.#attributes, this.#matched, this.#resource);
     return this.#request;
   }
 

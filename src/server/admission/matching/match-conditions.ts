@@ -5,6 +5,7 @@ import type { ResourceInfo } from '../../../api/kinds/resource.ts';
 import type { AdmissionAttributes } from '../plugin.ts';
 import { compileExpression, ExpressionFailed } from './compiled-expression.ts';
 import { type AuthorizerFor, RequestBindings } from './expression-environment.ts';
+import type { ShownObjects } from './served-kinds.ts';
 
 export interface MatchCondition {
   readonly name: string;
@@ -21,6 +22,7 @@ export interface MatchConditions {
     attributes: AdmissionAttributes,
     context: {
       readonly matched: ResourceInfo;
+      readonly shown: ShownObjects;
       readonly params: Readonly<Record<string, unknown>> | null;
       readonly authorizer: AuthorizerFor;
     },
@@ -39,8 +41,12 @@ export function compileMatchConditions(
   const failed = (error: string) => (failurePolicy === 'Fail' ? { matches: false, error } : { matches: false });
   return {
     match(attributes, context) {
-      // A namespace is not shown to conditions.
-      const bindings = new RequestBindings(attributes, { ...context, namespaceObject: null });
+      // A namespace is not shown to conditions, and `request.resource` stays what was asked for.
+      const bindings = new RequestBindings(attributes, {
+        ...context,
+        resource: attributes.info,
+        namespaceObject: null,
+      });
       const budget = celBudget(BUDGET, PER_CALL);
       const errors: string[] = [];
       for (const program of programs) {

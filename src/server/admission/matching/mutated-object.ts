@@ -11,19 +11,20 @@ import { decodeErrors } from '../../../api/schema/validate.ts';
 import type { AdmissionAttributes } from '../plugin.ts';
 
 /**
- * Makes the object decodable again, in place: unknown fields out, nulls out, defaults in. Objects of a subresource's own
- * kind are left as they are. Throws ApiError 500 when its kind cannot hold it.
+ * Makes the object decodable again, in place: unknown fields out (they are returned), nulls out, defaults in. Objects of
+ * a subresource's own kind are left as they are. Throws ApiError 500 when its kind cannot hold it.
  */
-export function normalizeMutated(info: ResourceInfo, object: UnstructuredObject): void {
-  if (object.apiVersion !== apiVersionOf(info) || object.kind !== info.kind) return;
+export function normalizeMutated(info: ResourceInfo, object: UnstructuredObject): readonly string[] {
+  if (object.apiVersion !== apiVersionOf(info) || object.kind !== info.kind) return [];
   const { custom } = info.strategy;
   if (!isJsonObject(object.metadata)) object.metadata = {};
   const undecodable = decodeErrors(info.schema, object, info);
   if (undecodable !== undefined) throw internalError(undecodable);
-  pruneUnknown(info.schema, object, { custom });
+  const unknown = pruneUnknown(info.schema, object, { custom });
   dropNulls(info.schema, object, { custom });
   applyDefaults(info.schema, object);
   info.setDefaults?.(object);
+  return unknown;
 }
 
 /** Puts `next` into the attributes' object, which others hold on to. */

@@ -5,13 +5,20 @@ import type { AdmissionAttributes } from '../plugin.ts';
 import { namespaceOf } from './selectors.ts';
 import { kindOf, resourceOf } from './served-kinds.ts';
 
-/** `matched` is the resource in whose version the object is shown. Empty fields are left out, as Go leaves them out. */
-export function requestView(attributes: AdmissionAttributes, matched: ResourceInfo): Record<string, unknown> {
+/**
+ * `matched` is the resource in whose version the object is shown, `resource` the one that is named. Empty fields are left
+ * out, as Go leaves them out.
+ */
+export function requestView(
+  attributes: AdmissionAttributes,
+  matched: ResourceInfo,
+  resource = matched,
+): Record<string, unknown> {
   const { info, subresource, name, operation, dryRun, options } = attributes;
   const namespace = namespaceOf(attributes);
   return {
     kind: kindOf(matched, subresource),
-    resource: resourceOf(matched),
+    resource: resourceOf(resource),
     ...(subresource !== '' && { subResource: subresource }),
     requestKind: kindOf(info, subresource),
     requestResource: resourceOf(info),

@@ -3,6 +3,7 @@ import { type ResourceInfo, storagePrefix } from '../../../api/kinds/resource.ts
 import { apiVersionOf } from '../../../api/meta/gvk.ts';
 import type { UnstructuredObject } from '../../../api/meta/object.ts';
 import { internalError } from '../../../api/meta/status.ts';
+import type { AdmissionAttributes } from '../plugin.ts';
 
 /** What admission asks the catalog. */
 export interface ServedResources {
@@ -38,11 +39,17 @@ export function kindOf(info: ResourceInfo, subresource: string): GroupVersionKin
 /** `g/v, Kind=K`, as Go prints a GroupVersionKind. */
 export const kindText = ({ group, version, kind }: GroupVersionKind): string => `${group}/${version}, Kind=${kind}`;
 
-/** Finds the other faces of a resource: same storage, another group or version. Remembered until the catalog changes. */
-export function createEquivalents(resources: ServedResources): (info: ResourceInfo) => readonly ResourceInfo[] {
+/**
+ * The other faces of a resource: same storage, another group or version, and the subresource (unless '') there too. Of a
+ * custom resource also versions that are no longer served.
+ */
+export type Equivalents = (info: ResourceInfo, subresource: string) => readonly ResourceInfo[];
+
+/** Finds them, in the order in which they are served. Remembered until the catalog changes. */
+export function createEquivalents(resources: ServedResources): Equivalents {
   let generation = -1;
   let byPrefix = new Map<string, ResourceInfo[]>();
-  return (info) => {
+  return (info, subresource) => {
     if (generation !== resources.generation()) {
       generation = resources.generation();
       byPrefix = new Map();
@@ -53,8 +60,12 @@ export function createEquivalents(resources: ServedResources): (info: ResourceIn
         else byPrefix.set(prefix, [one]);
       }
     }
-    const all = byPrefix.get(storagePrefix(info)) ?? [];
-    return all.filter((one) => one.group !== info.group || one.version !== info.version);
+    const all = info.versions?.() ?? byPrefix.get(storagePrefix(info)) ?? [];
+    return all.filter(
+      (one) =>
+        (one.group !== info.group || one.version !== info.version) &&
+        (subresource === '' || one.subresources.some(({ name }) => name === subresource)),
+    );
   };
 }
 
@@ -92,6 +103,35 @@ export async function convertAnyObject<T extends Readonly<UnstructuredObject>>(
   const stored = from.remote ? await from.remote.toStored(object) : (from.view?.toStored(object) ?? object);
   const [shown] = to.remote ? await to.remote.fromStored([stored]) : [to.view?.fromStored(stored) ?? stored];
   return { ...shown, apiVersion: apiVersionOf(to), kind: to.kind } as unknown as T;
+}
+
+/** Both objects of a write in one version; null = there is none. */
+export interface ShownObjects {
+  readonly object: Readonly<UnstructuredObject> | null;
+  readonly oldObject: Readonly<UnstructuredObject> | null;
+}
+
+/** The objects of a write in the version of `matched`: a promise where a conversion webhook is asked. ApiError as there. */
+export function showObjects(
+  write: Pick<AdmissionAttributes, 'info' | 'object' | 'oldObject'>,
+  matched: ResourceInfo,
+): ShownObjects | Promise<ShownObjects> {
+  const { info } = write;
+  const object: Readonly<UnstructuredObject> | null = write.object ?? null;
+  const oldObject = write.oldObject ?? null;
+  const conversion = { from: info, to: matched };
+  const waits = (one: Readonly<UnstructuredObject> | null): boolean =>
+    one !== null && (info.remote ?? matched.remote) !== undefined && needsConversion(one, conversion);
+  if (!waits(object) && !waits(oldObject)) {
+    const show = (one: Readonly<UnstructuredObject> | null) => (one === null ? null : convertObject(one, conversion));
+    return { object: show(object), oldObject: show(oldObject) };
+  }
+  const convert = (one: Readonly<UnstructuredObject> | null): Promise<Readonly<UnstructuredObject>> | null =>
+    one && convertAnyObject(one, conversion);
+  return Promise.all([convert(object), convert(oldObject)]).then(([shown, shownOld]) => ({
+    object: shown,
+    oldObject: shownOld,
+  }));
 }
 
 /** A stored object (in its storage version) in the version of `info`. */

@@ -26,10 +26,19 @@ const ATTRIBUTES: AdmissionAttributes = {
 const evaluate = (spec: Partial<ValidatingPolicySpec>) =>
   compileValidation({ ...spec } as ValidatingPolicySpec).evaluate(ATTRIBUTES, {
     matched,
+    shown: { object: ATTRIBUTES.object!, oldObject: null },
     param: null,
     namespaceObject: null,
     authorizer: requestAuthorizer(() => ({ allowed: true, reason: '' })),
   });
+
+test('the value of an audit annotation has 10 KiB at most, counted in bytes', () => {
+  const annotated = (text: string) =>
+    evaluate({ auditAnnotations: [{ key: 'k', valueExpression: JSON.stringify(text) }] }).annotations[0]!.value;
+  assert.equal(annotated('a'.repeat(10_241)), 'a'.repeat(10_240));
+  assert.equal(annotated('é'.repeat(5_120)), 'é'.repeat(5_120));
+  assert.equal(annotated(`a${'é'.repeat(5_120)}`), `a${'é'.repeat(5_119)}\ufffd`);
+});
 
 /** Expressions on what is not there: what the denial says; undefined where the validation holds. */
 const CASES: readonly (readonly [string, string | undefined])[] = [

@@ -3,8 +3,9 @@ import { BOOL, type CelBudget, celBudget, DYN, NULL, STRING } from '../../../api
 import { expressionVariables } from '../../../api/kinds/builtin/policy-expressions.ts';
 import type { ResourceInfo } from '../../../api/kinds/resource.ts';
 import { type CompiledExpression, compileExpression, ExpressionFailed } from '../matching/compiled-expression.ts';
-import { type AuthorizerFor, RequestBindings } from '../matching/expression-environment.ts';
+import { type AuthorizerFor, NO_AUTHORIZER, RequestBindings } from '../matching/expression-environment.ts';
 import { compileMatchConditions } from '../matching/match-conditions.ts';
+import type { ShownObjects } from '../matching/served-kinds.ts';
 import type { AdmissionAttributes } from '../plugin.ts';
 import type { Param } from './params.ts';
 import type { ValidatingPolicySpec, Validation } from './policy-types.ts';
@@ -15,7 +16,7 @@ const BUDGET = 10_000_000;
 const PER_CALL = 1_000_000;
 /** Longer messages are not shown. */
 const MAX_MESSAGE_BYTES = 5 * 1024;
-const MAX_ANNOTATION_CHARACTERS = 10 * 1024;
+const MAX_ANNOTATION_BYTES = 10 * 1024;
 
 /** One validation that did not hold, or could not be decided and so counts as not holding. */
 export interface Denial {
@@ -36,6 +37,8 @@ const NOTHING: Evaluation = { denials: [], annotationErrors: [], annotations: []
 
 export interface EvaluationContext {
   readonly matched: ResourceInfo;
+  /** The objects in its version. */
+  readonly shown: ShownObjects;
   readonly param: Param;
   readonly namespaceObject: Readonly<Record<string, unknown>> | null;
   readonly authorizer: AuthorizerFor;
@@ -81,13 +84,13 @@ export function compileValidation(spec: ValidatingPolicySpec): CompiledValidatio
   }));
 
   return {
-    evaluate(attributes, { matched, param, namespaceObject, authorizer }) {
+    evaluate(attributes, { matched, shown, param, namespaceObject, authorizer }) {
       if (conditions) {
-        const outcome = conditions.match(attributes, { matched, params: param, authorizer });
+        const outcome = conditions.match(attributes, { matched, shown, params: param, authorizer });
         if (outcome.error !== undefined) return onlyFailure(outcome.error);
         if (!outcome.matches) return NOTHING;
       }
-      const bindings = new RequestBindings(attributes, { matched, params: param, namespaceObject, authorizer });
+      const bindings = new RequestBindings(attributes, { matched, shown, params: param, namespaceObject, authorizer });
       const budget = celBudget(BUDGET, PER_CALL);
       variables.bind(bindings, budget);
       const denials: Denial[] = [];
@@ -104,7 +107,7 @@ export function compileValidation(spec: ValidatingPolicySpec): CompiledValidatio
       }
       try {
         return {
-          ...annotate(annotations, { attributes, matched, param, namespaceObject, authorizer, fails }),
+          ...annotate(annotations, { attributes, matched, shown, param, namespaceObject, authorizer, fails }),
           denials,
         };
       } catch (error) {
@@ -119,14 +122,17 @@ export function compileValidation(spec: ValidatingPolicySpec): CompiledValidatio
     },
   };
 
-  /** With a budget of their own, and variables evaluated anew within it. Throws ExpressionFailed beyond it. */
+  /**
+   * With a budget of their own, and variables evaluated anew within it; an authorizer can be named and has no value, as
+   * upstream has it. Throws ExpressionFailed beyond the budget.
+   */
   function annotate(
     list: readonly { readonly key: string; readonly program: CompiledExpression }[],
     context: EvaluationContext & { readonly attributes: AdmissionAttributes; readonly fails: boolean },
   ): Pick<Evaluation, 'annotations' | 'annotationErrors'> {
     if (list.length === 0) return NOTHING;
     const { attributes, param } = context;
-    const bindings = new RequestBindings(attributes, { ...context, params: param });
+    const bindings = new RequestBindings(attributes, { ...context, params: param, authorizer: NO_AUTHORIZER });
     const budget = celBudget(BUDGET, PER_CALL);
     variables.bind(bindings, budget);
     const found: { key: string; value: string }[] = [];
@@ -135,7 +141,7 @@ export function compileValidation(spec: ValidatingPolicySpec): CompiledValidatio
       try {
         const value = program.run(bindings.values, budget);
         const text = typeof value === 'string' ? value.trim() : '';
-        if (text !== '') found.push({ key, value: text.slice(0, MAX_ANNOTATION_CHARACTERS) });
+        if (text !== '') found.push({ key, value: firstBytes(text) });
       } catch (error) {
         if (!(error instanceof ExpressionFailed)) throw error;
         if (error.outOfBudget) throw error;
@@ -162,6 +168,15 @@ function denialMessage(
     }
   }
   return text || validation.message?.trim() || `failed expression: ${validation.expression.trim()}`;
+}
+
+/** As many bytes as an annotation may have; what is left of a character that was cut becomes U+FFFD. */
+function firstBytes(text: string): string {
+  if (text.length * 3 <= MAX_ANNOTATION_BYTES) return text;
+  const bytes = new TextEncoder().encode(text);
+  return bytes.length <= MAX_ANNOTATION_BYTES
+    ? text
+    : new TextDecoder().decode(bytes.subarray(0, MAX_ANNOTATION_BYTES));
 }
 
 function usableMessage(value: string): string {

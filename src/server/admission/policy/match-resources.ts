@@ -3,6 +3,7 @@ import type { ResourceInfo } from '../../../api/kinds/resource.ts';
 import type { ObjectStore } from '../../cache/object-store.ts';
 import { matchRules, type OperationRule, type RuleSubject } from '../matching/rules.ts';
 import { compileSelectors, matchesSelectors } from '../matching/selectors.ts';
+import type { Equivalents } from '../matching/served-kinds.ts';
 import type { AdmissionAttributes } from '../plugin.ts';
 import type { MatchResources } from './policy-types.ts';
 
@@ -18,21 +19,21 @@ export interface ResourceMatcher {
 
 export interface MatchServices {
   readonly store: Pick<ObjectStore, 'peek'>;
-  readonly equivalents: (info: ResourceInfo) => readonly ResourceInfo[];
+  readonly equivalents: Equivalents;
 }
 
 /** Never throws: a selector that is none is said by `match`. */
 export function compileMatchResources(resources: MatchResources, services: MatchServices): ResourceMatcher {
   const { resourceRules = [], excludeResourceRules = [], matchPolicy } = resources;
   const selectors = compileSelectors(resources);
-  const facesOf = (info: ResourceInfo): readonly ResourceInfo[] =>
-    matchPolicy === 'Exact' ? [] : services.equivalents(info);
+  const facesOf = ({ info, subresource }: RuleSubject): readonly ResourceInfo[] =>
+    matchPolicy === 'Exact' ? [] : services.equivalents(info, subresource);
   const included = (subject: RuleSubject): ResourceInfo | undefined =>
-    resourceRules.length === 0 ? subject.info : matchRules(resourceRules, subject, facesOf(subject.info));
+    resourceRules.length === 0 ? subject.info : matchRules(resourceRules, subject, facesOf(subject));
   const named = resourceRules.some(hasNames) || excludeResourceRules.some(hasNames);
 
   const decide = (subject: RuleSubject): ResourceInfo | undefined => {
-    if (excludeResourceRules.length > 0 && matchRules(excludeResourceRules, subject, facesOf(subject.info))) {
+    if (excludeResourceRules.length > 0 && matchRules(excludeResourceRules, subject, facesOf(subject))) {
       return undefined;
     }
     return included(subject);

@@ -5,13 +5,15 @@ import { cloneJson } from '../../../api/meta/deep-clone.ts';
 import { deepEqual } from '../../../api/meta/deep-equal.ts';
 import type { UnstructuredObject } from '../../../api/meta/object.ts';
 import { isJsonObject, type JsonObject } from '../../../api/meta/own-property.ts';
-import { ApiError } from '../../../api/meta/status.ts';
+import { ApiError, internalError } from '../../../api/meta/status.ts';
 import { applyJsonPatch } from '../../../api/patch/json-patch.ts';
 import { ExpressionFailed } from '../matching/compiled-expression.ts';
 import { RequestBindings } from '../matching/expression-environment.ts';
 import { normalizeMutated, replaceObject } from '../matching/mutated-object.ts';
+import { whenAnswered } from '../matching/request-authorizer.ts';
 import { namespaceOf } from '../matching/selectors.ts';
-import { convertObject } from '../matching/served-kinds.ts';
+import { type ShownObjects, showObjects } from '../matching/served-kinds.ts';
+import { settle, type Waits, waitFor } from '../matching/waits.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
 import { reinvocationOf } from '../reinvocation.ts';
 import { mergeConfiguration } from './apply-configuration.ts';
@@ -19,8 +21,8 @@ import type { CompiledMutation } from './compiled-mutation.ts';
 import { collectParams, type Param } from './params.ts';
 import {
   admissionForbidden,
-  codeOfReason,
   configurationProblem,
+  conversionProblem,
   namespaceObjectOf,
   type PolicyServices,
   paramResourceOf,
@@ -46,7 +48,7 @@ interface Failure {
   readonly policy: Policy;
   readonly binding: string | undefined;
   readonly message: string;
-  /** '' keeps the 403. */
+  /** '' keeps `Forbidden`. */
   readonly reason: string;
 }
 
@@ -61,14 +63,17 @@ export function mutatingPolicies(
       operation !== 'DELETE' && source.candidates(operation, info, subresource).length > 0,
     mutate(attributes) {
       const { operation, info, subresource } = attributes;
-      const failures: Failure[] = [];
-      const policies = source.candidates(operation, info, subresource);
-      const invocations = policies.flatMap((policy) => invocationsOf(policy, { attributes, services, failures }));
-      if (invocations.length > 0) mutateAll(invocations, { attributes, services, failures });
-      const refusals = failures.filter(({ policy }) => policy.spec.failurePolicy !== 'Ignore');
-      if (refusals.length > 0) throw refusalOf(attributes, refusals);
+      return settle(mutate(source.candidates(operation, info, subresource), { attributes, services, failures: [] }));
     },
   };
+}
+
+function* mutate(policies: readonly Policy[], context: Context): Waits<void> {
+  const invocations: Invocation[] = [];
+  for (const policy of policies) invocations.push(...(yield* invocationsOf(policy, context)));
+  if (invocations.length > 0) yield* mutateAll(invocations, context);
+  const refusals = context.failures.filter(({ policy }) => policy.spec.failurePolicy !== 'Ignore');
+  if (refusals.length > 0) throw refusalOf(context.attributes, refusals);
 }
 
 interface Context {
@@ -77,7 +82,7 @@ interface Context {
   readonly failures: Failure[];
 }
 
-function invocationsOf(policy: Policy, { attributes, services, failures }: Context): Invocation[] {
+function* invocationsOf(policy: Policy, { attributes, services, failures }: Context): Waits<Invocation[]> {
   const misconfigured = (error: unknown, binding?: string): void => {
     const problem = configurationProblem(error);
     if (problem === undefined) throw error;
@@ -98,6 +103,18 @@ function invocationsOf(policy: Policy, { attributes, services, failures }: Conte
   for (const { name: binding, spec, matcher } of policy.bindings) {
     try {
       if (!matcher.match(attributes)) continue;
+    } catch (error) {
+      misconfigured(error, binding);
+      continue;
+    }
+    try {
+      // Whether it can be shown is asked here, where a failure is one of the policy.
+      yield* waitFor(showObjects(attributes, matched));
+    } catch (error) {
+      misconfigured(conversionProblem(error));
+      continue;
+    }
+    try {
       const params = collectParams(services.store, { info, ref: spec.paramRef, namespace: namespaceOf(attributes) });
       for (const param of params) found.push({ policy, binding, matched, param });
     } catch (error) {
@@ -107,26 +124,31 @@ function invocationsOf(policy: Policy, { attributes, services, failures }: Conte
   return found;
 }
 
-function mutateAll(invocations: readonly Invocation[], context: Context): void {
+function* mutateAll(invocations: readonly Invocation[], context: Context): Waits<void> {
   const { attributes, services, failures } = context;
   const reinvocation = reinvocationOf(attributes);
   const callers = reinvocation.of(NAME);
   if (reinvocation.again && callers.outputChanged(attributes.object)) callers.requirePrevious();
   const namespaceObject = namespaceObjectOf(attributes, services.store);
+  let worked = false;
   try {
     for (const invocation of invocations) {
       const { policy, binding, matched, param } = invocation;
       const key = `${policy.name}/${binding}/${param?.metadata.namespace ?? ''}/${param?.metadata.name ?? ''}`;
-      if (reinvocation.again && !callers.isDue(key)) continue;
-      if (policy.compiled.conditions) {
+      const { conditions } = policy.compiled;
+      if (conditions) {
         const { authorizer } = services;
-        const outcome = policy.compiled.conditions.match(attributes, { matched, params: param, authorizer });
+        const shown = yield* waitFor(showObjects(attributes, matched));
+        const match = () => conditions.match(attributes, { matched, shown, params: param, authorizer });
+        const outcome = yield* waitFor(whenAnswered(authorizer, attributes, match));
         if (outcome.error !== undefined) failures.push({ policy, binding, message: outcome.error, reason: 'Invalid' });
         if (!outcome.matches) continue;
       }
+      // After the conditions: one that fails refuses the write, whoever is due.
+      if (reinvocation.again && !callers.isDue(key)) continue;
       const failed = failures.length;
       const began = services.metrics.now();
-      const mutated = mutateOne(invocation, { ...context, namespaceObject });
+      const mutated = yield* mutateOne(invocation, { ...context, namespaceObject });
       services.metrics.policy({
         kind: 'mutating',
         policy: policy.name,
@@ -135,19 +157,25 @@ function mutateAll(invocations: readonly Invocation[], context: Context): void {
         failed: failures.length > failed,
         ms: services.metrics.now() - began,
       });
-      if (mutated) {
-        callers.requirePrevious();
-        reinvocation.wanted = true;
-      }
+      if (mutated === 'changed') callers.requirePrevious();
       if (policy.spec.reinvocationPolicy === 'IfNeeded') callers.addReinvocable(key);
+      worked ||= mutated !== 'failed';
+    }
+    if (worked) {
+      // Also for the last of them, and when it left everything as it was: a policy that allows it runs twice.
+      callers.requirePrevious();
+      reinvocation.wanted = true;
     }
   } finally {
     callers.keepOutput(attributes.object);
   }
 }
 
-/** All mutations of one invocation, each on what the one before left. True when the object is another one now. */
-function mutateOne(
+/**
+ * All mutations of one invocation, each on what the one before left: `changed` when the object is another one now,
+ * `failed` when none of them could be done.
+ */
+function* mutateOne(
   { policy, binding, matched, param }: Invocation,
   {
     attributes,
@@ -155,29 +183,36 @@ function mutateOne(
     failures,
     namespaceObject,
   }: Context & { readonly namespaceObject: Readonly<Record<string, unknown>> | null },
-): boolean {
+): Waits<'changed' | 'same' | 'failed'> {
   const { info } = attributes;
-  let changed = false;
+  let outcome: 'changed' | 'same' | 'failed' = 'failed';
   for (const { patchType, program } of policy.compiled.mutations) {
     const { object } = attributes;
     if (!object) continue;
-    const bindings = new RequestBindings(attributes, {
-      matched,
-      params: param,
-      namespaceObject,
-      authorizer: services.authorizer,
-    });
-    const budget = celBudget(BUDGET, PER_CALL);
-    policy.compiled.variables.bind(bindings, budget);
+    const { authorizer } = services;
+    const shown: ShownObjects = yield* waitFor(showObjects(attributes, matched));
+    const before = shown.object as Readonly<UnstructuredObject>;
+    const evaluate = (): unknown => {
+      const bindings = new RequestBindings(attributes, { matched, shown, params: param, namespaceObject, authorizer });
+      const budget = celBudget(BUDGET, PER_CALL);
+      policy.compiled.variables.bind(bindings, budget);
+      return program.json(bindings.values, budget);
+    };
     try {
-      const shown = bindings.object as Readonly<UnstructuredObject>;
-      const patch = program.json(bindings.values, budget);
+      const patch = yield* waitFor(whenAnswered(authorizer, attributes, evaluate));
       const next =
-        patchType === 'JSONPatch' ? patched(shown, patch) : mergeConfiguration(matched, shown, asObject(patch));
-      normalizeMutated(matched, next);
-      if (deepEqual(shown, next)) continue;
-      replaceObject(attributes, cloneJson(convertObject(next, { from: matched, to: info })) as UnstructuredObject);
-      changed = true;
+        patchType === 'JSONPatch' ? patched(before, patch) : mergeConfiguration(matched, before, asObject(patch));
+      const unknown = normalizeMutated(matched, next);
+      // The result of a JSON patch is decoded strictly where the kind is built in.
+      if (unknown.length > 0 && patchType === 'JSONPatch' && !matched.strategy.custom) {
+        const fields = unknown.map((path) => `unknown field ${JSON.stringify(path)}`);
+        throw internalError(`strict decoding error: ${fields.join(', ')}`);
+      }
+      if (outcome === 'failed') outcome = 'same';
+      if (deepEqual(before, next)) continue;
+      const back = yield* waitFor(showObjects({ info: matched, object: next, oldObject: undefined }, info));
+      replaceObject(attributes, cloneJson(back.object) as UnstructuredObject);
+      outcome = 'changed';
     } catch (error) {
       // What the object's kind cannot hold is an answer of its own.
       if (error instanceof ApiError) throw error;
@@ -185,7 +220,7 @@ function mutateOne(
       failures.push({ policy, binding, message: mutationFailure(error), reason: 'Invalid' });
     }
   }
-  return changed;
+  return outcome;
 }
 
 /** What a mutation itself says when it does not compile, without the words of an evaluation around it. */
@@ -218,7 +253,8 @@ function refusalOf(attributes: AdmissionAttributes, failures: readonly Failure[]
   const [{ reason }] = failures as readonly [Failure];
   const { status } = admissionForbidden(attributes, 'admission request denied by policy');
   return new ApiError({
-    code: reason === '' ? status.code : codeOfReason(reason),
+    // Whatever the reason is.
+    code: status.code,
     reason: reason === '' ? (status.reason ?? '') : reason,
     message: texts[0]!,
     details: { ...status.details, causes: texts.map((message) => ({ message })) },

@@ -36,13 +36,13 @@ export function paramAccess(options: ParamAccessOptions): AdmissionPlugin {
       subresource === '' &&
       (operation === 'CREATE' || operation === 'UPDATE') &&
       (POLICIES.has(info.resource) || Object.hasOwn(POLICIES_OF, info.resource)),
-    validate({ info, object, oldObject, user, name }) {
+    async validate({ info, object, oldObject, user, name }) {
       const ask = { ...options, user };
       const policies = POLICIES_OF[info.resource];
       const error =
         policies === undefined
-          ? policyError(object as WithSpec<PolicySpec>, oldObject as WithSpec<PolicySpec> | undefined, ask)
-          : bindingError(object as WithSpec<BindingSpec>, oldObject as WithSpec<BindingSpec> | undefined, {
+          ? await policyError(object as WithSpec<PolicySpec>, oldObject as WithSpec<PolicySpec> | undefined, ask)
+          : await bindingError(object as WithSpec<BindingSpec>, oldObject as WithSpec<BindingSpec> | undefined, {
               ...ask,
               policies,
             });
@@ -53,16 +53,16 @@ export function paramAccess(options: ParamAccessOptions): AdmissionPlugin {
 
 type Ask = ParamAccessOptions & { readonly user: UserInfo };
 
-function policyError(
+async function policyError(
   policy: WithSpec<PolicySpec>,
   old: WithSpec<PolicySpec> | undefined,
   ask: Ask,
-): FieldError | undefined {
+): Promise<FieldError | undefined> {
   const kind = policy.spec?.paramKind;
   // What stood there before was asked about before.
   if (!kind || (old && deepEqual(old.spec?.paramKind, kind))) return undefined;
   const { user } = ask;
-  const { allowed } = ask.authorize(user, {
+  const { allowed } = await ask.authorize(user, {
     type: 'resource',
     verb: 'get',
     ...resourceFor(kind, ask.resources),
@@ -78,11 +78,11 @@ function policyError(
   };
 }
 
-function bindingError(
+async function bindingError(
   binding: WithSpec<BindingSpec>,
   old: WithSpec<BindingSpec> | undefined,
   ask: Ask & { readonly policies: string },
-): FieldError | undefined {
+): Promise<FieldError | undefined> {
   const ref = binding.spec?.paramRef;
   if (!ref || (old && deepEqual(old.spec?.paramRef, ref) && old.spec?.policyName === binding.spec?.policyName)) {
     return undefined;
@@ -95,7 +95,7 @@ function bindingError(
   if (policy && !kind) return undefined;
   const verb = ref.name ? 'get' : 'list';
   const { user } = ask;
-  const { allowed } = ask.authorize(user, {
+  const { allowed } = await ask.authorize(user, {
     type: 'resource',
     verb,
     ...target,

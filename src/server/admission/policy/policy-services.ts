@@ -49,6 +49,13 @@ export function configurationProblem(error: unknown): string | undefined {
   return error instanceof ApiError ? (error.status.message ?? '') : undefined;
 }
 
+/** What a conversion failed with, without the words of the error around it. */
+export function conversionProblem(error: unknown): unknown {
+  if (!(error instanceof ApiError)) return error;
+  const { details, message = '' } = error.status;
+  return new ConfigurationError(details?.causes?.[0]?.message ?? message);
+}
+
 /** 403 as admission words it, with the best name there is for an object that may have none yet. */
 export function admissionForbidden({ info, name, object }: AdmissionAttributes, why: string): ApiError {
   const best = name || object?.metadata?.name || object?.metadata?.generateName || 'Unknown';

@@ -5,7 +5,10 @@
 import type { ResourceInfo } from '../../../api/kinds/resource.ts';
 import { goJson } from '../../../api/meta/go-text.ts';
 import { ApiError } from '../../../api/meta/status.ts';
+import { whenAnswered } from '../matching/request-authorizer.ts';
 import { namespaceOf } from '../matching/selectors.ts';
+import { type ShownObjects, showObjects } from '../matching/served-kinds.ts';
+import { settle, type Waits, waitFor } from '../matching/waits.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
 import type { CompiledValidation, Denial, Evaluation } from './compiled-validation.ts';
 import { collectParams } from './params.ts';
@@ -13,6 +16,7 @@ import {
   admissionForbidden,
   codeOfReason,
   configurationProblem,
+  conversionProblem,
   namespaceObjectOf,
   type PolicyServices,
   paramResourceOf,
@@ -43,9 +47,7 @@ export function validatingPolicies(
     matches: (operation, info, subresource) => source.candidates(operation, info, subresource).length > 0,
     validate(attributes) {
       const { operation, info, subresource } = attributes;
-      const run = new Run(attributes, services);
-      for (const policy of source.candidates(operation, info, subresource)) run.policy(policy);
-      run.finish();
+      return settle(new Run(attributes, services).all(source.candidates(operation, info, subresource)));
     },
   };
 }
@@ -57,6 +59,7 @@ class Run {
   readonly #refusals: Refusal[] = [];
   /** The first failure under the action Audit: an annotation is never overwritten, so that later ones are not told. */
   #audited: unknown;
+  readonly #shown = new Map<ResourceInfo, ShownObjects>();
   #namespaceObject: Readonly<Record<string, unknown>> | null | undefined;
 
   constructor(attributes: AdmissionAttributes, services: PolicyServices) {
@@ -64,7 +67,12 @@ class Run {
     this.#services = services;
   }
 
-  policy(policy: Policy): void {
+  *all(policies: readonly Policy[]): Waits<void> {
+    for (const policy of policies) yield* this.#policy(policy);
+    this.#finish();
+  }
+
+  *#policy(policy: Policy): Waits<void> {
     let matched: ResourceInfo | undefined;
     let paramInfo: ResourceInfo | undefined;
     try {
@@ -76,17 +84,17 @@ class Run {
       return;
     }
     const annotations = new Map<string, string[]>();
-    for (const binding of policy.bindings) this.#binding(policy, binding, { matched, paramInfo, annotations });
+    for (const binding of policy.bindings) yield* this.#binding(policy, binding, { matched, paramInfo, annotations });
     for (const [key, values] of annotations) this.#attributes.annotate(`${policy.name}/${key}`, values.join(', '));
   }
 
-  finish(): void {
+  #finish(): void {
     if (this.#audited !== undefined) this.#attributes.annotate(FAILURE_ANNOTATION, goJson([this.#audited]));
     const [first] = this.#refusals;
     if (first) throw refusalOf(this.#attributes, first);
   }
 
-  #binding(
+  *#binding(
     policy: Policy,
     binding: PolicyBinding,
     context: {
@@ -94,7 +102,7 @@ class Run {
       readonly paramInfo: ResourceInfo | undefined;
       readonly annotations: Map<string, string[]>;
     },
-  ): void {
+  ): Waits<void> {
     const { store, authorizer, metrics } = this.#services;
     let params: ReturnType<typeof collectParams>;
     try {
@@ -109,22 +117,34 @@ class Run {
       return;
     }
     if (params.length === 0) return;
-    if (this.#namespaceObject === undefined) this.#namespaceObject = namespaceObjectOf(this.#attributes, store);
     const { matched } = context;
+    let shown: ShownObjects;
+    try {
+      shown = yield* this.#showIn(matched);
+    } catch (error) {
+      this.#misconfigured(policy, binding, conversionProblem(error), 'failed to convert object version: ');
+      return;
+    }
+    if (this.#namespaceObject === undefined) this.#namespaceObject = namespaceObjectOf(this.#attributes, store);
     for (const param of params) {
-      let evaluation: Evaluation;
       const began = metrics.now();
-      try {
-        const namespaceObject = this.#namespaceObject;
-        evaluation = policy.compiled.evaluate(this.#attributes, { matched, param, namespaceObject, authorizer });
-      } catch (error) {
-        // The object cannot be shown in the version that the policy is about.
-        this.#misconfigured(policy, undefined, error);
-        return;
-      }
+      const namespaceObject = this.#namespaceObject;
+      const evaluate = (): Evaluation =>
+        policy.compiled.evaluate(this.#attributes, { matched, shown, param, namespaceObject, authorizer });
+      const evaluation = yield* waitFor(whenAnswered(authorizer, this.#attributes, evaluate));
       const ms = metrics.now() - began;
       this.#conclude(policy, binding, { evaluation, ms, annotations: context.annotations });
     }
+  }
+
+  /** The objects in the version of `matched`, converted once. */
+  *#showIn(matched: ResourceInfo): Waits<ShownObjects> {
+    let shown = this.#shown.get(matched);
+    if (!shown) {
+      shown = yield* waitFor(showObjects(this.#attributes, matched));
+      this.#shown.set(matched, shown);
+    }
+    return shown;
   }
 
   #conclude(
@@ -167,11 +187,11 @@ class Run {
   }
 
   /** failurePolicy Ignore passes it by. Anything that is no matter of configuration is thrown on. */
-  #misconfigured(policy: Policy, binding: PolicyBinding | undefined, error: unknown): void {
+  #misconfigured(policy: Policy, binding: PolicyBinding | undefined, error: unknown, what = ''): void {
     const problem = configurationProblem(error);
     if (problem === undefined) throw error;
     if (policy.spec.failurePolicy === 'Ignore') return;
-    const message = `failed to configure ${binding ? 'binding' : 'policy'}: ${problem}`;
+    const message = `failed to configure ${binding ? 'binding' : 'policy'}: ${what}${problem}`;
     this.#refusals.push({ policy: policy.name, binding: binding?.name, message, reason: '' });
   }
 }

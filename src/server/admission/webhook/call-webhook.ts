@@ -1,6 +1,6 @@
 /** One call of one webhook: the review out, the verdict back, within its time. */
 import { isJsonObject, type JsonObject } from '../../../api/meta/own-property.ts';
-import { ApiError } from '../../../api/meta/status.ts';
+import { ApiError, internalError } from '../../../api/meta/status.ts';
 import type { Clock } from '../../../base/clock/clock.ts';
 import { createLinkedController } from '../../../base/signal/linked-controller.ts';
 import { readWhole } from '../../outbound/read-whole.ts';
@@ -50,6 +50,8 @@ async function ask(
   try {
     review = await buildReview(attributes, { matched, reviewVersions: webhook.admissionReviewVersions ?? [] });
   } catch (error) {
+    // An object that cannot be shown in the webhook's version is no failure of the webhook.
+    if (error instanceof ApiError) throw mutating ? internalError(error.status.message ?? '') : error;
     throw new WebhookCallFailed(webhook.name, `could not create admission objects: ${(error as Error).message}`);
   }
   const answer = await send(hook, review, { signal: attributes.signal, clock });

@@ -31,11 +31,12 @@ export function mutatingWebhooks(source: WebhookSource, services: WebhookService
       const callers = reinvocation.of(NAME);
       if (reinvocation.again && callers.outputChanged(attributes.object)) callers.requirePrevious();
       try {
-        for (const [index, candidate] of source.candidates(operation, info, subresource).entries()) {
-          if (!shouldCall(candidate, attributes, services)) continue;
+        for (const candidate of source.candidates(operation, info, subresource)) {
+          const wanted = shouldCall(candidate, attributes, services);
+          if (!(wanted instanceof Promise ? await wanted : wanted)) continue;
           const { key, webhook } = candidate.hook;
           if (reinvocation.again && !callers.isDue(key)) continue;
-          const changed = await callOne(candidate, attributes, { ...services, index });
+          const changed = await callOne(candidate, attributes, services);
           if (changed) {
             callers.requirePrevious();
             reinvocation.wanted = true;
@@ -53,10 +54,10 @@ export function mutatingWebhooks(source: WebhookSource, services: WebhookService
 async function callOne(
   candidate: Candidate,
   attributes: AdmissionAttributes,
-  { clock, log, metrics, index }: WebhookServices & { readonly index: number },
+  { clock, log, metrics }: WebhookServices,
 ): Promise<boolean> {
   const { webhook, configuration } = candidate.hook;
-  const place = `round_${attributes.reinvocation?.again ? 1 : 0}_index_${index}`;
+  const place = `round_${attributes.reinvocation?.again ? 1 : 0}_index_${candidate.index}`;
   let changed = false;
   let failedOpen = false;
   try {
@@ -67,11 +68,13 @@ async function callOne(
     if (webhook.failurePolicy !== 'Ignore') throw error.refusal();
     failedOpen = true;
     log.warn('admission webhook failed and is passed by', { webhook: webhook.name, error: error.message });
+  } finally {
+    // Of a refusal as well.
+    attributes.annotate(
+      `mutation.webhook.admission.k8s.io/${place}`,
+      JSON.stringify({ configuration, webhook: webhook.name, mutated: changed }),
+    );
   }
-  attributes.annotate(
-    `mutation.webhook.admission.k8s.io/${place}`,
-    JSON.stringify({ configuration, webhook: webhook.name, mutated: changed }),
-  );
   if (failedOpen) attributes.annotate(`failed-open.mutation.webhook.admission.k8s.io/${place}`, webhook.name);
   return changed;
 }
@@ -84,7 +87,7 @@ async function applyVerdict(
   const { patch, patchType } = verdict;
   if (patch === undefined) return false;
   const { name } = hook.webhook;
-  const operations = parsedPatch(patch, matched);
+  const operations = parsedPatch(patch, { matched, name });
   if (operations.length === 0) return false;
   const { object, info } = attributes;
   if (!object) {
@@ -111,14 +114,22 @@ async function applyVerdict(
   return true;
 }
 
-function parsedPatch(text: string, { strategy }: ResourceInfo): readonly unknown[] {
+/** Throws WebhookCallFailed for what is no list of operations. */
+function parsedPatch(
+  text: string,
+  { matched, name }: { readonly matched: ResourceInfo; readonly name: string },
+): readonly unknown[] {
+  const undecodable = (why: string): never => {
+    throw new WebhookCallFailed(name, `received undecodable patch in webhook response: ${why}`);
+  };
   let value: unknown;
   try {
-    value = strategy.wideIntegers ? parseWide(text) : JSON.parse(text);
+    value = matched.strategy.wideIntegers ? parseWide(text) : JSON.parse(text);
   } catch (error) {
-    throw internalError((error as Error).message);
+    return undecodable((error as Error).message);
   }
   if (value === null) return [];
-  if (!Array.isArray(value)) throw internalError('json: cannot unmarshal object into Go value of type jsonpatch.Patch');
-  return value;
+  if (Array.isArray(value)) return value;
+  const kind = typeof value === 'object' ? 'object' : typeof value === 'boolean' ? 'bool' : typeof value;
+  return undecodable(`json: cannot unmarshal ${kind} into Go value of type jsonpatch.Patch`);
 }

@@ -12,6 +12,7 @@ import { isExempt } from '../matching/exempt-kinds.ts';
 import { compileMatchConditions, type MatchCondition, type MatchConditions } from '../matching/match-conditions.ts';
 import { matchRules, type OperationRule } from '../matching/rules.ts';
 import { compileSelectors, type Selectors } from '../matching/selectors.ts';
+import type { Equivalents } from '../matching/served-kinds.ts';
 import type { AdmissionOperation } from '../plugin.ts';
 
 /** admissionregistration.k8s.io/v1 MutatingWebhook and ValidatingWebhook, after defaulting. */
@@ -49,6 +50,8 @@ export interface Hook {
 export interface Candidate {
   readonly hook: Hook;
   readonly matched: ResourceInfo;
+  /** Its place among all webhooks, whatever they are about. */
+  readonly index: number;
 }
 
 export interface WebhookSource {
@@ -61,7 +64,7 @@ export interface WebhookSourceOptions {
   readonly store: ObjectStore;
   /** `mutatingwebhookconfigurations` or its twin. */
   readonly resource: string;
-  readonly equivalents: (info: ResourceInfo) => readonly ResourceInfo[];
+  readonly equivalents: Equivalents;
   readonly generation: () => number;
   readonly connect: ConnectOutbound;
 }
@@ -106,10 +109,14 @@ function candidatesOf(
   subject: Parameters<typeof matchRules>[1],
 ): readonly Candidate[] {
   const found: Candidate[] = [];
-  for (const hook of hooks) {
+  for (const [index, hook] of hooks.entries()) {
     const { rules = [], matchPolicy } = hook.webhook;
-    const matched = matchRules(rules, subject, matchPolicy === 'Exact' ? [] : equivalents(subject.info));
-    if (matched) found.push({ hook, matched });
+    const matched = matchRules(
+      rules,
+      subject,
+      matchPolicy === 'Exact' ? [] : equivalents(subject.info, subject.subresource),
+    );
+    if (matched) found.push({ hook, matched, index });
   }
   return found.length === 0 ? NONE : found;
 }

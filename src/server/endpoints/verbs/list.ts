@@ -1,15 +1,17 @@
 /** GET of a collection: the stored items joined into one buffer, or a Table, or metadata only. */
 
+import type { ResourceInfo } from '../../../api/kinds/resource.ts';
 import { apiVersionOf } from '../../../api/meta/gvk.ts';
 import type { ApiResponse } from '../../../base/http/seam.ts';
+import type { StoredObject } from '../../cache/object-store.ts';
 import { type ListCall, type ListResult, listObjects } from '../../registry/list.ts';
 import { validateListOptions } from '../../registry/list-options.ts';
 import { createSelection } from '../../registry/selection.ts';
 import { itemBytes, itemChunks, joinItems, viewObject } from '../../registry/versioned-view.ts';
 import type { Exchange } from '../exchange.ts';
-import { checkPartial, goTypeOf, type Representation } from '../negotiation.ts';
+import { acceptsGzip, COMPRESS_FROM_BYTES, checkPartial, goTypeOf, type Representation } from '../negotiation.ts';
 import { parseListOptions } from '../query.ts';
-import { encodedResponse, JSON_HEADERS, representationOf } from '../responses.ts';
+import { encodedResponse, JSON_GZIP_HEADERS, JSON_HEADERS, representationOf } from '../responses.ts';
 import { parseIncludeObject, partialOf, tableOf } from '../table.ts';
 
 const encoder = new TextEncoder();
@@ -18,9 +20,73 @@ export function listVerb(exchange: Exchange): ApiResponse | Promise<ApiResponse>
   const representation = representationOf(exchange);
   const result = listObjects(exchange.server.registry, listCall(exchange));
   return result instanceof Promise
-    ? result.then((listed) => listResponse(exchange, { listed, representation }))
-    : listResponse(exchange, { listed: result, representation });
+    ? result.then((listed) => packedOrPlain(exchange, { listed, representation }))
+    : packedOrPlain(exchange, { listed: result, representation });
 }
+
+interface Page {
+  readonly listed: ListResult;
+  readonly representation: Representation;
+}
+
+const packedOrPlain = (exchange: Exchange, page: Page): ApiResponse | Promise<ApiResponse> =>
+  packedResponse(exchange, page) ?? listResponse(exchange, page);
+
+/**
+ * A page as gzip, of parts that were compressed before or are shared with others who ask now; undefined when it is
+ * small, when the client does not read gzip, and when it is no mere sequence of stored objects.
+ */
+function packedResponse(
+  { server: { packedLists }, request, resource: info, audit }: Exchange,
+  { listed, representation }: Page,
+): ApiResponse | Promise<ApiResponse> | undefined {
+  if (!packedLists || !acceptsGzip(request.headers)) return undefined;
+  if (!isPlainJson(representation)) return undefined;
+  // A webhook is asked anew for each list, and an audit event wants to show the body.
+  if (info.remote !== undefined || audit?.wantsResponse) return undefined;
+  const { items } = listed;
+  const { head, tail } = envelope(info, listed);
+  if (!isLarge(info, items, COMPRESS_FROM_BYTES - head.length - tail.length)) return undefined;
+  const packed = packedLists.pack({
+    info,
+    items,
+    head,
+    tail,
+    get signal() {
+      return request.signal;
+    },
+  });
+  const response = (body: readonly Uint8Array[]): ApiResponse => ({ status: 200, headers: JSON_GZIP_HEADERS, body });
+  return packed instanceof Promise ? packed.then(response) : response(packed);
+}
+
+const isPlainJson = ({ as, encoding, pretty }: Representation): boolean =>
+  as === 'object' && encoding === 'json' && !pretty;
+
+/** True when the items and their commas are that many bytes; of those not shown as they are stored, by their stored size. */
+function isLarge({ strategy }: ResourceInfo, items: readonly StoredObject[], atLeast: number): boolean {
+  let size = -1;
+  for (const { bytes, headLength } of items) {
+    size += strategy.custom ? bytes.length + 1 : bytes.length - headLength + 2;
+    if (size >= atLeast) return true;
+  }
+  return false;
+}
+
+/** What stands before and behind the items of a list. */
+function envelope(info: ResourceInfo, listed: ListResult): { readonly head: string; readonly tail: string } {
+  const metadata = JSON.stringify(listMetadata(listed));
+  return {
+    head: `{"kind":${JSON.stringify(info.listKind)},"apiVersion":${JSON.stringify(apiVersionOf(info))},"metadata":${metadata},"items":[`,
+    tail: ']}\n',
+  };
+}
+
+const listMetadata = (listed: ListResult): Readonly<Record<string, unknown>> => ({
+  resourceVersion: String(listed.revision),
+  ...(listed.continue !== '' && { continue: listed.continue }),
+  ...(listed.remaining !== undefined && { remainingItemCount: listed.remaining }),
+});
 
 /** The validated list of the request's query. Throws ApiError 400 and 422. */
 export function listCall(exchange: Exchange): ListCall {
@@ -38,33 +104,25 @@ export function listCall(exchange: Exchange): ListCall {
 }
 
 /** A page of items as a response. */
-export function listResponse(
-  exchange: Exchange,
-  { listed, representation }: { readonly listed: ListResult; readonly representation: Representation },
-): ApiResponse {
+export function listResponse(exchange: Exchange, { listed, representation }: Page): ApiResponse {
   const info = exchange.resource;
-  const metadata = {
-    resourceVersion: String(listed.revision),
-    ...(listed.continue !== '' && { continue: listed.continue }),
-    ...(listed.remaining !== undefined && { remainingItemCount: listed.remaining }),
-  };
   if (representation.as === 'object') {
-    const head = `{"kind":${JSON.stringify(info.listKind)},"apiVersion":${JSON.stringify(apiVersionOf(info))},"metadata":${JSON.stringify(metadata)},"items":[`;
+    const { head, tail } = envelope(info, listed);
     const items = listed.items.map((item) => itemBytes(info, item));
-    if (representation.encoding === 'json' && !representation.pretty) {
-      return { status: 200, headers: JSON_HEADERS, body: itemChunks(items, { head, tail: ']}\n' }) };
+    if (isPlainJson(representation)) {
+      return { status: 200, headers: JSON_HEADERS, body: itemChunks(items, { head, tail }) };
     }
     return encodedResponse({ status: 200, bytes: joinItems(items, { head, tail: ']}' }), representation });
   }
   checkPartial(representation, { list: true, goType: goTypeOf(info, true) });
   const document = representation.as === 'table' ? listTable : partialList;
-  const bytes = encoder.encode(JSON.stringify(document(exchange, { listed, representation, metadata })));
+  const bytes = encoder.encode(
+    JSON.stringify(document(exchange, { listed, representation, metadata: listMetadata(listed) })),
+  );
   return encodedResponse({ status: 200, bytes, representation });
 }
 
-interface ListShape {
-  readonly listed: ListResult;
-  readonly representation: Representation;
+interface ListShape extends Page {
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 

@@ -144,7 +144,7 @@ function applyCall(
     },
     ...(subresource === '' && {
       create: async () => {
-        authorizeCreate(exchange);
+        await authorizeCreate(exchange);
         const { pause } = call;
         const wanted = pause ? await inPieces(config(), pause) : finish(config());
         if (wanted.metadata.uid) {

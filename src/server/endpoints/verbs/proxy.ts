@@ -1,6 +1,6 @@
 /**
  * `pods/{id}/proxy` and `services/{id}/proxy`: a request passed on to a web server in a Pod (apiserver's
- * UpgradeAwareHandler). Nobody is dialled here, and no address out of an object is: the Pod's own node is asked, by the
+ * UpgradeAwareHandler); `nodes/{id}/proxy`: to what runs Pods on the node. Nobody is dialled here, and no address out of an object is: the Pod's own node is asked, by the
  * Pod's name, and it knows where that Pod is reached.
  */
 import type { UnstructuredObject } from '../../../api/meta/object.ts';
@@ -33,15 +33,7 @@ export async function proxyVerb(exchange: Exchange): Promise<ApiResponse> {
   const { info, request } = exchange;
   const id = parseProxyId(info.name);
   if (!id) throw badRequest(`invalid ${info.resource.slice(0, -1)} request ${JSON.stringify(info.name)}`);
-  if (info.resource === 'nodes') {
-    storedObject(exchange, id.name);
-    throw unavailable(`error trying to reach service: nodes ${JSON.stringify(id.name)} has no network`);
-  }
-  const { pod, port } = info.resource === 'pods' ? podOf(exchange, id) : podBehind(exchange, id);
-  const { status = {}, spec = {}, metadata } = pod as Pod;
-  const address = status.podIPs?.[0]?.ip ?? status.podIP ?? '';
-  if (address === '') throw badRequest('address not allowed');
-
+  const { nodeName, route, hosts, missing } = info.resource === 'nodes' ? nodeAt(exchange, id) : podAt(exchange, id);
   const { path, prefix } = pathBehind(info.path, info.parts.length);
   const upgrades = request.upgradable === true || request.upgradeTo !== undefined;
   if (path === '' && !upgrades && (request.method === 'GET' || request.method === 'HEAD')) {
@@ -50,8 +42,7 @@ export async function proxyVerb(exchange: Exchange): Promise<ApiResponse> {
   }
   // What is longer has been cut off on its way in: passed on, it would be another request.
   if (request.body.length > MAX_BODY_BYTES) throw bodyTooLarge();
-  const route = ['podProxy', metadata.namespace ?? '', metadata.name ?? '', id.scheme || 'http', String(port)];
-  const answer = await askNode(exchange, spec.nodeName ?? '', {
+  const answer = await askNode(exchange, nodeName, {
     method: request.method,
     path: `/${route.map(encodeURIComponent).join('/')}`,
     // Not in the path: dots in it could lead elsewhere on the node.
@@ -60,9 +51,47 @@ export async function proxyVerb(exchange: Exchange): Promise<ApiResponse> {
   }).catch((error: Error) => {
     throw unavailable(`error trying to reach service: ${error.message.replace(/^Internal error occurred: /, '')}`);
   });
-  if (!answer) throw unavailable(`error trying to reach service: pod ${JSON.stringify(metadata.name)} is not running`);
+  if (!answer) throw unavailable(`error trying to reach service: ${missing}`);
   if (!answer.upgrade && answer.headers[ANSWER_HEADER] === undefined) return answer;
-  return { ...answer, headers: answeredHeaders(answer, { prefix, hosts: [address, hostOf(request)] }) };
+  return { ...answer, headers: answeredHeaders(answer, { prefix, hosts: [...hosts, hostOf(request)] }) };
+}
+
+/** Where a request goes. */
+interface Destination {
+  readonly nodeName: string;
+  /** The node's own path for it, by segments. */
+  readonly route: readonly string[];
+  /** By which the far end may call itself in a redirect. */
+  readonly hosts: readonly string[];
+  /** Why there is no answer when the node has none. */
+  readonly missing: string;
+}
+
+function podAt(exchange: Exchange, id: ProxyId): Destination {
+  const { pod, port } = exchange.info.resource === 'pods' ? podOf(exchange, id) : podBehind(exchange, id);
+  const { status = {}, spec = {}, metadata } = pod as Pod;
+  const address = status.podIPs?.[0]?.ip ?? status.podIP ?? '';
+  if (address === '') throw badRequest('address not allowed');
+  return {
+    nodeName: spec.nodeName ?? '',
+    route: ['podProxy', metadata.namespace ?? '', metadata.name ?? '', id.scheme || 'http', String(port)],
+    hosts: [address],
+    missing: `pod ${JSON.stringify(metadata.name)} is not running`,
+  };
+}
+
+interface NodeParts {
+  readonly status?: { readonly daemonEndpoints?: { readonly kubeletEndpoint?: { readonly Port?: number } } };
+}
+
+/** Of a node only its agent answers, by the port that it names itself; other ports of the host are nobody's business. */
+function nodeAt(exchange: Exchange, { name, port }: ProxyId): Destination {
+  const { status } = storedObject(exchange, name).object as Readonly<UnstructuredObject> & NodeParts;
+  const own = status?.daemonEndpoints?.kubeletEndpoint?.Port;
+  if (port !== '' && port !== String(own)) {
+    throw unavailable(`error trying to reach service: node ${JSON.stringify(name)} serves nothing on port ${port}`);
+  }
+  return { nodeName: name, route: ['nodeProxy'], hosts: [], missing: `node ${JSON.stringify(name)} has no agent` };
 }
 
 function podOf(exchange: Exchange, { name, port, scheme }: ProxyId): { pod: Pod; port: number } {

@@ -122,7 +122,7 @@ async function connect(exchange: Exchange): Promise<ApiResponse> {
       namespace,
       name,
     } as const;
-    const verdict = server.authorize(user, attributes);
+    const verdict = await server.authorize(user, attributes);
     if (!verdict.allowed) throw forbiddenBy(user, { ...info, verb: 'create' }, verdict.reason);
   }
   const pod = storedObject(exchange).object as Readonly<UnstructuredObject> & PodParts;

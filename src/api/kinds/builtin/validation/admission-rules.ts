@@ -4,7 +4,7 @@ import { checkLabelValue, checkPathSegment, checkQualifiedName } from '../../../
 import type { FieldError } from '../../../meta/status.ts';
 import { expressionVariables } from '../policy-expressions.ts';
 import { isObject, type JsonObject, objectsAt, textAt, textsAt, valueAt } from '../read-value.ts';
-import { duplicate, forbidden, invalid, oneOf, required, unsupported } from './field-errors.ts';
+import { duplicate, expressionFault, forbidden, invalid, oneOf, required, unsupported } from './field-errors.ts';
 
 const OPERATIONS = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE'];
 const MAX_MATCH_CONDITIONS = 64;
@@ -19,7 +19,7 @@ export function checkExpression(
     return { errors: [], type: compileCel(expression, options).resultType };
   } catch (error) {
     if (!(error instanceof CelCompileError)) throw error;
-    return { errors: [invalid(field, expression, error.message)], type: undefined };
+    return { errors: [expressionFault(field, expression, error)], type: undefined };
   }
 }
 

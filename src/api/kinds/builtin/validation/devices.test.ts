@@ -16,6 +16,53 @@ function errors(resource: string, object: Json, old?: Json): string[] {
   return [...(info.validate?.(object, old) ?? [])].map((error) => `${error.field}: ${fieldErrorBody(error)}`);
 }
 
+const EXPRESSIONS: readonly (readonly [string, string | undefined])[] = [
+  ["device.driver == 'a.example.com'", undefined],
+  ["device.attributes['a.example.com'].model == 'm' && device.attributes['a.example.com'].size > 3", undefined],
+  ["device.attributes['a.example.com'].shared", undefined],
+  ["device.attributes['a.example.com'].?model.orValue('') == 'm'", undefined],
+  ["device.attributes['a.example.com'].version.isGreaterThan(semver('1.0.0'))", undefined],
+  ["device.capacity['a.example.com'].memory.compareTo(quantity('1Gi')) >= 0", undefined],
+  ["cel.bind(a, device.attributes['a.example.com'], a.model == 'm' && a.size == 3)", undefined],
+  ["device.allowMultipleAllocations || 'a.example.com' in device.capacity", undefined],
+  ['device.driver', 'Invalid value: "device.driver": must evaluate to bool or the unknown type, not string'],
+  ['dyn(true)', 'Invalid value: "dyn(true)": must evaluate to bool or the unknown type, not dyn'],
+  [
+    'device.model',
+    'Invalid value: "device.model": compilation failed: ERROR: <input>:1:7: undefined field \'model\'\n | device.model\n | ......^',
+  ],
+  [
+    "device.attributes['a'].b.all(x, true)",
+    "Invalid value: \"device.attributes['a'].b.all(x, true)\": compilation failed: ERROR: <input>:1:23: expression of type 'any' cannot be range of a comprehension (must be list, map, or dynamic)\n | device.attributes['a'].b.all(x, true)\n | ......................^",
+  ],
+  ["int('x') == 1", "Internal error: program instantiation failed: type conversion error from 'string' to 'int'"],
+  [
+    'device.attributes.exists(d, device.attributes[d].exists(a, device.attributes.exists(e, device.attributes[e].exists(b, d + a == e + b))))',
+    'Forbidden: too complex, exceeds cost limit',
+  ],
+  [`device.driver == '${'x'.repeat(10 * 1024)}'`, 'Too long: may not be more than 10240 bytes'],
+];
+for (const [expression, problem] of EXPRESSIONS) {
+  test(`a selector ${expression.slice(0, 80)}: ${problem?.slice(0, 60) ?? 'fits'}`, () => {
+    const selectors = [{ cel: { expression } }];
+    const at = 'selectors[0].cel.expression';
+    const expected = (path: string): string[] => (problem === undefined ? [] : [`${path}.${at}: ${problem}`]);
+    assert.deepEqual(errors('deviceclasses', { spec: { selectors } }), expected('spec'));
+    const request = { name: 'r', exactly: { deviceClassName: 'c', selectors } };
+    assert.deepEqual(
+      errors('resourceclaims', { spec: { devices: { requests: [request] } } }),
+      expected('spec.devices.requests[0].exactly'),
+    );
+  });
+}
+
+test('no more than 32 selectors', () => {
+  const selectors = Array.from({ length: 33 }, () => ({ cel: { expression: 'true' } }));
+  assert.deepEqual(errors('deviceclasses', { spec: { selectors } }), [
+    'spec.selectors: Too many: 33: must have at most 32 items',
+  ]);
+});
+
 test('claims', () => {
   const claim = (request: Json, more: Json = {}): Json => ({
     spec: { devices: { requests: [{ name: 'r', ...request }], ...more } },

@@ -1,25 +1,33 @@
 /**
- * Validation of resource.k8s.io. What a selector's expression says is not looked at: only a scheduler that hands out
- * devices evaluates it.
+ * Validation of resource.k8s.io. A selector's expression is compiled here; only a scheduler that hands out devices
+ * evaluates it.
  */
+import { CelCompileError, fullTypeName } from '../../../cel/cel.ts';
 import { deepEqual } from '../../../meta/deep-equal.ts';
 import { checkLabelName, checkSubdomain } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
+import { compileDeviceSelector } from '../device-expressions.ts';
 import { isObject, type JsonObject, numberAt, objectAt, objectsAt, textAt, textsAt, valueAt } from '../read-value.ts';
 import { validateConditions } from './conditions.ts';
 import {
   duplicate,
+  expressionFault,
   forbidden,
   type GroupValidators,
   immutable,
   invalid,
   required,
   tooLong,
+  tooMany,
   unsupported,
 } from './field-errors.ts';
 
 const MAX_DRIVER = 63;
 const MAX_POOL = 253;
+const MAX_SELECTORS = 32;
+/** Of the expression of a selector: bytes, and the units that it may cost at worst. */
+const MAX_EXPRESSION = 10 * 1024;
+const MAX_COST = 1_000_000;
 const MODES = ['All', 'ExactCount'];
 
 const named = (details: readonly string[], field: string, value: string): FieldError[] =>
@@ -34,9 +42,30 @@ function validateDriver(driver: string, at: string): FieldError[] {
 }
 
 function validateSelectors(holder: JsonObject, at: string): FieldError[] {
-  return objectsAt(holder, 'selectors').flatMap((selector, i) =>
-    isObject(valueAt(selector, 'cel')) ? [] : [required(`${at}.selectors[${i}].cel`)],
-  );
+  const selectors = objectsAt(holder, 'selectors');
+  const errors = selectors.flatMap((selector, i) => {
+    const cel = valueAt(selector, 'cel');
+    const field = `${at}.selectors[${i}].cel`;
+    return isObject(cel) ? validateExpression(textAt(cel, 'expression'), `${field}.expression`) : [required(field)];
+  });
+  return selectors.length > MAX_SELECTORS
+    ? [...errors, tooMany(`${at}.selectors`, selectors.length, MAX_SELECTORS)]
+    : errors;
+}
+
+function validateExpression(expression: string, field: string): FieldError[] {
+  if (new TextEncoder().encode(expression).length > MAX_EXPRESSION) return [tooLong(field, MAX_EXPRESSION)];
+  try {
+    const { resultType, estimatedCost } = compileDeviceSelector(expression);
+    if (resultType.kind !== 'bool' && resultType.kind !== 'any') {
+      const detail = `must evaluate to bool or the unknown type, not ${fullTypeName(resultType)}`;
+      return [invalid(field, expression, detail)];
+    }
+    return estimatedCost > MAX_COST ? [forbidden(field, 'too complex, exceeds cost limit')] : [];
+  } catch (error) {
+    if (!(error instanceof CelCompileError)) throw error;
+    return [expressionFault(field, expression, error)];
+  }
 }
 
 /** What one device request, or one of its alternatives, asks for. */

@@ -1,4 +1,5 @@
 /** Short constructors of field errors with upstream's wording, and the small checks many kinds share. */
+import type { CelCompileError } from '../../../cel/cel.ts';
 import { deepEqual } from '../../../meta/deep-equal.ts';
 import { checkLabelName } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
@@ -64,6 +65,18 @@ export const invalid = (field: string, value: unknown, detail: string): FieldErr
   value,
   detail,
 });
+export const tooMany = (field: string, count: number, max: number): FieldError => ({
+  type: 'FieldValueTooMany',
+  field,
+  value: count,
+  detail: `must have at most ${max} items`,
+});
+
+/** An expression that does not compile. What only fails as a program is an internal error, as upstream has it. */
+export const expressionFault = (field: string, expression: string, error: CelCompileError): FieldError =>
+  error.reason === 'program'
+    ? { type: 'InternalError', field, detail: error.message }
+    : invalid(field, expression, error.message);
 
 /** `supported values: "A", "B"`, sorted as upstream sorts them. */
 export const unsupported = (field: string, value: unknown, supported: readonly string[]): FieldError => ({

@@ -1,0 +1,14 @@
+/** The work on keys that the controller of peer certificates has done for it: control itself sees no ASN.1 library. */
+import type { Clock } from '../../base/clock/clock.ts';
+import type { PeerKeyWork } from '../../control/certificates/peer-controller.ts';
+
+/** The library is loaded when there is something to do, not before. */
+export function createPeerKeyWork(clock: Clock): PeerKeyWork {
+  const issuing = () => import('../../server/auth/certificate-authority.ts');
+  return {
+    make: async ({ commonName, notBefore, notAfter }) =>
+      (await issuing()).createAuthority(clock, commonName, { notBefore, notAfter }),
+    fits: async (pair) => (await issuing()).isAuthorityPair(pair),
+    sign: async (pair, request, options) => (await (await issuing()).openAuthority(pair, clock)).sign(request, options),
+  };
+}

@@ -1,0 +1,44 @@
+/** JSON Web Tokens of issuers: their parts, and for whom and when they are good. Signatures are checked elsewhere. */
+import { decodeBase64Url } from '../../api/meta/base64.ts';
+import { isJsonObject, type JsonObject } from '../../api/meta/own-property.ts';
+
+/** Longest token looked at. */
+const MAX_TOKEN = 64 * 1024;
+/** Clocks may differ by this much about the beginning of a token. */
+const NOT_BEFORE_LEEWAY_S = 300;
+
+export interface TokenParts {
+  readonly header: JsonObject;
+  readonly claims: JsonObject;
+  readonly text: Uint8Array<ArrayBuffer>;
+  readonly signature: Uint8Array<ArrayBuffer>;
+}
+
+/** The parts of a compact JWS; undefined when it is none. */
+export function readToken(token: string): TokenParts | undefined {
+  if (token.length > MAX_TOKEN) return undefined;
+  const [head, body, signature, ...rest] = token.split('.');
+  if (!head || !body || !signature || rest.length > 0) return undefined;
+  try {
+    const [header, claims] = [head, body].map((part) => JSON.parse(new TextDecoder().decode(decodeBase64Url(part))));
+    // Nothing here is understood that a token may declare critical.
+    if (!isJsonObject(header) || !isJsonObject(claims) || header['crit'] !== undefined) return undefined;
+    const text = new TextEncoder().encode(`${head}.${body}`);
+    return { header, claims, text, signature: decodeBase64Url(signature) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Why a token is not for one of `audiences` now; undefined when it is. */
+export function validityProblem(
+  audiences: readonly string[],
+  { aud, exp, nbf }: JsonObject,
+  now: number,
+): string | undefined {
+  const said: unknown[] = Array.isArray(aud) ? aud : [aud];
+  if (!audiences.some((audience) => said.includes(audience))) return 'another audience';
+  if (typeof exp !== 'number' || exp * 1000 <= now) return 'expired';
+  if (typeof nbf === 'number' && nbf * 1000 > now + NOT_BEFORE_LEEWAY_S * 1000) return 'not valid yet';
+  return undefined;
+}

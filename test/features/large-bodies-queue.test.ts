@@ -1,0 +1,43 @@
+/** Large YAML bodies wait for one thread, and only so many of them. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { createBodyReader } from '../../src/cmd/compose/body-reader.ts';
+import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
+
+const MAPS = '/api/v1/namespaces/default/configmaps';
+const reader = createBodyReader({ maxDocuments: 1 });
+let server: InProcessServer;
+before(async () => {
+  server = await startServer({ readElsewhere: reader.read });
+});
+after(async () => {
+  await server.stop();
+  await reader.close();
+});
+
+const large = (name: string): string => {
+  const lines = Array.from({ length: 4000 }, (_, at) => `  key-${at}: ${'x'.repeat(40)}`);
+  return `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\ndata:\n${lines.join('\n')}\n`;
+};
+const post = (name: string) =>
+  server.request('POST', MAPS, { body: large(name), headers: { 'content-type': 'application/yaml' } });
+const apply = (name: string) =>
+  server.request('PATCH', `${MAPS}/${name}?fieldManager=me`, {
+    body: large(name),
+    headers: { 'content-type': 'application/apply-patch+yaml' },
+  });
+
+for (const [name, send] of [
+  ['created', post],
+  ['applied', apply],
+] as const) {
+  test(`one that comes when too many wait is told to come again: ${name}`, async () => {
+    const [first, second] = await Promise.all([send(`${name}-a`), send(`${name}-b`)]);
+    assert.equal(first.status, 201, first.text);
+    assert.deepEqual(
+      [second.status, second.json.reason, second.json.message, second.headers['retry-after']],
+      [429, 'TooManyRequests', 'Too many requests, please try again later.', '1'],
+    );
+    assert.equal((await send(`${name}-b`)).status, 201);
+  });
+}
