@@ -6,7 +6,7 @@ import type { VmRecord } from './vm-record.ts';
 
 const QUIT_MS = 3000;
 /** The guest may miss the button while it boots; it is pressed again. */
-const PRESS_AGAIN_MS = 5000;
+const PRESS_AGAIN_MS = 2000;
 
 /**
  * Asks the guest to shut down and waits until its grace period is over. Resolves 'ended' when it did (or its process is

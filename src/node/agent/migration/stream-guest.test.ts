@@ -7,17 +7,21 @@ import { type Streaming, streamGuest } from './stream-guest.ts';
 const GAVE_UP = 'the target gave up: QEMU of the target could not load the guest';
 
 /** Sends a guest to a target that gives up as soon as QEMU was told to send; `said` is what QEMU says then. */
-function send(said: object, { refused = false } = {}): Promise<unknown> {
+function send(said: object, { refused = false, plan = {}, told = [] as string[] } = {}): Promise<unknown> {
   let given = false;
   const execute = async (command: string): Promise<object> => {
+    told.push(command);
     if (command === 'migrate' && refused) throw new Error('refused');
     // Before it was told what it says is of an earlier migration.
     if (command === 'query-migrate') return said;
     return {};
   };
   const launcher = {
-    environment: { clock: { now: () => 0, monotonic: () => 0, schedule: () => () => {} } },
-    record: { plan: { memoryBytes: 1 } },
+    environment: {
+      clock: { now: () => 0, monotonic: () => 0, schedule: () => () => {} },
+      facts: { qemuVersion: '7.2.0' },
+    },
+    record: { plan: { memoryBytes: 1, accelerator: 'kvm', ...plan } },
   };
   const streaming = {
     guest: { state: {}, qmp: () => ({ execute }), forwarder: undefined },
@@ -54,4 +58,15 @@ test('streamGuest() tells why QEMU could not send, and not what the target made 
 test('streamGuest() believes nothing that QEMU says of an earlier migration', async () => {
   const said = { status: 'failed', 'error-desc': 'of the last time' };
   await assert.rejects(send(said, { refused: true }), { message: 'refused' });
+});
+
+test('streamGuest() stops a guest whose writes could be overlooked, before its memory goes', async () => {
+  const order = async (plan: object): Promise<string[]> => {
+    const told: string[] = [];
+    await assert.rejects(send({}, { plan, told }));
+    return told.filter((command) => command === 'stop' || command === 'migrate');
+  };
+  assert.deepEqual(await order({ accelerator: 'tcg' }), ['stop', 'migrate']);
+  assert.deepEqual(await order({ accelerator: 'tcg', heldBackBytes: 131072 }), ['migrate']);
+  assert.deepEqual(await order({ accelerator: 'kvm' }), ['migrate']);
 });
