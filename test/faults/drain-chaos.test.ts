@@ -92,9 +92,11 @@ function deal(name: string): Card | undefined {
 }
 
 /** Whether what was killed at this step may have had the guest, or a part of it, so that the instance may end of it. */
-const hadGuest = ({ point, victim }: Strike, isPost: boolean): boolean => {
+const hadGuest = ({ point, delay, victim }: Strike, isPost: boolean): boolean => {
   const place = POINTS.indexOf(point);
-  const decided = place >= POINTS.indexOf('handing-over') || (isPost && point === 'switchover');
+  // The last of the memory and the hand-over take a few milliseconds: some way behind these steps all may be over.
+  const decidesSoon = delay > 0 && place >= POINTS.indexOf('switchover');
+  const decided = place >= POINTS.indexOf('handing-over') || decidesSoon || (isPost && point === 'switchover');
   if (victim === 'source') return isPost || place <= POINTS.indexOf('cont');
   return decided && (victim === 'target' || isPost);
 };

@@ -52,6 +52,8 @@ export const armFile = (dir: string, uid: string): string => join(dir, `arm-${ui
 
 export interface Strike {
   readonly point: Point;
+  /** Milliseconds after the step; 0 before it, too. */
+  readonly delay: number;
   readonly victim: Victim;
   /** Of the QEMU; 0 for the process. */
   readonly pid: number;
@@ -110,7 +112,7 @@ function install(dir: string): void {
       return undefined;
     }
   };
-  const strike = ({ point, victim, owner }: Armed, uid: string): void => {
+  const strike = ({ point, when, delay, victim, owner }: Armed, uid: string): void => {
     const hit = qemusUnder(dir).find(
       (one) => one.uid === uid && (owner === one.node) === (victim === 'source') && victim !== 'process',
     );
@@ -120,7 +122,8 @@ function install(dir: string): void {
     } catch {
       return;
     }
-    const told: Strike = { point, victim, pid: hit?.pid ?? 0, agent: process.pid, uid, at: Date.now() };
+    const late = when === 'after' ? delay : 0;
+    const told: Strike = { point, delay: late, victim, pid: hit?.pid ?? 0, agent: process.pid, uid, at: Date.now() };
     appendFileSync(join(dir, 'strikes.jsonl'), `${JSON.stringify(told)}\n`);
     process.kill(hit?.pid ?? process.pid, 'SIGKILL');
   };
