@@ -1,6 +1,7 @@
 /** What the source of a migration writes: its own record, and what it has to say in the VMI. */
 import { join as joinPath } from 'node:path';
 import { VIRTUAL_MACHINE_INSTANCES } from '../../../api/kinds/kubevirt/kinds.ts';
+import { isNotFound } from '../../../client/api-failure.ts';
 import { writeVmiStatus } from '../api-writes.ts';
 import type { LauncherState, ReadonlyVmi } from '../launcher-state.ts';
 import { type MigrationRecord, type VmRecord, writeRecord } from '../vm-record.ts';
@@ -62,13 +63,28 @@ export async function reportFailure(
   );
 }
 
-/** Writes what the source has to say. Throws what the API says. */
+/** Writes what the source has to say; to an instance that is gone nothing. Throws what the API says. */
 export async function tell(
   launcher: LauncherState,
   change: (vmi: ReadonlyVmi) => Readonly<Record<string, unknown>>,
 ): Promise<void> {
-  const { vmi } = launcher;
+  const vmi = launcher.vmi ?? (await readInstance(launcher));
   if (!vmi) return;
   const written = await writeVmiStatus(launcher.environment, vmi, change);
   if (written) launcher.observeVmi(written);
+}
+
+/** An agent that was restarted looks after its guests before it has heard of any instance. Undefined: it is gone. */
+async function readInstance(launcher: LauncherState): Promise<ReadonlyVmi | undefined> {
+  const { environment, record, vmiUid } = launcher;
+  const key = { namespace: record?.namespace ?? '', name: record?.name ?? '' };
+  try {
+    const vmi = await environment.client.get(VIRTUAL_MACHINE_INSTANCES, key, { signal: environment.signal });
+    if (vmi.metadata.uid !== vmiUid) return undefined;
+    launcher.observeVmi(vmi);
+    return vmi;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
 }

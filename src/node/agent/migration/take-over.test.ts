@@ -66,3 +66,60 @@ test('resumeReceiver() takes a guest over that is its own, although its record c
     await rm(it.vmsDirectory, { recursive: true });
   }
 });
+
+test('resumeReceiver() tells the end of a post-copy although it has heard of no instance yet', async () => {
+  const vmsDirectory = await mkdtemp(join(tmpdir(), 'coracle-take-over-'));
+  const written: unknown[] = [];
+  const migration = {
+    role: 'target',
+    phase: 'handed-over',
+    uid: 'm',
+    peerNode: 'there',
+    wasRunning: true,
+    postCopy: true,
+  };
+  const vmi = {
+    metadata: { uid: UID, name: 'vm', namespace: 'ns', resourceVersion: '7' },
+    status: { nodeName: 'here', phase: 'Running', migrationState: { migrationUid: 'm', mode: 'PostCopy' } },
+  };
+  const environment = {
+    vmsDirectory,
+    nodeName: 'here',
+    signal: new AbortController().signal,
+    clock: { now: () => 0, monotonic: () => 0, sleep: async () => {} },
+    client: {
+      get: async () => vmi,
+      patch: async (_type: unknown, _key: unknown, { body }: { body: { status: unknown } }) => {
+        written.push(body.status);
+        return vmi;
+      },
+    },
+  };
+  const launcher = {
+    environment,
+    log: silentLogger,
+    vmiUid: UID,
+    record: { vmiUid: UID, namespace: 'ns', name: 'vm', plan: { interfaces: [] }, migration },
+    isDeleting: () => false,
+    event: () => {},
+    untilDone: (_what: string, act: () => Promise<void>) => act(),
+    observeVmi: () => {},
+  } as unknown as LauncherState;
+  const said: Record<string, unknown> = {
+    'query-status': { status: 'running' },
+    'query-migrate': { status: 'completed' },
+  };
+  const guest = {
+    state: { connected: true },
+    qmp: () => ({ execute: async (command: string) => said[command] ?? {} }),
+    refresh: async () => {},
+  } as unknown as Guest;
+  try {
+    await mkdir(join(vmsDirectory, UID));
+    assert.equal(await resumeReceiver(launcher, guest), undefined);
+    assert.deepEqual(written, [{ migrationState: { completed: true, endTimestamp: '1970-01-01T00:00:00Z' } }]);
+    assert.equal(launcher.record?.migration, undefined);
+  } finally {
+    await rm(vmsDirectory, { recursive: true });
+  }
+});
