@@ -20,7 +20,10 @@ function send(said: object, { refused = false, plan = {}, told = [] as string[] 
     environment: {
       clock: { now: () => 0, monotonic: () => 0, schedule: () => () => {} },
       facts: { qemuVersion: '7.2.0' },
+      // An instance that is gone is told nothing.
+      client: { get: async () => ({ metadata: { uid: 'another' } }) },
     },
+    vmiUid: 'own',
     record: { plan: { memoryBytes: 1, accelerator: 'kvm', ...plan } },
   };
   const streaming = {
