@@ -3,9 +3,10 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { createOutbound } from '../../src/cmd/compose/outbound.ts';
 import type { ObjectStore } from '../../src/server/cache/object-store.ts';
+import { createAdmissionEar } from '../testkit/admission-ear.ts';
 import { definition, establish, version } from '../testkit/custom-definitions.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
-import { jsonPatch, type Review, startWebhookServer, type WebhookServer } from '../testkit/webhook-server.ts';
+import { convertAddresses, jsonPatch, startWebhookServer, type WebhookServer } from '../testkit/webhook-server.ts';
 
 const GROUP = '/apis/admissionregistration.k8s.io/v1';
 const API_VERSION = 'admissionregistration.k8s.io/v1';
@@ -15,29 +16,14 @@ let server: InProcessServer;
 let hooks: WebhookServer;
 let outbound: ReturnType<typeof createOutbound>;
 let converterFails = false;
+const ear = createAdmissionEar();
+const { annotations } = ear;
 
 before(async () => {
   let store: ObjectStore | undefined;
   hooks = await startWebhookServer({
-    '/convert': ({ request }: Review) => ({
-      code: 200,
-      text: JSON.stringify({
-        apiVersion: 'apiextensions.k8s.io/v1',
-        kind: 'ConversionReview',
-        response: {
-          uid: request.uid,
-          result: converterFails ? { status: 'Failed', message: 'out of ink' } : { status: 'Success' },
-          convertedObjects: request.objects.map((object: Review) => {
-            const { address = '', host, port } = object.spec;
-            const spec =
-              request.desiredAPIVersion === 'example.com/v1'
-                ? { host: address.split(':')[0], port: address.split(':')[1] }
-                : { address: `${host}:${port}` };
-            return { ...object, apiVersion: request.desiredAPIVersion, spec };
-          }),
-        },
-      }),
-    }),
+    '/convert': (review) =>
+      convertAddresses(review, converterFails ? { status: 'Failed', message: 'out of ink' } : { status: 'Success' }),
     '/allow': () => ({}),
     '/no-patch': () => ({ patchType: 'JSONPatch', patch: btoa('{"op":"add"}') }),
     '/deny': () => ({ allowed: false }),
@@ -46,15 +32,7 @@ before(async () => {
   outbound = createOutbound({ store: { get: (key) => store!.get(key), list: (...args) => store!.list(...args) } });
   server = await startServer({
     connectOutbound: outbound.connect,
-    admission: [
-      {
-        name: 'Ear',
-        matches: () => true,
-        mutate: (attributes) => {
-          (attributes as { annotate: unknown }).annotate = (key: string, value: string) => annotations.set(key, value);
-        },
-      },
-    ],
+    admission: [ear.plugin],
   });
   ({ store } = server);
   const spec = { type: 'object', properties: { replicas: { type: 'integer' }, color: TEXT } };
@@ -88,8 +66,6 @@ after(async () => {
   outbound.close();
   await hooks.close();
 });
-
-const annotations = new Map<string, string>();
 
 beforeEach(async () => {
   converterFails = false;

@@ -3,8 +3,15 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { createOutbound } from '../../src/cmd/compose/outbound.ts';
 import type { ObjectStore } from '../../src/server/cache/object-store.ts';
+import { createAdmissionEar } from '../testkit/admission-ear.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
-import { jsonPatch, type Review, startWebhookServer, type WebhookServer } from '../testkit/webhook-server.ts';
+import {
+  convertAddresses,
+  jsonPatch,
+  type Review,
+  startWebhookServer,
+  type WebhookServer,
+} from '../testkit/webhook-server.ts';
 
 const GROUP = '/apis/admissionregistration.k8s.io/v1';
 const CONFIGMAPS = '/api/v1/namespaces/default/configmaps';
@@ -12,7 +19,8 @@ const CONFIGMAPS = '/api/v1/namespaces/default/configmaps';
 let server: InProcessServer;
 let hooks: WebhookServer;
 let outbound: ReturnType<typeof createOutbound>;
-const annotations = new Map<string, string>();
+const ear = createAdmissionEar();
+const { annotations } = ear;
 
 before(async () => {
   let store: ObjectStore | undefined;
@@ -40,25 +48,7 @@ before(async () => {
           { op: 'add', path: '/spec/replicas', value: 7 },
           { op: 'add', path: '/status', value: { replicas: 9 } },
         ),
-      '/convert': ({ request }: Review) => ({
-        code: 200,
-        text: JSON.stringify({
-          apiVersion: 'apiextensions.k8s.io/v1',
-          kind: 'ConversionReview',
-          response: {
-            uid: request.uid,
-            result: { status: 'Success' },
-            convertedObjects: request.objects.map((object: Review) => {
-              const { address, host, port } = object.spec;
-              const spec =
-                request.desiredAPIVersion === 'example.com/v1'
-                  ? { host: address.split(':')[0], port: address.split(':')[1] }
-                  : { address: `${host}:${port}` };
-              return { ...object, apiVersion: request.desiredAPIVersion, spec };
-            }),
-          },
-        }),
-      }),
+      '/convert': (review) => convertAddresses(review),
       '/port': () => jsonPatch({ op: 'replace', path: '/spec/port', value: '443' }),
       '/slow': () => new Promise((resolve) => setTimeout(() => resolve({}), 3000).unref()),
     },
@@ -67,22 +57,7 @@ before(async () => {
   outbound = createOutbound({ store: { get: (key) => store!.get(key), list: (...args) => store!.list(...args) } });
   server = await startServer({
     connectOutbound: outbound.connect,
-    admission: [
-      {
-        name: 'Ear',
-        matches: () => true,
-        mutate: (attributes) => {
-          const { annotate } = attributes;
-          (attributes as { annotate: typeof annotate }).annotate = (key, value) => {
-            annotations.set(key, value);
-            annotate(key, value);
-          };
-        },
-        validate: (attributes) => {
-          (attributes as { annotate: unknown }).annotate = (key: string, value: string) => annotations.set(key, value);
-        },
-      },
-    ],
+    admission: [ear.plugin],
   });
   ({ store } = server);
 });

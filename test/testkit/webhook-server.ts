@@ -78,3 +78,21 @@ export const jsonPatch = (...operations: object[]): Answer => ({
   patchType: 'JSONPatch',
   patch: Buffer.from(JSON.stringify(operations)).toString('base64'),
 });
+
+/** A conversion webhook between `example.com/v1` (`spec.host`, `spec.port`) and `v2` (`spec.address`) that answers with `result`. */
+export function convertAddresses({ request }: Review, result: object = { status: 'Success' }): Answer {
+  const convertedObjects = request.objects.map((object: Review) => {
+    const { address = '', host, port } = object.spec;
+    const [ownHost, ownPort] = address.split(':');
+    const spec =
+      request.desiredAPIVersion === 'example.com/v1'
+        ? { host: ownHost, port: ownPort }
+        : { address: `${host}:${port}` };
+    return { ...object, apiVersion: request.desiredAPIVersion, spec };
+  });
+  const response = { uid: request.uid, result, convertedObjects };
+  return {
+    code: 200,
+    text: JSON.stringify({ apiVersion: 'apiextensions.k8s.io/v1', kind: 'ConversionReview', response }),
+  };
+}

@@ -7,8 +7,6 @@
 
 import { certificateValidity } from '../../api/certificates/certificate-validity.ts';
 import { KUBELET_CLIENT_SIGNER } from '../../api/certificates/kubelet-request.ts';
-import { decodeBase64, encodeBase64 } from '../../api/meta/base64.ts';
-import type { KubeObject } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import { createHttpsTransport } from '../../base/http/https-transport.ts';
@@ -20,6 +18,7 @@ import { SIGNING_REQUESTS, type SigningRequest } from '../../control/certificate
 import type { PeerIdentity } from '../../node/agent/migration/peer.ts';
 import type { KeyPairPem, PairStore } from '../config/pki.ts';
 import { AGENT_ACCOUNT } from './components.ts';
+import { createNodeSigningRequest, waitForSignature } from './node-signing-request.ts';
 import { keepPeerIdentity } from './peer-identity.ts';
 import { connectAs, connectBound, isOurServer, type RemoteCluster } from './remote-components.ts';
 
@@ -39,10 +38,7 @@ export interface NodeIdentityOptions {
   readonly signal: AbortSignal;
 }
 
-/** A day's work for whoever steals it, and renewed long before. */
-const CERTIFICATE_SECONDS = 86_400;
 const SIGNED_WITHIN_MS = 60_000;
-const POLL_MS = 200;
 const RETRY_MS = 30_000;
 /** Connections with the certificate before are given this long to end by themselves. */
 const OLD_CONNECTION_MS = 60_000;
@@ -131,37 +127,24 @@ async function askForCertificate(
   client: Client,
   { nodeName, clock, signal }: NodeIdentityOptions,
 ): Promise<KeyPairPem> {
-  const { createSigningRequest } = await import('../../server/auth/certificate-authority.ts');
-  const { request, key } = await createSigningRequest({
-    commonName: `system:node:${nodeName}`,
-    organizations: ['system:nodes'],
+  const { object, key } = await createNodeSigningRequest({
+    nodeName,
+    signerName: KUBELET_CLIENT_SIGNER,
+    generateName: 'csr-',
   });
-  const object = {
-    apiVersion: 'certificates.k8s.io/v1',
-    kind: 'CertificateSigningRequest',
-    metadata: { generateName: 'csr-' },
-    spec: {
-      request: encodeBase64(new TextEncoder().encode(request)),
-      signerName: KUBELET_CLIENT_SIGNER,
-      usages: ['digital signature', 'client auth'],
-      expirationSeconds: CERTIFICATE_SECONDS,
-    },
-  } as KubeObject as SigningRequest;
   const made = await client.create(SIGNING_REQUESTS, object, { signal }).catch((error: Error) => {
     throw new Error(`this kubeconfig cannot ask for a certificate of node ${nodeName}: ${error.message}`);
   });
   const { name = '' } = made.metadata;
   await approve(client, made, signal);
-  const until = clock.monotonic() + SIGNED_WITHIN_MS;
-  for (;;) {
-    const { status } = await client.get(SIGNING_REQUESTS, { namespace: '', name }, { signal });
-    if (status?.certificate) return { certificate: new TextDecoder().decode(decodeBase64(status.certificate)), key };
-    const refused = status?.conditions?.find(({ type }) => type === 'Denied' || type === 'Failed');
-    if (refused)
-      throw new Error(`certificate request ${name} of node ${nodeName} was refused: ${refused.message ?? ''}`);
-    if (clock.monotonic() > until)
+  const signature = await waitForSignature(client, name, { clock, withinMs: SIGNED_WITHIN_MS, signal });
+  switch (signature.outcome) {
+    case 'signed':
+      return { certificate: signature.certificate, key };
+    case 'refused':
+      throw new Error(`certificate request ${name} of node ${nodeName} was refused: ${signature.message}`);
+    case 'waits':
       throw new Error(`certificate request ${name} of node ${nodeName} waits: kubectl certificate approve ${name}`);
-    await clock.sleep(POLL_MS, signal);
   }
 }
 

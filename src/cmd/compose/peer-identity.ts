@@ -9,8 +9,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { certificateValidity } from '../../api/certificates/certificate-validity.ts';
 import { CONFIG_MAPS, NODES } from '../../api/kinds/builtin/resource-types.ts';
-import { decodeBase64, encodeBase64 } from '../../api/meta/base64.ts';
-import type { KubeObject } from '../../api/meta/object.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { createDeferred } from '../../base/signal/deferred.ts';
@@ -18,10 +16,11 @@ import { createLinkedController } from '../../base/signal/linked-controller.ts';
 import { isNotFound } from '../../client/api-failure.ts';
 import type { Client } from '../../client/client.ts';
 import { PEER_AUTHORITY, PEER_BUNDLE, PEER_SIGNER } from '../../control/certificates/peer-authority.ts';
-import { SIGNING_REQUESTS, type SigningRequest } from '../../control/certificates/signing-request.ts';
+import { SIGNING_REQUESTS } from '../../control/certificates/signing-request.ts';
 import type { PeerIdentity } from '../../node/agent/migration/peer.ts';
 import type { KeyPairPem, PairStore } from '../config/pki.ts';
 import { COMPONENT_NAMESPACE } from './components.ts';
+import { createNodeSigningRequest, waitForSignature } from './node-signing-request.ts';
 import type { BoundNode } from './remote-components.ts';
 
 export interface PeerIdentityOptions {
@@ -47,13 +46,11 @@ export interface KeptPeerIdentity {
   close(): Promise<void>;
 }
 
-const CERTIFICATE_SECONDS = 86_400;
 /** Asked for anew when this part of its life is left. */
 const RENEW_AT = 0.3;
 const LOOK_MS = 60_000;
 /** A signature is waited for this long at a time; the request stays, and is looked at again. */
 const SIGNED_WITHIN_MS = 10_000;
-const POLL_MS = 200;
 const FIRST_RETRY_MS = 1000;
 /** What was refused will be refused again, until somebody changes something. */
 const REFUSED_MS = 300_000;
@@ -204,22 +201,11 @@ async function ask(
     if (isNotFound(error)) throw new TooEarly('the node has not registered yet');
     throw error;
   });
-  const { createSigningRequest } = await import('../../server/auth/certificate-authority.ts');
-  const { request, key } = await createSigningRequest({
-    commonName: `system:node:${nodeName}`,
-    organizations: ['system:nodes'],
+  const { object, key } = await createNodeSigningRequest({
+    nodeName,
+    signerName: PEER_SIGNER,
+    generateName: 'coracle-peer-',
   });
-  const object = {
-    apiVersion: 'certificates.k8s.io/v1',
-    kind: 'CertificateSigningRequest',
-    metadata: { generateName: 'coracle-peer-' },
-    spec: {
-      request: encodeBase64(new TextEncoder().encode(request)),
-      signerName: PEER_SIGNER,
-      usages: ['digital signature', 'client auth'],
-      expirationSeconds: CERTIFICATE_SECONDS,
-    },
-  } as KubeObject as SigningRequest;
   const bound = await connectBound({ name: nodeName, uid: node.metadata.uid ?? '' }, signal);
   try {
     const made = await bound.client.create(SIGNING_REQUESTS, object, { signal });
@@ -231,14 +217,13 @@ async function ask(
 
 /** Waits a while for the certificate, PEM. Rejects with one line; with `Refused` when it will never come. */
 async function signed({ client, clock }: PeerIdentityOptions, name: string, signal: AbortSignal): Promise<string> {
-  const until = clock.monotonic() + SIGNED_WITHIN_MS;
-  for (;;) {
-    const { status } = await client.get(SIGNING_REQUESTS, { namespace: '', name }, { signal });
-    if (status?.certificate) return new TextDecoder().decode(decodeBase64(status.certificate));
-    const refused = status?.conditions?.find(({ type }) => type === 'Denied' || type === 'Failed');
-    if (refused) throw new Refused(`certificate request ${name} was refused: ${refused.message ?? ''}`);
-    if (clock.monotonic() > until)
+  const signature = await waitForSignature(client, name, { clock, withinMs: SIGNED_WITHIN_MS, signal });
+  switch (signature.outcome) {
+    case 'signed':
+      return signature.certificate;
+    case 'refused':
+      throw new Refused(`certificate request ${name} was refused: ${signature.message}`);
+    case 'waits':
       throw new Error(`certificate request ${name} waits for coracle controllers to sign it (peer-certificates)`);
-    await clock.sleep(POLL_MS, signal);
   }
 }

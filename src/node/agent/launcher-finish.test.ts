@@ -8,6 +8,16 @@ import { Launcher } from './launcher.ts';
 import { finishGuest } from './launcher-finish.ts';
 import { LauncherState } from './launcher-state.ts';
 
+/** What every launcher's environment holds; the tests add whom it talks to. */
+const HOST = {
+  signal: new AbortController().signal,
+  clock: systemClock,
+  log: silentLogger,
+  hostIP: '127.0.0.1',
+  nodeName: 'n',
+  vmsDirectory: '/nowhere',
+};
+
 test('finishGuest() tells a Pod that an agent just started sees only while it clears up', {
   timeout: 10_000,
 }, async () => {
@@ -20,12 +30,7 @@ test('finishGuest() tells a Pod that an agent just started sees only while it cl
   } as unknown as Pod;
   const phases: (string | undefined)[] = [];
   const environment = {
-    signal: new AbortController().signal,
-    clock: systemClock,
-    log: silentLogger,
-    hostIP: '127.0.0.1',
-    nodeName: 'n',
-    vmsDirectory: '/nowhere',
+    ...HOST,
     tombstones: {
       has: async () => undefined,
       add: async () => {
@@ -73,12 +78,7 @@ test('an agent that is started anew ends no instance for a Pod whose end an earl
   };
   const written: string[] = [];
   const environment = {
-    signal: new AbortController().signal,
-    clock: systemClock,
-    log: silentLogger,
-    hostIP: '127.0.0.1',
-    nodeName: 'n',
-    vmsDirectory: '/nowhere',
+    ...HOST,
     tombstones: {
       has: async () => ({ phase: 'Succeeded', reason: 'Completed', message: 'it moved', exitCode: 0 }),
       add: async () => launcher.observePod(undefined),
@@ -118,12 +118,7 @@ test('an agent that has nothing of a Pod but its end starts no guest for it, als
   const asked: string[] = [];
   const phases: (string | undefined)[] = [];
   const environment = {
-    signal: new AbortController().signal,
-    clock: systemClock,
-    log: silentLogger,
-    hostIP: '127.0.0.1',
-    nodeName: 'n',
-    vmsDirectory: '/nowhere',
+    ...HOST,
     peer: {},
     events: { event: () => {} },
     tombstones: { has: async () => undefined, add: async () => launcher.observePod(undefined) },

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readAuthorizationConfiguration } from './authorization-configuration.ts';
+import { refuses } from './refusal-testkit.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: configurations, wrong ones among them.
 type Json = any;
@@ -160,14 +161,7 @@ const REFUSED: readonly (readonly [name: string, document: unknown, message: str
 ];
 for (const [name, document, message] of REFUSED) {
   test(`refused: ${name}`, () => {
-    assert.throws(
-      () => read(document),
-      (error: Error) => {
-        if (typeof message === 'string') assert.equal(error.message, message);
-        else assert.match(error.message, message);
-        return true;
-      },
-    );
+    refuses(() => read(document), message);
   });
 }
 

@@ -1,0 +1,21 @@
+/** Hears what the admission plugins before and after it note for the audit log. */
+import type { AdmissionAttributes, AdmissionPlugin } from '../../src/server/admission/plugin.ts';
+
+export interface AdmissionEar {
+  /** What was noted since the last `clear()`, by key. */
+  readonly annotations: Map<string, string>;
+  readonly plugin: AdmissionPlugin;
+}
+
+/** An ear for one server: give `plugin` to it. What it hears still reaches the log. */
+export function createAdmissionEar(): AdmissionEar {
+  const annotations = new Map<string, string>();
+  const listen = (attributes: AdmissionAttributes): void => {
+    const { annotate } = attributes;
+    (attributes as { annotate: AdmissionAttributes['annotate'] }).annotate = (key, value) => {
+      annotations.set(key, value);
+      annotate(key, value);
+    };
+  };
+  return { annotations, plugin: { name: 'Ear', matches: () => true, mutate: listen, validate: listen } };
+}
