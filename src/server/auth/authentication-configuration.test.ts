@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { refuses } from '../../../test/testkit/refuses.ts';
 import type { JsonObject } from '../../api/meta/own-property.ts';
 import { readAuthenticationConfiguration } from './authentication-configuration.ts';
 import { ClaimsRefused } from './jwt-claims.ts';
-import { refuses } from './refusal-testkit.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: configurations, wrong ones among them.
 type Json = any;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { refuses } from '../../../test/testkit/refuses.ts';
 import { readAuthorizationConfiguration } from './authorization-configuration.ts';
-import { refuses } from './refusal-testkit.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: configurations, wrong ones among them.
 type Json = any;

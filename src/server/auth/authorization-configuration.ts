@@ -4,6 +4,7 @@
  */
 import { CelCompileError, type CelProgram } from '../../api/cel/cel.ts';
 import { parseDuration } from '../../api/cel/time.ts';
+import { duplicate, invalid, required, tooMany } from '../../api/kinds/builtin/validation/field-errors.ts';
 import { goDuration } from '../../api/meta/go-duration.ts';
 import { checkSubdomain } from '../../api/meta/name-rules.ts';
 import { isJsonObject } from '../../api/meta/own-property.ts';
@@ -12,16 +13,12 @@ import { compileAccessCondition } from './access-conditions.ts';
 import { AUTHORIZATION_MODES } from './authorization-modes.ts';
 import {
   decodeConfiguration,
-  duplicate,
   FLAG,
-  invalidValue,
   list,
   notSupported,
-  required,
   struct,
   TEXT,
   toldFieldErrors,
-  tooMany,
 } from './structured-configuration.ts';
 import { aggregated } from './union.ts';
 import type { AuthorizationWebhook } from './webhook-authorizer.ts';
@@ -150,7 +147,7 @@ function checkAuthorizers(
     errors.push(...nameErrors(`${field}.name`, name, names));
     names.add(name);
     if (type !== 'Webhook') {
-      if (webhook) errors.push(invalidValue(`${field}.webhook`, 'non-null', 'may only be specified when type=Webhook'));
+      if (webhook) errors.push(invalid(`${field}.webhook`, 'non-null', 'may only be specified when type=Webhook'));
       configured.push({ type: type as 'Node' });
     } else if (!isJsonObject(webhook)) errors.push(required(`${field}.webhook`, 'required when type=Webhook'));
     else configured.push({ type, webhook: checkWebhook(webhook, { name, field, errors, fileProblem }) });
@@ -162,7 +159,7 @@ function nameErrors(field: string, name: string, taken: ReadonlySet<string>): Fi
   if (name === '') return [required(field)];
   if (taken.has(name)) return [duplicate(field, name)];
   const wrong = checkSubdomain(name);
-  return wrong.length === 0 ? [] : [invalidValue(field, name, `authorizer name is invalid: ${wrong.join(', ')}`)];
+  return wrong.length === 0 ? [] : [invalid(field, name, `authorizer name is invalid: ${wrong.join(', ')}`)];
 }
 
 interface Checking extends Pick<ReadAuthorizationOptions, 'fileProblem'> {
@@ -177,11 +174,11 @@ function checkWebhook(fields: WebhookFields, checking: Checking): ConfiguredWebh
   const timeoutMs = duration(fields.timeout, `${field}.timeout`, errors);
   if (timeoutMs === 0) errors.push(required(`${field}.timeout`));
   else if (timeoutMs < 0 || timeoutMs > MAX_TIMEOUT_MS)
-    errors.push(invalidValue(`${field}.timeout`, goDuration(timeoutMs), 'must be > 0s and <= 30s'));
+    errors.push(invalid(`${field}.timeout`, goDuration(timeoutMs), 'must be > 0s and <= 30s'));
   const ttl = (value: string | undefined, key: string, fallback: string): number => {
     const at = `${field}.${key}`;
     const ms = duration(value, at, errors) || duration(fallback, at, errors);
-    if (ms < 0) errors.push(invalidValue(at, goDuration(ms), 'must be > 0s'));
+    if (ms < 0) errors.push(invalid(at, goDuration(ms), 'must be > 0s'));
     return ms;
   };
   const authorizedMs = ttl(fields.authorizedTTL, 'authorizedTTL', AUTHORIZED_TTL);
@@ -227,7 +224,7 @@ function choice(
 function duration(text: string | undefined, field: string, errors: FieldError[]): number {
   if (!text) return 0;
   const read = parseDuration(text);
-  if (read === undefined) errors.push(invalidValue(field, text, `time: invalid duration ${JSON.stringify(text)}`));
+  if (read === undefined) errors.push(invalid(field, text, `time: invalid duration ${JSON.stringify(text)}`));
   return read === undefined ? 0 : Number(read.nanos) / 1e6;
 }
 
@@ -242,10 +239,9 @@ function checkConnection(
       errors.push(required(`${field}.type`));
       break;
     case 'InClusterConfig':
-      if (kubeConfigFile !== '')
-        errors.push(invalidValue(file, kubeConfigFile, 'can only be set when type=KubeConfigFile'));
+      if (kubeConfigFile !== '') errors.push(invalid(file, kubeConfigFile, 'can only be set when type=KubeConfigFile'));
       // It means the cluster whose API server this very process is.
-      else errors.push(invalidValue(`${field}.type`, type, 'not allowed for an API server: it would ask itself'));
+      else errors.push(invalid(`${field}.type`, type, 'not allowed for an API server: it would ask itself'));
       break;
     case 'KubeConfigFile': {
       const wrong =
@@ -255,7 +251,7 @@ function checkConnection(
             ? fileProblem(kubeConfigFile)
             : 'must be an absolute path';
       if (kubeConfigFile === '') errors.push(required(file));
-      else if (wrong !== undefined) errors.push(invalidValue(file, kubeConfigFile, wrong));
+      else if (wrong !== undefined) errors.push(invalid(file, kubeConfigFile, wrong));
       break;
     }
     default:
@@ -284,7 +280,7 @@ function checkConditions(
         programs.push(compileAccessCondition(expression));
       } catch (error) {
         if (!(error instanceof CelCompileError)) throw error;
-        errors.push(invalidValue(where, expression, error.message));
+        errors.push(invalid(where, expression, error.message));
       }
     }
     seen.add(expression);

@@ -63,28 +63,10 @@ export const list = (items: Schema): Schema => ({ type: 'array', items });
 export const toldFieldErrors = (errors: readonly FieldError[]): string | undefined =>
   aggregated(errors.map((error) => `${error.field}: ${fieldErrorBody(error)}`));
 
-/** The field errors of apimachinery, by their constructors. */
-export const required = (field: string, detail = ''): FieldError => ({ type: 'FieldValueRequired', field, detail });
-export const invalidValue = (field: string, value: unknown, detail: string): FieldError => ({
-  type: 'FieldValueInvalid',
-  field,
-  value,
-  detail,
-});
-export const duplicate = (field: string, value: unknown): FieldError => ({
-  type: 'FieldValueDuplicate',
-  field,
-  value,
-});
+/** In the order that is given: upstream sorts only some of its lists. */
 export const notSupported = (field: string, value: unknown, supported: readonly string[]): FieldError => ({
   type: 'FieldValueNotSupported',
   field,
   value,
   detail: `supported values: ${supported.map((one) => JSON.stringify(one)).join(', ')}`,
-});
-export const tooMany = (field: string, count: number, most: number): FieldError => ({
-  type: 'FieldValueTooMany',
-  field,
-  value: count,
-  detail: `must have at most ${most} items`,
 });
