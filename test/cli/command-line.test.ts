@@ -286,6 +286,20 @@ test('help, version, completion', async (t) => {
   });
 });
 
+test('up --detach on a host without QEMU says so, and keeps whom the user trusts', async (t) => {
+  const at = openWorkspace(t);
+  const authorities = join(at.dir, 'authorities.pem');
+  writeFileSync(authorities, '');
+  const argv = ['up', '--data-dir', at.data, '--port', '0', '--detach', '--no-merge-kubeconfig'];
+  const { code, stderr } = await at.run(argv, { PATH: at.home, NODE_EXTRA_CA_CERTS: authorities });
+  assert.equal(code, 0, stderr);
+  assert.match(stderr, /^warning: no guest can run here: qemu-system-x86_64 and qemu-img not found in PATH/m);
+  const { pid } = JSON.parse((await at.run(['status', '--data-dir', at.data, '--json'])).stdout) as { pid: number };
+  const environment = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
+  assert.ok(environment.includes(`NODE_EXTRA_CA_CERTS=${authorities}`), environment.join(' '));
+  assert.equal((await at.run(['down', '--data-dir', at.data])).code, 0);
+});
+
 test('doctor and image list speak plain and JSON', async (t) => {
   const at = openWorkspace(t);
   const plain = await at.run(['doctor', '--data-dir', at.data]);

@@ -34,7 +34,8 @@ test('only a binding puts a pod on a node, once', async () => {
   assert.equal((await bind(name)).status, 201);
   const { json } = await server.request('GET', `${PODS}/${name}`);
   assert.equal(json.spec.nodeName, 'n1');
-  assert.equal(json.status.conditions[0].type, 'PodScheduled');
+  const [{ type, observedGeneration }] = json.status.conditions;
+  assert.deepEqual([type, observedGeneration], ['PodScheduled', 1]);
   assert.equal(json.metadata.generation, 1, 'a bound Pod is as it was made (e2e: pod generation should start at 1)');
   const again = await bind(name);
   assert.equal(again.status, 409);

@@ -1,12 +1,13 @@
 /** `coracle doctor`: what this host offers and lacks, each with the mend. */
-import { accessSync, constants, mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { run } from '../../base/process/run.ts';
 import { dataDirAt, defaultDataDir } from '../config/data-dir.ts';
 import { findRunning } from '../config/running.ts';
 import { type CommandContext, textFlag } from './command.ts';
+import { isOnPath } from './on-path.ts';
 
 type Verdict = 'PASS' | 'WARN' | 'FAIL';
 
@@ -46,17 +47,6 @@ export async function doctor({ flags, environment, print, signal }: CommandConte
     );
   }
   return findings.some(({ verdict }) => verdict === 'FAIL') ? 1 : 0;
-}
-
-function isOnPath(command: string): boolean {
-  return (process.env['PATH'] ?? '').split(delimiter).some((place) => {
-    try {
-      accessSync(join(place, command), constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
 }
 
 async function tool(

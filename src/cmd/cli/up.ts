@@ -22,6 +22,7 @@ import { type AuthenticationChoice, authenticationArguments, authenticationChoic
 import { type AuthorizationChoice, authorizationArguments, authorizationChoice } from './authorization-choice.ts';
 import { type CommandContext, CommandError, listFlag, numberFlag, textFlag, UsageError } from './command.ts';
 import { type OidcChoice, oidcArguments, oidcChoice, oidcSettings } from './oidc-choice.ts';
+import { isOnPath } from './on-path.ts';
 import { processLog } from './process-log.ts';
 import {
   type TokenWebhookChoice,
@@ -214,6 +215,10 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
   });
   for (const name of host.nodesLeft)
     note(`${WARNING}node ${name} is started too: it has guests here (coracle drain ${name} empties it)`);
+  // The API serves all the same, and the node says so itself; but whoever starts it should not have to look.
+  const missing = options.nodes === 0 ? [] : ['qemu-system-x86_64', 'qemu-img'].filter((name) => !isOnPath(name));
+  if (missing.length > 0)
+    note(`${WARNING}no guest can run here: ${missing.join(' and ')} not found in PATH (coracle doctor tells the mend)`);
   if (options.address.isOpen) note(`${WARNING}${openWarning(options.address, host.url)}`);
   const kubeconfig = userKubeconfigPath(environment);
   // $KUBECONFIG may be the admin's own file, which is written whole and must not be emptied at the end.
@@ -341,6 +346,18 @@ function pick(environment: CommandContext['environment']): Record<string, string
     'XDG_CACHE_HOME',
     'XDG_CONFIG_HOME',
     'NODE_COMPILE_CACHE',
+    // Whom registries, webhooks and issuers are trusted by, and the way to them.
+    'NODE_EXTRA_CA_CERTS',
+    'NODE_USE_SYSTEM_CA',
+    'SSL_CERT_FILE',
+    'SSL_CERT_DIR',
+    'NODE_USE_ENV_PROXY',
+    'HTTP_PROXY',
+    'http_proxy',
+    'HTTPS_PROXY',
+    'https_proxy',
+    'NO_PROXY',
+    'no_proxy',
     'CORACLE_DEBUG',
   ];
   return Object.fromEntries(

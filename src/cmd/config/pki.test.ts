@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { copyFileSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -32,6 +32,23 @@ test('a second opening finds the same keys, in files for their owner only', asyn
   assert.deepEqual(readdirSync(directory).sort(), ['ca.crt', 'ca.key', 'sa.key', 'server.crt', 'server.key']);
   assert.equal(statSync(directory).mode & 0o777, 0o700);
   for (const name of readdirSync(directory)) assert.equal(statSync(join(directory, name)).mode & 0o777, 0o600, name);
+});
+
+test('a key that is lost is told, and no other takes its place', async (t) => {
+  for (const name of ['ca.key', 'ca.crt', 'sa.key']) {
+    for (const lose of [(file: string) => writeFileSync(file, ''), (file: string) => rmSync(file)]) {
+      const directory = place(t);
+      await openPki(directory, systemClock);
+      const held = Object.fromEntries(readdirSync(directory).map((one) => [one, readFileSync(join(directory, one))]));
+      lose(join(directory, name));
+      await assert.rejects(
+        openPki(directory, systemClock),
+        new RegExp(`/${name} is empty or gone: bring it back from a backup, or remove `),
+      );
+      for (const [one, content] of Object.entries(held))
+        if (one !== name) assert.deepEqual(readFileSync(join(directory, one)), content, one);
+    }
+  }
 });
 
 test('openings at the same moment agree on one authority and one signing key', async (t) => {

@@ -49,7 +49,7 @@ const FRONT_PROXY_DAYS = 365;
 
 const RENEW_BEFORE_MS = 30 * 86_400_000;
 
-/** Opens the directory's keys, making what is missing. The ASN.1 library is loaded only when something must be issued. */
+/** Opens the directory's keys; one that has none gets all of them. Throws one line when a key that it had is lost. The ASN.1 library is loaded only when something must be issued. */
 export async function openPki(directory: string, clock: Clock): Promise<Pki> {
   const issuing = () => import('../../server/auth/certificate-authority.ts');
   if (!existsSync(join(directory, 'ca.crt')))
@@ -67,17 +67,11 @@ export async function openPki(directory: string, clock: Clock): Promise<Pki> {
     writePrivateFile(path(`${name}.crt`), pair.certificate);
   };
   let authority: CertificateAuthority | undefined;
-  let caPair = read('ca');
-  if (!caPair) {
-    caPair = await (await issuing()).createAuthority(clock);
-    write('ca', caPair);
-  }
-  const ca = caPair;
-  let signingKey = readFileIfAny(path('sa.key'));
-  if (!signingKey) {
-    signingKey = await createSigningKey();
-    writePrivateFile(path('sa.key'), signingKey);
-  }
+  // Made together and never again: others would end every credential that was handed out, without a word.
+  const [certificate, key, signingKey] = ['ca.crt', 'ca.key', 'sa.key'].map(
+    (name) => readFileIfAny(path(name)) || lost(path(name), directory),
+  ) as [string, string, string];
+  const ca: KeyPairPem = { certificate, key };
   const open = async (): Promise<CertificateAuthority> => {
     authority ??= await (await issuing()).openAuthority(ca, clock);
     return authority;
@@ -109,6 +103,12 @@ export async function openPki(directory: string, clock: Clock): Promise<Pki> {
       return { ca: own.certificate, client };
     },
   };
+}
+
+function lost(file: string, directory: string): never {
+  throw new Error(
+    `${file} is empty or gone: bring it back from a backup, or remove ${directory} to begin with new keys (every kubeconfig, token and certificate handed out before ends then)`,
+  );
 }
 
 /**

@@ -48,6 +48,7 @@ export function createPodGcController(environment: ControllerEnvironment): Contr
     if (phase === 'Succeeded' || phase === 'Failed') return;
     const condition: PodCondition = {
       type: 'DisruptionTarget',
+      observedGeneration: pod.metadata.generation ?? 0,
       status: 'True',
       reason: 'DeletionByPodGC',
       message: message ?? '',

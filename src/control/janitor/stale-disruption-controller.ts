@@ -41,7 +41,12 @@ export function createStaleDisruptionController({ client, informers, clock, log 
       if (!pod || at === undefined) return DONE;
       const left = at - clock.now();
       if (left > 0) return requeueAfter(left);
-      const condition: PodCondition = { type: TYPE, status: 'False', lastTransitionTime: formatTime(clock.now()) };
+      const condition: PodCondition = {
+        type: TYPE,
+        observedGeneration: pod.metadata.generation ?? 0,
+        status: 'False',
+        lastTransitionTime: formatTime(clock.now()),
+      };
       const before = pod as Pod;
       const conditions = (before.status?.conditions ?? []).map((one) => (one.type === TYPE ? condition : one));
       try {

@@ -63,6 +63,7 @@ export function createTaintEvictionController(environment: ControllerEnvironment
   const evict = async (pod: DeepReadonly<Pod>, signal: AbortSignal): Promise<void> => {
     const condition: PodCondition = {
       type: 'DisruptionTarget',
+      observedGeneration: pod.metadata.generation ?? 0,
       status: 'True',
       reason: 'DeletionByTaintManager',
       message: 'Taint manager: deleting due to NoExecute taint',

@@ -38,6 +38,7 @@ export function createPreemptor(options: {
   const ask = async (victim: DeepReadonly<Pod>, signal: AbortSignal): Promise<void> => {
     const condition: PodCondition = {
       type: 'DisruptionTarget',
+      observedGeneration: victim.metadata.generation ?? 0,
       status: 'True',
       reason: PREEMPTED,
       message: `${schedulerName}: preempting to accommodate a higher priority pod`,

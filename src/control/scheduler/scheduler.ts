@@ -102,6 +102,7 @@ export function createScheduler(options: SchedulerOptions): Controller {
     if (known && (nominated === undefined || nominated === (pod.status?.nominatedNodeName ?? ''))) return false;
     const condition: PodCondition = {
       type: 'PodScheduled',
+      observedGeneration: pod.metadata.generation ?? 0,
       status: 'False',
       reason,
       message,

@@ -56,11 +56,15 @@ export function podStatusOf(pod: DeepReadonly<Pod>, view: LauncherView, options:
   const gates = (pod.spec.readinessGates ?? []).map((gate) => gate.conditionType);
   const waitingGate = gates.find((type) => !before.conditions?.some((c) => c.type === type && c.status === 'True'));
   const stamp = formatTime(options.now);
+  // The generation that this status is about, for those who wait until a change of the spec was seen (KEP-5067).
+  const { generation } = pod.metadata;
+  const observed = generation === undefined ? {} : { observedGeneration: generation };
   const conditions = new Map<string, PodCondition>((before.conditions ?? []).map((c) => [c.type, { ...c }]));
   const set = (type: string, status: 'True' | 'False', reason?: string, message?: string): void => {
     const old = conditions.get(type);
     conditions.set(type, {
       type,
+      ...observed,
       status,
       lastProbeTime: null,
       lastTransitionTime: old?.status === status && old.lastTransitionTime ? old.lastTransitionTime : stamp,
@@ -153,6 +157,7 @@ export function podStatusOf(pod: DeepReadonly<Pod>, view: LauncherView, options:
   const address = running ? view.address : before.podIP;
   const init = pod.spec.initContainers ?? [];
   return {
+    ...observed,
     phase: running ? 'Running' : view.state === 'creating' ? 'Pending' : view.result.phase,
     ...(view.state === 'ended' &&
       view.result.phase === 'Failed' && { reason: view.result.reason, message: view.result.message }),

@@ -51,6 +51,22 @@ test('resultOf(): the table of endings', () => {
   }
 });
 
+test('podStatusOf() names the generation that it is about, and is written again for another', () => {
+  const of = (generation: number, status = {}): Pod => {
+    const { metadata, ...rest } = pod(status);
+    return { ...rest, metadata: { ...metadata, generation } };
+  };
+  const view = { state: 'running', startedAt: NOW, address: '127.64.0.1', imageIds: {} } as const;
+  const first = podStatusOf(of(1), view, options);
+  assert.equal(first.observedGeneration, 1);
+  assert.deepEqual([...new Set(first.conditions?.map((c) => c.observedGeneration))], [1]);
+  assert.equal(podStatusDiffers(of(1, first), podStatusOf(of(1, first), view, options)), false);
+  const second = podStatusOf(of(2, first), view, options);
+  assert.equal(second.observedGeneration, 2);
+  assert.ok(podStatusDiffers(of(2, first), second));
+  assert.ok(!('observedGeneration' in podStatusOf(pod(), view, options)), 'of a server that counts none');
+});
+
 test('podStatusOf() follows the life of a launcher', () => {
   const waiting = podStatusOf(
     pod(),

@@ -61,7 +61,12 @@ export function boundPod(
   if (labels) next.metadata.labels = { ...next.metadata.labels, ...labels };
   if (resourceVersion) next.metadata.resourceVersion = resourceVersion;
   const conditions = (next.status?.conditions ?? []).filter((condition) => condition.type !== 'PodScheduled');
-  conditions.push({ type: 'PodScheduled', status: 'True', lastTransitionTime: formatTime(now) });
+  conditions.push({
+    type: 'PodScheduled',
+    observedGeneration: next.metadata.generation ?? 0,
+    status: 'True',
+    lastTransitionTime: formatTime(now),
+  });
   // Room was made for it, and it has it.
   const { nominatedNodeName: _used, ...status } = next.status ?? {};
   next.status = { ...status, conditions };
