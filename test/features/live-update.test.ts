@@ -155,6 +155,24 @@ test('what only a restart brings says so, and no more once it is taken back', as
   assert.equal((await cluster.vmi('restarts')).spec.domain.cpu?.sockets, 1);
 });
 
+test('a volume that is added to a running machine waits for a restart, and for none when it is removed again', async () => {
+  await run('takes-a-disk');
+  const ask = async (subresource: string, body: object) => {
+    const path = `/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachines/takes-a-disk/${subresource}`;
+    const { status } = await cluster.board.send('PUT', path, body);
+    assert.equal(status, 202, subresource);
+  };
+  const persistentVolumeClaim = { claimName: 'data' };
+  await ask('addvolume', { name: 'data', disk: { disk: { bus: 'scsi' } }, volumeSource: { persistentVolumeClaim } });
+  const vm = await untilVm('takes-a-disk', 'waits', (now) => condition(now, 'RestartRequired') !== undefined);
+  assert.deepEqual(vm.spec.template.spec?.volumes, [
+    { name: 'data', persistentVolumeClaim: { claimName: 'data', hotpluggable: true } },
+  ]);
+  assert.deepEqual(vm.spec.template.spec?.domain.devices?.disks, [{ name: 'data', disk: { bus: 'scsi' } }]);
+  await ask('removevolume', { name: 'data' });
+  await untilVm('takes-a-disk', 'is as it was', (now) => condition(now, 'RestartRequired') === undefined);
+});
+
 test('with vmRolloutStrategy Stage every change waits for a restart', async () => {
   await settings({ configuration: { vmRolloutStrategy: 'Stage' } });
   await run('staged');

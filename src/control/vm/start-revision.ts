@@ -125,5 +125,15 @@ function comparable(of: DeepReadonly<Template> | undefined): Template {
     if (Object.keys(firmware).length === 0) delete template.spec?.domain?.firmware;
   }
   delete template.metadata;
+  dropEmptyLists(template);
   return template;
+}
+
+/** A list of nothing is as good as none (Semantic.DeepEqual): what is left where the last volume was taken out. */
+function dropEmptyLists(value: object): void {
+  for (const [name, member] of Object.entries(value) as [keyof typeof value, unknown][]) {
+    if (typeof member !== 'object' || member === null) continue;
+    if (Array.isArray(member) && member.length === 0) delete value[name];
+    else dropEmptyLists(member);
+  }
 }

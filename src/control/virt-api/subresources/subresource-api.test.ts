@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { VirtualMachine, VirtualMachineInstance } from '../../../api/kinds/kubevirt/kubevirt.ts';
+import type { KubeVirt, VirtualMachine, VirtualMachineInstance } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import type { KubeObject } from '../../../api/meta/object.ts';
 import { ApiError, notFound } from '../../../api/meta/status.ts';
 import { applyJsonPatch } from '../../../api/patch/json-patch.ts';
@@ -48,6 +48,9 @@ const vmiOf = (
 
 const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'launcher', namespace: 'n' } };
 
+const kubevirtOf = (featureGates: string[]): KubeVirt =>
+  ({ spec: { configuration: { developerConfiguration: { featureGates } } } }) as unknown as KubeVirt;
+
 interface Board {
   readonly writes: { what: string; result?: unknown; options?: unknown }[];
   readonly asked: { method: string; path: string }[];
@@ -67,6 +70,7 @@ function boardOf(
     allowed?: (attributes: SubresourceAttributes) => boolean;
     patchFails?: ApiError;
     createFails?: ApiError;
+    gates?: string[];
   } = {},
 ): Board {
   const writes: Board['writes'] = [];
@@ -78,11 +82,17 @@ function boardOf(
       return structuredClone(found);
     },
     list: (type: { kind: string }) => Promise.resolve({ items: objects.filter(({ kind }) => kind === type.kind) }),
-    async patch(type: { kind: string }, key: { name: string }, patch: Patch, { subresource = '' } = {}) {
+    async patch(
+      type: { kind: string },
+      key: { name: string },
+      patch: Patch,
+      { subresource = '', dryRun = false } = {},
+    ) {
       if (options.patchFails) throw options.patchFails;
       const before = objects.find(({ kind, metadata }) => kind === type.kind && metadata.name === key.name);
       assert.equal(patch.type, 'json');
       const result = applyJsonPatch(before, patch.body) as KubeObject & { spec: unknown; status: unknown };
+      if (dryRun) return result;
       writes.push({
         what: `patch ${type.kind}${subresource && `/${subresource}`}`,
         result: subresource === 'status' ? result.status : result.spec,
@@ -101,7 +111,7 @@ function boardOf(
   } as unknown as Client;
   const api = createSubresourceApi({
     client,
-    config: () => clusterConfigOf(undefined),
+    config: () => clusterConfigOf(kubevirtOf(options.gates ?? [])),
     nodeHandler: (node) =>
       options.agent === undefined
         ? Promise.reject(new Error(`node ${node} is not there`))
@@ -696,4 +706,199 @@ describe('the API itself', () => {
     assert.equal((await board.call('GET', 'virtualmachines/a/start')).status, 405);
     assert.equal((await board.call('PUT', 'constructor')).status, 404);
   });
+});
+
+describe('addvolume and removevolume', () => {
+  const root = { name: 'root', containerDisk: { image: 'i' } };
+  const data = { name: 'data', persistentVolumeClaim: { claimName: 'c', hotpluggable: true } };
+  const disk = { name: 'data', disk: { bus: 'scsi' } };
+  const machine = (volumes?: object[], disks?: object[]) =>
+    vmOf({ template: { spec: { domain: disks ? { devices: { disks } } : {}, ...(volumes && { volumes }) } } });
+  const made = (volumes: object[], disks: object[]) => ({
+    runStrategy: 'Manual',
+    template: { spec: { domain: { devices: { disks } }, volumes } },
+  });
+  const add = {
+    name: 'data',
+    disk: { disk: { bus: 'scsi' } },
+    volumeSource: { persistentVolumeClaim: { claimName: 'c' } },
+  };
+  const rows: [
+    name: string,
+    path: string,
+    body: object | undefined,
+    vm: VirtualMachine,
+    status: number,
+    expected: unknown,
+  ][] = [
+    ['added to none', 'addvolume', add, machine(), 202, made([data], [disk])],
+    ['added', 'addvolume', add, machine([root], [{ name: 'root' }]), 202, made([root, data], [{ name: 'root' }, disk])],
+    ['added in a dry run', 'addvolume', { ...add, dryRun: ['All'] }, machine(), 202, undefined],
+    [
+      'added without a name',
+      'addvolume',
+      { ...add, name: '' },
+      machine(),
+      400,
+      'AddVolumeOptions requires name to be set',
+    ],
+    [
+      'added without a disk',
+      'addvolume',
+      { ...add, disk: null },
+      machine(),
+      400,
+      'AddVolumeOptions requires disk to not be nil',
+    ],
+    [
+      'added without a source',
+      'addvolume',
+      { ...add, volumeSource: undefined },
+      machine(),
+      400,
+      'AddVolumeOptions requires VolumeSource to not be nil',
+    ],
+    [
+      'added twice',
+      'addvolume',
+      add,
+      machine([data], [disk]),
+      409,
+      'Unable to add volume [data] because volume with that name already exists',
+    ],
+    [
+      'the claim of another',
+      'addvolume',
+      { ...add, name: 'more' },
+      machine([data], [disk]),
+      409,
+      'Unable to add volume source [c] because it already exists',
+    ],
+    [
+      'removed',
+      'removevolume',
+      { name: 'data' },
+      machine([root, data], [{ name: 'root' }, disk]),
+      202,
+      made([root], [{ name: 'root' }]),
+    ],
+    ['removed by its claim', 'removevolume', { name: 'c' }, machine([data], [disk]), 202, made([], [])],
+    ['removed without a name', 'removevolume', {}, machine(), 400, 'RemoveVolumeOptions requires name to be set'],
+    [
+      'removed, not there',
+      'removevolume',
+      { name: 'x' },
+      machine([data], [disk]),
+      409,
+      'Unable to remove volume [x] because it does not exist',
+    ],
+    [
+      'removed, not pluggable',
+      'removevolume',
+      { name: 'root' },
+      machine([root], [{ name: 'root' }]),
+      409,
+      'Unable to remove volume [root] because it is not hotpluggable',
+    ],
+  ];
+  for (const [name, path, body, vm, status, expected] of rows) {
+    it(name, async () => {
+      const board = boardOf([vm]);
+      const answer = await board.call('PUT', `virtualmachines/a/${path}`, body);
+      assert.equal(answer.status, status, answer.text);
+      if (status === 202)
+        assert.deepEqual(
+          board.writes.map(({ result }) => result),
+          expected === undefined ? [] : [expected],
+        );
+      else assert.ok(messageIn(answer.text).endsWith(expected as string), answer.text);
+    });
+  }
+
+  it('a machine that is refused keeps the words of the refusal; a lost race is told', async () => {
+    const refused = new ApiError({ code: 422, reason: 'Invalid', message: 'no such bus' });
+    const answer = await boardOf([machine()], { patchFails: refused }).call('PUT', 'virtualmachines/a/addvolume', add);
+    assert.deepEqual([answer.status, messageIn(answer.text)], [422, 'no such bus']);
+  });
+
+  it('an instance alone is not changed while it runs', async () => {
+    const gate = 'HotplugVolumes feature gate is not enabled.';
+    const off = await boardOf([vmiOf('Running')]).call('PUT', 'virtualmachineinstances/a/addvolume', add);
+    assert.deepEqual([off.status, messageIn(off.text)], [400, `Unable to Add Volume because ${gate}`]);
+    const on = { gates: ['HotplugVolumes'] };
+    const ended = await boardOf([vmiOf('Failed')], on).call('PUT', 'virtualmachineinstances/a/removevolume', {
+      name: 'x',
+    });
+    assert.deepEqual([ended.status, /VMI is not running$/.test(messageIn(ended.text))], [409, true]);
+    const board = boardOf([vmiOf('Running')], on);
+    const running = await board.call('PUT', 'virtualmachineinstances/a/addvolume', add);
+    assert.equal(running.status, 400);
+    assert.match(messageIn(running.text), /change them in its virtual machine and restart that$/);
+    assert.deepEqual(board.writes, []);
+  });
+});
+
+describe('what guests here do not have is refused with the reason', () => {
+  const rows: [
+    method: string,
+    path: string,
+    objects: KubeObject[],
+    gates: string[],
+    status: number,
+    message: RegExp,
+  ][] = [
+    [
+      'GET',
+      'virtualmachines/a/objectgraph',
+      [],
+      [],
+      400,
+      /^ObjectGraph feature gate not enabled: Unable to return object graph\.$/,
+    ],
+    ['GET', 'virtualmachineinstances/a/objectgraph', [], ['ObjectGraph'], 400, /^an object graph cannot be had here/],
+    ['PUT', 'virtualmachines/a/memorydump', [], [], 400, /HotplugVolumes feature gate is not enabled\.$/],
+    [
+      'PUT',
+      'virtualmachines/a/memorydump',
+      [vmOf()],
+      ['HotplugVolumes'],
+      404,
+      /virtualmachineinstance\.kubevirt\.io "a" not found/,
+    ],
+    [
+      'PUT',
+      'virtualmachines/a/removememorydump',
+      [vmOf(), vmiOf('Running')],
+      ['HotplugVolumes'],
+      400,
+      /^a memory dump cannot be had here/,
+    ],
+    ['GET', 'virtualmachineinstances/a/usbredir', [vmiOf('Running')], [], 409, /Not configured with USB Redirection$/],
+    ['GET', 'virtualmachineinstances/a/usbredir', [], [], 404, /"a" not found$/],
+    ['GET', 'virtualmachineinstances/a/vsock', [vmiOf('Running')], [], 400, /^VSOCK feature gate not enabled/],
+    [
+      'GET',
+      'virtualmachineinstances/a/sev/fetchcertchain',
+      [vmiOf('Running')],
+      [],
+      409,
+      /Attestation not requested for VMI$/,
+    ],
+    ['PUT', 'virtualmachineinstances/a/sev/setupsession', [vmiOf('Pending')], [], 409, /VMI is not running$/],
+    [
+      'PUT',
+      'virtualmachineinstances/a/backup',
+      [vmiOf('Running')],
+      [],
+      400,
+      /^'IncrementalBackup' feature gate is not enabled$/,
+    ],
+  ];
+  for (const [method, path, objects, gates, status, message] of rows) {
+    it(`${method} ${path}: ${status}`, async () => {
+      const answer = await boardOf(objects, { gates }).call(method, path);
+      assert.equal(answer.status, status, answer.text);
+      assert.match(messageIn(answer.text), message);
+    });
+  }
 });

@@ -9,6 +9,7 @@ import { evacuateCancelVm, evacuateCancelVmi } from './evacuate-cancel.ts';
 import { expandSpecOfVm, expandVmSpec } from './expand-spec.ts';
 import { failure, json, text } from './responses.ts';
 import type { Handler, SubresourceOptions } from './subresource-context.ts';
+import { attestation, backup, memoryDump, objectGraph, usbRedirection, vsock } from './unavailable-actions.ts';
 import { migrateVm, restartVm, startVm, stopVm } from './vm-power.ts';
 import {
   consoleOfVmi,
@@ -29,6 +30,8 @@ import {
   userList,
   vncOfVmi,
 } from './vmi-actions.ts';
+
+import { addVolumeToVm, addVolumeToVmi, removeVolumeFromVm, removeVolumeFromVmi } from './volume-changes.ts';
 
 export const SUBRESOURCE_GROUP = 'subresources.kubevirt.io';
 export const SUBRESOURCE_VERSIONS = ['v1', 'v1alpha3'] as const;
@@ -103,6 +106,11 @@ const ROUTES: readonly Route[] = [
   vm('PUT', 'migrate', migrateVm),
   vm('PUT', 'evacuate/cancel', evacuateCancelVm),
   vm('GET', 'portforward', portForwardVm, [1, 2]),
+  vm('PUT', 'addvolume', addVolumeToVm),
+  vm('PUT', 'removevolume', removeVolumeFromVm),
+  vm('PUT', 'memorydump', memoryDump),
+  vm('PUT', 'removememorydump', memoryDump),
+  vm('GET', 'objectgraph', objectGraph),
   vmi('PUT', 'pause', pauseVmi),
   vmi('PUT', 'unpause', unpauseVmi),
   vmi('PUT', 'freeze', freezeVmi),
@@ -117,6 +125,17 @@ const ROUTES: readonly Route[] = [
   vmi('GET', 'guestosinfo', guestOsInfo),
   vmi('GET', 'userlist', userList),
   vmi('GET', 'filesystemlist', filesystemList),
+  vmi('PUT', 'addvolume', addVolumeToVmi),
+  vmi('PUT', 'removevolume', removeVolumeFromVmi),
+  vmi('GET', 'objectgraph', objectGraph),
+  vmi('GET', 'usbredir', usbRedirection),
+  vmi('GET', 'vsock', vsock),
+  vmi('GET', 'sev/fetchcertchain', attestation),
+  vmi('GET', 'sev/querylaunchmeasurement', attestation),
+  vmi('PUT', 'sev/setupsession', attestation),
+  vmi('PUT', 'sev/injectlaunchsecret', attestation),
+  vmi('PUT', 'backup', backup),
+  vmi('PUT', 'redefine-checkpoint', backup),
 ];
 
 const VERB: Readonly<Record<string, string>> = { GET: 'get', PUT: 'update' };
