@@ -9,7 +9,7 @@ interface PodParts {
   spec?: { nodeName?: string; schedulingGates?: readonly unknown[] };
   status?: {
     nominatedNodeName?: string;
-    conditions?: { type: string; status: string; lastTransitionTime?: string }[];
+    conditions?: { type: string; observedGeneration?: number; status: string; lastTransitionTime?: string }[];
   };
 }
 
