@@ -142,6 +142,11 @@ test('a mutating webhook sees the whole review and its patch is applied', async 
     webhook: 'label.example.com',
     mutated: true,
   });
+  const patch = JSON.parse(annotations.get('patch.webhook.admission.k8s.io/round_0_index_0')!);
+  assert.deepEqual(
+    { ...patch, patch: patch.patch.map((operation: { op: string }) => operation.op) },
+    { configuration: 'm', webhook: 'label.example.com', patch: ['add'], patchType: 'JSONPatch' },
+  );
 });
 
 test('what a webhook sets is owned by nobody, unknown fields are dropped', async () => {

@@ -73,7 +73,7 @@ export interface CelCompileOptions {
   /** The result must be exactly one of these types (`dyn` is not `bool`). Absent: anything. `ANY` in the list: anything. */
   readonly resultTypes?: readonly CelType[];
   /**
-   * Beyond what every Kubernetes expression has: `authorizer`; `bindings` (`cel.bind`); `mutation` (`Object{}`,
+   * Beyond what every Kubernetes expression has: `bindings` (`cel.bind`); `mutation` (`Object{}`,
    * `JSONPatch{}`, `jsonpatch`).
    */
   readonly libraries?: readonly OptionalLibrary[];

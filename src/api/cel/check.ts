@@ -55,8 +55,8 @@ export function checkExpression(
   checker.close();
   if (environment.literalChecks) {
     validateLiterals(root, report);
-    validateFormats(root, report);
     if (environment.homogeneous) validateAggregates(root, report);
+    validateFormats(root, report);
   }
   report.throwIfAny();
   return { root, type: root.type!, references: checker.references };
@@ -70,9 +70,8 @@ class Checker {
   readonly #substitution = new Substitution();
   readonly #locals: { readonly name: string; readonly type: CelType }[] = [];
   readonly #nodes: Expr[] = [];
+  /** Type parameters are numbered as upstream's are, with those of the loops that macros stand for: messages show them. */
   #fresh = 0;
-  /** Above zero, literals may hold values of several types. */
-  #mixed = 0;
 
   constructor(environment: Environment, variables: Readonly<Record<string, CelType>>, report: Report) {
     this.#environment = environment;
@@ -134,7 +133,11 @@ class Checker {
     if (local !== undefined) return local;
     const found = this.#global(expr);
     if (found !== undefined) return found;
-    return this.#fault(expr.at, `undeclared reference to '${expr.name.replace(/^\./, '')}' (in container '')`);
+    return this.#undeclared(expr.at, expr.name);
+  }
+
+  #undeclared(at: number, name: string): CelType {
+    return this.#fault(at, `undeclared reference to '${name}' (in container '')`);
   }
 
   /** A variable, or a type as a value. */
@@ -145,7 +148,12 @@ class Checker {
       return this.#variables[name]!;
     }
     const type = this.#environment.types.get(name);
-    if (type === undefined) return undefined;
+    if (type === undefined) {
+      const valueless = this.#environment.valueless.get(name);
+      if (valueless === undefined) return undefined;
+      expr.valueless = true;
+      return typeOf(valueless);
+    }
     expr.constant = { value: new CelTypeValue(runtimeName(type)) };
     return typeOf(type);
   }
@@ -163,7 +171,7 @@ class Checker {
     }
     const field = this.#field(expr, target);
     if (expr.test) return BOOL;
-    return optional && field.kind !== 'error' ? optionalOf(field) : field;
+    return optional ? optionalOf(field) : field;
   }
 
   /** `a.b.c` may be the whole name of a variable or of a type. */
@@ -193,74 +201,98 @@ class Checker {
         return DYN;
       case 'dyn':
       case 'any':
-        return DYN;
       case 'error':
-        return ERROR;
+        return DYN;
       case 'opaque':
-        // These are object types that nobody described.
-        return this.#fault(expr.at, `unexpected failed resolution of '${this.#format(target)}'`);
+        // Most of these are object types that nobody described.
+        if (isClosed(target)) return this.#noSelection(expr.at, target);
+        return this.#fault(expr.at, `unexpected failed resolution of '${formatType(target)}'`);
       default:
-        return this.#fault(expr.at, `type '${this.#format(target)}' does not support field selection`);
+        return this.#noSelection(expr.at, target);
     }
+  }
+
+  #noSelection(at: number, target: CelType): CelType {
+    this.#report.add(at, `type '${formatType(target)}' does not support field selection`);
+    return DYN;
   }
 
   #call(expr: Call): CelType {
     const { functions } = this.#environment;
+    const types = expr.args.map((arg) => this.check(arg));
     if (expr.target !== undefined) {
       const owner = qualifiedName(expr.target);
       const qualified = `${owner}.${expr.name}`.replace(/^\./, '');
-      // `sets.contains(a, b)` is a function with a dot in its name, unless `sets` is a name in scope.
-      if (owner !== undefined && functions.has(qualified) && this.#local(owner) === undefined) {
+      // `sets.contains(a, b)` is a function with a dot in its name.
+      if (owner !== undefined && functions.has(qualified)) {
         expr.name = qualified;
         expr.target = undefined;
+      } else {
+        types.unshift(this.check(expr.target));
       }
     }
-    const name = expr.name.replace(/^\./, '');
-    const overloads = functions.get(name);
-    const args = expr.target === undefined ? expr.args : [expr.target, ...expr.args];
-    // The values of a text's clauses may be of any kinds: alone there a literal list need not be of one.
-    const mixed = name === 'format' && expr.target !== undefined;
-    const types = args.map((arg) => (mixed ? this.#checkMixed(arg) : this.check(arg)));
-    if (overloads === undefined) return this.#fault(expr.at, `undeclared reference to '${name}' (in container '')`);
-    if (name === '_&&_' || name === '_||_') return this.#logical(expr, args, overloads);
-    return this.#resolve(expr, name, overloads, types);
+    const overloads = functions.get(expr.name.replace(/^\./, ''));
+    if (overloads === undefined) {
+      return this.#undeclared(expr.at, expr.name);
+    }
+    if (expr.name === '_&&_' || expr.name === '_||_') {
+      expr.overloads = overloads;
+      return this.#logical(expr.args);
+    }
+    const resolved = this.#resolve(expr.at, expr.name.replace(/^\./, ''), expr.target !== undefined, types);
+    if (resolved === undefined) return ERROR;
+    expr.overloads = resolved.matching;
+    return resolved.result;
   }
 
-  #checkMixed(expr: Expr): CelType {
-    this.#mixed++;
-    const type = this.check(expr);
-    this.#mixed--;
-    return type;
+  /** Every operand must be a `bool`; each that is not is told. */
+  #logical(args: readonly Expr[]): CelType {
+    let result = BOOL;
+    for (const { at, type } of args) {
+      if (this.#substitution.assign(BOOL, type!)) continue;
+      result = this.#mismatch(at, BOOL, type!);
+    }
+    return result;
   }
 
-  #logical(expr: Call, args: readonly Expr[], overloads: readonly Overload[]): CelType {
-    for (const arg of args) this.#expectType(arg, BOOL);
-    expr.overloads = overloads;
-    return BOOL;
-  }
-
-  #resolve(expr: Call, name: string, overloads: readonly Overload[], types: readonly CelType[]): CelType {
-    const member = expr.target !== undefined;
+  /** The overloads that take these types, the receiver first; undefined, and told, when none does. */
+  #resolve(
+    at: number,
+    name: string,
+    member: boolean,
+    types: readonly CelType[],
+  ): { readonly matching: readonly Overload[]; readonly result: CelType } | undefined {
     const matching: Overload[] = [];
     let result: CelType | undefined;
-    for (const overload of overloads) {
-      if (overload.member !== member || overload.args.length !== types.length) continue;
-      const fresh = new Map<string, CelType>();
-      const args = overload.args.map((arg) => this.#renew(arg, fresh));
+    for (const overload of this.#environment.functions.get(name)!) {
+      if (overload.member !== member) continue;
+      if (overload.args.length !== types.length) {
+        this.#fresh += overload.generics;
+        continue;
+      }
+      const [args, declared] = overload.generics === 0 ? [overload.args, overload.result] : this.#renewed(overload);
       if (!this.#substitution.assignAll(args, types)) continue;
       matching.push(overload);
-      const type = this.#substitution.apply(this.#renew(overload.result, fresh));
+      const type = this.#substitution.apply(declared);
       if (result === undefined) result = type;
       else if (!isDynamic(result) && !sameType(result, type)) result = DYN;
     }
-    if (result === undefined) {
-      const names = types.map((type) => this.#format(type));
-      const applied = member ? `${names[0]}.(${names.slice(1).join(', ')})` : `(${names.join(', ')})`;
-      if (types.some((type) => type.kind === 'error')) return ERROR;
-      return this.#fault(expr.at, `found no matching overload for '${name}' applied to '${applied}'`);
-    }
-    expr.overloads = matching;
-    return result;
+    if (result !== undefined) return { matching, result };
+    const applied = this.#applied(member, types);
+    this.#report.add(at, `found no matching overload for '${name}' applied to '${applied}'`);
+    return undefined;
+  }
+
+  #applied(member: boolean, types: readonly CelType[]): string {
+    const names = types.map((type) => formatType(this.#substitution.apply(type, true)));
+    return member ? `${names[0]}.(${names.slice(1).join(', ')})` : `(${names.join(', ')})`;
+  }
+
+  /** Arguments and result of an overload with type parameters of their own. */
+  #renewed(overload: Overload): readonly [readonly CelType[], CelType] {
+    const fresh = new Map<string, CelType>();
+    const result = this.#renew(overload.result, fresh);
+    return [overload.args.map((arg) => this.#renew(arg, fresh)), result];
   }
 
   /** A copy of a declared type with type parameters of its own. */
@@ -285,7 +317,7 @@ class Checker {
     let element: CelType | undefined;
     for (const item of expr.items) {
       const type = this.check(item.value);
-      element = this.#join(item.value.at, element, item.optional ? this.#unwrap(item.value.at, type) : type);
+      element = this.#join(element, item.optional ? this.#unwrap(item.value.at, type) : type);
     }
     return listOf(element ?? this.#param());
   }
@@ -294,25 +326,23 @@ class Checker {
     let key: CelType | undefined;
     let value: CelType | undefined;
     for (const entry of expr.entries) {
-      key = this.#join(entry.key.at, key, this.check(entry.key));
+      key = this.#join(key, this.check(entry.key));
       const type = this.check(entry.value);
-      value = this.#join(entry.value.at, value, entry.optional ? this.#unwrap(entry.value.at, type) : type);
+      value = this.#join(value, entry.optional ? this.#unwrap(entry.value.at, type) : type);
     }
     return mapOf(key ?? this.#param(), value ?? this.#param());
   }
 
   #unwrap(at: number, type: CelType): CelType {
-    const known = this.#substitution.apply(type);
-    if (known.kind === 'optional') return known.params[0]!;
-    if (isDynamic(known)) return DYN;
-    return this.#mismatch(at, optionalOf(known), known);
+    if (type.kind === 'optional') return type.params[0]!;
+    if (type.kind !== 'dyn' && type.kind !== 'any') this.#mismatch(at, optionalOf(type), type);
+    return type;
   }
 
-  #join(at: number, previous: CelType | undefined, current: CelType): CelType {
+  /** What members of both types are. Whether they may differ at all is asked of a whole text (`validate-aggregates.ts`). */
+  #join(previous: CelType | undefined, current: CelType): CelType {
     if (previous === undefined) return current;
-    if (this.#substitution.assign(previous, current)) return moreGeneral(previous, current);
-    if (!this.#environment.homogeneous || this.#mixed > 0) return DYN;
-    return this.#mismatch(at, previous, current);
+    return this.#substitution.assign(previous, current) ? moreGeneral(previous, current) : DYN;
   }
 
   #struct(expr: StructLiteral): CelType {
@@ -322,7 +352,7 @@ class Checker {
       const known = this.#environment.types.has(name);
       return this.#fault(
         expr.at,
-        known ? `'${name}' is not a message type` : `undeclared reference to '${name}' (in container '')`,
+        known ? `'${name}' is not a message type` : `undeclared reference to '${expr.name}' (in container '')`,
       );
     }
     expr.name = name;
@@ -333,10 +363,10 @@ class Checker {
       if (declared === undefined) {
         this.#fault(field.at, `undefined field '${field.name}'`);
       } else if (!this.#substitution.assign(declared, type)) {
-        const found = this.#format(type);
+        const found = formatType(type);
         this.#fault(
           field.at,
-          `expected type of field '${field.name}' is '${this.#format(declared)}' but provided type is '${found}'`,
+          `expected type of field '${field.name}' is '${formatType(declared)}' but provided type is '${found}'`,
         );
       }
     }
@@ -353,14 +383,33 @@ class Checker {
             [expr.names[1], second],
           ]
         : [[expr.names[0], range.kind === 'map' ? first : second]];
+    const accumulator = this.#accumulator(expr);
+    if (expr.misnamedAt !== undefined) this.#undeclared(expr.misnamedAt, expr.names[0]);
     return this.#withLocals(locals, () => {
-      if (expr.test !== undefined) {
-        this.check(expr.test);
-        this.#expectType(expr.test, BOOL);
-      }
+      const test = expr.test === undefined ? undefined : this.check(expr.test);
       const body = expr.body === undefined ? undefined : this.check(expr.body);
-      return this.#foldType(expr, locals[0]![1], first, body);
+      const result = this.#foldType(expr, accumulator, locals[0]![1], first, body);
+      if (test !== undefined) this.#foldTest(expr, test, result, accumulator ?? result);
+      return result.kind === 'error' ? accumulator! : result;
     });
+  }
+
+  /** What upstream's loop begins with, where that has a type of its own. */
+  #accumulator({ kind }: Fold): CelType | undefined {
+    if (kind === 'transformMap' || kind === 'transformMapEntry') return mapOf(this.#param(), this.#param());
+    return kind === 'all' || kind === 'exists' || kind === 'existsOne' ? undefined : listOf(this.#param());
+  }
+
+  /** Upstream spells a loop out: `all` and `exists` join the tests with an operator, the others choose by them. */
+  #foldTest(expr: Fold, test: CelType, step: CelType, skipped: CelType): void {
+    if (expr.kind === 'all' || expr.kind === 'exists') {
+      this.#logical([expr.test!]);
+      return;
+    }
+    const [kept, left] = expr.kind === 'existsOne' ? [INT, INT] : [step, skipped];
+    this.#resolve(expr.at, '_?_:_', false, [test, kept, left]);
+    // `count == 1` has a type parameter.
+    if (expr.kind === 'existsOne') this.#fresh++;
   }
 
   /** Key (or index) and value of what is looped over. */
@@ -374,55 +423,72 @@ class Checker {
         this.#substitution.assign(range, DYN);
         return [DYN, DYN];
       case 'dyn':
-        return [DYN, DYN];
       case 'error':
-        return [ERROR, ERROR];
+        return [DYN, DYN];
       default:
         this.#report.add(
           expr.range.at,
-          `expression of type '${this.#format(range)}' cannot be range of a comprehension (must be list, map, or dynamic)`,
+          `expression of type '${formatType(range)}' cannot be range of a comprehension (must be list, map, or dynamic)`,
         );
         return [ERROR, ERROR];
     }
   }
 
-  #foldType(expr: Fold, variable: CelType, key: CelType, body: CelType | undefined): CelType {
+  #foldType(
+    expr: Fold,
+    accumulator: CelType | undefined,
+    variable: CelType,
+    key: CelType,
+    body: CelType | undefined,
+  ): CelType {
     switch (expr.kind) {
       case 'all':
       case 'exists':
+        return BOOL;
       case 'existsOne':
+        // `count + 1` asks the overload of lists, which has a type parameter.
+        this.#fresh++;
         return BOOL;
       case 'filter':
-        return listOf(variable);
+        return this.#appended(accumulator!, variable);
       case 'map':
       case 'transformList':
-        return listOf(body!);
+        return this.#appended(accumulator!, body!);
       case 'transformMap':
+        this.#fresh += 4;
+        this.#substitution.assign(accumulator!, mapOf(key, body!));
         return mapOf(key, body!);
       case 'transformMapEntry': {
         const entry = this.#substitution.apply(body!);
-        if (entry.kind === 'map') return mapOf(entry.params[0]!, entry.params[1]!);
+        this.#fresh += 4;
+        if (entry.kind === 'map') {
+          this.#substitution.assign(accumulator!, entry);
+          return mapOf(entry.params[0]!, entry.params[1]!);
+        }
         if (isDynamic(entry)) return mapOf(DYN, DYN);
-        return this.#mismatch(expr.body!.at, mapOf(DYN, DYN), entry);
+        const applied = this.#applied(false, [accumulator!, body!]);
+        return this.#fault(expr.at, `found no matching overload for 'cel.@mapInsert' applied to '${applied}'`);
       }
     }
   }
 
+  /** `list + [item]`: the overload of lists has a type parameter. */
+  #appended(list: CelType, item: CelType): CelType {
+    this.#fresh++;
+    this.#substitution.assign(list, listOf(item));
+    return listOf(item);
+  }
+
   #bind(expr: Bind): CelType {
+    // To upstream it is a loop over `[]` that ends with the name.
+    this.#fresh++;
     const init = this.check(expr.init);
+    if (expr.name.startsWith('.')) this.#undeclared(expr.at, expr.name);
     return this.#withLocals([[expr.name, init]], () => this.check(expr.body));
   }
 
-  #expectType(expr: Expr, expected: CelType): void {
-    if (!this.#substitution.assign(expected, expr.type!)) this.#mismatch(expr.at, expected, expr.type!);
-  }
-
   #mismatch(at: number, expected: CelType, found: CelType): CelType {
-    return this.#fault(at, `expected type '${this.#format(expected)}' but found '${this.#format(found)}'`);
-  }
-
-  #format(type: CelType): string {
-    return formatType(this.#substitution.apply(type));
+    return this.#fault(at, `expected type '${formatType(expected)}' but found '${formatType(found)}'`);
   }
 
   #fault(at: number, message: string): CelType {
@@ -430,3 +496,6 @@ class Checker {
     return ERROR;
   }
 }
+
+/** Opaque to upstream too; the others it takes for objects. */
+const isClosed = ({ name }: CelType): boolean => name === 'net.IP' || name === 'net.CIDR';

@@ -5,6 +5,7 @@ import { type CostModel, constant } from './cost-models.ts';
 import type { Implementation, Overload } from './declarations.ts';
 import { equals } from './equality.ts';
 import { CelCompileError, CelEvaluationError, noOverload } from './errors.ts';
+import { compileRegex } from './libraries/regex-cache.ts';
 import { equalByListType, mergeByListType } from './list-types.ts';
 import { index, optionalIndex, stepInOptional } from './map-access.ts';
 import type { Call, Expr } from './syntax.ts';
@@ -38,6 +39,11 @@ export function compileCall(compiler: Compiler, expr: Call): Code {
     case 'orValue':
     case 'or':
       return orElse(a!, b!, name);
+    case 'matches':
+    case 'find':
+    case 'findAll':
+      refusePattern(compiler, expr);
+      return dispatchOrDirect(expr, args);
     default:
       if (!isFolded(expr)) return dispatchOrDirect(expr, args);
       return knownToWork(compiler, expr, dispatchOrDirect(free(expr), args));
@@ -68,6 +74,17 @@ function knownToWork(compiler: Compiler, { name }: Call, code: Code): Code {
     throw new CelCompileError('program', evaluationError(error).message);
   }
   return code;
+}
+
+/** A literal pattern that is none. Throws CelCompileError. */
+function refusePattern(compiler: Compiler, { target, args }: Call): void {
+  const pattern = target === undefined ? args[1] : args[0];
+  if (!compiler.environment.literalChecks || pattern?.op !== 'literal' || typeof pattern.value !== 'string') return;
+  try {
+    compileRegex(pattern.value);
+  } catch (error) {
+    throw new CelCompileError('program', evaluationError(error).message);
+  }
 }
 
 /** A constant that nothing can be found by, where the types say nothing. Throws CelCompileError. */

@@ -7,7 +7,7 @@ import { compileCall } from './compile-call.ts';
 import { compileFold } from './compile-fold.ts';
 import { LIST_COST, MAP_COST, STRUCT_COST } from './cost-models.ts';
 import type { Environment } from './declarations.ts';
-import { CelBudgetError, CelEvaluationError } from './errors.ts';
+import { CelBudgetError, CelCompileError, CelEvaluationError } from './errors.ts';
 import { isSet, mapInsert, optionalIndex, select, stepInOptional } from './map-access.ts';
 import type { Bind, Expr, Ident, ListLiteral, MapLiteral, Select, StructLiteral } from './syntax.ts';
 import type { CelField, CelType } from './types.ts';
@@ -126,6 +126,7 @@ export class Compiler {
   }
 
   #ident(expr: Ident): Code {
+    if (expr.valueless) throw new CelCompileError('program', `reference to undefined type: ${expr.name}`);
     if (expr.constant !== undefined) {
       const { value } = expr.constant;
       return () => value;

@@ -31,6 +31,8 @@ export interface Overload {
   /** A member's receiver is the first. */
   readonly args: readonly CelType[];
   readonly result: CelType;
+  /** How many type parameters the types have. */
+  readonly generics: number;
   readonly run: Implementation;
   readonly cost: CostModel | undefined;
 }
@@ -45,6 +47,8 @@ export interface Environment {
   readonly functions: ReadonlyMap<string, readonly Overload[]>;
   /** Types that are values too (`int`, `net.IP`). */
   readonly types: ReadonlyMap<string, CelType>;
+  /** Types that have no value: an expression that names one is well typed and cannot be made a program. */
+  readonly valueless: ReadonlyMap<string, CelType>;
   struct(name: string): StructType | undefined;
   /** `a.?b`, `[?a]`, `optMap`. */
   readonly optionals: boolean;
@@ -117,5 +121,9 @@ export function overload(name: string, signature: string, run: Implementation, c
   const [, receiver, args, result] = match;
   const types = splitArguments(args!).map(parseType);
   if (receiver !== undefined) types.unshift(parseType(receiver));
-  return { name, member: receiver !== undefined, args: types, result: parseType(result!), run, cost };
+  const type = parseType(result!);
+  const generics = new Set([type, ...types].flatMap(paramsOf)).size;
+  return { name, member: receiver !== undefined, args: types, result: type, generics, run, cost };
 }
+
+const paramsOf = (type: CelType): string[] => (type.kind === 'param' ? [type.name] : type.params.flatMap(paramsOf));

@@ -6,6 +6,7 @@ import { MUTATION_LIBRARY, mutationStruct } from './libraries/mutation.ts';
 import { OPTIONALS } from './libraries/optionals.ts';
 import { STANDARD } from './libraries/standard.ts';
 import {
+  ANY,
   BOOL,
   BYTES,
   type CelType,
@@ -21,9 +22,10 @@ import {
   STRING,
   TIMESTAMP,
   UINT,
+  wrapperOf,
 } from './types.ts';
 
-export type OptionalLibrary = 'authorizer' | 'bindings' | 'mutation';
+export type OptionalLibrary = 'bindings' | 'mutation';
 
 const TYPES: readonly (readonly [string, CelType])[] = [
   ['bool', BOOL],
@@ -40,14 +42,22 @@ const TYPES: readonly (readonly [string, CelType])[] = [
   ['google.protobuf.Timestamp', TIMESTAMP],
   ['google.protobuf.Duration', DURATION],
 ];
-const KUBERNETES_TYPES = [
-  'kubernetes.URL',
-  'kubernetes.Quantity',
-  'kubernetes.Semver',
-  'kubernetes.NamedFormat',
-  'net.IP',
-  'net.CIDR',
-];
+const KUBERNETES_TYPES = ['net.IP', 'net.CIDR'];
+/** Names that upstream takes for types and then has no value for. */
+const VALUELESS: ReadonlyMap<string, CelType> = new Map([
+  ['duration', DURATION],
+  ['timestamp', TIMESTAMP],
+  ['google.protobuf.Any', ANY],
+  ['google.protobuf.Value', DYN],
+  ['google.protobuf.Struct', mapOf(STRING, DYN)],
+  ['google.protobuf.ListValue', listOf(DYN)],
+  ['google.protobuf.BoolValue', wrapperOf(BOOL)],
+  ['google.protobuf.BytesValue', wrapperOf(BYTES)],
+  ['google.protobuf.StringValue', wrapperOf(STRING)],
+  ...['Double', 'Float'].map((name) => [`google.protobuf.${name}Value`, wrapperOf(DOUBLE)] as const),
+  ...['Int32', 'Int64'].map((name) => [`google.protobuf.${name}Value`, wrapperOf(INT)] as const),
+  ...['UInt32', 'UInt64'].map((name) => [`google.protobuf.${name}Value`, wrapperOf(UINT)] as const),
+]);
 
 const known = new Map<string, Environment>();
 
@@ -56,12 +66,13 @@ export function kubernetesEnvironment(libraries: readonly OptionalLibrary[]): En
   const key = [...libraries].sort().join();
   let environment = known.get(key);
   if (environment === undefined) {
-    const overloads = [...STANDARD, ...OPTIONALS, ...KUBERNETES];
-    if (libraries.includes('authorizer')) overloads.push(...AUTHORIZER_LIBRARY);
+    // The functions of the authorizer are known where there is none to call them on, too.
+    const overloads = [...STANDARD, ...OPTIONALS, ...KUBERNETES, ...AUTHORIZER_LIBRARY];
     if (libraries.includes('mutation')) overloads.push(...MUTATION_LIBRARY);
     environment = {
       ...makeEnvironment(overloads, KUBERNETES_TYPES),
       ...(libraries.includes('mutation') ? { struct: mutationStruct } : {}),
+      valueless: VALUELESS,
       bindings: libraries.includes('bindings'),
     };
     known.set(key, environment);
@@ -82,6 +93,7 @@ export function makeEnvironment(overloads: readonly Overload[], opaque: readonly
   return {
     functions,
     types,
+    valueless: new Map(),
     struct: (): StructType | undefined => undefined,
     optionals: true,
     twoVariables: true,

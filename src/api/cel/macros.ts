@@ -1,7 +1,7 @@
 /** Macros: calls that become other syntax before anything is checked. */
 import type { Environment } from './declarations.ts';
 import type { Report } from './report.ts';
-import type { Bind, Expr, Fold, FoldKind } from './syntax.ts';
+import { type Bind, type Expr, type Fold, type FoldKind, unspecified } from './syntax.ts';
 
 export interface MacroCall {
   readonly at: number;
@@ -14,24 +14,44 @@ export interface MacroCall {
 const SORT_INPUT = '@sort_input';
 const OPTIONAL_INPUT = '@optional_input';
 
-/** The expansion of a macro call; undefined when the call is none. Wrong arguments are reported. */
-export function expandMacro(call: MacroCall, environment: Environment, report: Report): Expr | undefined {
-  if (call.target === undefined) return call.name === 'has' && call.args.length === 1 ? has(call, report) : undefined;
-  if (environment.optionals && call.args.length === 2) {
-    if (call.name === 'optMap') return optionalMap(call, report, true);
-    if (call.name === 'optFlatMap') return optionalMap(call, report, false);
+/** An argument is not what the macro wants. */
+class WrongArgument {
+  readonly at: number;
+  readonly message: string;
+
+  constructor(at: number, message: string) {
+    this.at = at;
+    this.message = message;
   }
-  if (call.name === 'bind' && environment.bindings && call.args.length === 3) return bind(call, report);
-  if (call.name === 'sortBy' && call.args.length === 2) return sortBy(call, report);
-  return fold(call, environment, report);
 }
 
-function has({ at, args }: MacroCall, report: Report): Expr {
+/** The expansion of a macro call; undefined when the call is none. The first wrong argument is reported. */
+export function expandMacro(call: MacroCall, environment: Environment, report: Report): Expr | undefined {
+  try {
+    return expanded(call, environment);
+  } catch (error) {
+    if (!(error instanceof WrongArgument)) throw error;
+    report.add(error.at, error.message);
+    return unspecified(error.at);
+  }
+}
+
+function expanded(call: MacroCall, environment: Environment): Expr | undefined {
+  if (call.target === undefined) return call.name === 'has' && call.args.length === 1 ? has(call) : undefined;
+  if (environment.optionals && call.args.length === 2) {
+    if (call.name === 'optMap') return optionalMap(call, true);
+    if (call.name === 'optFlatMap') return optionalMap(call, false);
+  }
+  if (call.name === 'bind' && environment.bindings && call.args.length === 3) return bind(call);
+  if (call.name === 'sortBy' && call.args.length === 2) return sortBy(call);
+  return fold(call, environment);
+}
+
+function has({ at, args }: MacroCall): Expr {
   const arg = args[0]!;
   // `a.?b` is a call to upstream, not a selection.
   if (arg.op === 'select' && !arg.optional) return { ...arg, at, test: true };
-  report.add(arg.at, 'invalid argument to has() macro');
-  return arg;
+  throw new WrongArgument(arg.at, 'invalid argument to has() macro');
 }
 
 const FOLDS: Readonly<Record<string, FoldKind>> = {
@@ -51,77 +71,94 @@ const TWO_NAME_FOLDS: Readonly<Record<string, FoldKind>> = {
   transformMapEntry: 'transformMapEntry',
 };
 
-function fold(call: MacroCall, environment: Environment, report: Report): Expr | undefined {
+function fold(call: MacroCall, environment: Environment): Expr | undefined {
   const { args, name } = call;
   if (Object.hasOwn(FOLDS, name)) {
     const kind = FOLDS[name]!;
-    if (args.length === 2)
-      return oneName(call, kind, report, kind === 'map' ? [undefined, args[1]] : [args[1], undefined]);
-    if (args.length === 3 && kind === 'map') return oneName(call, kind, report, [args[1], args[2]]);
+    if (args.length === 2) return oneName(call, kind, kind === 'map' ? [undefined, args[1]] : [args[1], undefined]);
+    if (args.length === 3 && kind === 'map') return oneName(call, kind, [args[1], args[2]]);
   }
   if (!environment.twoVariables || !Object.hasOwn(TWO_NAME_FOLDS, name)) return undefined;
   const kind = TWO_NAME_FOLDS[name]!;
   const transforms = kind.startsWith('transform');
-  if (args.length === 3) return twoNames(call, kind, report, transforms ? [undefined, args[2]] : [args[2], undefined]);
-  if (args.length === 4 && transforms) return twoNames(call, kind, report, [args[2], args[3]]);
+  if (args.length === 3) return twoNames(call, kind, transforms ? [undefined, args[2]] : [args[2], undefined]);
+  if (args.length === 4 && transforms) return twoNames(call, kind, [args[2], args[3]]);
   return undefined;
 }
 
 type Parts = readonly [test: Expr | undefined, body: Expr | undefined];
 
-function oneName({ at, target, args }: MacroCall, kind: FoldKind, report: Report, [test, body]: Parts): Fold {
-  const name = simpleName(args[0]!, report);
-  return { op: 'fold', at, kind, range: target!, names: [name], test, body };
+const NO_NAME = 'argument is not an identifier';
+const NO_SIMPLE_NAME = 'argument must be a simple name';
+
+function oneName({ at, target, args }: MacroCall, kind: FoldKind, [test, body]: Parts): Fold {
+  const name = nameOf(args[0]!, kind === 'map' || kind === 'filter' ? NO_NAME : NO_SIMPLE_NAME);
+  refuseAccumulator(args[0]!, name);
+  const misnamed = kind === 'filter' && name.startsWith('.') ? { misnamedAt: args[0]!.at } : {};
+  return { op: 'fold', at, kind, range: target!, names: [name], test, body, ...misnamed };
 }
 
-function twoNames({ at, target, args }: MacroCall, kind: FoldKind, report: Report, [test, body]: Parts): Fold {
-  const first = simpleName(args[0]!, report);
-  const second = simpleName(args[1]!, report);
-  if (first === second) report.add(args[1]!.at, `duplicate variable name: ${first}`);
-  return { op: 'fold', at, kind, range: target!, names: [first, second], test, body };
+function twoNames({ at, target, args }: MacroCall, kind: FoldKind, [test, body]: Parts): Fold {
+  const first = nameOf(args[0]!, NO_SIMPLE_NAME);
+  const second = nameOf(args[1]!, NO_SIMPLE_NAME);
+  if (first === second) throw new WrongArgument(args[1]!.at, `duplicate variable name: ${first}`);
+  refuseAccumulator(args[0]!, first);
+  refuseAccumulator(args[1]!, second);
+  const misnamed = kind === 'transformMap' && first.startsWith('.') ? { misnamedAt: at } : {};
+  return { op: 'fold', at, kind, range: target!, names: [first, second], test, body, ...misnamed };
 }
 
-function simpleName(expr: Expr, report: Report): string {
-  if (expr.op === 'ident' && !expr.name.startsWith('.')) {
-    if (expr.name === '__result__') {
-      report.add(expr.at, 'iteration variable overwrites accumulator variable');
-    }
-    return expr.name;
-  }
-  report.add(expr.at, 'argument is not an identifier');
-  return '@error';
+function nameOf(expr: Expr, otherwise: string): string {
+  if (expr.op === 'ident') return expr.name;
+  throw new WrongArgument(expr.at, otherwise);
 }
 
-function optionalMap({ at, target, args }: MacroCall, report: Report, wrap: boolean): Expr {
-  const name = simpleName(args[0]!, report);
-  // Bound once: repeating the target would double a chain of these with every link.
-  const input: Expr = { op: 'ident', at, name: OPTIONAL_INPUT };
-  const value: Expr = { op: 'call', at, name: 'value', target: input, args: [] };
+function refuseAccumulator({ at }: Expr, name: string): void {
+  if (name === '__result__') throw new WrongArgument(at, 'iteration variable overwrites accumulator variable');
+}
+
+function optionalMap({ at, target, args, name: macro }: MacroCall, wrap: boolean): Expr {
+  const name = nameOf(args[0]!, `${macro}() variable name must be a simple identifier`);
+  // Bound once: repeating the target would double a chain of these with every link. A name is repeated, as upstream does.
+  const repeated = target!.op === 'ident';
+  const input: Expr = repeated ? target! : { op: 'ident', at, name: OPTIONAL_INPUT };
+  const value: Expr = { op: 'call', at, name: 'value', target: copyOf(input), args: [] };
   const bound: Bind = { op: 'bind', at, name, init: value, body: args[1]! };
   const found: Expr = wrap ? { op: 'call', at, name: 'optional.of', target: undefined, args: [bound] } : bound;
   const none: Expr = { op: 'call', at, name: 'optional.none', target: undefined, args: [] };
   const present: Expr = { op: 'call', at, name: 'hasValue', target: input, args: [] };
   const choice: Expr = { op: 'call', at, name: '_?_:_', target: undefined, args: [present, found, none] };
-  return { op: 'bind', at, name: OPTIONAL_INPUT, init: target!, body: choice };
+  return repeated ? choice : { op: 'bind', at, name: OPTIONAL_INPUT, init: target!, body: choice };
 }
 
-function bind(call: MacroCall, report: Report): Expr | undefined {
+const copyOf = (expr: Expr): Expr => ({ ...expr });
+
+function bind(call: MacroCall): Expr | undefined {
   const { at, target, args } = call;
   if (target?.op !== 'ident' || target.name !== 'cel') return undefined;
-  return { op: 'bind', at, name: simpleName(args[0]!, report), init: args[1]!, body: args[2]! };
+  const name = nameOf(args[0]!, 'cel.bind() variable names must be simple identifiers');
+  return { op: 'bind', at, name, init: args[1]!, body: args[2]! };
 }
 
-function sortBy({ at, target, args }: MacroCall, report: Report): Expr {
+function sortBy({ at, target, args }: MacroCall): Expr {
+  if (!isSortable(target!)) {
+    const kinds = 'a list, identifier, comprehension, call or select expression';
+    throw new WrongArgument(target!.at, `sortBy can only be applied to ${kinds}`);
+  }
+  const name = nameOf(args[0]!, NO_NAME);
+  refuseAccumulator(args[0]!, name);
   const input: Expr = { op: 'ident', at, name: SORT_INPUT };
   const keys: Fold = {
     op: 'fold',
     at,
     kind: 'map',
     range: input,
-    names: [simpleName(args[0]!, report)],
+    names: [name],
     test: undefined,
     body: args[1],
   };
   const sort: Expr = { op: 'call', at, name: '@sortByAssociatedKeys', target: input, args: [keys] };
   return { op: 'bind', at, name: SORT_INPUT, init: target!, body: sort };
 }
+
+const isSortable = ({ op }: Expr): boolean => op !== 'literal' && op !== 'map' && op !== 'struct';

@@ -1,24 +1,23 @@
-/** Parses an expression into a syntax tree; macros are expanded on the way (`macros.ts`). */
+/**
+ * Parses an expression into a syntax tree; macros are expanded on the way (`macros.ts`). This is the fast way, for texts
+ * without a fault. At the first doubt it gives up, and `diagnosis/` reads the text again to tell every fault of it.
+ */
 import type { Environment } from './declarations.ts';
+import { parseWithRecovery } from './diagnosis/recovering-parser.ts';
+import { visitTree } from './diagnosis/visit.ts';
 import { expandMacro } from './macros.ts';
 import { NOWHERE, Report } from './report.ts';
-import { children, type Expr } from './syntax.ts';
+import { call, children, type Expr, literal, logical, RESERVED, unspecified } from './syntax.ts';
 import { intLiteral, type Token, tokenize, uintLiteral } from './tokens.ts';
-import { BOOL, BYTES, type CelType, DOUBLE, INT, NULL, STRING, UINT } from './types.ts';
+import { BOOL, BYTES, DOUBLE, INT, NULL, STRING, UINT } from './types.ts';
 import { CelDouble } from './values.ts';
 
-/** Deepest nesting; cel-go's parser allows 250. */
-const MAX_DEPTH = 250;
+/** Nesting that is certainly allowed: cel-go's limit is 250 of one rule of the grammar, which a level enters up to thrice. */
+const SAFE_DEPTH = 80;
+/** Depth of a tree that is certainly allowed. */
+const SAFE_TREE = 240;
 /** Longest expression, in code points: cel-go's default. */
 const MAX_SOURCE = 100_000;
-
-const RESERVED = new Set(
-  'as break const continue else false for function if import in let loop namespace null package return true var void while'.split(
-    ' ',
-  ),
-);
-const OPERAND =
-  "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
 
 /** Binary operators by rising binding strength. */
 const LEVELS: readonly (readonly string[])[] = [
@@ -27,30 +26,39 @@ const LEVELS: readonly (readonly string[])[] = [
   ['*', '/', '%'],
 ];
 
-/** Ends the parse: the fault is in the report. */
+/** Ends the parse: the text has a fault, or may have one. */
 const STOP = Symbol('stop');
 
 /** @throws CelCompileError with every syntax error that was found */
 export function parseExpression(source: string, environment: Environment): Expr {
   const report = new Report(source);
-  if (source.length > MAX_SOURCE) {
-    report.add(0, `expression code point size exceeds limit: size: ${source.length}, limit ${MAX_SOURCE}`);
+  const size = source.length > MAX_SOURCE ? [...source].length : source.length;
+  if (size > MAX_SOURCE) {
+    report.add(NOWHERE, `expression code point size exceeds limit: size: ${size}, limit ${MAX_SOURCE}`);
     report.throwIfAny();
   }
-  const parser = new Parser(tokenize(source, report), environment, report);
+  return parseFast(source, environment) ?? diagnose(source, environment, report);
+}
+
+/** Undefined: the text has a fault, or comes near a limit. */
+function parseFast(source: string, environment: Environment): Expr | undefined {
+  const tokens = tokenize(source);
+  if (tokens === undefined) return undefined;
+  const report = new Report(source);
   try {
-    const expr = parser.whole();
-    report.throwIfAny();
-    if (isDeeperThan(expr, MAX_DEPTH)) {
-      report.add(NOWHERE, 'max recursion depth exceeded');
-      report.throwIfAny();
-    }
-    return expr;
+    const expr = new Parser(tokens, environment, report).whole();
+    return report.empty && !isDeeperThan(expr, SAFE_TREE) ? expr : undefined;
   } catch (error) {
     if (error !== STOP) throw error;
-    report.throwIfAny();
-    throw new Error('the parser stopped without a reason');
+    return undefined;
   }
+}
+
+function diagnose(source: string, environment: Environment, report: Report): Expr {
+  const tree = parseWithRecovery(source, (at, message) => report.add(at ?? NOWHERE, message));
+  const expr = tree === undefined ? unspecified(NOWHERE) : visitTree(tree, environment, report);
+  report.throwIfAny();
+  return expr;
 }
 
 /** A long chain (`1 + 1 + ...`) is a deep tree, and everything after the parser recurses. */
@@ -80,10 +88,7 @@ class Parser {
   whole(): Expr {
     const expr = this.#expr();
     const token = this.#peek();
-    if (token.kind !== 'end') {
-      const kind = this.#tokens[this.#next + 1]!.kind === 'end' ? 'extraneous' : 'mismatched';
-      this.#fail(token, `Syntax error: ${kind} input '${token.text}' expecting <EOF>`);
-    }
+    if (token.kind !== 'end') throw STOP;
     return expr;
   }
 
@@ -106,25 +111,12 @@ class Parser {
 
   #expect(sign: string): Token {
     const token = this.#accept(sign);
-    if (token !== undefined) return token;
-    const found = this.#peek();
-    return this.#fail(
-      found,
-      sign === ':'
-        ? `Syntax error: mismatched input '${found.text}' expecting ':'`
-        : `Syntax error: missing '${sign}' at '${found.text}'`,
-    );
-  }
-
-  #fail(token: Token, message: string): never {
-    this.#report.add(token.at, message);
-    throw STOP;
+    if (token === undefined) throw STOP;
+    return token;
   }
 
   #expr(): Expr {
-    if (++this.#depth > MAX_DEPTH) {
-      this.#fail(this.#peek(), `expression recursion limit exceeded: ${MAX_DEPTH}`);
-    }
+    if (++this.#depth > SAFE_DEPTH) throw STOP;
     const condition = this.#or();
     const question = this.#accept('?');
     let expr = condition;
@@ -141,7 +133,6 @@ class Parser {
     return this.#chain('||', () => this.#chain('&&', () => this.#binary(0)));
   }
 
-  /** `a && b && c` becomes a balanced tree, as in cel-go: a long chain stays shallow. */
   #chain(sign: '||' | '&&', operand: () => Expr): Expr {
     const terms = [operand()];
     const ats: number[] = [];
@@ -149,12 +140,7 @@ class Parser {
       ats.push(token.at);
       terms.push(operand());
     }
-    const balance = (low: number, high: number): Expr => {
-      if (low === high) return terms[low]!;
-      const middle = Math.floor((low + high) / 2);
-      return call(ats[middle]!, `_${sign}_`, [balance(low, middle), balance(middle + 1, high)]);
-    };
-    return balance(0, terms.length - 1);
+    return logical(sign, terms, ats);
   }
 
   #binary(level: number): Expr {
@@ -175,7 +161,7 @@ class Parser {
     let count = 0;
     while (this.#accept(first.text) !== undefined) count++;
     // One sign belongs to the literal: -9223372036854775808 is a number. Of several, none does.
-    if (first.text === '-' && count === 1 && this.#atNumber()) return this.#member(true);
+    if (first.text === '-' && count === 1 && this.#atNumber()) return this.#member(first.at);
     const operand = this.#operand();
     return count % 2 === 0 ? operand : call(first.at, `${first.text}_`, [operand]);
   }
@@ -183,11 +169,9 @@ class Parser {
   /** What `!` or `-` stand before: they do not mix, but for the sign of a number. */
   #operand(): Expr {
     const sign = this.#accept('-');
-    if (sign !== undefined && this.#atNumber()) return this.#member(true);
-    const wrong = sign !== undefined || this.#is('!') ? this.#peek() : undefined;
-    return wrong === undefined
-      ? this.#member()
-      : this.#fail(wrong, `Syntax error: no viable alternative at input '-${wrong.text}'`);
+    if (sign !== undefined && this.#atNumber()) return this.#member(sign.at);
+    if (sign !== undefined || this.#is('!')) throw STOP;
+    return this.#member();
   }
 
   #atNumber(): boolean {
@@ -195,17 +179,15 @@ class Parser {
     return kind === 'int' || kind === 'double';
   }
 
-  #member(negative = false): Expr {
-    let expr = this.#primary(negative);
-    const depth = this.#depth;
+  /** `minus`: where the sign of the number stands that comes. */
+  #member(minus?: number): Expr {
+    let expr = this.#primary(minus);
     for (;;) {
       const token = this.#peek();
-      if (!this.#is('.') && !this.#is('[')) break;
+      if (!this.#is('.') && !this.#is('[')) return expr;
       this.#take();
       const optional = this.#accept('?');
-      if (optional !== undefined && !this.#environment.optionals) {
-        this.#report.add(token.at, `unsupported syntax '${token.text}?'`);
-      }
+      if (optional !== undefined && !this.#environment.optionals) throw STOP;
       if (token.text === '[') {
         const index = this.#expr();
         this.#expect(']');
@@ -213,18 +195,12 @@ class Parser {
       } else {
         expr = this.#selection(expr, token.at, optional !== undefined);
       }
-      if (++this.#depth > MAX_DEPTH) this.#fail(token, `expression recursion limit exceeded: ${MAX_DEPTH}`);
     }
-    this.#depth = depth;
-    return expr;
   }
 
   #selection(operand: Expr, at: number, optional: boolean): Expr {
     const name = this.#take();
-    if (name.kind !== 'name' && name.kind !== 'quoted') {
-      const found = name.kind === 'word' ? `mismatched input '${name.text}' expecting IDENTIFIER` : undefined;
-      this.#fail(name, `Syntax error: ${found ?? `no viable alternative at input '.${name.text}'`}`);
-    }
+    if (name.kind !== 'name' && name.kind !== 'quoted') throw STOP;
     const open = optional || name.kind === 'quoted' ? undefined : this.#accept('(');
     if (open === undefined) return { op: 'select', at, operand, field: name.text, test: false, optional };
     const args = this.#arguments();
@@ -244,30 +220,30 @@ class Parser {
     return expandMacro({ at, name, target, args }, this.#environment, this.#report);
   }
 
-  #primary(negative: boolean): Expr {
+  #primary(minus: number | undefined): Expr {
     const token = this.#peek();
     switch (token.kind) {
       case 'int': {
         this.#take();
-        const value = intLiteral(negative ? -(token.value as bigint) : (token.value as bigint));
-        if (value === undefined) this.#report.add(token.at, 'invalid int literal');
-        return literal(token, INT, value ?? 0);
+        const value = intLiteral(minus !== undefined ? -(token.value as bigint) : (token.value as bigint));
+        if (value === undefined) throw STOP;
+        return literal(minus ?? token.at, INT, value);
       }
       case 'uint': {
         this.#take();
         const value = uintLiteral(token.value as bigint);
-        if (value === undefined) this.#report.add(token.at, 'invalid uint literal');
-        return literal(token, UINT, value);
+        if (value === undefined) throw STOP;
+        return literal(token.at, UINT, value);
       }
       case 'double':
         this.#take();
-        return literal(token, DOUBLE, negative ? negated(token.value) : token.value);
+        return literal(minus ?? token.at, DOUBLE, minus === undefined ? token.value : negated(token.value));
       case 'string':
         this.#take();
-        return literal(token, STRING, token.value);
+        return literal(token.at, STRING, token.value);
       case 'bytes':
         this.#take();
-        return literal(token, BYTES, token.value);
+        return literal(token.at, BYTES, token.value);
       case 'word':
         return this.#word();
       case 'name':
@@ -275,27 +251,16 @@ class Parser {
       case 'sign':
         return this.#bracketed();
       default:
-        return this.#unexpected(token);
+        throw STOP;
     }
   }
 
   #word(): Expr {
     const token = this.#peek();
-    if (token.text === 'in') return this.#unexpected(token);
+    if (token.text === 'in') throw STOP;
     this.#take();
-    if (token.text === 'null') return literal(token, NULL, null);
-    return literal(token, BOOL, token.text === 'true');
-  }
-
-  /** As ANTLR: a token too many is named and skipped when an operand follows it. */
-  #unexpected(token: Token): Expr {
-    const after = this.#tokens[this.#next + 1];
-    if (after === undefined || !startsOperand(after)) {
-      return this.#fail(token, `Syntax error: mismatched input '${token.text}' expecting ${OPERAND}`);
-    }
-    this.#report.add(token.at, `Syntax error: extraneous input '${token.text}' expecting ${OPERAND}`);
-    this.#take();
-    return this.#member();
+    if (token.text === 'null') return literal(token.at, NULL, null);
+    return literal(token.at, BOOL, token.text === 'true');
   }
 
   #bracketed(): Expr {
@@ -308,17 +273,15 @@ class Parser {
     if (this.#accept('[') !== undefined) return this.#list(token.at);
     if (this.#accept('{') !== undefined) return this.#map(token.at);
     if (this.#accept('.') !== undefined) return this.#named('.');
-    return this.#unexpected(token);
+    throw STOP;
   }
 
   #named(dot: string): Expr {
     const token = this.#take();
-    if (token.kind !== 'name') {
-      return this.#fail(token, `Syntax error: no viable alternative at input '.${token.text}'`);
-    }
+    if (token.kind !== 'name') throw STOP;
     const struct = this.#structName(token, dot);
     if (struct !== undefined) return struct;
-    if (RESERVED.has(token.text)) this.#report.add(token.at, `reserved identifier: ${token.text}`);
+    if (RESERVED.has(token.text)) throw STOP;
     const name = dot + token.text;
     const open = this.#accept('(');
     if (open === undefined) return { op: 'ident', at: token.at, name };
@@ -340,9 +303,7 @@ class Parser {
     const fields = this.#entries('}', () => {
       const optional = this.#optionalMark();
       const field = this.#take();
-      if (field.kind !== 'name' && field.kind !== 'quoted') {
-        this.#fail(field, `Syntax error: mismatched input '${field.text}' expecting {'}', IDENTIFIER}`);
-      }
+      if (field.kind !== 'name' && field.kind !== 'quoted') throw STOP;
       const colon = this.#expect(':');
       return { at: colon.at, name: field.text, value: this.#expr(), optional };
     });
@@ -369,7 +330,7 @@ class Parser {
 
   #optionalMark(): boolean {
     const mark = this.#accept('?');
-    if (mark !== undefined && !this.#environment.optionals) this.#report.add(mark.at, "unsupported syntax '?'");
+    if (mark !== undefined && !this.#environment.optionals) throw STOP;
     return mark !== undefined;
   }
 
@@ -387,27 +348,4 @@ class Parser {
   }
 }
 
-const startsOperand = ({ kind, text }: Token): boolean =>
-  kind === 'sign'
-    ? ['[', '{', '(', '.', '-', '!'].includes(text)
-    : kind === 'word'
-      ? text !== 'in'
-      : kind !== 'end' && kind !== 'quoted';
-
-const literal = (token: Token, literalType: CelType, value: unknown): Expr => ({
-  op: 'literal',
-  at: token.at,
-  value,
-  literalType,
-});
-
 const negated = (value: unknown): unknown => new CelDouble(-(value as CelDouble).value);
-
-/** A call of a function or an operator. */
-export const call = (at: number, name: string, args: readonly Expr[], target?: Expr): Expr => ({
-  op: 'call',
-  at,
-  name,
-  target,
-  args,
-});

@@ -1,6 +1,6 @@
 /** The syntax tree of an expression. The checker writes its findings into the nodes; nobody else changes them. */
 import type { Overload } from './declarations.ts';
-import type { CelField, CelType } from './types.ts';
+import { type CelField, type CelType, ERROR } from './types.ts';
 
 interface Node {
   /** Offset in the source, as cel-go places it: of the operator, the dot, the opening bracket. */
@@ -20,6 +20,8 @@ export interface Ident extends Node {
   readonly name: string;
   /** Set by the checker: the value of a name that is a type or a constant. */
   constant?: { readonly value: unknown };
+  /** Set by the checker: the name is a type that has no value. */
+  valueless?: true;
 }
 
 export interface Select extends Node {
@@ -94,6 +96,8 @@ export interface Fold extends Node {
   readonly test: Expr | undefined;
   /** What `map` and the transformations make of an element. */
   readonly body: Expr | undefined;
+  /** Where upstream's loop uses the name as a variable although a dot stands before it, which is none. */
+  readonly misnamedAt?: number;
 }
 
 /** `name` stands for `init` in `body` (`optMap`, `sortBy`, `cel.bind`). Evaluated at first use. */
@@ -135,4 +139,40 @@ export function children(expr: Expr): readonly Expr[] {
     case 'bind':
       return [expr.init, expr.body];
   }
+}
+
+/** Words that are no names of variables, although the grammar takes them for names. */
+export const RESERVED: ReadonlySet<string> = new Set(
+  'as break const continue else false for function if import in let loop namespace null package return true var void while'.split(
+    ' ',
+  ),
+);
+
+export const literal = (at: number, literalType: CelType, value: unknown): Expr => ({
+  op: 'literal',
+  at,
+  value,
+  literalType,
+});
+
+/** What stands where an expression is missing or wrong. It is never checked: the text has a fault. */
+export const unspecified = (at: number): Expr => literal(at, ERROR, undefined);
+
+/** A call of a function or an operator. */
+export const call = (at: number, name: string, args: readonly Expr[], target?: Expr): Expr => ({
+  op: 'call',
+  at,
+  name,
+  target,
+  args,
+});
+
+/** `a && b && c` becomes a balanced tree, as in cel-go: a long chain stays shallow. `ats`: where the signs stand. */
+export function logical(sign: '||' | '&&', terms: readonly Expr[], ats: readonly number[]): Expr {
+  const balance = (low: number, high: number): Expr => {
+    if (low === high) return terms[low]!;
+    const middle = Math.floor((low + high) / 2);
+    return call(ats[middle]!, `_${sign}_`, [balance(low, middle), balance(middle + 1, high)]);
+  };
+  return balance(0, terms.length - 1);
 }

@@ -1,5 +1,4 @@
 /** Cuts an expression into tokens. */
-import type { Report } from './report.ts';
 import { CelDouble, CelUint, intFromBigInt } from './values.ts';
 
 export type TokenKind = 'int' | 'uint' | 'double' | 'string' | 'bytes' | 'name' | 'quoted' | 'word' | 'sign' | 'end';
@@ -21,11 +20,11 @@ const DOUBLE = /(?:[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|\.[0
 const INT = /(?:0x[0-9a-fA-F]+|[0-9]+)/y;
 const SIGN = /==|!=|<=|>=|&&|\|\||[-+*/%!<>()[\]{}.,:?]/y;
 const STRING =
-  /([bB]?[rR]|[rR]?[bB])?("""(?:[^\\]|\\[\s\S])*?"""|'''(?:[^\\]|\\[\s\S])*?'''|"(?:[^\\"\n\r]|\\.)*"|'(?:[^\\'\n\r]|\\.)*')/y;
-const RAW_STRING = /([bB]?[rR]|[rR][bB])("""[\s\S]*?"""|'''[\s\S]*?'''|"[^"\n\r]*"|'[^'\n\r]*')/y;
+  /([bB])?("""(?:[^\\]|\\[\s\S])*?"""|'''(?:[^\\]|\\[\s\S])*?'''|"(?:[^\\"\n\r]|\\.)*"|'(?:[^\\'\n\r]|\\.)*')/y;
+const RAW_STRING = /([bB]?[rR])("""[\s\S]*?"""|'''[\s\S]*?'''|"[^"\n\r]*"|'[^'\n\r]*')/y;
 
-/** All tokens; the last has kind `end`. What is no token is reported and skipped. */
-export function tokenize(source: string, report: Report): Token[] {
+/** All tokens; the last has kind `end`. Undefined when something is no token, or a literal does not fit its type. */
+export function tokenize(source: string): Token[] | undefined {
   const tokens: Token[] = [];
   let at = 0;
   const match = (pattern: RegExp): RegExpExecArray | null => {
@@ -44,7 +43,9 @@ export function tokenize(source: string, report: Report): Token[] {
     }
     const string = match(RAW_STRING) ?? match(STRING);
     if (string !== null) {
-      pushString(string, at, report, push);
+      const value = stringLiteral(string[0]);
+      if (typeof value === 'object' && 'fault' in value) return undefined;
+      push(typeof value === 'string' ? 'string' : 'bytes', string[0], string[0].length, value);
       continue;
     }
     const name = match(NAME)?.[0];
@@ -55,7 +56,7 @@ export function tokenize(source: string, report: Report): Token[] {
     const double = match(DOUBLE)?.[0];
     if (double !== undefined) {
       const value = Number(double);
-      if (!Number.isFinite(value)) report.add(at, 'invalid double literal');
+      if (!Number.isFinite(value)) return undefined;
       push('double', double, double.length, new CelDouble(value));
       continue;
     }
@@ -75,46 +76,24 @@ export function tokenize(source: string, report: Report): Token[] {
       push('sign', sign, sign.length);
       continue;
     }
-    at += reportUnknown(source, at, report);
+    return undefined;
   }
   tokens.push({ kind: 'end', text: '<EOF>', at: source.length, end: source.length });
   return tokens;
 }
 
-function pushString(
-  match: RegExpExecArray,
-  at: number,
-  report: Report,
-  push: (kind: TokenKind, text: string, length: number, value: unknown) => void,
-): void {
-  const prefix = (match[1] ?? '').toLowerCase();
-  const quoted = match[2]!;
-  const quotes = quoted.startsWith('"""') || quoted.startsWith("'''") ? 3 : 1;
+/** The value of a string or bytes literal as it is written, with its prefix and quotes. */
+export function stringLiteral(text: string): string | Uint8Array | { readonly fault: string } {
+  const prefix = /^[bBrR]*/.exec(text)![0].toLowerCase();
+  const quoted = text.slice(prefix.length);
+  const quotes = quoted.length >= 6 && (quoted.startsWith('"""') || quoted.startsWith("'''")) ? 3 : 1;
   const body = quoted.slice(quotes, -quotes).replaceAll('\r\n', '\n').replaceAll('\r', '\n');
-  const bytes = prefix.includes('b');
-  const value = unescapeText(body, prefix.includes('r'), bytes);
-  if (value === undefined) report.add(at, `invalid ${bytes ? 'bytes' : 'string'} literal`);
-  push(bytes ? 'bytes' : 'string', match[0], match[0].length, value ?? '');
+  return unescapeText(body, prefix.includes('r'), prefix.includes('b'));
 }
 
-/** ANTLR's words: an unfinished token is named up to the character that broke it. */
-function reportUnknown(source: string, at: number, report: Report): number {
-  const char = String.fromCodePoint(source.codePointAt(at)!);
-  let length = char.length;
-  if (char === '"' || char === "'") {
-    const stop = source.slice(at + 1).search(/[\n\r]/);
-    length = stop === -1 ? source.length - at : stop + 2;
-  } else if ('=&|'.includes(char)) {
-    length = Math.min(2, source.length - at);
-  }
-  const text = source
-    .slice(at, at + length)
-    .replaceAll('\n', '\\n')
-    .replaceAll('\r', '\\r')
-    .replaceAll('\t', '\\t');
-  report.add(at, `Syntax error: token recognition error at: '${text}'`);
-  return length;
-}
+/** The digits of an int or uint literal as they are written, without sign and `u`. */
+export const numberText = (text: string): bigint | undefined =>
+  /^(?:0x)?[0-9a-fA-F]+$/.test(text) ? BigInt(text) : undefined;
 
 /** The value of an int literal, `sign` included; undefined when it does not fit. */
 export function intLiteral(digits: bigint): number | bigint | undefined {
@@ -142,8 +121,8 @@ const SIMPLE: Readonly<Record<string, string>> = {
 const ESCAPE =
   /\\(?:x([0-9a-fA-F]{2})|X([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|([abfnrtv\\'"`?])|)/g;
 
-/** Strings: text. Bytes: a Uint8Array. Undefined when an escape is not valid. */
-function unescapeText(body: string, raw: boolean, bytes: boolean): string | Uint8Array | undefined {
+/** Strings: text. Bytes: a Uint8Array. */
+function unescapeText(body: string, raw: boolean, bytes: boolean): string | Uint8Array | { readonly fault: string } {
   const encoder = new TextEncoder();
   if (raw) return bytes ? encoder.encode(body) : body;
   const parts: (string | number)[] = [];
@@ -156,11 +135,11 @@ function unescapeText(body: string, raw: boolean, bytes: boolean): string | Uint
       parts.push(SIMPLE[plain]!);
       continue;
     }
-    if (bytes && (u ?? bigU) !== undefined) return undefined;
     const hex = x ?? bigX ?? u ?? bigU;
-    if (hex === undefined && octal === undefined) return undefined;
+    const unknown = (bytes && (u ?? bigU) !== undefined) || (hex === undefined && octal === undefined);
+    if (unknown) return { fault: 'unable to unescape string' };
     const code = hex === undefined ? Number.parseInt(octal!, 8) : Number.parseInt(hex, 16);
-    if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return undefined;
+    if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return { fault: 'invalid unicode code point' };
     // In bytes an escape is one byte, in strings one code point.
     parts.push(bytes ? code : String.fromCodePoint(code));
   }

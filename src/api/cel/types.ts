@@ -136,6 +136,7 @@ const FULL_NAMES: Partial<Record<CelKind, string>> = {
   timestamp: 'google.protobuf.Timestamp',
   duration: 'google.protobuf.Duration',
   null: 'null_type',
+  any: 'google.protobuf.Any',
 };
 
 /** The same as cel-go's Type.String has it: what a result is called that is of a wrong type. */

@@ -88,11 +88,11 @@ function isNullable(type: CelType): boolean {
 export const moreGeneral = (a: CelType, b: CelType): CelType => (isWider(a, b) ? a : b);
 
 function isWider(a: CelType, b: CelType): boolean {
-  if (isDynamic(a) || a.kind === 'param') return true;
-  if (isDynamic(b) || b.kind === 'param') return false;
-  if (a.kind === 'null') return false;
-  if (b.kind === 'null') return true;
+  if (isAnything(a)) return true;
+  if (isAnything(b)) return false;
   if (a.kind === 'wrapper' || b.kind === 'wrapper') return a.kind === 'wrapper';
-  if (a.kind !== b.kind || a.params.length !== b.params.length) return false;
-  return a.params.every((param, i) => isWider(param, b.params[i]!));
+  if (a.kind !== b.kind || a.name !== b.name || a.params.length !== b.params.length) return false;
+  return a.kind === 'type' || a.params.every((param, i) => isWider(param, b.params[i]!));
 }
+
+const isAnything = ({ kind }: CelType): boolean => kind === 'dyn' || kind === 'any' || kind === 'param';

@@ -16,14 +16,18 @@ export function validateLiterals(expr: Expr, report: Report): void {
 }
 
 function validateCall(call: Call, report: Report): void {
-  const position = call.name === 'matches' && call.target === undefined ? 1 : 0;
-  const arg = call.args[position];
+  // Upstream looks at the first in brackets: of `matches(text, pattern)` that is the text.
+  const arg = call.args[0];
   if (call.name === 'timestamp' && call.target === undefined && arg?.op === 'literal' && isInt(arg.value)) {
     if (arg.value < FIRST_SECOND || arg.value > LAST_SECOND) report.add(arg.at, 'invalid timestamp argument');
     return;
   }
-  if (arg?.op !== 'literal' || typeof arg.value !== 'string') return;
-  if (['matches', 'find', 'findAll'].includes(call.name)) {
+  if (arg?.op !== 'literal') return;
+  if (arg.value === null && (call.name === 'timestamp' || call.name === 'duration') && call.target === undefined) {
+    report.add(arg.at, `invalid ${call.name} argument`);
+  }
+  if (typeof arg.value !== 'string') return;
+  if (call.name === 'matches') {
     const fault = attempt(() => compileRegex(arg.value as string));
     if (fault !== undefined) report.add(arg.at, `invalid matches argument`);
   } else if (call.name === 'duration' && call.target === undefined) {

@@ -106,7 +106,7 @@ function namesFor(
   for (const { name, expression } of variables) {
     let type = DYN;
     try {
-      type = compileCel(expression, { variables: names(), libraries: ['authorizer'] }).resultType;
+      type = compileCel(expression, { variables: names() }).resultType;
     } catch (error) {
       if (!(error instanceof CelCompileError)) throw error;
     }
@@ -117,7 +117,7 @@ function namesFor(
 
 function faultOf(expression: string, variables: Record<string, CelType>): string | undefined {
   try {
-    compileCel(expression, { variables, libraries: ['authorizer'] });
+    compileCel(expression, { variables });
     return undefined;
   } catch (error) {
     if (error instanceof CelCompileError) return error.issues;

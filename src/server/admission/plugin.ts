@@ -35,8 +35,11 @@ export interface AdmissionAttributes {
   readonly oldObject: Readonly<UnstructuredObject> | undefined;
   /** Adds a `Warning: 299` header to the response. */
   warn(text: string): void;
-  /** Adds an annotation to the request's audit event; `key` is a qualified name. Of one key the last value stays. */
-  annotate(key: string, value: string): void;
+  /**
+   * Adds an annotation to the request's audit event; `key` is a qualified name. Of one key the last value stays. `detail`:
+   * only at the levels Request and RequestResponse, as it shows something of the body.
+   */
+  annotate(key: string, value: string, detail?: boolean): void;
   readonly signal: AbortSignal;
   /** The request's options as an object of meta.k8s.io/v1 (`CreateOptions`, ...); undefined on CONNECT. */
   readonly options: Readonly<Record<string, unknown>> | undefined;

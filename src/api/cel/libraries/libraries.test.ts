@@ -181,7 +181,6 @@ test('authorizer asks the injected function, at the price of upstream', () => {
     const budget = celBudget(1e7, 1e6);
     const program = compileCel(expression, {
       variables: { authorizer: AUTHORIZER, 'authorizer.requestResource': REQUEST_RESOURCE },
-      libraries: ['authorizer'],
     });
     const value = program.run(
       {

@@ -134,8 +134,8 @@ export const OPERATORS: readonly Overload[] = [
   overload('_%_', '(uint, uint): uint', (a: CelUint, b: CelUint) =>
     b.value === 0n ? fail('modulus by zero') : checkedUint(a.value % b.value),
   ),
-  overload('-_', '(int): int', (a: Int) => subtract(0, a)),
   overload('-_', '(double): double', (a: CelDouble) => double(-a.value)),
+  overload('-_', '(int): int', (a: Int) => subtract(0, a)),
   overload('@in', '(A, list(A)): bool', contains, IN_LIST),
   overload('@in', '(A, map(A, B)): bool', (key: unknown, map: unknown) => mapFind(map, key) !== undefined),
   overload('_[_]', '(list(A), int): A', index),
@@ -143,8 +143,8 @@ export const OPERATORS: readonly Overload[] = [
   overload('_[_]', '(optional(list(A)), int): optional(A)', optionalIndex),
   overload('_[_]', '(optional(map(A, B)), A): optional(B)', optionalIndex),
   overload('_[?_]', '(list(A), int): optional(A)', optionalIndex),
-  overload('_[?_]', '(map(A, B), A): optional(B)', optionalIndex),
   overload('_[?_]', '(optional(list(A)), int): optional(A)', optionalIndex),
+  overload('_[?_]', '(map(A, B), A): optional(B)', optionalIndex),
   overload('_[?_]', '(optional(map(A, B)), A): optional(B)', optionalIndex),
 ];
 

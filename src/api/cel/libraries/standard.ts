@@ -66,5 +66,6 @@ export const STANDARD: readonly Overload[] = [
   overload('getHours', 'duration.(): int', wholeUnits(3_600_000_000_000n)),
   overload('getMinutes', 'duration.(): int', wholeUnits(60_000_000_000n)),
   overload('getSeconds', 'duration.(): int', wholeUnits(1_000_000_000n)),
-  overload('getMilliseconds', 'duration.(): int', (span: CelDuration) => checkedInt((span.nanos / 1_000_000n) % 1000n)),
+  // All of them, as of the other units and as cel-go has it; CEL's own data wants the part below a second.
+  overload('getMilliseconds', 'duration.(): int', wholeUnits(1_000_000n)),
 ];

@@ -36,7 +36,7 @@ export function compileMatchConditions(
 ): MatchConditions {
   const variables = expressionVariables({ params, authorizer: true });
   const programs = conditions.map(({ expression }) =>
-    compileExpression(expression, { variables, resultTypes: [BOOL], libraries: ['authorizer'] }),
+    compileExpression(expression, { variables, resultTypes: [BOOL] }),
   );
   const failed = (error: string) => (failurePolicy === 'Fail' ? { matches: false, error } : { matches: false });
   return {

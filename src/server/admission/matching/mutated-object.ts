@@ -6,6 +6,7 @@ import type { UnstructuredObject } from '../../../api/meta/object.ts';
 import { isJsonObject } from '../../../api/meta/own-property.ts';
 import { internalError } from '../../../api/meta/status.ts';
 import { applyDefaults, dropNulls } from '../../../api/schema/defaults.ts';
+import { dropEmpty } from '../../../api/schema/drop-empty.ts';
 import { pruneUnknown } from '../../../api/schema/prune.ts';
 import { decodeErrors } from '../../../api/schema/validate.ts';
 import type { AdmissionAttributes } from '../plugin.ts';
@@ -22,6 +23,7 @@ export function normalizeMutated(info: ResourceInfo, object: UnstructuredObject)
   if (undecodable !== undefined) throw internalError(undecodable);
   const unknown = pruneUnknown(info.schema, object, { custom });
   dropNulls(info.schema, object, { custom });
+  if (!custom) dropEmpty(info.schema, object);
   applyDefaults(info.schema, object);
   info.setDefaults?.(object);
   return unknown;

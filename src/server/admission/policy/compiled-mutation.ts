@@ -15,13 +15,13 @@ export interface CompiledMutation {
   }[];
 }
 
-const LIBRARIES = ['authorizer', 'mutation'] as const;
+const LIBRARIES = ['mutation'] as const;
 
 /** Compiles a policy; what does not compile fails when it is evaluated. */
 export function compileMutation(spec: MutatingPolicySpec): CompiledMutation {
   const { mutations = [], matchConditions = [], failurePolicy = 'Fail' } = spec;
   const params = spec.paramKind ? DYN : undefined;
-  const variables = compileVariables(spec.variables ?? [], { params, libraries: ['authorizer'] });
+  const variables = compileVariables(spec.variables ?? [], { params });
   const names = expressionVariables({ params, authorizer: true, variables: variables.type });
   return {
     conditions: matchConditions.length

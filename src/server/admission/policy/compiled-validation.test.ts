@@ -80,3 +80,20 @@ test('annotations that use up their budget replace the decisions', () => {
   });
   assert.deepEqual(evaluate({ ...spec, failurePolicy: 'Ignore' }).denials, []);
 });
+
+test('messages are made of what the validations left of the budget, those of validations that hold as well', () => {
+  const ten = '[0,1,2,3,4,5,6,7,8,9]';
+  const dear = ['a', 'b', 'c', 'd', 'e'].reduceRight((inner, name) => `${ten}.all(${name}, ${inner})`, 'true');
+  const messageExpression = `string(${dear})`;
+  const holding = Array.from({ length: 30 }, () => ({ expression: 'true', messageExpression }));
+  const message =
+    'failed messageExpression: validation failed due to running out of cost budget, no further validation rules will be run';
+  const spec = { validations: [{ expression: 'false', message: 'no' }, ...holding] };
+  const { denials } = evaluate(spec);
+  assert.equal(denials.length, 31);
+  assert.deepEqual(denials[0], { message, reason: '', expressionIndex: 0 });
+  assert.deepEqual(evaluate({ ...spec, failurePolicy: 'Ignore' }).denials, []);
+  assert.deepEqual(evaluate({ validations: spec.validations.slice(0, 5) }).denials, [
+    { message: 'no', reason: 'Invalid', expressionIndex: 0 },
+  ]);
+});

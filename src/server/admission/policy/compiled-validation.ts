@@ -8,7 +8,7 @@ import { compileMatchConditions } from '../matching/match-conditions.ts';
 import type { ShownObjects } from '../matching/served-kinds.ts';
 import type { AdmissionAttributes } from '../plugin.ts';
 import type { Param } from './params.ts';
-import type { ValidatingPolicySpec, Validation } from './policy-types.ts';
+import type { ValidatingPolicySpec } from './policy-types.ts';
 import { compileVariables } from './variables.ts';
 
 /** What one evaluation of a policy may cost, and one expression of it. */
@@ -56,7 +56,7 @@ export function compileValidation(spec: ValidatingPolicySpec): CompiledValidatio
   const conditions = matchConditions.length
     ? compileMatchConditions(matchConditions, { failurePolicy, ...(params && { params }) })
     : undefined;
-  const variables = compileVariables(spec.variables ?? [], { params, libraries: ['authorizer'] });
+  const variables = compileVariables(spec.variables ?? [], { params });
   const full = expressionVariables({ params, authorizer: true, variables: variables.type });
   const plain = expressionVariables({ params, authorizer: false, variables: variables.type });
   const programs = validations.map((validation) => ({
@@ -64,13 +64,11 @@ export function compileValidation(spec: ValidatingPolicySpec): CompiledValidatio
     program: compileExpression(validation.expression, {
       variables: full,
       resultTypes: [BOOL],
-      libraries: ['authorizer'],
     }),
     message: validation.messageExpression
       ? compileExpression(validation.messageExpression, {
           variables: plain,
           resultTypes: [STRING],
-          libraries: ['authorizer'],
         })
       : undefined,
   }));
@@ -79,7 +77,6 @@ export function compileValidation(spec: ValidatingPolicySpec): CompiledValidatio
     program: compileExpression(valueExpression, {
       variables: full,
       resultTypes: [STRING, NULL],
-      libraries: ['authorizer'],
     }),
   }));
 
@@ -93,18 +90,17 @@ export function compileValidation(spec: ValidatingPolicySpec): CompiledValidatio
       const bindings = new RequestBindings(attributes, { matched, shown, params: param, namespaceObject, authorizer });
       const budget = celBudget(BUDGET, PER_CALL);
       variables.bind(bindings, budget);
-      const denials: Denial[] = [];
-      for (const [expressionIndex, { validation, program, message }] of programs.entries()) {
+      const outcomes: (boolean | string)[] = [];
+      for (const { program } of programs) {
         try {
-          if (program.run(bindings.values, budget) === true) continue;
-          const text = denialMessage({ validation, message }, { bindings, budget });
-          denials.push({ message: text, reason: validation.reason ?? 'Invalid', expressionIndex });
+          outcomes.push(program.run(bindings.values, budget) === true);
         } catch (error) {
           if (!(error instanceof ExpressionFailed)) throw error;
           if (error.outOfBudget) return fails ? onlyFailure(error.message) : NOTHING;
-          if (fails) denials.push({ message: error.message, reason: '', expressionIndex });
+          outcomes.push(error.message);
         }
       }
+      const denials = denied(outcomes, { bindings, budget });
       try {
         return {
           ...annotate(annotations, { attributes, matched, shown, param, namespaceObject, authorizer, fails }),
@@ -121,6 +117,43 @@ export function compileValidation(spec: ValidatingPolicySpec): CompiledValidatio
       }
     },
   };
+
+  /**
+   * An outcome is whether the validation holds, or why it could not be decided. Upstream makes every message after all
+   * validations, wanted or not, from what is left of the budget; when that runs out, nothing that was decided counts. Where
+   * it cannot run out, only those that are wanted are made.
+   */
+  function denied(
+    outcomes: readonly (boolean | string)[],
+    { bindings, budget }: { readonly bindings: RequestBindings; readonly budget: CelBudget },
+  ): Denial[] {
+    const most = PER_CALL * (programs.filter(({ message }) => message).length + (spec.variables ?? []).length);
+    const texts = new Map<number, string>();
+    let exhausted: string | undefined;
+    for (const [i, { message }] of programs.entries()) {
+      if (message === undefined || (budget.remaining >= most && outcomes[i] !== false)) continue;
+      try {
+        const value = message.run(bindings.values, budget);
+        if (typeof value === 'string') texts.set(i, usableMessage(value));
+      } catch (error) {
+        if (!(error instanceof ExpressionFailed)) throw error;
+        if (!error.outOfBudget) continue;
+        exhausted = `failed messageExpression: ${error.message}`;
+        break;
+      }
+    }
+    return programs.flatMap(({ validation }, expressionIndex): Denial[] => {
+      const outcome = outcomes[expressionIndex]!;
+      const failure = typeof outcome === 'string' ? outcome : exhausted;
+      if (failure !== undefined) return fails ? [{ message: failure, reason: '', expressionIndex }] : [];
+      if (outcome === true) return [];
+      const message =
+        texts.get(expressionIndex) ||
+        validation.message?.trim() ||
+        `failed expression: ${validation.expression.trim()}`;
+      return [{ message, reason: validation.reason ?? 'Invalid', expressionIndex }];
+    });
+  }
 
   /**
    * With a budget of their own, and variables evaluated anew within it; an authorizer can be named and has no value, as
@@ -150,24 +183,6 @@ export function compileValidation(spec: ValidatingPolicySpec): CompiledValidatio
     }
     return { annotations: found, annotationErrors: errors };
   }
-}
-
-/** messageExpression, else message, else the expression itself. A message expression that fails changes no verdict. */
-function denialMessage(
-  { validation, message }: { readonly validation: Validation; readonly message: CompiledExpression | undefined },
-  { bindings, budget }: { readonly bindings: RequestBindings; readonly budget: CelBudget },
-): string {
-  let text = '';
-  if (message) {
-    try {
-      const value = message.run(bindings.values, budget);
-      if (typeof value === 'string') text = usableMessage(value);
-    } catch (error) {
-      if (!(error instanceof ExpressionFailed)) throw error;
-      if (error.outOfBudget) throw new ExpressionFailed(`failed messageExpression: ${error.message}`);
-    }
-  }
-  return text || validation.message?.trim() || `failed expression: ${validation.expression.trim()}`;
 }
 
 /** As many bytes as an annotation may have; what is left of a character that was cut becomes U+FFFD. */

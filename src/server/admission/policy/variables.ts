@@ -22,7 +22,6 @@ export function compileVariables(
   variables: readonly Variable[],
   parts: {
     readonly params: CelType | undefined;
-    readonly libraries: readonly ('authorizer' | 'mutation')[];
     readonly object?: CelType;
   },
 ): CompiledVariables {
@@ -31,7 +30,6 @@ export function compileVariables(
   for (const { name, expression } of variables) {
     const program = compileExpression(expression, {
       variables: expressionVariables({ ...parts, authorizer: true, variables: typeOfVariables(fields) }),
-      libraries: parts.libraries,
     });
     compiled.push({ name, program });
     fields[name] = program.resultType;

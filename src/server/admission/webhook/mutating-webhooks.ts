@@ -2,6 +2,7 @@
 import type { ResourceInfo } from '../../../api/kinds/resource.ts';
 import { cloneJson } from '../../../api/meta/deep-clone.ts';
 import { deepEqual } from '../../../api/meta/deep-equal.ts';
+import { goJson } from '../../../api/meta/go-text.ts';
 import type { UnstructuredObject } from '../../../api/meta/object.ts';
 import { isJsonObject } from '../../../api/meta/own-property.ts';
 import { ApiError, internalError } from '../../../api/meta/status.ts';
@@ -62,7 +63,7 @@ async function callOne(
   let failedOpen = false;
   try {
     const verdict = await callWebhook(candidate, { attributes, mutating: true, clock, metrics });
-    changed = await applyVerdict(candidate, verdict, attributes);
+    changed = await applyVerdict(candidate, verdict, { attributes, place });
   } catch (error) {
     if (!(error instanceof WebhookCallFailed)) throw error;
     if (webhook.failurePolicy !== 'Ignore') throw error.refusal();
@@ -82,7 +83,7 @@ async function callOne(
 async function applyVerdict(
   { hook, matched }: Candidate,
   verdict: Verdict,
-  attributes: AdmissionAttributes,
+  { attributes, place }: { readonly attributes: AdmissionAttributes; readonly place: string },
 ): Promise<boolean> {
   const { patch, patchType } = verdict;
   if (patch === undefined) return false;
@@ -108,11 +109,19 @@ async function applyVerdict(
   if (!isJsonObject(result)) throw internalError(`admission webhook ${JSON.stringify(name)} left no object`);
   const patched = result as UnstructuredObject;
   normalizeMutated(matched, patched);
+  const value = { configuration: hook.configuration, webhook: name, patch: operations.map(byMember), patchType };
+  attributes.annotate(`patch.webhook.admission.k8s.io/${place}`, goJson(value), true);
   if (deepEqual(shown, patched)) return false;
   const next = await convertAnyObject(patched, { from: matched, to: info });
   replaceObject(attributes, cloneJson(next) as UnstructuredObject);
   return true;
 }
+
+/** As Go writes the map that an operation is to it. */
+const byMember = (operation: unknown): unknown =>
+  isJsonObject(operation)
+    ? Object.fromEntries(Object.entries(operation).sort(([a], [b]) => (a < b ? -1 : 1)))
+    : operation;
 
 /** Throws WebhookCallFailed for what is no list of operations. */
 function parsedPatch(
