@@ -97,6 +97,13 @@ test('list() names the kind of every item', async () => {
   assert.deepEqual(list.items, [{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a' } }] as unknown);
 });
 
+test('an empty list of metadata, whose items are null, is an empty list', async () => {
+  const list = { kind: 'PartialObjectMetadataList', apiVersion: 'meta.k8s.io/v1', metadata: {}, items: null };
+  const body = new TextEncoder().encode(JSON.stringify(list));
+  const client = createClient(async () => ({ status: 200, headers: {}, body }));
+  assert.deepEqual((await client.list(PODS, { metadataOnly: true })).items, []);
+});
+
 test('failures are ApiErrors with the Status they carry', async () => {
   const status = (code: number, reason: string, details = {}) =>
     json(

@@ -119,6 +119,8 @@ export function createClient(handler: ApiHandler, options: ClientOptions = {}): 
         ...(request.metadataOnly && { accept: METADATA_LIST }),
         signal: request.signal,
       })) as ObjectList<T>;
+      // An empty list of metadata has null here, as a nil slice of Go is written.
+      list.items ??= [];
       // Typed lists leave apiVersion and kind off their items; here every object says what it is.
       const apiVersion = apiVersionOf(type);
       for (const item of list.items) {

@@ -13,6 +13,7 @@ import {
   CLUSTER_ROLE_BINDINGS,
   CLUSTER_ROLES,
   EVENTS,
+  LEASES,
   NODES,
   SECRETS,
   SERVICE_ACCOUNTS,
@@ -156,6 +157,28 @@ test('what coracle rbac prints is what controllers and agents need on a cluster 
     const { metadata } = await admin.get(NODES, { namespace: '', name });
     assert.equal(metadata.managedFields?.[0]?.manager, 'coracle-agent');
   }
+
+  await t.test('a second process waits: each controller runs in one', async () => {
+    const second = at.start(['controllers', '--kubeconfig', forControllers, '--controllers', names]);
+    let waits = 0;
+    second.child.stderr?.on('data', (text) => (waits += String(text).match(/ waits: /g)?.length ?? 0));
+    await second.line(/^running /);
+    const { items } = await until('the leases', async () => {
+      const list = await admin.list(LEASES, { namespace: 'kubevirt' });
+      return list.items.length === chosen.length ? list : undefined;
+    });
+    const holders = new Set(items.map(({ spec }) => spec?.holderIdentity));
+    assert.equal(holders.size, 1);
+    assert.deepEqual(
+      items.map(({ metadata }) => metadata.name),
+      chosen.map((name) => `coracle-${name}`).sort(),
+    );
+    await until('the second to see that', async () => (waits >= chosen.length ? true : undefined));
+    second.child.kill('SIGTERM');
+    assert.equal((await second.ended).code, 0);
+    const after = await admin.list(LEASES, { namespace: 'kubevirt' });
+    assert.deepEqual(new Set(after.items.map(({ spec }) => spec?.holderIdentity)), holders);
+  });
 
   await admin.create(VIRTUAL_MACHINES, tinyVm(KEY.name));
   const instance = () => admin.get(VIRTUAL_MACHINE_INSTANCES, KEY);

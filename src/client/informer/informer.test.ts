@@ -5,6 +5,7 @@ import { CONFIG_MAPS } from '../../api/kinds/builtin/resource-types.ts';
 import type { ConfigMap } from '../../api/kinds/builtin/types.ts';
 import { createFakeClock, type FakeClock } from '../../base/clock/fake-clock.ts';
 import type { ApiRequest, ApiResponse, ByteSink } from '../../base/http/seam.ts';
+import { createLogger } from '../../base/log/log.ts';
 import { createClient } from '../create-client.ts';
 import { createInformer, type Informer } from './informer.ts';
 
@@ -417,4 +418,41 @@ test('whatever the script of breaks and repeats, the store ends as the server is
     }),
     { numRuns: 60 },
   );
+});
+
+test('a kind that the server does not have is told once, and waited for', async () => {
+  const clock = createFakeClock();
+  const told: string[] = [];
+  let has = false;
+  const client = createClient(async () => {
+    if (has) return { status: 200, headers: {}, body: encode({ metadata: { resourceVersion: '7' }, items: [] }) };
+    return {
+      status: 404,
+      headers: {},
+      body: encode({ kind: 'Status', code: 404, reason: 'NotFound', message: 'none' }),
+    };
+  });
+  const informer = createInformer(client, CONFIG_MAPS, {
+    clock,
+    random: () => 0,
+    log: createLogger(
+      ({ message, fields }) => told.push(`${message}: ${fields['resource']} ${fields['apiVersion']}`),
+      'warn',
+    ),
+  });
+  const stop = new AbortController();
+  const ended = informer.start(stop.signal);
+  for (let at = 0; at < 20; at++) {
+    await settle();
+    await clock.advance(5000);
+  }
+  assert.deepEqual(told, ['the API server has no such kind; waiting until it has: configmaps v1']);
+  has = true;
+  for (let at = 0; at < 20 && !informer.isSynced; at++) {
+    await settle();
+    await clock.advance(5000);
+  }
+  assert.equal(informer.isSynced, true);
+  stop.abort();
+  await ended;
 });

@@ -6,7 +6,7 @@
  * it; nothing older follows something newer. Caveats: the copy lags behind the server, and states in between may be
  * skipped after a broken connection; a listener must not throw (it is logged and goes on hearing).
  */
-import type { ResourceType } from '../../api/meta/gvk.ts';
+import { apiVersionOf, type ResourceType } from '../../api/meta/gvk.ts';
 import type { DeepReadonly, KubeObject, ObjectKey } from '../../api/meta/object.ts';
 import { type Clock, systemClock } from '../../base/clock/clock.ts';
 import { type Logger, silentLogger } from '../../base/log/log.ts';
@@ -14,6 +14,7 @@ import { createBackoff } from '../../base/retry/backoff.ts';
 import { abortable } from '../../base/signal/abortable.ts';
 import { createDeferred } from '../../base/signal/deferred.ts';
 import { createLinkedController } from '../../base/signal/linked-controller.ts';
+import { isNotFound } from '../api-failure.ts';
 import type { Client, WatchEvent } from '../client.ts';
 import { type Change, type IndexFunction, type Store, StoreWriter } from './store.ts';
 import { initialWatchState, stepWatch, type WatchCommand, type WatchInput, type WatchState } from './watch-state.ts';
@@ -82,6 +83,7 @@ export function createInformer<T extends KubeObject>(
   const backoff = createBackoff(BACKOFF, random);
   let started = false;
   let synced = false;
+  let missed = false;
 
   const notify = (listener: ChangeListener<T>, change: Change<T>): void => {
     try {
@@ -178,6 +180,13 @@ export function createInformer<T extends KubeObject>(
         closeStream();
         const ms = backoff.next();
         const text = command.error instanceof Error ? command.error.message : String(command.error);
+        if (isNotFound(command.error) && !missed) {
+          missed = true;
+          log.warn('the API server has no such kind; waiting until it has', {
+            resource: type.resource,
+            apiVersion: apiVersionOf(type),
+          });
+        }
         log.debug('list/watch interrupted', {
           resource: type.resource,
           phase: state.phase,

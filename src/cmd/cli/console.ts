@@ -1,6 +1,9 @@
 /** `coracle console NAME`: the serial console of a VM on this terminal; Ctrl-] leaves. */
+import { VIRTUAL_MACHINE_INSTANCES } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { createMessagePair } from '../../base/http/message-pair.ts';
 import { type MessageSocket, NO_BYTES } from '../../base/http/seam.ts';
+import { isNotFound } from '../../client/api-failure.ts';
+import type { Client } from '../../client/client.ts';
 import { clusterFrom } from '../config/cluster.ts';
 import { type CommandContext, CommandError, textFlag, UsageError } from './command.ts';
 
@@ -15,10 +18,11 @@ export async function console_(context: CommandContext): Promise<number> {
   const namespace = textFlag(flags, 'namespace') ?? 'default';
   const cluster = await clusterFrom(context);
   const finished = new AbortController();
-  try {
-    const response = await cluster.handler({
+  const at = `namespaces/${encodeURIComponent(namespace)}/virtualmachineinstances/${encodeURIComponent(name)}/console`;
+  const ask = (path: string) =>
+    cluster.handler({
       method: 'GET',
-      path: `/apis/subresources.kubevirt.io/v1/namespaces/${encodeURIComponent(namespace)}/virtualmachineinstances/${encodeURIComponent(name)}/console`,
+      path,
       query: '',
       headers: {
         ...cluster.headers,
@@ -31,6 +35,14 @@ export async function console_(context: CommandContext): Promise<number> {
       signal: finished.signal,
       upgradable: true,
     });
+  try {
+    let response = await ask(`/apis/subresources.kubevirt.io/v1/${at}`);
+    // A cluster without virt-api does not know the group: there the way leads through the node.
+    if (response.status === 404 && !(await servesSubresources(cluster.client))) {
+      const { status } = await cluster.client.get(VIRTUAL_MACHINE_INSTANCES, { namespace, name });
+      if (!status?.nodeName) throw new CommandError(`${namespace}/${name} is on no node yet`);
+      response = await ask(`/api/v1/nodes/${encodeURIComponent(status.nodeName)}/proxy/v1/${at}`);
+    }
     if (response.status !== 101 || !response.upgrade)
       throw new CommandError(await refusal(response.body, response.status));
     const [socket, far] = createMessagePair('plain.kubevirt.io');
@@ -41,6 +53,16 @@ export async function console_(context: CommandContext): Promise<number> {
   } finally {
     finished.abort();
     await cluster.close();
+  }
+}
+
+async function servesSubresources(client: Client): Promise<boolean> {
+  try {
+    await client.raw('GET', '/apis/subresources.kubevirt.io');
+    return true;
+  } catch (error) {
+    if (isNotFound(error)) return false;
+    throw error;
   }
 }
 

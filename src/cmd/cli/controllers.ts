@@ -1,13 +1,16 @@
 /** `coracle controllers`: the controllers alone, against any cluster, each under its own service account. */
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
 import { systemClock } from '../../base/clock/clock.ts';
-import { chooseComponents, runComponent } from '../compose/components.ts';
-import { connectAs, isOurServer } from '../compose/remote-components.ts';
+import { whileLeading } from '../../client/leader/leader-lease.ts';
+import { COMPONENT_NAMESPACE, chooseComponents, runComponent } from '../compose/components.ts';
+import { connectAs, serverMake } from '../compose/remote-components.ts';
 import { clusterFrom } from '../config/cluster.ts';
 import { type CommandContext, CommandError, textFlag, UsageError } from './command.ts';
 import { processLog } from './process-log.ts';
 import { untilStopped } from './until-stopped.ts';
 
-/** Runs until Ctrl-C or SIGTERM. */
+/** Runs until Ctrl-C or SIGTERM. On a cluster of another make several may be started: one of them runs each controller. */
 export async function controllers(context: CommandContext): Promise<number> {
   const list = textFlag(context.flags, 'controllers') ?? '*';
   try {
@@ -24,20 +27,32 @@ export async function controllers(context: CommandContext): Promise<number> {
         'the kubeconfig names no certificate authority; the controllers need one to publish kube-root-ca.crt',
       );
     const rootCa = cluster.ca;
-    const chosen = chooseComponents(list, { abroad: !(await isOurServer(cluster.client, stop.signal)) });
+    const { isOurs, lacks } = await serverMake(cluster.client, stop.signal);
+    const abroad = !isOurs;
+    if (lacks !== undefined) context.note(`warning: ${lacks}`);
+    const chosen = chooseComponents(list, { abroad });
     const identities = await Promise.all(
       chosen.map(({ account }) => connectAs(cluster, account, { clock: systemClock, log })),
     );
-    const running = chosen.map((component, at) =>
-      runComponent({
-        component,
-        client: identities[at]!.client,
-        facts: { rootCa },
-        clock: systemClock,
-        log,
-        signal: stop.signal,
-      }),
-    );
+    const identity = `${hostname()}_${randomUUID()}`;
+    const running = chosen.map((component, at) => {
+      const { client } = identities[at]!;
+      const run = (signal: AbortSignal): Promise<void> =>
+        runComponent({ component, client, facts: { rootCa }, clock: systemClock, log, signal });
+      if (!abroad) return run(stop.signal);
+      return whileLeading(
+        {
+          client,
+          clock: systemClock,
+          log,
+          signal: stop.signal,
+          lease: { namespace: COMPONENT_NAMESPACE, name: component.account },
+          identity,
+          onWaiting: (holder) => context.note(`${component.name} waits: ${holder} runs it`),
+        },
+        run,
+      );
+    });
     context.print(`running ${chosen.map(({ name }) => name).join(', ')} against ${cluster.server}`);
     await Promise.all(running);
     await Promise.all(identities.map((identity) => identity.close()));

@@ -32,6 +32,8 @@ export interface AgentsOptions {
    * else guests of these nodes do not move.
    */
   readonly peer?: PeerIdentity;
+  /** The API server is not ours, and asks its nodes as kubelets are asked. */
+  readonly asKubelet?: boolean;
   /** Port of the first node's API; 0 picks free ones. */
   readonly port?: number;
   /** Address on which the nodes' APIs are served, and that their Node objects name; loopback when not given. */
@@ -120,6 +122,7 @@ async function startAll(options: AgentsOptions, started: { agent: Agent; server:
           claimsDir: join(dir.root, 'claims'),
           address,
           ...(peer && { peer }),
+          ...(options.asKubelet && { asKubelet: true }),
           servingCa: options.pki.ca,
           ...(options.hostDiskRoots && { hostDiskRoots: options.hostDiskRoots }),
           servingPort: server.port,

@@ -1,4 +1,5 @@
 /** The roles of the components, from the rules that each names: for the embedded server, and printed for another one. */
+import { leaderRules } from '../../client/leader/leader-lease.ts';
 import { NODE_AGENT_RULES } from '../../node/agent/rbac.ts';
 import type { PolicyBinding, PolicyRole } from '../../server/auth/bootstrap-policy.ts';
 import type { PolicyRule } from '../../server/auth/rbac.ts';
@@ -44,8 +45,8 @@ export function controllerManifests(components: readonly Component[]): Manifest[
     ...[...components.map(({ account }) => account), STARTER_ACCOUNT].map(account),
     ...roles.map(({ name, rules }) => clusterRole(name, rules)),
     ...bindings.map(({ name, subjects }) => clusterRoleBinding(name, subjects[0]!.name)),
-    ...components.flatMap(({ account, namespaceRules, fills = [] }) => [
-      ...(namespaceRules ? localRole(roleName(account), account, namespaceRules) : []),
+    ...components.flatMap(({ account, namespaceRules = [], fills = [] }) => [
+      ...localRole(roleName(account), account, [...leaderRules(account), ...namespaceRules]),
       ...fills.map(({ kind, name }) => empty(kind, name)),
     ]),
     ...localRole(STARTER_ROLE, STARTER_ACCOUNT, [

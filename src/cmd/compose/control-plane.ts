@@ -4,6 +4,7 @@
  */
 
 import { builtinResources } from '../../api/kinds/builtin/builtin-resources.ts';
+import { type VersionFacts, versionInfo } from '../../api/kinds/discovery/version-info.ts';
 import { kubevirtCrds, kubevirtResources } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { PROTOBUF } from '../../api/kinds/protobuf/documents.ts';
 import { protobufBody } from '../../api/kinds/protobuf/request-body.ts';
@@ -71,6 +72,8 @@ export interface ControlPlaneOptions {
   readonly log: Logger;
   /** Coracle's own version. */
   readonly version: string;
+  /** What `/version` tells of this program. */
+  readonly build?: VersionFacts;
   /** Architecture of the host, as Go names it; amd64 when not given. */
   readonly architecture?: string;
   /** PKCS #8 PEM that service-account tokens are signed with. */
@@ -285,6 +288,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
     ]),
     clock,
     log,
+    version: versionInfo({ ...options.build, platform: `linux/${options.architecture ?? 'amd64'}` }),
     aggregated: [virtApi.subresources],
     connectOutbound,
     fields: createFieldManagement(resources),

@@ -13,6 +13,7 @@ import type { FindTokenUser } from '../../server/auth/token-authenticator.ts';
 import type { TokenWebhook } from '../../server/auth/webhook-tokens.ts';
 import { StorageError } from '../../server/storage/backend.ts';
 import { createSqliteBackend } from '../../server/storage/sqlite-backend.ts';
+import { buildFacts } from '../config/build-facts.ts';
 import { type DataDir, ensurePrivateDir } from '../config/data-dir.ts';
 import { type ClusterAccess, renderKubeconfig } from '../config/kubeconfig.ts';
 import { FRONT_PROXY_NAME, openPki } from '../config/pki.ts';
@@ -135,6 +136,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       clock,
       log,
       version: VERSION,
+      build: buildFacts(),
       signingKey: pki.signingKey,
       issuer: ISSUER,
       advertise: { address: address.advertise, port: tls.port },

@@ -7,6 +7,7 @@
 
 import { certificateValidity } from '../../api/certificates/certificate-validity.ts';
 import { KUBELET_CLIENT_SIGNER } from '../../api/certificates/kubelet-request.ts';
+import { CONFIG_MAPS } from '../../api/kinds/builtin/resource-types.ts';
 import { ApiError } from '../../api/meta/status.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import { createHttpsTransport } from '../../base/http/https-transport.ts';
@@ -20,12 +21,14 @@ import type { KeyPairPem, PairStore } from '../config/pki.ts';
 import { AGENT_ACCOUNT } from './components.ts';
 import { createNodeSigningRequest, waitForSignature } from './node-signing-request.ts';
 import { keepPeerIdentity } from './peer-identity.ts';
-import { connectAs, connectBound, isOurServer, type RemoteCluster } from './remote-components.ts';
+import { connectAs, connectBound, type RemoteCluster, serverMake } from './remote-components.ts';
 
 export interface NodeIdentity {
   readonly client: Client;
   /** What the node proves its name to other nodes with. */
   readonly peer?: PeerIdentity;
+  /** Where the server is not ours: PEM of the authorities of the certificates that it shows to its nodes. */
+  readonly serverCa?: string;
   close(): Promise<void>;
 }
 
@@ -45,7 +48,9 @@ const OLD_CONNECTION_MS = 60_000;
 
 /** Connects as the node where the cluster knows nodes as we do, else under the agents' service account. */
 export async function connectNode(cluster: RemoteCluster, options: NodeIdentityOptions): Promise<NodeIdentity> {
-  if (await isOurServer(cluster.client, options.signal)) return connectByCertificate(cluster, options);
+  const { isOurs, lacks } = await serverMake(cluster.client, options.signal);
+  if (isOurs) return connectByCertificate(cluster, options);
+  if (lacks !== undefined) options.log.warn(lacks);
   const { client, close } = await connectAs(cluster, AGENT_ACCOUNT, options);
   const peer = keepPeerIdentity({
     ...options,
@@ -54,14 +59,31 @@ export async function connectNode(cluster: RemoteCluster, options: NodeIdentityO
   });
   // Else every start of an agent would say for a moment that its guests cannot move.
   await peer.looked;
+  const serverCa = (await publishedClientCa(client, options)) ?? cluster.ca;
   return {
     client,
     peer: peer.identity,
+    ...(serverCa !== undefined && { serverCa }),
     async close() {
       await peer.close();
       await close();
     },
   };
+}
+
+/**
+ * What an API server publishes for those behind it: the authorities of clients, its own certificate towards kubelets
+ * among them. Undefined when it does not.
+ */
+async function publishedClientCa(client: Client, { log, signal }: NodeIdentityOptions): Promise<string | undefined> {
+  const key = { namespace: 'kube-system', name: 'extension-apiserver-authentication' };
+  try {
+    return (await client.get(CONFIG_MAPS, key, { signal })).data?.['client-ca-file'];
+  } catch (error) {
+    signal.throwIfAborted();
+    log.info('the API server names no authority of its clients', { error: (error as Error).message });
+    return undefined;
+  }
 }
 
 async function connectByCertificate(cluster: RemoteCluster, options: NodeIdentityOptions): Promise<NodeIdentity> {

@@ -27,10 +27,33 @@ export interface RemoteIdentity {
 
 const OUR_VERSION = /\+coracle\b/;
 
-/** True for a server of ours, by the version it gives; any other is a cluster of another make. */
-export async function isOurServer(client: Client, signal: AbortSignal): Promise<boolean> {
-  const version = (await client.raw('GET', '/version', { signal })) as { gitVersion?: string };
-  return OUR_VERSION.test(version.gitVersion ?? '');
+/** Evictions of policy/v1; budgets of it came one before. */
+const LEAST_MINOR = 22;
+/** Tokens that name a node, by which agents get their certificates. */
+const MOVING_MINOR = 31;
+
+export interface ServerMake {
+  /** Else a cluster of another make. */
+  readonly isOurs: boolean;
+  /** What does not work there for its age, in one line. */
+  readonly lacks?: string;
+}
+
+/**
+ * Whose server it is, by the version it gives. Rejects with one line when it is another one and too old. A version that
+ * cannot be read is taken for new.
+ */
+export async function serverMake(client: Client, signal: AbortSignal): Promise<ServerMake> {
+  const { gitVersion = '' } = ((await client.raw('GET', '/version', { signal })) ?? {}) as { gitVersion?: string };
+  if (OUR_VERSION.test(gitVersion)) return { isOurs: true };
+  const minor = Number(/^v1\.(\d+)\b/.exec(gitVersion)?.[1] ?? Number.POSITIVE_INFINITY);
+  if (minor < LEAST_MINOR)
+    throw new Error(`the API server is Kubernetes ${gitVersion}; Coracle needs 1.${LEAST_MINOR} or newer`);
+  if (minor >= MOVING_MINOR) return { isOurs: false };
+  return {
+    isOurs: false,
+    lacks: `the API server is Kubernetes ${gitVersion}: guests cannot move from node to node, which takes 1.${MOVING_MINOR} or newer`,
+  };
 }
 
 /** A Node; a token that is bound to it names it, and ends with it. */

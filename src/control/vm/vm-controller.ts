@@ -65,13 +65,13 @@ export interface VmControllerOptions extends ControllerEnvironment {
 
 /** Rights the controller needs, and no others. */
 export const vmControllerRules = [
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachines'], verbs: ['get', 'list', 'watch', 'patch', 'update'] },
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachines/status'], verbs: ['patch', 'update'] },
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachines'], verbs: ['get', 'list', 'watch', 'patch'] },
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachines/status'], verbs: ['patch'] },
   { apiGroups: ['kubevirt.io'], resources: ['virtualmachines/finalizers'], verbs: ['update'] },
   {
     apiGroups: ['kubevirt.io'],
     resources: ['virtualmachineinstances'],
-    verbs: ['get', 'list', 'watch', 'create', 'delete', 'patch', 'update'],
+    verbs: ['get', 'list', 'watch', 'create', 'delete', 'patch'],
   },
   { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['get', 'list', 'watch'] },
   {

@@ -65,8 +65,7 @@ test('buildInstance() keeps the uuid of the template', () => {
 
 test('applyVmStatus() without an instance', () => {
   const { status } = apply(vm(), undefined);
-  assert.equal(status?.created, false);
-  assert.equal(status?.ready, false);
+  assert.deepEqual([status?.created, status?.ready], [undefined, undefined]);
   assert.equal(status?.printableStatus, 'Stopped');
   assert.equal(status?.conditions?.[0]?.reason, 'VMINotExists');
   assert.equal(status?.desiredGeneration, 3);

@@ -41,8 +41,11 @@ export function applyVmStatus(input: StatusInput): void {
   const strategy = effectiveRunStrategy(vm.spec);
   const view = instance && viewOf(instance);
 
-  status.created = instance !== undefined;
-  status.ready = instance?.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') ?? false;
+  // What is false is left out, as upstream's types write it.
+  if (instance) status.created = true;
+  else delete status.created;
+  if (instance?.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True')) status.ready = true;
+  else delete status.ready;
   if (instance) status.runStrategy = strategy as NonNullable<Status['runStrategy']>;
   if (vm.metadata.generation !== undefined) status.desiredGeneration = vm.metadata.generation;
   const observed = Number(instance?.metadata.annotations?.[VM_GENERATION]);

@@ -52,9 +52,9 @@ export const vmiControllerRules = [
   {
     apiGroups: ['kubevirt.io'],
     resources: ['virtualmachineinstances'],
-    verbs: ['get', 'list', 'watch', 'patch', 'update'],
+    verbs: ['get', 'list', 'watch', 'patch'],
   },
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/status'], verbs: ['patch', 'update'] },
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/status'], verbs: ['patch'] },
   { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/finalizers'], verbs: ['update'] },
   { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'] },

@@ -33,6 +33,7 @@ import { type SentGuest, streamMetrics } from './migration/stream-figures.ts';
 import { type NodeDescription, nodeStatus } from './node-object.ts';
 import { registerNode } from './node-registration.ts';
 import { createNodeRoom } from './node-room.ts';
+import { createServerAccess } from './server-access.ts';
 import { openTombstones } from './vm-record.ts';
 
 export interface AgentOptions {
@@ -65,6 +66,8 @@ export interface AgentOptions {
   readonly hostDiskRoots?: readonly string[];
   /** Names that a client certificate must carry to call `handler` over the network. */
   readonly allowedClients?: readonly string[];
+  /** The API server is not ours: it may ask what a kubelet is asked, if the cluster lets it. */
+  readonly asKubelet?: boolean;
   /** What this node proves its name to other nodes with: for live migrations. Without it, or while it cannot, guests stay where they are. */
   readonly peer?: PeerIdentity;
   /** Our version, for the Node. */
@@ -114,9 +117,11 @@ export function createAgent(config: AgentConfig): Agent {
   /** Pods of this node; from the start on. */
   let pods: Informer<Pod> | undefined;
 
-  const authorize = (request: ApiRequest): boolean =>
+  const serverAccess = options.asKubelet ? createServerAccess({ client, nodeName, clock, log }) : undefined;
+  const authorize = (request: ApiRequest): boolean | Promise<boolean> =>
     request.peer.address === '' ||
-    (request.peer.certificate?.verified === true && allowed.has(request.peer.certificate.commonName));
+    (request.peer.certificate?.verified === true && allowed.has(request.peer.certificate.commonName)) ||
+    (serverAccess?.(request) ?? false);
 
   const find = (namespace: string, name: string): Launcher | undefined => {
     for (const launcher of launchers.values()) {

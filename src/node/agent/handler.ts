@@ -29,7 +29,7 @@ export interface HandlerOptions {
   /** What it says of the node itself, where it is asked through the API server. */
   readonly node: Pick<NodeRequestOptions, 'nodeName' | 'dataDir' | 'pods'>;
   /** Who may call; asked before anything else. */
-  readonly authorize: (request: ApiRequest) => boolean;
+  readonly authorize: (request: ApiRequest) => boolean | Promise<boolean>;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -50,8 +50,8 @@ const PORT = /^portforward\/(\d{1,5})(?:\/tcp)?$/;
 export function createNodeHandler(options: HandlerOptions): ApiHandler {
   return async (request) => {
     try {
-      if (!options.authorize(request))
-        throw new ApiError({ code: 403, reason: 'Forbidden', message: 'the node API is for virt-api only' });
+      if (!(await options.authorize(request)))
+        throw new ApiError({ code: 403, reason: 'Forbidden', message: 'the node API is for the API server only' });
       return await route(options, request);
     } catch (error) {
       if (error instanceof ApiError) return statusResponse(error);

@@ -1,5 +1,5 @@
 /** The state of one launcher. */
-import type { Pod } from '../../api/kinds/builtin/types.ts';
+import type { Pod, PodStatus } from '../../api/kinds/builtin/types.ts';
 import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kinds.ts';
 import type { DeepReadonly, ObjectKey } from '../../api/meta/object.ts';
 import type { Logger } from '../../base/log/log.ts';
@@ -13,7 +13,7 @@ import type { Guest } from './guest.ts';
 import { MIGRATION_JOB_LABEL } from './migration/migration-status.ts';
 import type { StreamFigures } from './migration/stream-figures.ts';
 import type { KeptLogs } from './pod-logs.ts';
-import { type LauncherView, podStatusDiffers, podStatusOf, type ResizeView } from './pod-status.ts';
+import { type LauncherView, podStatusDiffers, podStatusOf, type ResizeView, sameJson } from './pod-status.ts';
 import type { VmRecord } from './vm-record.ts';
 
 export type ReadonlyPod = DeepReadonly<Pod>;
@@ -66,6 +66,8 @@ export class LauncherState {
   /** True while another launcher on this node still has a guest of this name, or files of one. */
   readonly hasPredecessor: (vmi: ObjectKey) => boolean;
   #waiters: (() => void)[] = [];
+  /** The last status that was written, and what the server kept of it. */
+  #told: { readonly sent: PodStatus; readonly taken: DeepReadonly<PodStatus> } | undefined;
 
   constructor(environment: AgentEnvironment, start: LauncherStart) {
     this.environment = environment;
@@ -207,14 +209,21 @@ export class LauncherState {
     if (!pod || this.podGone) return true;
     try {
       let refused: readonly string[] = [];
+      let sent: PodStatus | undefined;
       const written = await writePodStatus(this.environment, pod, (newest) => {
         refused = freshEphemeral(newest);
         const status = podStatusOf(newest, view, {
           hostIP: this.environment.hostIP,
           now: this.environment.clock.now(),
         });
-        return podStatusDiffers(newest, status) ? { ...status } : {};
+        if (!podStatusDiffers(newest, status) || this.#isAllItTook(newest, status)) {
+          sent = undefined;
+          return {};
+        }
+        sent = status;
+        return { ...status };
       });
+      if (written && sent) this.#told = { sent, taken: written.status ?? {} };
       if (written) this.pod = newer(this.pod, written);
       else this.podGone = true;
       for (const name of refused) {
@@ -230,6 +239,11 @@ export class LauncherState {
       this.log.warn('pod status not written', { error: (error as Error).message });
       return false;
     }
+  }
+
+  /** True when the server was sent this and shows what it made of it: one that is older drops fields it does not know. */
+  #isAllItTook(newest: ReadonlyPod, status: PodStatus): boolean {
+    return this.#told !== undefined && sameJson(this.#told.sent, status) && sameJson(this.#told.taken, newest.status);
   }
 
   /** An event of the VMI, or of the Pod while the VMI is not known. */

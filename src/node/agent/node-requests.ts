@@ -22,18 +22,20 @@ export interface NodeRequestOptions {
 
 /** The agent's own path for all of them: the one that was asked is in a header. */
 const PATH = '/nodeProxy';
+const KUBELET_PATH = /^\/(?:healthz|pods|metrics\/resource|stats)(?:\/|$)/;
 /** As kubelet has them, in order. */
 const CHECKS = ['ping', 'log', 'syncloop'];
 
 /** Answers a request about the node; undefined when the path is not ours. */
 export function nodeRequest(options: NodeRequestOptions, request: ApiRequest): Promise<ApiResponse> | undefined {
-  if (request.path !== PATH) return undefined;
-  return answer(options, request);
+  if (request.path === PATH) return answer(options, request, request.headers[PROXY_PATH_HEADER] ?? '');
+  // Another make of API server asks for the page itself, as it asks a kubelet.
+  return KUBELET_PATH.test(request.path) ? answer(options, request, request.path) : undefined;
 }
 
-async function answer(options: NodeRequestOptions, request: ApiRequest): Promise<ApiResponse> {
+async function answer(options: NodeRequestOptions, request: ApiRequest, asked: string): Promise<ApiResponse> {
   // A slash at the end leads to the same page.
-  const path = (request.headers[PROXY_PATH_HEADER] ?? '').replace(/(?<=.)\/$/, '');
+  const path = asked.replace(/(?<=.)\/$/, '');
   const page = pageOf(options, path, new URLSearchParams(request.query));
   if (!page) return plain(404, '404 page not found\n');
   if (request.method !== 'GET' && request.method !== 'HEAD') return plain(405, '405: Method Not Allowed');

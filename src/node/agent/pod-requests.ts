@@ -18,6 +18,10 @@ const PATH = /^\/(containerLogs|portForward)\/([^/]+)\/([^/]+)(?:\/([^/]+))?$/;
 const PROXY_PATH = /^\/podProxy\/([^/]+)\/([^/]+)\/([^/]+)\/([^/]+)$/;
 /** SPDY/3.1 frames in binary messages. Not kubectl's name for it: that is no token of RFC 6455, and our client refuses it. */
 export const PORT_FORWARD_PROTOCOL = 'spdy-3.1.portforward.k8s.io';
+/** SPDY without a WebSocket. */
+const SPDY = 'SPDY/3.1';
+const STREAM_VERSION = 'x-stream-protocol-version';
+const STREAM_PROTOCOL = 'portforward.k8s.io';
 
 export interface PodRequestOptions {
   readonly findPod: (namespace: string, name: string) => Launcher | undefined;
@@ -46,7 +50,9 @@ async function answer(
 ): Promise<ApiResponse> {
   const launcher = options.findPod(at.namespace, at.name);
   if (!launcher) throw notFound(PODS, at.name);
-  if (request.method !== 'GET') throw methodNotSupported(PODS, request.method);
+  const isSpdy = at.kind === 'portForward' && request.upgradeTo !== undefined;
+  if (request.method !== 'GET' && !(isSpdy && request.method === 'POST'))
+    throw methodNotSupported(PODS, request.method);
   const { record } = launcher;
   if (at.kind === 'containerLogs') {
     if (at.container === undefined) throw badRequest('a container has to be named');
@@ -77,6 +83,7 @@ async function answer(
     const accept = (socket: MessageSocket): void => forwardChannels(socket, ports, { target, clock });
     return { status: 101, headers: {}, upgrade: { protocol: CHANNEL_PROTOCOL, accept } };
   }
+  if (isSpdy) return overBytes(request, (socket) => forwardPorts(socket, target, { clock }));
   if (!request.upgradable || !offered.includes(PORT_FORWARD_PROTOCOL)) {
     throw badRequest(`this needs a WebSocket with the protocol ${PORT_FORWARD_PROTOCOL}`);
   }
@@ -88,6 +95,17 @@ async function answer(
       accept: (socket) => forwardPorts(socket, target, { clock }),
     },
   };
+}
+
+/** The handshake of httpstream, as an API server of another make speaks it with a kubelet. */
+function overBytes({ upgradeTo = '', headers }: ApiRequest, accept: (socket: MessageSocket) => void): ApiResponse {
+  if (upgradeTo.toLowerCase() !== SPDY.toLowerCase())
+    throw badRequest(`unable to upgrade: "${upgradeTo}" is not ${SPDY}`);
+  const offered = (headers[STREAM_VERSION] ?? '').split(',').map((protocol) => protocol.trim());
+  if (!offered.includes(STREAM_PROTOCOL))
+    throw badRequest(`unable to upgrade: ${STREAM_VERSION} lacks ${STREAM_PROTOCOL}`);
+  const agreed = { [STREAM_VERSION]: STREAM_PROTOCOL };
+  return { status: 101, headers: agreed, upgrade: { protocol: SPDY, raw: true, accept } };
 }
 
 async function proxy(

@@ -191,10 +191,20 @@ const sizesOf = (pod: DeepReadonly<Pod>): unknown => pod.spec.containers.map(({ 
 const imageIdOf = (ids: Readonly<Record<string, string>>, name: string, image: string): string =>
   (Object.hasOwn(ids, name) ? ids[name] : undefined) ?? image;
 
-/** True when writing `wanted` would change what the Pod says (order of keys does not count). */
+/**
+ * True when writing `wanted` would change what the Pod says. The order of keys does not count, nor does a null: a server
+ * written in Go gives times that are not set as null (`startedAt`, `lastProbeTime`).
+ */
 export function podStatusDiffers(pod: DeepReadonly<Pod>, wanted: PodStatus): boolean {
   const before = pod.status as Readonly<Record<string, unknown>> | undefined;
-  return Object.entries(wanted).some(([key, value]) => !sameJson(before?.[key], value));
+  return Object.entries(wanted).some(([key, value]) => !sameJson(withoutNulls(before?.[key]), withoutNulls(value)));
+}
+
+function withoutNulls(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  const entries = Object.entries(value).filter(([, field]) => field !== null);
+  return Object.fromEntries(entries.map(([key, field]) => [key, withoutNulls(field)]));
 }
 
 /** Equality of JSON values. */

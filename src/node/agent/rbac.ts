@@ -22,10 +22,12 @@ export const NODE_AGENT_RULES: readonly PolicyRule[] = [
   { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['list'] },
   { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/status'], verbs: ['patch'] },
-  { apiGroups: [''], resources: ['events'], verbs: ['get', 'create', 'patch', 'update'] },
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
   { apiGroups: [''], resources: ['secrets', 'configmaps'], verbs: ['get'] },
   { apiGroups: [''], resources: ['persistentvolumeclaims', 'persistentvolumes'], verbs: ['get'] },
   { apiGroups: [''], resources: ['serviceaccounts/token'], verbs: ['create'] },
+  // Whether the API server may ask for a log or a port (`server-access.ts`).
+  { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
   // The certificate by which agents know each other; the list of those to believe is a ConfigMap.
   { apiGroups: ['certificates.k8s.io'], resources: ['certificatesigningrequests'], verbs: ['create', 'get'] },
 ];

@@ -104,6 +104,10 @@ test('podStatusOf() follows the life of a launcher', () => {
   assert.ok(running.conditions?.some((c) => c.type === 'PodScheduled'));
   assert.equal(podStatusDiffers(pod(running), podStatusOf(pod(running), view, { ...options, now: NOW + 9999 })), false);
 
+  const inGo = JSON.parse(JSON.stringify(running));
+  Object.assign(inGo.initContainerStatuses[0].state.terminated, { startedAt: null, finishedAt: null });
+  assert.equal(podStatusDiffers(pod(inGo), podStatusOf(pod(inGo), view, options)), false, 'times that are not set');
+
   const gated = podStatusOf(pod({}, ['kubevirt.io/virtual-machine-unpaused']), view, options);
   assert.equal(gated.conditions?.find((c) => c.type === 'Ready')?.reason, 'ReadinessGatesNotReady');
   const open = pod({ conditions: [{ type: 'g', status: 'True' }] }, ['g']);

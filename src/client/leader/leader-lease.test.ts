@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { LEASES } from '../../api/kinds/builtin/resource-types.ts';
+import type { Lease } from '../../api/kinds/builtin/types.ts';
+import { ApiError } from '../../api/meta/status.ts';
+import { createFakeClock } from '../../base/clock/fake-clock.ts';
+import { nextTurn } from '../../base/clock/next-turn.ts';
+import { silentLogger } from '../../base/log/log.ts';
+import { createClient } from '../create-client.ts';
+import { createFakeApi } from '../fake-api.fixture.ts';
+import { whileLeading } from './leader-lease.ts';
+
+const lease = { namespace: 'kubevirt', name: 'coracle-vm' };
+
+/** Processes that want to lead, the clock they share, and who runs at the moment. */
+function candidates() {
+  const api = createFakeApi([LEASES as never]);
+  const clock = createFakeClock();
+  const running = new Set<string>();
+  const log: string[] = [];
+  let most = 0;
+  /** Requests of these fail, as through a cut line. */
+  const cut = new Set<string>();
+  const start = (identity: string) => {
+    const stop = new AbortController();
+    const client = createClient(async (request) => {
+      if (cut.has(identity)) throw new Error('connect ECONNREFUSED');
+      return api.handler(request);
+    });
+    const done = whileLeading(
+      {
+        client,
+        clock,
+        log: silentLogger,
+        signal: stop.signal,
+        lease,
+        identity,
+        onWaiting: (who) => log.push(`${identity} waits for ${who}`),
+      },
+      async (signal) => {
+        running.add(identity);
+        most = Math.max(most, running.size);
+        log.push(`${identity} leads`);
+        await new Promise<void>((ended) => signal.addEventListener('abort', () => ended(), { once: true }));
+        running.delete(identity);
+        log.push(`${identity} ends`);
+      },
+    );
+    return { stop: () => stop.abort(new Error('stop')), done };
+  };
+  const pass = async (seconds: number): Promise<void> => {
+    for (let at = 0; at < seconds; at++) {
+      await clock.advance(1000);
+      await nextTurn();
+    }
+  };
+  const stored = (): Lease => api.get(LEASES, lease.namespace, lease.name) as unknown as Lease;
+  return { api, clock, running, log, cut, start, pass, stored, most: () => most };
+}
+
+test('one of two leads; when it stops, the other begins without waiting for the lease to run out', async () => {
+  const { start, pass, running, log, stored, most } = candidates();
+  const a = start('a');
+  await pass(1);
+  const b = start('b');
+  await pass(60);
+  assert.deepEqual([...running], ['a']);
+  assert.deepEqual(log, ['a leads', 'b waits for a']);
+  assert.equal(stored().spec?.leaseTransitions, 0);
+
+  a.stop();
+  await a.done;
+  assert.equal(stored().spec?.holderIdentity, '');
+  await pass(4);
+  assert.deepEqual([...running], ['b']);
+  assert.deepEqual(log.slice(2), ['a ends', 'b leads']);
+  assert.equal(stored().spec?.leaseTransitions, 1);
+  assert.equal(most(), 1);
+  b.stop();
+  await b.done;
+});
+
+test('who cannot reach the API stops before another begins, and comes back as one who waits', async () => {
+  const { start, pass, running, log, cut, most, stored } = candidates();
+  const a = start('a');
+  const b = start('b');
+  await pass(10);
+  const [first] = running;
+  const second = first === 'a' ? 'b' : 'a';
+  cut.add(first!);
+  await pass(9);
+  assert.deepEqual([...running], [first], 'a short break is borne');
+  await pass(20);
+  assert.deepEqual([...running], [second]);
+  assert.equal(most(), 1, 'never both');
+  cut.clear();
+  await pass(20);
+  assert.deepEqual([...running], [second]);
+  assert.equal(log.at(-1), `${first} waits for ${second}`);
+  assert.equal(stored().spec?.holderIdentity, second);
+  for (const one of [a, b]) one.stop();
+  await Promise.all([a.done, b.done]);
+});
+
+test('a holder that died is followed when its lease has stood still for its duration, whatever its times say', async () => {
+  const { api, start, pass, running } = candidates();
+  api.put({
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: lease,
+    spec: { holderIdentity: 'gone', leaseDurationSeconds: 15, renewTime: '2019-01-01T00:00:00.000000Z' },
+  });
+  const a = start('a');
+  await pass(14);
+  assert.deepEqual([...running], [], 'its clock may be wrong');
+  await pass(6);
+  assert.deepEqual([...running], ['a']);
+  a.stop();
+  await a.done;
+});
+
+test('a lease that somebody took by hand ends the job; one that was deleted is made again', async () => {
+  const { api, start, pass, running, stored } = candidates();
+  const a = start('a');
+  await pass(5);
+  api.remove(LEASES, lease.namespace, lease.name);
+  await pass(20);
+  assert.deepEqual([...running], ['a']);
+  assert.equal(stored().spec?.holderIdentity, 'a');
+  api.put({ ...stored(), spec: { ...stored().spec, holderIdentity: 'thief' } });
+  await pass(4);
+  assert.deepEqual([...running], []);
+  await pass(20);
+  assert.deepEqual([...running], ['a'], 'which never renewed it');
+  a.stop();
+  await a.done;
+});
+
+test('without the right to the lease nothing runs; with it, it does', async () => {
+  const { api, start, pass, running } = candidates();
+  api.intercept = () => {
+    throw new ApiError({ code: 403, reason: 'Forbidden', message: 'leases is forbidden' });
+  };
+  const a = start('a');
+  await pass(10);
+  assert.deepEqual([...running], []);
+  api.intercept = () => {};
+  await pass(4);
+  assert.deepEqual([...running], ['a']);
+  a.stop();
+  await a.done;
+});
+
+test('what the job fails with comes out, and the lease is free', async () => {
+  const { api, clock, stored } = candidates();
+  const client = createClient(api.handler);
+  const { signal } = new AbortController();
+  const options = { client, clock, log: silentLogger, signal, lease, identity: 'a' };
+  await assert.rejects(
+    whileLeading(options, async () => {
+      throw new Error('broken');
+    }),
+    /broken/,
+  );
+  assert.equal(stored().spec?.holderIdentity, '');
+});
