@@ -138,7 +138,7 @@ test('the aggregated form', () => {
     responseKind: { group: 'example.com', version: 'v1', kind: 'Foo' },
     scope: 'Namespaced',
     singularResource: 'foo',
-    verbs: ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'],
+    verbs: ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'],
     subresources: [
       {
         subresource: 'scale',
@@ -165,8 +165,9 @@ test('compareVersions() puts stable and new first', () => {
 });
 
 test('the version is a semantic one', () => {
-  const info = versionInfo({ commit: 'abc', platform: 'linux/arm64' });
+  const info = versionInfo({ commit: 'abc', treeState: 'clean', platform: 'linux/arm64' });
   assert.match(info.gitVersion, /^v1\.36\.\d+\+[0-9A-Za-z.-]+$/);
   assert.deepEqual([info.major, info.minor, info.minCompatibilityMinor], ['1', '36', '35']);
   assert.deepEqual([info.gitCommit, info.gitTreeState, info.platform], ['abc', 'clean', 'linux/arm64']);
+  assert.equal(versionInfo({ commit: 'abc' }).gitTreeState, '');
 });

@@ -197,6 +197,12 @@ export function apiResourceList(
 
 const sorted = (verbs: readonly string[]): string[] => [...verbs].sort();
 
+/** As the controller that tells of custom resources has them; all others are sorted. */
+const CUSTOM_VERBS = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'];
+
+const verbsOf = ({ verbs, strategy }: ResourceInfo): string[] =>
+  strategy.custom && verbs.length === CUSTOM_VERBS.length ? CUSTOM_VERBS : sorted(verbs);
+
 function resourceEntry(info: ResourceInfo, hashes: StorageVersionHashes): Record<string, unknown> {
   // Only what is stored has a storage version: reviews and bindings are created and forgotten.
   const hash = info.verbs.includes('get') ? hashes.get(storedKindText(info)) : undefined;
@@ -205,7 +211,7 @@ function resourceEntry(info: ResourceInfo, hashes: StorageVersionHashes): Record
     singularName: info.singular,
     namespaced: info.namespaced,
     kind: info.kind,
-    verbs: sorted(info.verbs),
+    verbs: verbsOf(info),
     ...(info.shortNames.length > 0 && { shortNames: info.shortNames }),
     ...(info.categories.length > 0 && { categories: info.categories }),
     ...(hash !== undefined && { storageVersionHash: hash }),
@@ -254,7 +260,7 @@ function aggregatedResource(info: ResourceInfo): Record<string, unknown> {
     responseKind: { ...own, kind: info.kind },
     scope: info.namespaced ? 'Namespaced' : 'Cluster',
     singularResource: info.singular,
-    verbs: sorted(info.verbs),
+    verbs: verbsOf(info),
     ...(info.shortNames.length > 0 && { shortNames: info.shortNames }),
     ...(info.categories.length > 0 && { categories: info.categories }),
     ...(info.subresources.length > 0 && {

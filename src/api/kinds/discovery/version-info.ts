@@ -22,6 +22,8 @@ export interface VersionInfo {
 export interface VersionFacts {
   /** Commit this program was built from; forty hex digits when known. */
   readonly commit?: string;
+  /** Whether what runs is that commit and nothing more; absent = not known. */
+  readonly treeState?: 'clean' | 'dirty';
   /** RFC 3339. */
   readonly buildDate?: string;
   /** `node v26.0.0`: stands where Go programs name their compiler's version. */
@@ -41,7 +43,7 @@ export function versionInfo(facts: VersionFacts = {}): VersionInfo {
     minCompatibilityMinor: String(Number(KUBERNETES_MINOR) - 1),
     gitVersion: `v1.${KUBERNETES_MINOR}.0+coracle`,
     gitCommit: facts.commit ?? '',
-    gitTreeState: facts.commit === undefined ? '' : 'clean',
+    gitTreeState: facts.treeState ?? '',
     buildDate: facts.buildDate ?? '1970-01-01T00:00:00Z',
     goVersion: facts.engine ?? '',
     compiler: 'coracle',

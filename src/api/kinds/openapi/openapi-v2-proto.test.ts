@@ -37,7 +37,7 @@ const READER = protobuf
     string operation_id = 5; repeated string consumes = 7; repeated ParametersItem parameters = 8;
     Responses responses = 9; repeated NamedAny vendor_extension = 13;
   }
-  message PathItem { Operation get = 2; Operation patch = 8; repeated ParametersItem parameters = 9; }
+  message PathItem { Operation get = 2; Operation options = 6; Operation head = 7; Operation patch = 8; repeated ParametersItem parameters = 9; }
   message NamedPathItem { string name = 1; PathItem value = 2; }
   message Paths { repeated NamedPathItem path = 2; }
   message Definitions { repeated NamedSchema additional_properties = 1; }
@@ -96,6 +96,11 @@ test('an operation keeps its parameters, answers and kind', () => {
   assert.equal(
     named(item.get.responses.responseCode, '200').response.schema.schema._ref,
     '#/definitions/io.k8s.api.core.v1.Pod',
+  );
+  const proxy = named(paths.path, '/api/v1/nodes/{name}/proxy');
+  assert.deepEqual(
+    [proxy.head.operationId, proxy.options.operationId],
+    ['connectCoreV1HeadNodeProxy', 'connectCoreV1OptionsNodeProxy'],
   );
   const gvk = named(item.patch.vendorExtension, 'x-kubernetes-group-version-kind').yaml;
   assert.deepEqual(JSON.parse(gvk), { group: '', kind: 'Pod', version: 'v1' });

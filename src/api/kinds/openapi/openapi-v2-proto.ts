@@ -90,6 +90,8 @@ const MESSAGES: Readonly<Record<MessageName, Message>> = {
       put: [3, message('operation')],
       post: [4, message('operation')],
       delete: [5, message('operation')],
+      options: [6, message('operation')],
+      head: [7, message('operation')],
       patch: [8, message('operation')],
       parameters: [9, each(parameter)],
     },

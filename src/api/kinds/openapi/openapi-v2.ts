@@ -1,10 +1,12 @@
 /** The Swagger 2.0 document of everything: helm, older kubectl and tools without OpenAPI 3 read it. */
-import { apiVersionOf } from '../../meta/gvk.ts';
 import { versionInfo } from '../discovery/version-info.ts';
 import type { ResourceInfo } from '../resource.ts';
 import { Definitions, type OpenApiObject } from './definitions.ts';
-import { answerSchema, answerTypes, bodySchema, patchTypes, STATUS } from './openapi-v3.ts';
-import { groupVersionsOf, type Operation, queryParameters, renderPaths } from './operations.ts';
+import { discoveryPaths } from './discovery-paths.ts';
+import { answerSchema, answerTypes, bodySchema, moreResponses, patchTypes, STATUS } from './openapi-v3.ts';
+import { operationTag } from './operation-names.ts';
+import { groupVersionsOf, type Operation, renderPaths } from './operations.ts';
+import { queryParameters } from './query-parameters.ts';
 
 /** Builds the whole document at each call, about 2 MB of JSON: keep the result until the resources change. */
 export function openApiV2(infos: readonly ResourceInfo[]): OpenApiObject {
@@ -18,7 +20,9 @@ export function openApiV2(infos: readonly ResourceInfo[]): OpenApiObject {
   return {
     swagger: '2.0',
     info: { title: 'Kubernetes', version: versionInfo().gitVersion },
-    paths,
+    paths: Object.fromEntries(
+      Object.entries({ ...paths, ...discoveryPaths(infos, definitions) }).sort(([a], [b]) => (a < b ? -1 : 1)),
+    ),
     definitions: definitions.toObject(),
     securityDefinitions: { BearerToken: { type: 'apiKey', name: 'authorization', in: 'header' } },
     security: [{ BearerToken: [] }],
@@ -38,7 +42,6 @@ function renderOperation(operation: Operation, definitions: Definitions): OpenAp
   const { info, gvk } = operation;
   const schema = answerSchema(operation, definitions);
   const body = bodySchema(operation, definitions);
-  const created = operation.method === 'post' || operation.method === 'put' || operation.method === 'patch';
   const ok = { description: 'OK', schema };
   const parameters = [
     ...(body === undefined
@@ -53,16 +56,16 @@ function renderOperation(operation: Operation, definitions: Definitions): OpenAp
     })),
   ];
   return {
-    tags: [apiVersionOf(info).replaceAll(/[./]/g, '_')],
+    tags: [operationTag(info)],
     description: operation.description,
     operationId: operation.operationId,
     schemes: ['https'],
     consumes: operation.body === 'patch' ? patchTypes(info) : ['*/*'],
-    produces: operation.answer === 'text' ? ['text/plain'] : answerTypes(info),
+    produces: answerTypes(operation),
     ...(parameters.length > 0 && { parameters }),
     responses: {
       '200': ok,
-      ...(created && operation.action !== 'connect' && { '201': { description: 'Created', schema } }),
+      ...moreResponses(operation, { schema }),
       '401': { description: 'Unauthorized' },
     },
     'x-kubernetes-action': operation.action,

@@ -85,7 +85,7 @@ test('operations name their bodies, answers, parameters and kinds', () => {
   const path = named(decoded.paths.path, '/apis/apps/v1/namespaces/{namespace}/deployments');
   const { post } = path;
   assert.deepEqual(names(post.requestBody.requestBody.content.additionalProperties), ['*/*']);
-  assert.deepEqual(names(post.responses.responseOrReference), ['200', '201', '401']);
+  assert.deepEqual(names(post.responses.responseOrReference), ['200', '201', '202', '401']);
   assert.match(named(post.specificationExtension, 'x-kubernetes-group-version-kind').yaml, /"kind":"Deployment"/);
   assert.ok(post.parameters.some((one: { parameter: { name: string } }) => one.parameter.name === 'dryRun'));
   assert.equal(path.parameters[0].parameter.name, 'namespace');

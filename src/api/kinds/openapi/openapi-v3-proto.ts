@@ -100,6 +100,8 @@ const MESSAGES: Readonly<Record<MessageName, Message>> = {
       put: [5, message('operation')],
       post: [6, message('operation')],
       delete: [7, message('operation')],
+      options: [8, message('operation')],
+      head: [9, message('operation')],
       patch: [10, message('operation')],
       parameters: [13, parameters],
     },

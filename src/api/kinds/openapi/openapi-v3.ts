@@ -3,27 +3,58 @@ import { apiVersionOf } from '../../meta/gvk.ts';
 import { versionInfo } from '../discovery/version-info.ts';
 import type { ResourceInfo } from '../resource.ts';
 import { Definitions, type OpenApiObject } from './definitions.ts';
-import { groupVersionPath, groupVersionsOf, type Operation, queryParameters, renderPaths } from './operations.ts';
+import { operationTag } from './operation-names.ts';
+import { groupVersionPath, groupVersionsOf, type Operation, renderPaths, WATCH_EVENT } from './operations.ts';
+import { queryParameters } from './query-parameters.ts';
 import { typeTextsDigest } from './texts/type-texts.ts';
 
 export const STATUS = 'io.k8s.apimachinery.pkg.apis.meta.v1.Status';
 export const DELETE_OPTIONS = 'io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions';
 export const PATCH = 'io.k8s.apimachinery.pkg.apis.meta.v1.Patch';
-const WATCH_EVENT = 'io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent';
 
 const FULL_TYPES = ['application/json', 'application/yaml'];
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 
-/** Patch media types of a kind: custom resources know no strategic merge. */
+/** Patch media types of a kind: custom resources know no strategic merge. Clients take the first by default. */
 export const patchTypes = (info: ResourceInfo): string[] => [
-  'application/apply-patch+yaml',
   'application/json-patch+json',
   'application/merge-patch+json',
   ...(info.strategy.custom ? [] : ['application/strategic-merge-patch+json']),
+  'application/apply-patch+yaml',
 ];
 
-export const answerTypes = (info: ResourceInfo): string[] =>
-  info.strategy.custom ? FULL_TYPES : [...FULL_TYPES, PROTOBUF];
+/** Media types of an answer. A pod's log comes in any that is asked for, as upstream has it, and so does a connection. */
+export function answerTypes({ action, answer, info, subresource }: Operation): string[] {
+  if (action === 'connect') return ['*/*'];
+  if (answer === 'text' && subresource !== 'log') return ['text/plain'];
+  const types = info.strategy.custom ? FULL_TYPES : [...FULL_TYPES, PROTOBUF];
+  if (subresource === 'log') return ['text/plain', ...types];
+  const streams = !info.strategy.custom && (action === 'list' || action === 'watch' || action === 'watchlist');
+  return streams ? [...types, 'application/json;stream=watch', `${PROTOBUF};stream=watch`] : types;
+}
+
+/** The answers beside 200 and 401, with what they hold. */
+export function moreResponses({ action, info }: Operation, content: OpenApiObject): Record<string, OpenApiObject> {
+  const created = { '201': { description: 'Created', ...content } };
+  const accepted = { '202': { description: 'Accepted', ...content } };
+  switch (action) {
+    case 'post':
+      return { ...created, ...accepted };
+    case 'put':
+      return created;
+    case 'patch':
+      return info.strategy.custom ? {} : created;
+    case 'delete':
+      return accepted;
+    case 'get':
+    case 'list':
+    case 'watch':
+    case 'watchlist':
+    case 'deletecollection':
+    case 'connect':
+      return {};
+  }
+}
 
 /**
  * The document of one group version. Built in full at each call: keep the result, or better its bytes, until the
@@ -60,12 +91,8 @@ const pathParameter = (name: string): OpenApiObject => ({
 function renderOperation(operation: Operation, definitions: Definitions): OpenApiObject {
   const { info, gvk } = operation;
   const answer = answerSchema(operation, definitions);
-  const content =
-    operation.answer === 'text'
-      ? { 'text/plain': { schema: answer } }
-      : Object.fromEntries(answerTypes(info).map((type) => [type, { schema: answer }]));
+  const content = Object.fromEntries(answerTypes(operation).map((type) => [type, { schema: answer }]));
   const body = bodyContent(operation, definitions);
-  const created = operation.method === 'post' || operation.method === 'put' || operation.method === 'patch';
   const parameters = queryParameters(operation).map(({ name, type, description }) => ({
     name,
     in: 'query',
@@ -73,20 +100,23 @@ function renderOperation(operation: Operation, definitions: Definitions): OpenAp
     schema: { type, uniqueItems: true },
   }));
   return {
-    tags: [apiVersionOf(info).replaceAll(/[./]/g, '_')],
+    tags: [operationTag(info)],
     description: operation.description,
     operationId: operation.operationId,
     ...(parameters.length > 0 && { parameters }),
     ...(body !== undefined && { requestBody: { content: body, required: operation.body !== 'deleteOptions' } }),
     responses: {
       '200': { description: 'OK', content },
-      ...(created && operation.action !== 'connect' && { '201': { description: 'Created', content } }),
+      ...moreResponses(operation, { content }),
       '401': { description: 'Unauthorized' },
     },
     'x-kubernetes-action': operation.action,
     'x-kubernetes-group-version-kind': { group: gvk.group, kind: gvk.kind, version: gvk.version },
   };
 }
+
+/** Which form of the documents this is: another one when paths and operations are told in another way. */
+const FORM = 2;
 
 /** The schema of what an operation answers. */
 export function answerSchema({ answer, info }: Operation, definitions: Definitions): OpenApiObject {
@@ -138,7 +168,7 @@ export async function openApiV3Hash(infos: readonly ResourceInfo[]): Promise<str
     const selectable = Object.keys(info.selectableFields);
     return JSON.stringify([name, kind, listKind, namespaced, subresources, verbs, selectable, schema]);
   });
-  const text = `${versionInfo().gitVersion} ${await typeTextsDigest()} ${parts.join(' ')}`;
+  const text = `${FORM} ${versionInfo().gitVersion} ${await typeTextsDigest()} ${parts.join(' ')}`;
   const digest = await crypto.subtle.digest('SHA-512', new TextEncoder().encode(text));
   return [...new Uint8Array(digest)]
     .map((byte) => byte.toString(16).padStart(2, '0'))

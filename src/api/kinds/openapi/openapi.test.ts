@@ -99,6 +99,47 @@ test('paths and actions of a namespaced resource', () => {
   assert.equal(new Set(named).size, named.length);
 });
 
+test('clients that are made from the document find the old watches, proxies, logs and discovery by their names', () => {
+  const { paths }: Doc = openApiV2([...all, foo]);
+  const watch = (path: string): unknown[] => {
+    const { get } = paths[path];
+    return [get.operationId, get['x-kubernetes-action'], get.responses['200'].schema.$ref.split('.').at(-1)];
+  };
+  const event = (id: string, action: string): unknown[] => [id, action, 'WatchEvent'];
+  const namespaced = '/api/v1/watch/namespaces/{namespace}/pods';
+  assert.deepEqual(watch(namespaced), event('watchCoreV1NamespacedPodList', 'watchlist'));
+  assert.deepEqual(watch(`${namespaced}/{name}`), event('watchCoreV1NamespacedPod', 'watch'));
+  assert.deepEqual(watch('/api/v1/watch/pods'), event('watchCoreV1PodListForAllNamespaces', 'watchlist'));
+  assert.deepEqual(watch('/api/v1/watch/nodes'), event('watchCoreV1NodeList', 'watchlist'));
+  assert.equal(paths['/api/v1/watch/componentstatuses'], undefined);
+  assert.equal(paths['/apis/example.com/v1/watch/foos'], undefined);
+  assert.ok(paths['/api/v1/pods'].get.produces.includes('application/json;stream=watch'));
+
+  const pod = '/api/v1/namespaces/{namespace}/pods/{name}';
+  const inside = paths[`${pod}/proxy/{path}`];
+  assert.deepEqual(Object.keys(inside).sort(), [
+    ...['delete', 'get', 'head', 'options', 'parameters', 'patch', 'post', 'put'],
+  ]);
+  assert.equal(inside.head.operationId, 'connectCoreV1HeadNamespacedPodProxyWithPath');
+  const named = (path: string, method: string): string[] =>
+    (paths[path][method].parameters ?? []).map(({ name }: Doc) => name);
+  assert.ok(named(`${pod}/log`, 'get').includes('tailLines'));
+  assert.ok(named(`${pod}/exec`, 'get').includes('command'));
+  assert.deepEqual(named(`${pod}/portforward`, 'post'), ['ports']);
+  assert.ok(named(pod, 'get').includes('pretty'));
+  assert.equal(paths[`${pod}`].patch.consumes[0], 'application/json-patch+json');
+  assert.deepEqual(Object.keys(paths[pod].delete.responses), ['200', '202', '401']);
+
+  assert.equal(paths['/api/v1/namespaces/{namespace}/pods'].delete.operationId, 'deleteCoreV1CollectionNamespacedPod');
+  assert.deepEqual(paths['/apis/apps/v1/namespaces/{namespace}/deployments'].get.tags, ['apps_v1']);
+  const roles = '/apis/rbac.authorization.k8s.io/v1/';
+  assert.deepEqual(paths[roles].get.tags, ['rbacAuthorization_v1']);
+  assert.equal(paths[roles].get.operationId, 'getRbacAuthorizationV1APIResources');
+  assert.equal(paths['/apis/apps/'].get.operationId, 'getAppsAPIGroup');
+  assert.equal(paths['/version/'].get.operationId, 'getCodeVersion');
+  assert.equal(paths['/apis/example.com/'], undefined);
+});
+
 test('operation ids are unique over the whole API', () => {
   const ids = new Set<string>();
   for (const item of Object.values((openApiV2([...all, foo]) as Doc).paths) as Doc[]) {

@@ -1,10 +1,21 @@
 /** The operations of a resource: one list for both dialects, so that neither forgets one. */
 import { apiVersionOf, type GroupVersionKind } from '../../meta/gvk.ts';
 import type { ResourceInfo, SubresourceInfo } from '../resource.ts';
+import { operationId } from './operation-names.ts';
 
-export type HttpMethod = 'get' | 'post' | 'put' | 'patch' | 'delete';
+export type HttpMethod = 'get' | 'post' | 'put' | 'patch' | 'delete' | 'head' | 'options';
 /** `x-kubernetes-action`. */
-export type Action = 'get' | 'list' | 'post' | 'put' | 'patch' | 'delete' | 'deletecollection' | 'connect';
+export type Action =
+  | 'get'
+  | 'list'
+  | 'watch'
+  | 'watchlist'
+  | 'post'
+  | 'put'
+  | 'patch'
+  | 'delete'
+  | 'deletecollection'
+  | 'connect';
 
 export interface Operation {
   readonly path: string;
@@ -17,7 +28,11 @@ export interface Operation {
   readonly body?: 'kind' | 'patch' | 'deleteOptions' | { readonly definition: string };
   readonly answer: 'kind' | 'list' | 'status' | 'text' | { readonly definition: string };
   readonly info: ResourceInfo;
+  /** Absent for what is no subresource. */
+  readonly subresource?: string;
 }
+
+export const WATCH_EVENT = 'io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent';
 
 const CONNECT = new Set(['attach', 'exec', 'portforward', 'proxy']);
 
@@ -34,10 +49,6 @@ const capital = (text: string): string => text.charAt(0).toUpperCase() + text.sl
 export const groupVersionPath = (gv: { readonly group: string; readonly version: string }): string =>
   gv.group === '' ? `/api/${gv.version}` : `/apis/${apiVersionOf(gv)}`;
 
-/** `AppsV1`, `KubevirtIoV1`: makes operation ids unique over groups. */
-const idPrefix = ({ group, version }: ResourceInfo): string =>
-  `${group === '' ? 'Core' : group.split('.').map(capital).join('').replaceAll('-', '')}${capital(version)}`;
-
 /** Every operation that a resource and its subresources offer, in the order of their paths. */
 export function operationsOf(info: ResourceInfo): Operation[] {
   const base = groupVersionPath(info);
@@ -45,7 +56,7 @@ export function operationsOf(info: ResourceInfo): Operation[] {
   const item = `${collection}/{name}`;
   const has = (verb: string): boolean => info.verbs.includes(verb);
   const scope = info.namespaced ? 'Namespaced' : '';
-  const id = (verb: string, suffix = ''): string => `${verb}${idPrefix(info)}${scope}${info.kind}${suffix}`;
+  const id = (verb: string, suffix = ''): string => operationId(info, verb, `${scope}${info.kind}${suffix}`);
   const gvk = { group: info.group, version: info.version, kind: info.kind };
   const common = { gvk, info };
   const operations: Operation[] = [];
@@ -74,7 +85,7 @@ export function operationsOf(info: ResourceInfo): Operation[] {
     path: collection,
     method: 'delete',
     action: 'deletecollection',
-    operationId: id('deleteCollection'),
+    operationId: operationId(info, 'delete', `Collection${scope}${kind}`),
     description: `delete the selected objects of kind ${kind}`,
     body: 'deleteOptions',
     answer: 'status',
@@ -118,10 +129,26 @@ export function operationsOf(info: ResourceInfo): Operation[] {
     path: `${base}/${info.resource}`,
     method: 'get',
     action: 'list',
-    operationId: `list${idPrefix(info)}${kind}ForAllNamespaces`,
+    operationId: operationId(info, 'list', `${kind}ForAllNamespaces`),
     description: `list or watch objects of kind ${kind}`,
     answer: 'list',
   });
+  // Old paths of watches: clients that are made from this document use them. Custom resources never had theirs published.
+  const watches = has('watch') && !info.strategy.custom;
+  const changes = (path: string, action: 'watch' | 'watchlist', id: string): void =>
+    add(watches && has(action === 'watch' ? 'get' : 'list'), {
+      path,
+      method: 'get',
+      action,
+      operationId: id,
+      description: `watch changes of objects of kind ${kind}; deprecated: list with the parameter watch`,
+      answer: { definition: WATCH_EVENT },
+    });
+  const watched = collection.replace(base, `${base}/watch`);
+  changes(watched, 'watchlist', id('watch', 'List'));
+  changes(`${watched}/{name}`, 'watch', id('watch'));
+  if (info.namespaced)
+    changes(`${base}/watch/${info.resource}`, 'watchlist', operationId(info, 'watch', `${kind}ListForAllNamespaces`));
   for (const sub of info.subresources) operations.push(...subresourceOperations(info, { sub, item, id }));
   return operations;
 }
@@ -131,6 +158,9 @@ interface SubresourcePlace {
   readonly item: string;
   readonly id: (verb: string, suffix?: string) => string;
 }
+
+/** What a proxy hands on beside the verbs of the others. */
+const PROXY_METHODS: readonly HttpMethod[] = ['head', 'options'];
 
 const METHODS: readonly (readonly [string, HttpMethod, Action, string])[] = [
   ['get', 'get', 'get', 'read'],
@@ -142,91 +172,48 @@ const METHODS: readonly (readonly [string, HttpMethod, Action, string])[] = [
 
 function subresourceOperations(info: ResourceInfo, { sub, item, id }: SubresourcePlace): Operation[] {
   const gvk = { group: sub.group ?? info.group, version: sub.version ?? info.version, kind: sub.kind };
-  const connect = CONNECT.has(sub.name);
+  if (CONNECT.has(sub.name)) return connections(info, { sub, item, id }, gvk);
   const foreign = SUBRESOURCE_TYPES[`${gvk.group}/${gvk.version}/${gvk.kind}`];
   const content = sub.kind === info.kind ? 'kind' : foreign === undefined ? undefined : { definition: foreign };
   return METHODS.filter(([verb]) => sub.verbs.includes(verb)).map(([, method, action, word]): Operation => {
-    const text = connect || sub.name === 'log' || content === undefined;
+    const text = sub.name === 'log' || content === undefined;
     const writes = method !== 'get' && method !== 'delete' && !text;
     return {
       path: `${item}/${sub.name}`,
       method,
-      action: connect ? 'connect' : action,
-      operationId: connect ? id(`connect${capital(method)}`, capital(sub.name)) : id(word, capital(sub.name)),
+      action,
+      operationId: id(word, capital(sub.name)),
       gvk,
-      description: connect
-        ? `connect ${method.toUpperCase()} to ${sub.name} of ${info.kind}`
-        : `${word} ${sub.name} of the ${info.kind}`,
-      ...(writes && content !== undefined && { body: method === 'patch' ? ('patch' as const) : content }),
-      answer: text || content === undefined ? 'text' : content,
+      description: `${word} ${sub.name} of the ${info.kind}`,
+      ...(writes && { body: method === 'patch' ? ('patch' as const) : content }),
+      answer: text ? 'text' : content,
       info,
+      subresource: sub.name,
     };
   });
 }
 
-/** A query parameter. */
-export interface QueryParameter {
-  readonly name: string;
-  readonly type: 'string' | 'integer' | 'boolean';
-  readonly description: string;
-}
-
-const text = (name: string, description: string): QueryParameter => ({ name, type: 'string', description });
-
-const LIST: readonly QueryParameter[] = [
-  { name: 'allowWatchBookmarks', type: 'boolean', description: 'send BOOKMARK events while watching' },
-  text('continue', 'the token of the page before'),
-  text('fieldSelector', 'restrict the list of returned objects to those whose fields match'),
-  text('labelSelector', 'restrict to objects whose labels match'),
-  { name: 'limit', type: 'integer', description: 'the most objects that one page may hold' },
-  text('resourceVersion', 'how recent the answer must be'),
-  text('resourceVersionMatch', 'how resourceVersion is meant: Exact or NotOlderThan'),
-  { name: 'sendInitialEvents', type: 'boolean', description: 'begin a watch with the objects that exist' },
-  { name: 'timeoutSeconds', type: 'integer', description: 'how long the call may last' },
-  {
-    name: 'watch',
-    type: 'boolean',
-    description: 'Watch for changes to the described resources: send them as they happen',
-  },
-];
-
-const WRITE: readonly QueryParameter[] = [
-  text('dryRun', 'All: run every step and store nothing'),
-  text('fieldManager', 'the name of who makes this change'),
-  text('fieldValidation', 'what happens to unknown and duplicate fields: Ignore, Warn or Strict'),
-];
-
-const DELETE: readonly QueryParameter[] = [
-  text('dryRun', 'All: run every step and store nothing'),
-  { name: 'gracePeriodSeconds', type: 'integer', description: 'how long the object may take to end' },
-  { name: 'orphanDependents', type: 'boolean', description: 'deprecated: use propagationPolicy' },
-  text('propagationPolicy', 'what happens to dependents: Orphan, Background or Foreground'),
-];
-
-const FORCE: QueryParameter = {
-  name: 'force',
-  type: 'boolean',
-  description: 'take over fields that others own (apply only)',
-};
-
-/** The query parameters of an operation. */
-export function queryParameters({ action }: Operation): readonly QueryParameter[] {
-  switch (action) {
-    case 'list':
-      return LIST;
-    case 'deletecollection':
-      return [...DELETE, ...LIST.filter(({ name }) => name !== 'watch' && name !== 'allowWatchBookmarks')];
-    case 'delete':
-      return DELETE;
-    case 'post':
-    case 'put':
-      return WRITE;
-    case 'patch':
-      return [...WRITE, FORCE];
-    case 'get':
-    case 'connect':
-      return [];
-  }
+/** Calls that become a connection to a pod, service or node; a proxy also has a path of the other side. */
+function connections(info: ResourceInfo, { sub, item }: SubresourcePlace, gvk: GroupVersionKind): Operation[] {
+  const proxy = sub.name === 'proxy';
+  const methods = METHODS.filter(([verb]) => sub.verbs.includes(verb)).map(([, method]) => method);
+  const scope = info.namespaced ? 'Namespaced' : '';
+  return (proxy ? ['', '/{path}'] : ['']).flatMap((rest) =>
+    [...methods, ...(proxy ? PROXY_METHODS : [])].map((method): Operation => {
+      const name = `${scope}${info.kind}${capital(sub.name)}${rest === '' ? '' : 'WithPath'}`;
+      return {
+        path: `${item}/${sub.name}${rest}`,
+        method,
+        action: 'connect',
+        operationId: operationId(info, 'connect', `${capital(method)}${name}`),
+        gvk,
+        description: `connect ${method.toUpperCase()} to ${sub.name} of ${info.kind}`,
+        answer: 'text',
+        info,
+        subresource: sub.name,
+      };
+    }),
+  );
 }
 
 const pathParameters = (path: string): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
