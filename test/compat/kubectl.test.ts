@@ -127,7 +127,8 @@ test('protobuf bodies make the same objects as JSON bodies', { skip: oneLanguage
 
 /** Runs the create commands and reads the objects back, without what differs from object to object. */
 async function createAndRead(context: StepContext): Promise<unknown[]> {
-  for (const { run } of PROTOBUF_COMMANDS) await runStep({ run, out: '<lines>' }, context);
+  // Some versions warn here that a flag is deprecated.
+  for (const { run } of PROTOBUF_COMMANDS) await runStep({ run, out: '<lines>', err: '<lines>' }, context);
   const { kubectl, namespace, cwd } = context;
   const names = PROTOBUF_COMMANDS.map(({ object }) => object.replaceAll('{ns}', namespace));
   const read = await runKubectl(kubectl, ['get', `--namespace=${namespace}`, '-o', 'json', ...names], { env, cwd });

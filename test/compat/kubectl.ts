@@ -1,7 +1,8 @@
 /** The kubectl binaries of this machine, and running one. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { accessSync, constants, readdirSync, realpathSync } from 'node:fs';
+import { accessSync, constants, existsSync, readdirSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
+import { clientBinariesDir } from '../../tools/setup/client-binaries.ts';
 
 export interface Kubectl {
   readonly path: string;
@@ -22,21 +23,31 @@ export interface RunOptions {
 
 const COMMAND_LIMIT_MS = 90_000;
 
-/** Every version there is, oldest first; empty when the machine has none. */
+/** Every version there is, oldest first; empty when the machine has none. Of two of a version the machine's own counts. */
 export function findKubectls(): readonly Kubectl[] {
+  const own = kubectlsOnPath();
+  const fetched = versionsIn(clientBinariesDir()).filter(({ minor }) => own.every((one) => one.minor !== minor));
+  return [...own, ...fetched].sort((a, b) => a.minor - b.minor);
+}
+
+function kubectlsOnPath(): readonly Kubectl[] {
   const onPath = (process.env['PATH'] ?? '').split(delimiter).map((dir) => join(dir, 'kubectl'));
   const first = onPath.find(isExecutable);
   if (first === undefined) return [];
   // What stands on PATH may only hand over to one of the versions beside it.
-  const folder = dirname(realpathSync(first));
-  const versions = readdirSync(folder).flatMap((name) => {
+  const versions = versionsIn(dirname(realpathSync(first)));
+  return versions.length > 0 ? versions : [{ path: first, minor: minorOf(first) }];
+}
+
+/** The programs of a folder that are named `kubectl.1.N`. */
+function versionsIn(folder: string): readonly Kubectl[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder).flatMap((name) => {
     const minor = /^kubectl\.1\.([0-9]+)$/.exec(name)?.[1];
     return minor === undefined || !isExecutable(join(folder, name))
       ? []
       : [{ path: join(folder, name), minor: Number(minor) }];
   });
-  if (versions.length === 0) return [{ path: first, minor: minorOf(first) }];
-  return versions.sort((a, b) => a.minor - b.minor);
 }
 
 function isExecutable(path: string): boolean {
