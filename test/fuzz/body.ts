@@ -24,7 +24,10 @@ export const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments';
 export const CUSTOM = '/apis/fuzz.example/v1/namespaces/default/bombs';
 export const STRATEGIC = 'application/strategic-merge-patch+json';
 export const MERGE = 'application/merge-patch+json';
+export const JSON_PATCH = 'application/json-patch+json';
 export const APPLY = 'application/apply-patch+yaml';
+export const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+export const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 export const dry = (path: string): string => `${path}?fieldManager=fuzz&dryRun=All`;
 
 /** A Deployment whose pods have these containers. */
@@ -35,3 +38,5 @@ export const custom = (spec: string): string =>
 
 /** A body for a route of its own, which is only tried. */
 export const at = (name: string, target: string, text: string): Body => ({ ...json(name, text), target: dry(target) });
+export const pod = (spec: string): string =>
+  `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"bomb"},"spec":{${spec}}}`;

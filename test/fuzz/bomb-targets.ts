@@ -1,8 +1,8 @@
 /** What has to be there before some of the bombs: a kind of its own, and large objects. */
-import { DEPLOYMENTS, deployment, repeated } from './body.ts';
+import { DEFINITIONS, DEPLOYMENTS, deployment, repeated } from './body.ts';
 
-/** A definition of a kind whose spec has these properties. */
-export const definition = (name: string, properties: object): object => ({
+/** A definition of a kind whose spec has these properties, and may say more. */
+export const definition = (name: string, properties: object, more: object = {}): object => ({
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
   metadata: { name: `${name}s.fuzz.example` },
@@ -15,14 +15,25 @@ export const definition = (name: string, properties: object): object => ({
         name: 'v1',
         served: true,
         storage: true,
-        schema: { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object', properties } } } },
+        schema: { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object', properties, ...more } } } },
       },
     ],
   },
 });
 
+/** Texts in fields of these names. */
+export const texts = (count: number, more: (at: number) => object = () => ({})): Record<string, object> =>
+  Object.fromEntries(Array.from({ length: count }, (_, at) => [`f${at}`, { type: 'string', ...more(at) }]));
+
+/** What one sends to make a target: a new object, or what `fuzz` applies to one that is there. */
+export interface BombTarget {
+  readonly path: string;
+  readonly object: object;
+  readonly applied?: true;
+}
+
 /** What has to be there before some of the bombs: a kind of its own, and large objects. */
-export function bombTargets(): { readonly path: string; readonly object: object }[] {
+export function bombTargets(): BombTarget[] {
   const item = { type: 'object', properties: { name: { type: 'string' }, value: { type: 'integer' } } };
   return [
     {
@@ -62,5 +73,20 @@ export function bombTargets(): { readonly path: string; readonly object: object 
         deployment(repeated(3000, (at) => `{"name":"c${at}","image":"a"}`)).replace('"bomb"', '"owned"'),
       ),
     },
+    // Who has applied before loses what they no longer mention: all of the object is gone through for that.
+    ...[
+      ['/api/v1/namespaces/default/configmaps/large', 'v1', 'ConfigMap'] as const,
+      [`${DEPLOYMENTS}/owned`, 'apps/v1', 'Deployment'] as const,
+    ].map(
+      ([path, apiVersion, kind]): BombTarget => ({ path, object: mentioned(path, apiVersion, kind), applied: true }),
+    ),
+    { path: DEFINITIONS, object: definition('wide', texts(50_000)) },
   ];
 }
+
+/** Hardly anything of an object. */
+export const mentioned = (path: string, apiVersion: string, kind: string): object => ({
+  apiVersion,
+  kind,
+  metadata: { name: path.slice(path.lastIndexOf('/') + 1), labels: { a: 'b' } },
+});

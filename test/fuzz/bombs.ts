@@ -1,5 +1,7 @@
 /** Bodies that are bad for whoever reads them: what the fuzz sends one by one, with its eye on the event loop. */
+import { answerBombs } from './answer-bombs.ts';
 import type { Body } from './body.ts';
+import { definitionBombs } from './definition-bombs.ts';
 import { jsonBombs } from './json-bombs.ts';
 import { objectBombs } from './object-bombs.ts';
 import { patchBombs } from './patch-bombs.ts';
@@ -13,4 +15,6 @@ export const bombs = (): Body[] => [
   ...patchBombs(),
   ...objectBombs(),
   ...protobufBombs(),
+  ...answerBombs(),
+  ...definitionBombs(),
 ];

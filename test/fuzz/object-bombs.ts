@@ -1,6 +1,5 @@
 /** Large objects of built-in and custom kinds. */
-import { at, type Body, CUSTOM, custom, DEPLOYMENTS, deployment, map, repeated } from './body.ts';
-import { definition } from './bomb-targets.ts';
+import { at, type Body, CUSTOM, custom, DEPLOYMENTS, deployment, map, pod, repeated } from './body.ts';
 
 export function objectBombs(): Body[] {
   return [
@@ -87,11 +86,49 @@ export function objectBombs(): Body[] {
     at('custom defaults', CUSTOM, custom(`"defaulted":[${repeated(300_000, () => '{}')}]`)),
     at('custom unknown fields', CUSTOM, custom(repeated(150_000, (i) => `"u${i}":1`))),
     at(
-      'a definition of many fields',
-      '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
-      JSON.stringify(
-        definition('many', Object.fromEntries(Array.from({ length: 40_000 }, (_, i) => [`f${i}`, { type: 'string' }]))),
+      'a Pod of many containers with amounts',
+      PODS,
+      pod(`"containers":[${repeated(12_000, (i) => `{"name":"c${i}","image":"a",${AMOUNTS}}`)}]`),
+    ),
+    at(
+      'a Deployment of many containers with amounts',
+      DEPLOYMENTS,
+      deployment(repeated(12_000, (i) => `{"name":"c${i}","image":"a",${AMOUNTS}}`)),
+    ),
+    at(
+      'a container of many amounts',
+      PODS,
+      pod(
+        `"containers":[{"name":"c","image":"a","resources":{"limits":{${repeated(60_000, (i) => `"a.b/r${i}":"1"`)}},"requests":{${repeated(60_000, (i) => `"a.b/r${i}":"1"`)}}}}]`,
       ),
+    ),
+    at(
+      'many topology constraints',
+      PODS,
+      pod(
+        `"containers":[{"name":"c","image":"a"}],"topologySpreadConstraints":[${repeated(60_000, (i) => `{"maxSkew":1,"topologyKey":"k${i}"}`)}]`,
+      ),
+    ),
+    at(
+      'many terms of an affinity',
+      PODS,
+      pod(
+        `"containers":[{"name":"c","image":"a"}],"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[${repeated(60_000, (i) => `{"topologyKey":" ${i}"}`)}]}}`,
+      ),
+    ),
+    at(
+      'many topology keys of a driver',
+      '/apis/storage.k8s.io/v1/csinodes',
+      `{"apiVersion":"storage.k8s.io/v1","kind":"CSINode","metadata":{"name":"bomb"},"spec":{"drivers":[{"name":"d","nodeID":"n","topologyKeys":[${repeated(60_000, (i) => `"k${i}"`)}]}]}}`,
+    ),
+    at(
+      'many rules of a policy',
+      '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies',
+      `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicy","metadata":{"name":"bomb"},"spec":{"validations":[{"expression":"true"}],"matchConstraints":{"resourceRules":[${repeated(60_000, () => '{}')}]}}}`,
     ),
   ];
 }
+
+const PODS = '/api/v1/namespaces/default/pods';
+/** Each with a warning. */
+const AMOUNTS = '"resources":{"limits":{"cpu":"1","memory":"0.5"},"requests":{"cpu":"0.5m","memory":"100m"}}';

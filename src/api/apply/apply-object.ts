@@ -21,7 +21,7 @@ import {
   type Versions,
   withoutManagedFields,
 } from './ownership.ts';
-import { prune } from './prune.ts';
+import { pruneSteps } from './prune.ts';
 import { toFieldSetSteps } from './to-field-set.ts';
 import { rootSchema } from './topology.ts';
 import { recordUpdateSteps } from './track-update.ts';
@@ -138,7 +138,7 @@ function* attempt(options: ApplyOptions, managers: ReadonlyMap<string, Manager>,
   yield;
   const { versions } = options;
   // A map or list that pruning emptied is gone, even if the configuration speaks of it (`spec: {}`): so upstream has it.
-  const object = prune(merged, { managers: claimed, last: previous, schema, apiVersion, versions });
+  const object = yield* pruneSteps(merged, { managers: claimed, last: previous, schema, apiVersion, versions });
 
   yield;
   const change = yield* loseChangedFieldsSteps(schema, { before: live, after: object }, claimed, {
@@ -158,7 +158,7 @@ function* attempt(options: ApplyOptions, managers: ReadonlyMap<string, Manager>,
   // The time is that of the last change: a manager that only joins others in what there is has none.
   else out.set(self, { ...mine, time: deepEqual(live, object) ? previous?.time : options.now, set: kept });
   yield;
-  refreshLastApplied({ live, config, object, manager: options.manager });
+  refreshLastApplied({ config, object, manager: options.manager });
   const managedFields = yield* writeManagersSteps(out);
   return { object: object as UnstructuredObject, managedFields, conflicts: [] };
 }

@@ -368,6 +368,30 @@ test('kubectl takes over from client-side apply without conflicts', () => {
   assert.throws(() => scaled.apply('kubectl', { replicas: 2 }), /conflict with "hpa"/);
 });
 
+test('the annotation of client-side apply is written as Go writes it, and left out where there is no room', () => {
+  const key = 'kubectl.kubernetes.io/last-applied-configuration';
+  const annotationsAfter = (before: Record<string, string>, metadata: object = {}) => {
+    const board = new Board();
+    board.update('someone', () => ({ ...object({}), metadata: { name: 'a', annotations: before } }));
+    const config = object({ replicas: 1 });
+    board.apply(
+      'kubectl',
+      {},
+      { config: { ...config, metadata: { namespace: 'n', name: 'a', ...metadata } }, force: true },
+    );
+    return board.live!.metadata.annotations ?? {};
+  };
+  const tail = '"spec":{"replicas":1}}\n';
+  const head = annotationsAfter({ [key]: '{}' })[key]!;
+  assert.ok(head.endsWith(`"metadata":{"name":"a","namespace":"n"},${tail}`), head);
+  const escaped = annotationsAfter({ [key]: '{}' }, { annotations: { z: '1', b: '>', [key]: 'old' } })[key]!;
+  assert.match(escaped, /"metadata":\{"annotations":\{"b":"\\u003e","z":"1"\},"name":"a","namespace":"n"\}/);
+  assert.match(annotationsAfter({}, { annotations: { [key]: 'mine' } })[key]!, /"annotations":\{\}/);
+  assert.deepEqual(annotationsAfter({ b: '1' }), { b: '1' });
+  const full = 'x'.repeat(256 * 1024 - 100);
+  assert.deepEqual(Object.keys(annotationsAfter({ full, [key]: '{}' })), ['full']);
+});
+
 test('finalizers and owner references of custom kinds merge by item', () => {
   const board = new Board();
   const config = (finalizers: string[]): Partial<ApplyOptions> => ({ config: object({}, { finalizers }) });

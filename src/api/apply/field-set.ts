@@ -5,6 +5,7 @@
  */
 import { isJsonObject, type JsonObject, setOwn } from '../meta/own-property.ts';
 import { keysOfLarge } from '../meta/small.ts';
+import { sortedSteps } from '../meta/sort-steps.ts';
 import type { Pace, Steps } from '../meta/steps.ts';
 import { stableText } from '../schema/list-types.ts';
 
@@ -217,32 +218,11 @@ function* writeSteps(set: FieldSet, out: JsonObject, later: Steps<void>[]): Step
   Object.freeze(out);
 }
 
-/** As `sort(compareElements)`: pieces are sorted, then merged two by two. */
+/** As `sort(compareElements)`. */
 function* sortSteps(elements: readonly string[]): Steps<string[]> {
   const isPlain = areSpelledInOrder(elements);
   yield;
-  let runs: string[][] = [];
-  for (let at = 0; at < elements.length; at += SLICE) {
-    const run = elements.slice(at, at + SLICE);
-    runs.push(isPlain ? run.sort() : run.sort(compareElements));
-    yield;
-  }
-  while (runs.length > 1) {
-    const merged: string[][] = [];
-    for (let at = 0; at < runs.length; at += 2) merged.push(yield* mergeSteps(runs[at]!, runs[at + 1] ?? [], isPlain));
-    runs = merged;
-  }
-  return runs[0] ?? [];
-}
-
-function* mergeSteps(a: readonly string[], b: readonly string[], isPlain: boolean): Steps<string[]> {
-  const out: string[] = [];
-  for (let [i, j] = [0, 0]; i < a.length || j < b.length; ) {
-    const isFirst = j === b.length || (i < a.length && (isPlain ? a[i]! <= b[j]! : compareElements(a[i]!, b[j]!) <= 0));
-    out.push(isFirst ? a[i++]! : b[j++]!);
-    if (out.length % SLICE === 0) yield;
-  }
-  return out;
+  return yield* sortedSteps(elements, isPlain ? compareTexts : compareElements);
 }
 
 function sortedElements({ members, children }: FieldSet): string[] {

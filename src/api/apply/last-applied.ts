@@ -1,4 +1,6 @@
 /** The annotation of client-side `kubectl apply`, for objects that move over to server-side apply. */
+import { goJson, sortMembers } from '../meta/go-text.ts';
+import { byteLength } from '../meta/name-rules.ts';
 import type { DeepReadonly, UnstructuredObject } from '../meta/object.ts';
 import { getOwn, isJsonObject, type JsonObject } from '../meta/own-property.ts';
 import { ANNOTATIONS_LIMIT } from '../meta/validate-object-meta.ts';
@@ -31,19 +33,30 @@ export function allowedByLastApplied(schema: Schema, live: DeepReadonly<Unstruct
   return difference(difference(difference(toFieldSet(schema, last), modified), added), removed);
 }
 
-/** Rewrites the annotation in `object` when the live object had one, so that client-side apply still finds its base. */
+/**
+ * Rewrites the annotation in `object`, the merged one, where it has one, so that client-side apply still finds its base:
+ * the configuration as Go writes it. What makes the annotations too large together goes (SetLastApplied of
+ * apimachinery).
+ */
 export function refreshLastApplied(parts: {
-  readonly live: JsonObject;
   readonly config: JsonObject;
   readonly object: JsonObject;
   readonly manager: string;
 }): void {
-  if (parts.manager !== 'kubectl' || annotationOf(parts.live) === undefined) return;
+  if (parts.manager !== 'kubectl' || annotationOf(parts.object) === undefined) return;
   const metadata = { ...(parts.config['metadata'] as JsonObject) };
-  const { [LAST_APPLIED]: _, ...annotations } = (metadata['annotations'] ?? {}) as JsonObject;
-  const text = `${JSON.stringify({ ...parts.config, metadata: { ...metadata, annotations } })}\n`;
+  if (isJsonObject(metadata['annotations'])) {
+    const { [LAST_APPLIED]: _, ...others } = metadata['annotations'];
+    metadata['annotations'] = others;
+  } else delete metadata['annotations'];
+  const text = `${goJson(sortMembers({ ...parts.config, metadata }))}\n`;
   const target = parts.object['metadata'] as JsonObject;
-  const present = (target['annotations'] ?? {}) as JsonObject;
-  // Too large for an annotation: an empty one tells kubectl that there is no base any more.
-  target['annotations'] = { ...present, [LAST_APPLIED]: text.length > ANNOTATIONS_LIMIT ? '' : text };
+  const annotations: JsonObject = { ...(target['annotations'] as JsonObject), [LAST_APPLIED]: text };
+  if (sizeOf(annotations) > ANNOTATIONS_LIMIT) delete annotations[LAST_APPLIED];
+  if (Object.keys(annotations).length > 0) target['annotations'] = annotations;
+  else delete target['annotations'];
 }
+
+/** Keys and values together, in bytes. */
+const sizeOf = (annotations: JsonObject): number =>
+  Object.entries(annotations).reduce((sum, pair) => sum + byteLength(pair.join('')), 0);

@@ -1,3 +1,6 @@
+import { keysOfLarge } from './small.ts';
+import type { Pace, Steps } from './steps.ts';
+
 /** Equality of JSON values: member order is ignored, a member that is undefined counts as absent. */
 export function deepEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true;
@@ -20,5 +23,34 @@ function objectsEqual(a: Record<string, unknown>, b: Record<string, unknown>): b
     members++;
   }
   for (const key of Object.keys(b)) if (b[key] !== undefined) members--;
+  return members === 0;
+}
+
+/** The same in steps, for large values. */
+export function* equalSteps(a: unknown, b: unknown, pace: Pace): Steps<boolean> {
+  if (a === b) return true;
+  const keys = keysOfLarge(a);
+  if (keys === undefined) return deepEqual(a, b);
+  if (typeof b !== 'object' || b === null || Array.isArray(a) !== Array.isArray(b)) return false;
+  if (pace.due(keys.length >> 2)) yield;
+  if (Array.isArray(a)) {
+    const list = b as readonly unknown[];
+    if (a.length !== list.length) return false;
+    for (let i = 0; i < a.length; i++) {
+      if (pace.due()) yield;
+      if (!(yield* equalSteps(a[i], list[i], pace))) return false;
+    }
+    return true;
+  }
+  const [left, right] = [a as Record<string, unknown>, b as Record<string, unknown>];
+  let members = 0;
+  for (const key of keys) {
+    const value = left[key];
+    if (value === undefined) continue;
+    if (pace.due()) yield;
+    if (!Object.hasOwn(right, key) || !(yield* equalSteps(value, right[key], pace))) return false;
+    members++;
+  }
+  for (const key of Object.keys(right)) if (right[key] !== undefined) members--;
   return members === 0;
 }

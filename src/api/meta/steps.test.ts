@@ -3,6 +3,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { cloneJson, cloneSteps } from './deep-clone.ts';
 import { encodeJsonSteps } from './json-steps.ts';
+import { prettySteps } from './pretty-steps.ts';
+import { sortedSteps } from './sort-steps.ts';
 import { finish, inPieces, Pace, type Steps } from './steps.ts';
 
 function* counting(to: number): Steps<number> {
@@ -80,4 +82,23 @@ test('large lists and objects are written over many steps', () => {
   for (; !step.done; step = work.next()) steps++;
   assert.equal(new TextDecoder().decode(step.value), JSON.stringify(object));
   assert.ok(steps >= 20, `${steps} steps`);
+});
+
+test('indented JSON and sorting in steps are what they are in one go', () => {
+  const value = {
+    list: Array.from({ length: 2000 }, (_, at) =>
+      at % 3 === 0 ? { at, text: 'a\nb', none: null, empty: [] } : `t${at}`,
+    ),
+    map: Object.fromEntries(Array.from({ length: 2000 }, (_, at) => [`k${at}`, { a: { b: [at, {}] } }])),
+    nothing: undefined,
+  };
+  const decoder = new TextDecoder();
+  const text = finish(prettySteps(value))
+    .map((part) => decoder.decode(part))
+    .join('');
+  assert.equal(text, JSON.stringify(value, null, 2));
+  const numbers = Array.from({ length: 20_000 }, (_, at) => ({ key: (at * 7919) % 101, at }));
+  const order = (a: { key: number }, b: { key: number }): number => a.key - b.key;
+  assert.deepEqual(finish(sortedSteps(numbers, order)), [...numbers].sort(order));
+  assert.deepEqual(finish(sortedSteps([], order)), []);
 });

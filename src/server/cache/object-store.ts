@@ -4,6 +4,8 @@
  * readers and watchers see only what is durable.
  */
 import type { UnstructuredObject } from '../../api/meta/object.ts';
+import type { Pause } from '../../api/meta/steps.ts';
+import type { WrittenObject } from './written-object.ts';
 
 /** One revision of one object. Immutable; shared by every reader. */
 export interface StoredObject {
@@ -16,6 +18,11 @@ export interface StoredObject {
   readonly object: Readonly<UnstructuredObject>;
   /** That of `object` but for managedFields, which can be most of it. Frozen. Does not parse the rest. */
   readonly metadata: Readonly<UnstructuredObject['metadata']>;
+  /**
+   * Parses a large object in steps, so that `object` is there soon after; undefined when it is, or is parsed quickly. The
+   * parsed form may be let go again at any time.
+   */
+  load(pause: Pause): Promise<void> | undefined;
   /** JSON of `object`, begins with `{"kind":K,"apiVersion":V,` (see `headLength`); no trailing newline. */
   readonly bytes: Uint8Array;
   /** Bytes of the leading `{"kind":..,"apiVersion":..,` part: list items of built-in kinds are `{` + bytes.subarray(headLength). */
@@ -31,11 +38,14 @@ export interface Change {
   readonly previous: StoredObject | undefined;
 }
 
-/** What a write wants. `object` is owned by the store afterwards (it is frozen); resourceVersion is set by the store. */
+/**
+ * What a write wants. `object` is owned by the store afterwards (it is frozen); resourceVersion is set by the store. A
+ * large one comes written (`writtenSteps`): the decision is a step of its own.
+ */
 export type Decision =
-  | { readonly type: 'put'; readonly object: UnstructuredObject }
+  | { readonly type: 'put'; readonly object: UnstructuredObject; readonly written?: WrittenObject }
   /** `object` = last state to show in the DELETED event (usually the current object, perhaps edited). */
-  | { readonly type: 'delete'; readonly object: UnstructuredObject }
+  | { readonly type: 'delete'; readonly object: UnstructuredObject; readonly written?: WrittenObject }
   | { readonly type: 'keep' };
 
 export interface StoreKey {

@@ -238,7 +238,7 @@ export class PublishedStore implements ObjectStore {
         case 'put':
           return this.#decide(current ?? place, {
             current,
-            object: decision.object,
+            decision,
             deletes: false,
             group,
             resolve,
@@ -247,7 +247,7 @@ export class PublishedStore implements ObjectStore {
         case 'delete':
           // What is not there needs no tombstone.
           if (!current) return resolve(undefined);
-          return this.#decide(current, { current, object: decision.object, deletes: true, group, resolve, reject });
+          return this.#decide(current, { current, decision, deletes: true, group, resolve, reject });
         default:
           return decision satisfies never;
       }
@@ -258,14 +258,14 @@ export class PublishedStore implements ObjectStore {
     place: Place,
     write: {
       readonly current: Stored | undefined;
-      readonly object: StoredObject['object'];
+      readonly decision: Exclude<Decision, { readonly type: 'keep' }>;
       readonly deletes: boolean;
       readonly group: WriteGroup | undefined;
       readonly resolve: (stored: StoredObject) => void;
       readonly reject: (error: unknown) => void;
     },
   ): void {
-    const { current, object, deletes, group, resolve, reject } = write;
+    const { current, decision, deletes, group, resolve, reject } = write;
     // There is room for all of a group, which is a handful, or for none of it.
     if (!group?.begun) {
       const refusal = diskRefusal(this.#backend.diskState(), current === undefined);
@@ -273,7 +273,7 @@ export class PublishedStore implements ObjectStore {
       if (this.#queue.full) throw tooManyWrites(this.#queue.size);
     }
     const revision = this.#lastDecided + 1;
-    const shown = stampObject(place, revision, object, this.#parsed);
+    const shown = stampObject(place, revision, decision, this.#parsed);
     // Taken only now: an object that cannot be serialised costs no revision.
     this.#lastDecided = revision;
     const created = current === undefined;

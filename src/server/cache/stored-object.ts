@@ -4,9 +4,11 @@
  * somebody asks.
  */
 import type { UnstructuredObject } from '../../api/meta/object.ts';
-import { parseStored } from '../../api/schema/parse-json.ts';
+import { inPieces, Pace, type Pause } from '../../api/meta/steps.ts';
+import { parseJsonInPieces, parseStored } from '../../api/schema/parse-json.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import type { StoredObject } from './object-store.ts';
+import { freezeSteps, joined, type WrittenObject } from './written-object.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -25,6 +27,9 @@ export interface Stored extends StoredObject {
   /** Lets the parsed object go; it is parsed again when somebody asks. */
   forget(): void;
 }
+
+/** Bytes that are parsed in one go, in some milliseconds. */
+const LARGE_PARSE = 256 * 1024;
 
 /** Remembers which parsed objects are kept, oldest first out. */
 export interface ParsedObjects {
@@ -89,6 +94,16 @@ class Revision implements Stored {
     return Object.freeze(metadata);
   }
 
+  load(pause: Pause): Promise<void> | undefined {
+    return this.#object !== undefined || this.bytes.byteLength < LARGE_PARSE ? undefined : this.#load(pause);
+  }
+
+  async #load(pause: Pause): Promise<void> {
+    const { value } = await parseJsonInPieces(this.bytes, pause, { wideIntegers: true });
+    await inPieces(freezeSteps(value, new Pace()), pause);
+    if (this.#object === undefined) this.adopt(value as UnstructuredObject);
+  }
+
   adopt(object: Readonly<UnstructuredObject>): Readonly<UnstructuredObject> {
     this.#object = object;
     this.#parsed.keep(this, this.bytes.byteLength);
@@ -136,20 +151,31 @@ class Deleted implements Stored {
   get headLength(): number {
     return this.#make().headLength;
   }
+  load(pause: Pause): Promise<void> | undefined {
+    return this.#make().load(pause);
+  }
   forget(): void {
     this.#made?.forget();
   }
   #make(): Stored {
-    this.#made ??= stampObject(this.#last, this.revision, this.#last.object, this.#parsed);
+    this.#made ??= stampObject(this.#last, this.revision, { object: this.#last.object }, this.#parsed);
     return this.#made;
   }
 }
 
 /** Builds the object's new revision: `metadata.resourceVersion` set, frozen, serialised. `object` itself is not changed. */
-export function stampObject(place: Place, revision: number, object: UnstructuredObject, parsed: ParsedObjects): Stored {
+export function stampObject(
+  place: Place,
+  revision: number,
+  { object, written }: { readonly object: UnstructuredObject; readonly written?: WrittenObject | undefined },
+  parsed: ParsedObjects,
+): Stored {
   const { kind, apiVersion, metadata, ...rest } = object;
   const stamped = { kind, apiVersion, metadata: { ...metadata, resourceVersion: String(revision) }, ...rest };
-  const line = encoder.encode(`${JSON.stringify(stamped)}\n`);
+  const line =
+    written?.object === object
+      ? joined([written.before, encoder.encode(String(revision)), written.after, LINE_END])
+      : encoder.encode(`${JSON.stringify(stamped)}\n`);
   const stored = new Revision(place, revision, line.subarray(0, line.length - 1), parsed);
   stored.adopt(deepFreeze(stamped));
   return stored;
@@ -179,6 +205,7 @@ export const deletedObject = (last: Stored, revision: number, parsed: ParsedObje
   new Deleted(last, revision, parsed);
 
 const LINE_FEED = 0x0a;
+const LINE_END = Uint8Array.of(LINE_FEED);
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const OPEN_BRACE = 0x7b;
