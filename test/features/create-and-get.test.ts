@@ -85,7 +85,7 @@ test('a refused create says why, in upstream words', async (t) => {
       { body: { apiVersion: 'apps/v1', kind: 'ConfigMap', metadata: { name: 'a' } } },
       400,
       'BadRequest',
-      /^the API version in the data \(apps\/v1\) does not match the expected API version \(v1\)$/,
+      /^ConfigMap in version "v1" cannot be handled as a ConfigMap: no kind "ConfigMap" is registered for version "apps\/v1" in scheme /,
     ],
     [
       'bad name',

@@ -139,7 +139,7 @@ test('a deprecated version warns', async () => {
   );
   const get = async (v: string) => (await server.request('GET', `/apis/example.com/${v}/ageds`)).headers['warning'];
   assert.equal(await get('v1'), undefined);
-  assert.equal(await get('v1beta1'), '299 - "example.com/v1beta1 Aged is deprecated"');
+  assert.equal(await get('v1beta1'), '299 - "example.com/v1beta1 Aged is deprecated; use example.com/v1 Aged"');
   assert.equal(await get('v1alpha1'), '299 - "do not"');
 });
 

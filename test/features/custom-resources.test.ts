@@ -173,9 +173,41 @@ test('a body must say its kind and its version, which is asked of built-in kinds
   refused(
     await create({ kind, ...bare }),
     400,
-    /^Widget in version "" cannot be handled as a Widget: \/, Kind=Widget is unstructured and is not suitable for converting to "example.com\/v1"$/,
+    /^the API version in the data \(\) does not match the expected API version \(example.com\/v1\)$/,
   );
   refused(await server.request('PUT', `${WIDGETS}/says-nothing`, { body: bare }), 400, /Object 'Kind' is missing/);
+  const sent = (body: string) =>
+    server.request('POST', WIDGETS, {
+      body: new TextEncoder().encode(body),
+      headers: { 'content-type': 'application/json' },
+    });
+  const unrecognized = 'the object provided is unrecognized (must be of type Widget): ';
+  const typeMeta =
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
+  const told: [string, string][] = [
+    [' {"a": 1}', `${unrecognized}Object 'Kind' is missing in ' {"a": 1}' (207b2261223a20317d)`],
+    ['null', `${unrecognized}Object 'Kind' is missing in 'null' (6e756c6c)`],
+    [
+      '[]',
+      `${unrecognized}couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type ${typeMeta} (5b5d)`,
+    ],
+    [
+      '{"kind":1}',
+      `${unrecognized}couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind of type string ({"kind":1})`,
+    ],
+    [
+      '{"kind":"Widget"} x',
+      `${unrecognized}couldn't get version/kind; json parse error: invalid character 'x' after top-level value ({"kind":"Widget"} x)`,
+    ],
+  ];
+  for (const [body, message] of told) assert.equal((await sent(body)).json.message, message, body);
+  const other = await create({ apiVersion, kind: 'Gadget', ...bare });
+  refused(
+    other,
+    422,
+    /^Gadget\.example\.com "says-nothing" is invalid: kind: Invalid value: "Gadget": must be Widget$/,
+  );
+  assert.equal(other.json.details.kind, 'Gadget');
   const built = { metadata: { name: 'says-nothing' } };
   assert.equal(
     (await server.request('POST', '/api/v1/namespaces/default/configmaps', { body: built })).status,
@@ -187,7 +219,11 @@ test('a body must say its kind and its version, which is asked of built-in kinds
 test('a PUT must name the version it replaces', async () => {
   await server.create(WIDGETS, widget('put', { color: 'red' }));
   const blind = await server.request('PUT', `${WIDGETS}/put`, { body: widget('put', { color: 'blue' }) });
-  refused(blind, 422, /metadata.resourceVersion: Invalid value: 0: must be specified for an update/);
+  refused(
+    blind,
+    422,
+    /^widgets\.example\.com "put" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update/,
+  );
   const patched = await server.request('PATCH', `${WIDGETS}/put`, { body: { metadata: { resourceVersion: null } } });
   refused(patched, 422, /metadata.resourceVersion: Invalid value: 0: must be specified for an update/);
   const { json } = await server.request('GET', `${WIDGETS}/put`);

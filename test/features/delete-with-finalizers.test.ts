@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { encodeProtobuf, PROTOBUF } from '../../src/api/kinds/protobuf/documents.ts';
+import { protobufBody } from '../../src/api/kinds/protobuf/request-body.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 let server: InProcessServer;
 before(async () => {
-  server = await startServer();
+  server = await startServer({ bodyDecoders: new Map([[PROTOBUF, protobufBody]]) });
 });
 after(() => server.stop());
 
@@ -192,6 +194,58 @@ test('an eviction deletes the pod and answers with a Status', async () => {
   });
   assert.equal(missing.status, 404);
 });
+
+test('an eviction in the beta version is taken, also as a Go client of old writes it', async () => {
+  const eviction = { apiVersion: 'policy/v1beta1', kind: 'Eviction', metadata: { name: 'old', namespace: 'default' } };
+  for (const headers of [{}, { 'content-type': PROTOBUF }]) {
+    await server.request('POST', PODS, { body: pod('old') });
+    const body = 'content-type' in headers ? encodeProtobuf(eviction)! : eviction;
+    const evicted = await server.request('POST', `${PODS}/old/eviction`, { body, headers });
+    assert.equal(evicted.status, 201, evicted.text);
+    assert.equal((await server.request('GET', `${PODS}/old`)).status, 404);
+  }
+});
+
+const ORPHANED =
+  'child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning';
+const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } };
+
+for (const { path, kind, apiVersion, spec, warning } of [
+  {
+    path: '/api/v1/namespaces/default/replicationcontrollers',
+    kind: 'ReplicationController',
+    apiVersion: 'v1',
+    spec: { replicas: 0, selector: { a: 'b' }, template },
+    warning: undefined,
+  },
+  {
+    path: '/apis/batch/v1/namespaces/default/jobs',
+    kind: 'Job',
+    apiVersion: 'batch/v1',
+    spec: { template: { spec: { ...template.spec, restartPolicy: 'Never' } } },
+    warning: `299 - "${ORPHANED}"`,
+  },
+]) {
+  test(`a ${kind} leaves its pods behind unless the delete says otherwise`, async () => {
+    const create = async (name: string) => {
+      const made = await server.request('POST', path, { body: { apiVersion, kind, metadata: { name }, spec } });
+      assert.equal(made.status, 201, made.text);
+    };
+    await create('left');
+    const plain = await server.request('DELETE', `${path}/left`);
+    assert.deepEqual(plain.json.metadata.finalizers, ['orphan']);
+    assert.equal(plain.headers['warning'], warning);
+    const again = await server.request('DELETE', `${path}/left?propagationPolicy=Background`);
+    assert.equal(again.json.status, 'Success');
+    assert.equal(again.headers['warning'], undefined);
+    await create('one');
+    const all = await server.request('DELETE', path);
+    assert.equal(all.headers['warning'], warning);
+    assert.deepEqual((await server.request('GET', `${path}/one`)).json.metadata.finalizers, ['orphan']);
+    await server.request('DELETE', `${path}/one?orphanDependents=false`);
+    assert.equal((await server.request('GET', `${path}/one`)).status, 404);
+  });
+}
 
 test('deleting a collection takes what the selector chooses', async () => {
   await make('c1', { labels: { go: 'yes' } });

@@ -74,7 +74,7 @@ for (const info of stored) {
       assert.equal(metadata.annotations.note, info.strategy.statusMetadata === 'accept' ? 'status' : 'put');
       await ok('PUT', `${one}/status`, { body: await ok('GET', one) });
     }
-    const deleted = await ok('DELETE', one);
+    const deleted = await ok('DELETE', `${one}?propagationPolicy=Background`);
     // A namespace waits for its finalizer.
     if (resource !== 'namespaces') {
       assert.equal(deleted.kind, info.strategy.deleteReturnsObject ? kind : 'Status');
@@ -86,7 +86,7 @@ for (const info of stored) {
     }
     if (info.verbs.includes('deletecollection')) {
       await ok('POST', collection, { body });
-      assert.equal((await ok('DELETE', `${collection}?${SELECTED}`)).items.length, 1);
+      assert.equal((await ok('DELETE', `${collection}?propagationPolicy=Background&${SELECTED}`)).items.length, 1);
       assert.equal((await ok('GET', `${collection}?${SELECTED}`)).items.length, 0);
     }
   });

@@ -130,6 +130,12 @@ test('a page of a foreign origin cannot use the certificate its browser holds', 
   assert.equal(await ask('GET', plain, { upgradable: true }), 200);
   assert.equal(await ask('GET', { ...plain, 'user-agent': 'Mozilla/5.0' }, { upgradable: true }), 403);
   assert.equal(await ask('GET', { origin: 'http://127.0.0.1:16444' }, { upgradable: true }), 403);
+  // Go's WebSocket client sends whatever origin it was given, and the name of its program; writes have no such excuse.
+  const program = { ...foreign, 'user-agent': 'e2e.test/v1.36.0 (linux/amd64)' };
+  assert.equal(await ask('GET', program, { upgradable: true }), 200);
+  assert.equal(await ask('GET', { ...program, 'sec-fetch-mode': 'websocket' }, { upgradable: true }), 403);
+  assert.equal(await ask('GET', { ...foreign, 'user-agent': 'Mozilla/5.0 (X11)' }, { upgradable: true }), 403);
+  assert.equal(await ask('POST', program), 403);
   // Somebody without a certificate is forged by nobody.
   assert.equal(await ask('GET', foreign, { upgradable: true, peer: { address: '' } }), 403);
 });

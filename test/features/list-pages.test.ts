@@ -62,6 +62,12 @@ test('pages show the first page snapshot, whatever is written meanwhile', async 
   await server.request('DELETE', `${inNamespace('a')}/m9`);
 });
 
+test('where any state will do there are no pages', async () => {
+  const { json } = await server.request('GET', `${ALL}?limit=4&resourceVersion=0`);
+  assert.ok(json.items.length > 4);
+  assert.deepEqual(Object.keys(json.metadata), ['resourceVersion']);
+});
+
 test('a page under a selector does not count what is left', async () => {
   const { json } = await server.request('GET', `${inNamespace('a')}?limit=1&labelSelector=even=true`);
   assert.deepEqual(names(json), ['a/m0']);

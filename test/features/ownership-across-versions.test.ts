@@ -76,7 +76,7 @@ const at = (v: string, name: string): string => `/apis/example.com/${v}/namespac
 const apply = (v: string, name: string, manager: string, body: object, query = ''): Promise<Answer> =>
   server.request('PATCH', `${at(v, name)}?fieldManager=${manager}${query}`, {
     headers: { 'content-type': 'application/apply-patch+yaml' },
-    body: { apiVersion: `example.com/${v}`, kind: 'Host', spec: body },
+    body: { apiVersion: `example.com/${v}`, kind: 'Host', metadata: { name }, spec: body },
   });
 const merge = (v: string, name: string, manager: string, body: object): Promise<Answer> =>
   server.request('PATCH', `${at(v, name)}?fieldManager=${manager}`, { body });

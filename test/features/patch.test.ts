@@ -73,6 +73,30 @@ test('a strategic merge patch merges containers by name', async () => {
   assert.deepEqual(images, { a: 'one', b: 'three' });
 });
 
+test('a configuration that is no YAML map is refused in the words of the decoder', async (t) => {
+  const path = `${await fresh('applied')}?fieldManager=one`;
+  const unmarshal = 'error unmarshaling JSON: while decoding JSON: json: cannot unmarshal';
+  const cases: [string, RegExp][] = [
+    [
+      '"text"',
+      new RegExp(`^error decoding YAML: ${unmarshal} string into Go value of type map\\[string\\]interface {}$`),
+    ],
+    ['[]', new RegExp(`^error decoding YAML: ${unmarshal} array into Go`)],
+    ['a: [1', /^error decoding YAML: error converting YAML to JSON: yaml: line /],
+    ['null', /^invalid object type: /],
+  ];
+  for (const [body, message] of cases) {
+    await t.test(body, async () => {
+      const { status, json } = await server.request('PATCH', path, {
+        headers: { 'content-type': 'application/apply-patch+yaml' },
+        body,
+      });
+      assert.equal(status, 400, JSON.stringify(json));
+      assert.match(json.message, message);
+    });
+  }
+});
+
 test('refused patches', async (t) => {
   const path = await fresh('refused');
   const { json: current } = await server.request('GET', path);

@@ -116,3 +116,62 @@ test('SPDY is agreed on as httpstream does, and the node is asked over a WebSock
   );
   assert.equal(last.headers['authorization'], undefined);
 });
+
+/** A log over a WebSocket: the sub-protocol agreed on, and the messages until it is closed; or the refusal's status. */
+async function overSocket(pod: string, protocols: string, query = '') {
+  const answer = await server.handler({
+    method: 'GET',
+    path: `${PODS}/${pod}/log`,
+    query,
+    headers: { 'sec-websocket-protocol': protocols, 'sec-websocket-key': 'k' },
+    body: NO_BYTES,
+    peer: { address: '' },
+    signal: NEVER,
+    upgradable: true,
+  });
+  if (!answer.upgrade) return { status: answer.status };
+  const messages: (Uint8Array | string)[] = [];
+  const { accept, protocol } = answer.upgrade;
+  const code = await new Promise<number | undefined>((close) => {
+    accept({
+      protocol,
+      buffered: 0,
+      send: (data) => messages.push(data),
+      close,
+      onMessage: () => {},
+      onClose: () => {},
+    });
+  });
+  return { status: answer.status, protocol, messages: messages.map((one) => one.toString()), code };
+}
+
+for (const { name, protocols, expected } of [
+  {
+    name: 'in bytes',
+    protocols: 'binary.k8s.io',
+    expected: ['', 'log of /containerLogs/default/here/c'],
+  },
+  { name: 'without a sub-protocol', protocols: '', expected: ['', 'log of /containerLogs/default/here/c'] },
+  {
+    name: 'in base64',
+    protocols: 'nobody.knows, base64.binary.k8s.io',
+    expected: ['', Buffer.from('log of /containerLogs/default/here/c').toString('base64')],
+  },
+]) {
+  test(`a log over a WebSocket ${name} ends with the log`, async () => {
+    const { status, protocol, messages, code } = await overSocket('here', protocols);
+    assert.deepEqual([status, code], [101, 1000]);
+    assert.equal(protocol, protocols.split(', ').at(-1));
+    assert.deepEqual(
+      messages?.map((one) => Buffer.from(one).toString()),
+      expected,
+    );
+    assert.equal(asked.at(-1)!.upgradable, false);
+  });
+}
+
+test('a log over a WebSocket that is refused, or whose protocols nobody speaks, is answered plainly', async () => {
+  assert.equal((await overSocket('here', 'nobody.knows')).status, 403);
+  assert.equal((await overSocket('here', '', 'container=nothing&tailLines=-1')).status, 422);
+  assert.equal((await overSocket('nobody', '')).status, 404);
+});

@@ -191,7 +191,12 @@ test('ownership written down in one version is judged in that version', async ()
   const apply = (version: string, manager: string, spec: object, force = false) =>
     server.request('PATCH', `${path(version)}?fieldManager=${manager}&force=${force}`, {
       headers: { 'content-type': 'application/apply-patch+yaml' },
-      body: { apiVersion: `autoscaling/${version}`, kind: 'HorizontalPodAutoscaler', spec },
+      body: {
+        apiVersion: `autoscaling/${version}`,
+        kind: 'HorizontalPodAutoscaler',
+        metadata: { name: 'two-versions' },
+        spec,
+      },
     });
   const old = { scaleTargetRef, minReplicas: 1, maxReplicas: 3, targetCPUUtilizationPercentage: 50 };
   assert.equal((await apply('v1', 'one', old)).status, 201);

@@ -38,9 +38,16 @@ after(() => server.stop());
 
 const apply = (path: string, body: string, fieldValidation: string) =>
   server.request('PATCH', `${path}?fieldManager=mgr&fieldValidation=${fieldValidation}`, {
-    body,
+    body: named(path.split('/')[7]!, body),
     headers: { 'content-type': 'application/apply-patch+yaml' },
   });
+
+/** With a name: nothing is created under a name that the configuration does not give. */
+function named(name: string, body: string): string {
+  const own = `name: ${name}, namespace: default`;
+  const metadata = /^metadata: \{/m;
+  return metadata.test(body) ? body.replace(metadata, `metadata: {${own}, `) : `${body}metadata: {${own}}\n`;
+}
 
 const GADGET = '/apis/example.com/v1/namespaces/default/gadgets/one';
 const WIDGET = '/apis/example.com/v1/namespaces/default/widgets/one';
@@ -152,7 +159,7 @@ test('any scalar will do where upstream does not look, and null everywhere', asy
   const path = '/api/v1/namespaces/default/pods/scalars?dryRun=All';
   const pod = `${head('v1', 'Pod')}spec: {hostNetwork: null, containers: [{name: a, image: i, resources: {limits: {cpu: 1}}}]}\n`;
   const sent = await server.request('PATCH', `${path}&fieldManager=mgr`, {
-    body: pod,
+    body: named('scalars', pod),
     headers: { 'content-type': 'application/apply-patch+yaml' },
   });
   assert.equal(sent.status, 201, sent.text);

@@ -62,7 +62,9 @@ test('an int64 of a custom resource keeps all its digits on every way', async ()
   });
   assert.match(stepped.text, /"total":9223372036854775806/);
   const applied = await server.request('PATCH', `${COUNTS}/applied?fieldManager=m`, {
-    body: new TextEncoder().encode(`apiVersion: example.com/v1\nkind: Count\nspec:\n  total: ${MAX}\n`),
+    body: new TextEncoder().encode(
+      `apiVersion: example.com/v1\nkind: Count\nmetadata: {name: applied}\nspec:\n  total: ${MAX}\n`,
+    ),
     headers: { 'content-type': 'application/apply-patch+yaml' },
   });
   assert.match(applied.text, kept);

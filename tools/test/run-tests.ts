@@ -13,6 +13,7 @@ import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { seed } from '../../test/testkit/seed.ts';
+import { ensureClientBinaries } from '../setup/client-binaries.ts';
 import { ensurePrograms, KUBECTL_PROGRAM, QEMU_PROGRAMS } from '../setup/host-packages.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
@@ -85,10 +86,11 @@ async function runFiles(files: readonly string[], concurrency: number): Promise<
   return passed;
 }
 
-/** What the heavy tests drive: QEMU, kubectl, the tiny guest. Where it cannot be had, those tests skip and say why. */
+/** What the heavy tests drive: QEMU, kubectl, helm, the tiny guest. Where it cannot be had, those tests skip and say why. */
 async function setUp(): Promise<void> {
   const note = (line: string): void => void process.stderr.write(`${line}\n`);
   const missing = ensurePrograms({ ...QEMU_PROGRAMS, ...KUBECTL_PROGRAM }, note);
+  if (chosen.some((file) => file.startsWith('test/compat/'))) await ensureClientBinaries(note);
   if (missing.some((name) => Object.values(QEMU_PROGRAMS).includes(name))) return;
   const { ensureGuest } = await import('../guest/build-guest.ts');
   await ensureGuest({ log: (line: string) => note(`set-up: ${line}`) }).catch((error: Error) =>

@@ -59,6 +59,8 @@ export interface ResourceStrategy {
   readonly wideIntegers?: true;
   /** Name rule of the kind. */
   readonly names: 'subdomain' | 'label' | 'path-segment';
+  /** A delete that names no policy leaves the dependents behind; `warning` is what it is told. */
+  readonly orphansDependents?: { readonly warning?: string };
 }
 
 /** How apiextensions-apiserver keeps custom resources, KubeVirt's own among them. */
@@ -78,6 +80,10 @@ export const customStrategy = (statusSubresource: boolean): ResourceStrategy => 
 export interface StoredView {
   /** May return the object it was given when nothing is to be changed. */
   fromStored(object: Readonly<Record<string, unknown>>): Record<string, unknown>;
+  /** The same in steps, for large objects; absent: it never takes long. */
+  fromStoredSteps?(
+    object: Readonly<Record<string, unknown>>,
+  ): import('../meta/steps.ts').Steps<Record<string, unknown>>;
   toStored(object: Readonly<Record<string, unknown>>): Record<string, unknown>;
   /** Objects written at this revision or later are stored in this shape already; absent = none are. */
   readonly currentFrom?: number;
@@ -100,6 +106,8 @@ export interface ValidationAbout {
   readonly subresource?: string;
   /** Is told of what is let pass and should not stay. */
   readonly warn?: (text: string) => void;
+  /** What was found in the metadata before: rules are not asked about an object in which something is missing. */
+  readonly before?: readonly import('../meta/status.ts').FieldError[];
 }
 
 /** One served resource in one version. */
@@ -175,7 +183,7 @@ export interface ResourceInfo {
     old?: Readonly<Record<string, unknown>>,
     about?: ValidationAbout,
   ) => import('../meta/steps.ts').Steps<readonly import('../meta/status.ts').FieldError[]>;
-  /** What the first DELETE puts on an object that then has to wait; changes it in place. */
+  /** What the first DELETE puts on an object that then has to wait: sets members of it and of its metadata, none below. */
   readonly markDeleted?: (object: Record<string, unknown>, now: number) => void;
   readonly deprecationWarning?: string;
 }

@@ -1,9 +1,10 @@
 /**
  * The text forms in which the typed API hands scalars out: a Quantity is decoded and printed again (`1000m` -> `1`, the
- * number 2 -> `"2"`), a Time is UTC with whole seconds, a MicroTime has six decimals. Built-in kinds only: in custom
- * resources such text stays as it was written.
+ * number 2 -> `"2"`), a Time is UTC with whole seconds, a MicroTime has six decimals, bytes are base64 in one piece.
+ * Built-in kinds only: in custom resources such text stays as it was written.
  */
 
+import { decodeBase64, encodeBase64, isBase64 } from '../meta/base64.ts';
 import { Pace, type Steps } from '../meta/steps.ts';
 import { quantityText } from '../quantity/quantity.ts';
 import { parseGoTime, secondsText } from './go-time.ts';
@@ -27,7 +28,7 @@ const WALKS = new WeakMap<Schema, Walk>();
 const LEAVE: Walk = () => {};
 
 /**
- * Rewrites, in place, every Quantity, Time and MicroTime below `value`; values that do not decode are left alone. One
+ * Rewrites, in place, every Quantity, Time, MicroTime and base64 text below `value`; values that do not decode are left alone. One
  * closure per schema node, compiled on first use, that looks only where such a scalar may be: this runs on every write.
  */
 export function canonicalizeScalars(schema: Schema, value: unknown): void {
@@ -121,8 +122,18 @@ function* placeSteps(place: Place, holder: object, key: string | number, pace: P
 }
 
 function rewriteOf(schema: Schema): Rewrite | undefined {
+  if (schema.format === 'byte') return rewriteBytes;
   const name = schema['x-coracle-name'];
   return name === undefined ? undefined : REWRITES.get(name.slice(name.lastIndexOf('.') + 1));
+}
+
+/** Letters at the end of which some bits mean nothing: Go ignores them, and writes them as 0. */
+const LAST_LETTER = /[^AQgw]==$|[^AEIMQUYcgkosw048]=$/;
+
+function rewriteBytes(value: unknown): unknown {
+  if (typeof value !== 'string') return value;
+  const whole = /[\r\n]/.test(value) ? value.replace(/[\r\n]/g, '') : value;
+  return LAST_LETTER.test(whole) && isBase64(whole) ? encodeBase64(decodeBase64(whole)) : whole;
 }
 
 function rewriteQuantity(value: unknown): unknown {

@@ -2,12 +2,11 @@
  * What Go's JSON decoding would say about a value of a built-in kind: the first member whose JSON type does not fit its
  * Go type. Only types are judged here, no business rules.
  */
-import { isBase64 } from '../meta/base64.ts';
 import { keysOfLarge } from '../meta/small.ts';
 import { Pace, type Steps } from '../meta/steps.ts';
-import { isQuantity, parseQuantity } from '../quantity/quantity.ts';
-import { parseGoTime } from './go-time.ts';
-import { type Schema, UNSIGNED } from './schema.ts';
+import { hasOwnDecoder, wordedProblem } from './decode-walk.ts';
+import type { OddNumbers } from './scan-json.ts';
+import { FORMS, type Forms, formOf, type Schema } from './schema.ts';
 
 export interface ObjectKind {
   readonly group: string;
@@ -15,30 +14,37 @@ export interface ObjectKind {
   readonly kind: string;
 }
 
-/** The message of the 400 BadRequest, or undefined when the value decodes. */
-export function decodeErrors(schema: Schema, value: unknown, gvk: ObjectKind): string | undefined {
-  const problem = decodeProblem(schema, value);
+/**
+ * The message of the 400 BadRequest, or undefined when the value decodes. `numbers` are those that the document spells
+ * in a way of its own: Go judges integers by their spelling.
+ */
+export function decodeErrors(
+  schema: Schema,
+  value: unknown,
+  gvk: ObjectKind,
+  numbers?: OddNumbers,
+): string | undefined {
+  const problem = decodeProblem(schema, value, numbers);
   if (problem === undefined) return undefined;
   return `${gvk.kind} in version "${gvk.version}" cannot be handled as a ${gvk.kind}: ${problem}`;
 }
 
 /** The same in steps, for large values. */
-export function* decodeErrorsSteps(schema: Schema, value: unknown, gvk: ObjectKind): Steps<string | undefined> {
+export function* decodeErrorsSteps(
+  schema: Schema,
+  value: unknown,
+  gvk: ObjectKind,
+  numbers?: OddNumbers,
+): Steps<string | undefined> {
   const fits = fitsOf(schema);
   const isFit = fits.steps ? yield* fits.steps(value, new Pace()) : fits(value);
   yield;
-  return isFit ? undefined : decodeErrors(schema, value, gvk);
+  return isFit && !numbers?.size ? undefined : decodeErrors(schema, value, gvk, numbers);
 }
 
 /** The same without the sentence around it: `json: cannot unmarshal string into ...`. */
-export function decodeProblem(schema: Schema, value: unknown): string | undefined {
-  return fitsOf(schema)(value) ? undefined : decode(schema, value, { struct: '', path: '' });
-}
-
-/** Where we are: the Go struct that holds the field, and the path of JSON names without indices. */
-interface Place {
-  readonly struct: string;
-  readonly path: string;
+export function decodeProblem(schema: Schema, value: unknown, numbers?: OddNumbers): string | undefined {
+  return fitsOf(schema)(value) && !numbers?.size ? undefined : wordedProblem(schema, value, numbers);
 }
 
 interface Fits {
@@ -60,15 +66,22 @@ function fitsOf(schema: Schema): Fits {
 }
 
 function compileFits(schema: Schema): Fits {
-  const isPlain = schema['x-coracle-name'] === undefined || !OWN_DECODERS.has(lastPart(schema['x-coracle-name']));
+  if (schema[FORMS] !== undefined) return fitsForms(schema[FORMS], schema);
+  const isPlain = !hasOwnDecoder(schema);
   if (isPlain && schema.type === 'object') return fitsObject(schema);
   if (isPlain && schema.type === 'array') return fitsArray(schema);
   if (isPlain && schema.type === 'boolean') return (value) => typeof value === 'boolean' || value == null;
   if (isPlain && schema.type === 'string' && schema.format === undefined && !schema['x-kubernetes-int-or-string']) {
     return (value) => typeof value === 'string' || value == null;
   }
-  const nowhere = { struct: '', path: '' };
-  return (value) => decode(schema, value, nowhere) === undefined;
+  return (value) => wordedProblem(schema, value) === undefined;
+}
+
+function fitsForms(forms: Forms, schema: Schema): Fits {
+  return (value) => {
+    const form = formOf(forms, value);
+    return form === undefined ? wordedProblem(schema, value) === undefined : fitsOf(form)(value);
+  };
 }
 
 function fitsArray(schema: Schema): Fits {
@@ -133,156 +146,4 @@ function fitsObject(schema: Schema): Fits {
     return true;
   };
   return fits;
-}
-
-function decode(schema: Schema, value: unknown, place: Place): string | undefined {
-  if (value === null || value === undefined) return undefined;
-  const name = schema['x-coracle-name'];
-  if (name !== undefined && OWN_DECODERS.has(lastPart(name))) return OWN_DECODERS.get(lastPart(name))!(value, place);
-  if (schema['x-kubernetes-int-or-string'] || schema.format === 'int-or-string') return decodeIntOrString(value, place);
-  switch (schema.type) {
-    case 'string':
-      return decodeString(schema, value, place);
-    case 'boolean':
-      return typeof value === 'boolean' ? undefined : mismatch(schema, value, place);
-    case 'integer':
-      return decodeInteger(schema, value, place);
-    case 'number':
-      return typeof value === 'number' ? undefined : mismatch(schema, value, place);
-    case 'array':
-      return decodeArray(schema, value, place);
-    case 'object':
-      return decodeObject(schema, value, place);
-    case undefined:
-      return undefined;
-  }
-}
-
-const lastPart = (name: string): string => name.slice(name.lastIndexOf('.') + 1);
-
-/** Go types with their own decoder. */
-const OWN_DECODERS = new Map<string, (value: unknown, place: Place) => string | undefined>([
-  ['Quantity', decodeQuantity],
-  ['IntOrString', decodeIntOrString],
-  ['RawExtension', () => undefined],
-  ['JSON', () => undefined],
-  ['FieldsV1', () => undefined],
-  ['JSONSchemaPropsOrBool', () => undefined],
-  ['JSONSchemaPropsOrArray', () => undefined],
-  ['JSONSchemaPropsOrStringArray', () => undefined],
-]);
-
-function decodeQuantity(value: unknown): string | undefined {
-  if (typeof value !== 'string' && typeof value !== 'number') {
-    return "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-  }
-  const text = String(value).trim();
-  if (isQuantity(text)) return undefined;
-  try {
-    parseQuantity(text);
-    return undefined;
-  } catch (error) {
-    return (error as Error).message;
-  }
-}
-
-function decodeIntOrString(value: unknown, place: Place): string | undefined {
-  if (typeof value === 'string') return undefined;
-  return decodeInteger({ type: 'integer', format: 'int32' }, value, place);
-}
-
-function decodeString(schema: Schema, value: unknown, place: Place): string | undefined {
-  if (typeof value !== 'string') return mismatch(schema, value, place);
-  if (schema.format === 'byte') return base64Problem(value);
-  if (schema.format === 'date-time') {
-    const time = parseGoTime(value, lastPart(schema['x-coracle-name'] ?? '') === 'MicroTime' ? 'micro' : 'time');
-    if (typeof time === 'string') return time;
-  }
-  return undefined;
-}
-
-/** Go ignores line breaks inside base64 and names the first bad byte. */
-function base64Problem(text: string): string | undefined {
-  const compact = /[\r\n]/.test(text) ? text.replace(/[\r\n]/g, '') : text;
-  if (isBase64(compact)) return undefined;
-  const bad = /[^A-Za-z0-9+/\r\n]/.exec(text);
-  const at = bad === null ? text.length : bad.index;
-  return `illegal base64 data at input byte ${at}`;
-}
-
-// The largest double below 2^63 stands for the upper bound, which is not representable.
-const INT32 = [-(2 ** 31), 2 ** 31 - 1] as const;
-const UINT32 = [0, 2 ** 32 - 1] as const;
-const INT64 = [-(2 ** 63), 2 ** 63 - 1024] as const;
-
-function decodeInteger(schema: Schema, value: unknown, place: Place): string | undefined {
-  if (typeof value !== 'number') return mismatch(schema, value, place);
-  const [low, high] = schema[UNSIGNED] ? UINT32 : schema.format === 'int32' ? INT32 : INT64;
-  if (Number.isInteger(value) && value >= low && value <= high) return undefined;
-  return report(`number ${value}`, goType(schema), place);
-}
-
-function decodeArray(schema: Schema, value: unknown, place: Place): string | undefined {
-  if (!Array.isArray(value)) return mismatch(schema, value, place);
-  if (schema.items === undefined) return undefined;
-  for (const item of value) {
-    const problem = decode(schema.items, item, place);
-    if (problem !== undefined) return problem;
-  }
-  return undefined;
-}
-
-function decodeObject(schema: Schema, value: unknown, place: Place): string | undefined {
-  if (typeof value !== 'object' || Array.isArray(value)) return mismatch(schema, value, place);
-  const { properties, additionalProperties } = schema;
-  const object = value as Record<string, unknown>;
-  const struct = schema['x-coracle-name'] === undefined ? place.struct : lastPart(schema['x-coracle-name']);
-  for (const key of Object.keys(object)) {
-    if (properties !== undefined && Object.hasOwn(properties, key)) {
-      const member = object[key];
-      const path = place.path === '' ? key : `${place.path}.${key}`;
-      const problem = decode(properties[key]!, member, { struct, path });
-      if (problem !== undefined) return problem;
-    } else if (typeof additionalProperties === 'object') {
-      const problem = decode(additionalProperties, object[key], place);
-      if (problem !== undefined) return problem;
-    }
-  }
-  return undefined;
-}
-
-function jsonKind(value: unknown): string {
-  if (Array.isArray(value)) return 'array';
-  return typeof value === 'boolean' ? 'bool' : typeof value;
-}
-
-const mismatch = (schema: Schema, value: unknown, place: Place): string =>
-  report(jsonKind(value), goType(schema), place);
-
-function report(kind: string, type: string, place: Place): string {
-  if (place.path === '') return `json: cannot unmarshal ${kind} into Go value of type ${type}`;
-  const struct = place.struct === '' ? '' : `${place.struct}.`;
-  return `json: cannot unmarshal ${kind} into Go struct field ${struct}${place.path} of type ${type}`;
-}
-
-/** `[]v1.Container`, `map[string]string`, `int32`. */
-function goType(schema: Schema): string {
-  const name = schema['x-coracle-name'];
-  if (name !== undefined) return name.split('.').slice(-2).join('.');
-  switch (schema.type) {
-    case 'array':
-      return `[]${schema.items ? goType(schema.items) : 'interface {}'}`;
-    case 'object':
-      return `map[string]${typeof schema.additionalProperties === 'object' ? goType(schema.additionalProperties) : 'interface {}'}`;
-    case 'integer':
-      return schema[UNSIGNED] ? 'uint32' : schema.format === 'int32' ? 'int32' : 'int64';
-    case 'number':
-      return 'float64';
-    case 'boolean':
-      return 'bool';
-    case 'string':
-      return schema.format === 'byte' ? '[]uint8' : 'string';
-    default:
-      return 'interface {}';
-  }
 }

@@ -7,7 +7,7 @@ import { setOwn } from '../meta/own-property.ts';
 import { keysOfLarge } from '../meta/small.ts';
 import { Pace, type Steps } from '../meta/steps.ts';
 import { OBJECT_META_SCHEMA } from './object-meta-schema.ts';
-import { type Schema, ZEROS } from './schema.ts';
+import { FORMS, formOf, type Schema, ZEROS } from './schema.ts';
 import { createReach } from './schema-reach.ts';
 
 type JsonObject = Record<string, unknown>;
@@ -174,6 +174,11 @@ function containsNull(value: unknown): boolean {
 }
 
 function dropBuiltin(schema: Schema, value: unknown): void {
+  const form = schema[FORMS] && formOf(schema[FORMS], value);
+  if (form !== undefined) {
+    dropBuiltin(form, value);
+    return;
+  }
   if (typeof value !== 'object' || value === null || schema['x-kubernetes-preserve-unknown-fields']) return;
   if (Array.isArray(value)) {
     const item = schema.items;
@@ -203,9 +208,10 @@ function dropBuiltin(schema: Schema, value: unknown): void {
 }
 
 function zeroOf(schema: Schema): unknown {
+  if (schema['x-coracle-name']?.endsWith('.Quantity')) return '0';
   switch (schema.type) {
     case 'string':
-      return schema['x-coracle-name']?.endsWith('.Quantity') ? '0' : '';
+      return '';
     case 'integer':
     case 'number':
       return 0;

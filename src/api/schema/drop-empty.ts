@@ -1,23 +1,28 @@
-/** Empty lists and maps of built-in kinds: Go's omitempty leaves them out, so nobody ever reads them back. */
+/**
+ * What is empty in a built-in kind in the sense of Go's omitempty (`false`, 0, '', a list or map without anything in it)
+ * and left out by it, so that nobody ever reads it back.
+ */
 import { keysOfLarge } from '../meta/small.ts';
 import { Pace, type Steps } from '../meta/steps.ts';
-import { KEPT_EMPTY, type Schema } from './schema.ts';
+import { FORMS, formOf, OMITTED, type Schema } from './schema.ts';
 
 type JsonObject = Record<string, unknown>;
 
 /**
- * Removes, in place, the members of built-in types that hold an empty list or map, but those that are required or
- * `KEPT_EMPTY`. Empty structs (`emptyDir: {}`) and empty items stay: their presence says something.
+ * Removes, in place, the members of built-in types that are empty and `OMITTED` then. Empty structs (`emptyDir: {}`) and
+ * empty items stay: their presence says something.
  */
 export function dropEmpty(schema: Schema, value: unknown): void {
   if (containsEmpty(value)) drop(schema, value);
 }
 
-/** The same, with the search for something empty in steps, for large objects. */
+/** The same in steps, for large objects. */
 export function* dropEmptySteps(schema: Schema, value: unknown): Steps<void> {
-  if (!(yield* containsEmptySteps(value, new Pace()))) return;
+  const pace = new Pace();
+  if (!(yield* containsEmptySteps(value, pace))) return;
   yield;
-  drop(schema, value);
+  yield* dropSteps(schema, value, pace);
+  yield;
 }
 
 /** Found out without the schema: most objects have nothing empty, and this runs on every write. */
@@ -31,7 +36,7 @@ function containsEmpty(value: unknown): boolean {
   for (const key in value) {
     empty = false;
     const member = (value as JsonObject)[key];
-    if (typeof member === 'object' && containsEmpty(member)) return true;
+    if (typeof member === 'object' ? containsEmpty(member) : isZero(member)) return true;
   }
   return empty;
 }
@@ -44,13 +49,16 @@ function* containsEmptySteps(value: unknown, pace: Pace): Steps<boolean> {
   if (pace.due(keys.length)) yield;
   for (let i = 0; i < count; i++) {
     const member: unknown = list ? list[i] : (value as JsonObject)[keys[i]!];
-    if (typeof member === 'object' && (yield* containsEmptySteps(member, pace))) return true;
+    if (typeof member === 'object' ? yield* containsEmptySteps(member, pace) : !list && isZero(member)) return true;
     if (pace.due()) yield;
   }
   return false;
 }
 
+const isZero = (value: unknown): boolean => value === '' || value === false || value === 0;
+
 interface Plan {
+  /** What may be left out, and what may hold something that may. */
   readonly members: ReadonlyMap<string, { readonly schema: Schema; readonly drops: boolean }>;
   readonly rest: Schema | undefined;
 }
@@ -59,30 +67,30 @@ const PLANS = new WeakMap<Schema, Plan>();
 function planOf(schema: Schema): Plan {
   let plan = PLANS.get(schema);
   if (plan === undefined) {
-    const kept = schema[KEPT_EMPTY];
-    const required = new Set(schema.required);
+    const omitted = schema[OMITTED];
     const members = Object.entries(schema.properties ?? {})
-      .filter(([, member]) => member.type === 'array' || member.type === 'object')
-      .map(
-        ([key, member]) =>
-          [key, { schema: member, drops: isCollection(member) && !required.has(key) && !kept?.has(key) }] as const,
-      );
+      .filter(([key, member]) => mayHold(member) || omitted?.has(key))
+      .map(([key, member]) => [key, { schema: member, drops: omitted?.has(key) === true }] as const);
     const rest = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined;
-    plan = { members: new Map(members), rest: rest?.type === 'object' || rest?.type === 'array' ? rest : undefined };
+    plan = { members: new Map(members), rest: rest && mayHold(rest) ? rest : undefined };
     PLANS.set(schema, plan);
   }
   return plan;
 }
 
-/** A list or a map of values of one type; structs and objects of any content are neither. */
-const isCollection = (schema: Schema): boolean =>
-  schema.type === 'array' || (schema.properties === undefined && typeof schema.additionalProperties === 'object');
+const mayHold = (schema: Schema): boolean =>
+  schema.type === 'array' || schema.type === 'object' || schema[FORMS] !== undefined;
 
 function drop(schema: Schema, value: unknown): void {
   if (typeof value !== 'object' || value === null) return;
+  if (schema[FORMS] !== undefined) {
+    const form = formOf(schema[FORMS], value);
+    if (form !== undefined) drop(form, value);
+    return;
+  }
   if (Array.isArray(value)) {
     const { items } = schema;
-    if (items?.type !== 'object' && items?.type !== 'array') return;
+    if (items === undefined || !mayHold(items)) return;
     for (const item of value) drop(items, item);
     return;
   }
@@ -91,12 +99,48 @@ function drop(schema: Schema, value: unknown): void {
   const object = value as JsonObject;
   for (const key of Object.keys(object)) {
     const member = object[key];
-    if (typeof member !== 'object' || member === null) continue;
+    if (typeof member !== 'object') {
+      if (isZero(member) && members.get(key)?.drops) delete object[key];
+      continue;
+    }
+    if (member === null) continue;
     const known = members.get(key);
     if (known === undefined) {
       if (rest !== undefined) drop(rest, member);
     } else if (known.drops && isEmpty(member)) delete object[key];
     else drop(known.schema, member);
+  }
+}
+
+function* dropSteps(schema: Schema, value: unknown, pace: Pace): Steps<void> {
+  const keys = keysOfLarge(value);
+  if (keys === undefined) return drop(schema, value);
+  if (Array.isArray(value)) {
+    const { items } = schema;
+    if (items?.type !== 'object' && items?.type !== 'array') return;
+    for (const item of value) {
+      if (pace.due()) yield;
+      yield* dropSteps(items, item, pace);
+    }
+    return;
+  }
+  const { members, rest } = planOf(schema);
+  if (members.size === 0 && rest === undefined) return;
+  const object = value as JsonObject;
+  if (pace.due(keys.length)) yield;
+  for (const key of keys) {
+    if (pace.due()) yield;
+    const member = object[key];
+    if (typeof member !== 'object') {
+      if (isZero(member) && members.get(key)?.drops) delete object[key];
+      continue;
+    }
+    if (member === null) continue;
+    const known = members.get(key);
+    if (known === undefined) {
+      if (rest !== undefined) yield* dropSteps(rest, member, pace);
+    } else if (known.drops && isEmpty(member)) delete object[key];
+    else yield* dropSteps(known.schema, member, pace);
   }
 }
 

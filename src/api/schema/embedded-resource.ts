@@ -4,11 +4,13 @@ import { checkDns1035Label } from '../meta/name-rules.ts';
 import type { ObjectMeta } from '../meta/object.ts';
 import { getOwn, isJsonObject } from '../meta/own-property.ts';
 import type { FieldError } from '../meta/status.ts';
+import type { Pace, Steps } from '../meta/steps.ts';
 import { validateObjectMeta } from '../meta/validate-object-meta.ts';
 import { decodeProblem } from './decode-errors.ts';
 import { OBJECT_META_SCHEMA } from './object-meta-schema.ts';
 import { pruneUnknown } from './prune.ts';
 import type { Schema } from './schema.ts';
+import { eachBelow } from './schema-reach.ts';
 
 /** Where a value stands; `whole` makes it an embedded resource whatever its schema says. */
 export interface EmbeddedPlace {
@@ -31,6 +33,12 @@ export function hasEmbedded(schema: Schema): boolean {
     HAS_EMBEDDED.set(schema, found);
   }
   return found;
+}
+
+/** Finds that out for all nodes of a schema, in steps: `hasEmbedded` then knows. */
+export function* lookForEmbedded(schema: Schema, pace: Pace): Steps<void> {
+  yield* eachBelow(schema, pace, lookForEmbedded);
+  hasEmbedded(schema);
 }
 
 const below = (path: string, field: string): string => (path === '' ? field : `${path}.${field}`);

@@ -11,11 +11,19 @@ export interface Pattern {
 
 /** Compiled patterns kept; the least recently used goes first. */
 const MAX_PATTERNS = 1024;
+/** Instructions of all of them: a few characters (`((a{1,30}){1,30})`) may be some thousand, and as many kilobytes. */
+const MAX_INSTRUCTIONS = 200_000;
 /** Verdicts kept for each pattern, of texts up to this length. */
 const MAX_VERDICTS = 256;
 const MAX_VERDICT_TEXT = 128;
 
-const compiled = new Map<string, Pattern>();
+interface Compiled {
+  readonly pattern: Pattern;
+  readonly instructions: number;
+}
+
+const compiled = new Map<string, Compiled>();
+let instructions = 0;
 
 /**
  * Compiles a pattern, or finds it compiled.
@@ -27,12 +35,18 @@ export function compilePattern(source: string): Pattern {
     // Map keeps insertion order: moving it to the end makes the first key the oldest.
     compiled.delete(source);
     compiled.set(source, known);
-    return known;
+    return known.pattern;
   }
-  const pattern = remembering(RE2JS.compile(source));
-  compiled.set(source, pattern);
-  if (compiled.size > MAX_PATTERNS) compiled.delete(compiled.keys().next().value!);
-  return pattern;
+  const expression = RE2JS.compile(source);
+  const made: Compiled = { pattern: remembering(expression), instructions: expression.programSize() };
+  compiled.set(source, made);
+  instructions += made.instructions;
+  for (const [oldest, { instructions: freed }] of compiled) {
+    if (compiled.size <= MAX_PATTERNS && instructions <= MAX_INSTRUCTIONS) break;
+    compiled.delete(oldest);
+    instructions -= freed;
+  }
+  return made.pattern;
 }
 
 function remembering(expression: RE2JS): Pattern {

@@ -5,7 +5,7 @@
 import { keysOfLarge } from '../meta/small.ts';
 import { Pace, type Steps } from '../meta/steps.ts';
 import { OBJECT_META_SCHEMA } from './object-meta-schema.ts';
-import type { Schema } from './schema.ts';
+import { FORMS, type Forms, formOf, type Schema } from './schema.ts';
 
 interface Walk {
   /** The keys and indices that lead to the value in hand; only the first `depth` count. */
@@ -148,7 +148,17 @@ function builtinPlan(schema: Schema): Prune {
   return cached(BUILTIN, schema, compileBuiltin);
 }
 
+/** What is read by a decoder of its own: its unknown fields go, and are not told. */
+const pruneForms =
+  (forms: Forms): Prune =>
+  (value, walk) => {
+    const form = formOf(forms, value);
+    if (form !== undefined) builtinPlan(form)(value, { ...walk, keys: [], depth: 0, unknown: [], limit: 0 });
+  };
+
 function compileBuiltin(schema: Schema): Prune {
+  const forms = schema[FORMS];
+  if (forms !== undefined) return pruneForms(forms);
   if (isScalar(schema) || schema['x-kubernetes-preserve-unknown-fields']) return keep;
   if (schema.items) return pruneItems(lazily(() => builtinPlan(schema.items!)));
   const members = schema.properties && membersOf(schema, builtinPlan);

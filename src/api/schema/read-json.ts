@@ -5,7 +5,7 @@
  */
 import { badRequest } from '../meta/status.ts';
 import type { Pause } from '../meta/steps.ts';
-import { type FieldProblem, JsonReader, locateInJson } from './scan-json.ts';
+import { type FieldProblem, JsonReader, locateInJson, type OddNumbers } from './scan-json.ts';
 import { parseWide } from './wide-integers.ts';
 
 export interface ParsedJson {
@@ -20,18 +20,23 @@ export interface ParsedJson {
    * Absent for YAML, and for a document that is read in pieces: its text is not kept.
    */
   problems?(unknown: readonly string[]): readonly FieldProblem[];
+  /** What was asked for by `judgedByType`; absent when there are none. */
+  readonly numbers?: OddNumbers;
   readonly yaml?: boolean;
 }
 
 export interface NumberOptions {
   /** Whole numbers beyond ±2^53 become bigints, and beyond an int64 the nearest double, instead of being refused. */
   readonly wideIntegers?: boolean | undefined;
+  /** Nothing is refused: numbers that a double does not hold, or that are spelled oddly, are told by `numbers`. */
+  readonly judgedByType?: boolean | undefined;
 }
 
 /** Deepest nesting accepted. Every walk over a parsed value may recurse, so it must stay far below the stack's end. */
 export const MAX_DEPTH = 1000;
 
 const NONE: readonly string[] = Object.freeze([]);
+const NOTHING: { readonly numbers?: OddNumbers } = {};
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /**
@@ -39,9 +44,9 @@ const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
  * @throws ApiError 400 when it is malformed, nested too deeply, or holds a number that would lose digits
  */
 export function parseJson(bytes: Uint8Array, options: NumberOptions = {}): ParsedJson {
-  const members = scanBytes(bytes);
+  const { members, hasOddNumbers } = scanBytes(bytes);
   const text = decoder.decode(bytes);
-  return examined(text, { value: parseText(text), members, ...options });
+  return examined(text, { value: parseText(text), members, hasOddNumbers, ...options });
 }
 
 /** Characters read between two pauses: at most some milliseconds. */
@@ -54,16 +59,17 @@ export async function parseJsonInPieces(
   options: NumberOptions = {},
 ): Promise<ParsedJson> {
   scanBytes(bytes);
-  const reader = new JsonReader(decoder.decode(bytes), { build: true, ...options });
+  const { wideIntegers, judgedByType: oddNumbers } = options;
+  const reader = new JsonReader(decoder.decode(bytes), { build: true, wideIntegers, oddNumbers });
   await pause();
   while (!reader.read(PIECE)) await pause();
-  const { error, inexact, duplicates } = reader.findings();
+  const { error, inexact, duplicates, numbers } = reader.findings();
   if (error !== undefined) throw badRequest(`json parse error: ${error}`);
   // A later member of the same name may have put another value in its place.
   if (inexact !== undefined && (duplicates.length === 0 || isOdd(reader.value))) {
     throw inexactNumber(inexact.text, inexact.path);
   }
-  return { value: reader.value, duplicates: () => [...duplicates] };
+  return { value: reader.value, duplicates: () => [...duplicates], ...(numbers.size > 0 && { numbers }) };
 }
 
 function isOdd(value: unknown): boolean {
@@ -82,11 +88,13 @@ function parseText(text: string): unknown {
 
 function examined(
   text: string,
-  { value, members, wideIntegers }: NumberOptions & { readonly value: unknown; readonly members: number },
+  { value, members, hasOddNumbers, wideIntegers, judgedByType }: NumberOptions & Scan & { readonly value: unknown },
 ): ParsedJson {
   const census = { members: 0, odd: false };
   takeCensus(value, census);
-  if (census.odd) {
+  const oddNumbers = judgedByType === true && (census.odd || hasOddNumbers);
+  const { numbers } = oddNumbers ? locateInJson(text, { oddNumbers }) : NOTHING;
+  if (census.odd && !oddNumbers) {
     const { inexact } = locateInJson(text, { wideIntegers });
     if (inexact !== undefined) throw inexactNumber(inexact.text, inexact.path);
   }
@@ -96,6 +104,7 @@ function examined(
     value: exact,
     duplicates: () => (clean ? [...NONE] : locateInJson(text).duplicates),
     problems: (unknown) => locateInJson(text, { unknown: new Set(unknown) }).problems,
+    ...(numbers !== undefined && numbers.size > 0 && { numbers }),
   };
 }
 
@@ -105,8 +114,15 @@ export const inexactNumber = (text: string, path: string): Error =>
     `json: cannot keep number ${text}${path === '' ? '' : ` at ${path}`} exactly: integers must lie within ±9007199254740991, other numbers within ±1.8e308`,
   );
 
+interface Scan {
+  readonly members: number;
+  /** A number may have a fraction or an exponent, or be -0. */
+  readonly hasOddNumbers: boolean;
+}
+
 /** Counts the members of all objects and bounds the depth. @throws ApiError 400 beyond MAX_DEPTH */
-function scanBytes(bytes: Uint8Array): number {
+function scanBytes(bytes: Uint8Array): Scan {
+  let hasOddNumbers = false;
   let members = 0;
   let depth = 0;
   const length = bytes.length;
@@ -124,9 +140,12 @@ function scanBytes(bytes: Uint8Array): number {
       if (++depth > MAX_DEPTH) throw badRequest(`json: exceeded the maximum depth of ${MAX_DEPTH}`);
     } else if (c === 0x7d || c === 0x5d) {
       depth--;
+    } else if (c === 0x2e || c === 0x45 || c === 0x2d || (c === 0x65 && bytes[i - 1]! <= 0x39)) {
+      // The letter of `true` and `false` follows another one.
+      hasOddNumbers ||= c !== 0x2d || bytes[i + 1] === 0x30;
     }
   }
-  return members;
+  return { members, hasOddNumbers };
 }
 
 interface Census {

@@ -12,8 +12,20 @@ export interface FieldProblem {
   readonly repeated: boolean;
 }
 
+/** A number that a document spells otherwise than JavaScript would: `1.0`, `1e3`, `9007199254740993`. */
+export interface OddNumber {
+  readonly text: string;
+  /** What leads to it. */
+  readonly keys: readonly (string | number)[];
+}
+
+/** By path: `spec.ports[0].port`. */
+export type OddNumbers = ReadonlyMap<string, OddNumber>;
+
 export interface JsonFindings {
   readonly duplicates: string[];
+  /** When asked for: the first of them, at most MAX_ODD_NUMBERS. */
+  readonly numbers: OddNumbers;
   /** When asked about unknown fields: these and the duplicates outside of them, in document order. */
   readonly problems: readonly FieldProblem[];
   readonly inexact?: { readonly text: string; readonly path: string };
@@ -22,13 +34,21 @@ export interface JsonFindings {
 
 /** At most this many paths are reported, as upstream. */
 const MAX_FINDINGS = 100;
+/** Numbers beyond these are what JavaScript reads, or refused where it cannot keep them. */
+const MAX_ODD_NUMBERS = 10_000;
+
+const NONE: OddNumbers = new Map();
 
 class Stop extends Error {}
 
 /** Reads a whole document, building nothing. */
 export function locateInJson(
   text: string,
-  options: { readonly wideIntegers?: boolean | undefined; readonly unknown?: ReadonlySet<string> } = {},
+  options: {
+    readonly wideIntegers?: boolean | undefined;
+    readonly oddNumbers?: boolean;
+    readonly unknown?: ReadonlySet<string>;
+  } = {},
 ): JsonFindings {
   const reader = new JsonReader(text, { build: false, ...options });
   reader.read(text.length + 1);
@@ -56,6 +76,7 @@ export class JsonReader {
   readonly #text: string;
   readonly #build: boolean;
   readonly #wide: boolean;
+  readonly #numbers: Map<string, OddNumber> | undefined;
   readonly #unknown: ReadonlySet<string> | undefined;
   readonly #duplicates: string[] = [];
   readonly #problems: FieldProblem[] = [];
@@ -73,10 +94,12 @@ export class JsonReader {
     {
       build,
       wideIntegers = false,
+      oddNumbers = false,
       unknown,
     }: {
       readonly build: boolean;
       readonly wideIntegers?: boolean | undefined;
+      readonly oddNumbers?: boolean | undefined;
       readonly unknown?: ReadonlySet<string>;
     },
   ) {
@@ -84,6 +107,7 @@ export class JsonReader {
     this.#unknown = unknown;
     this.#build = build;
     this.#wide = wideIntegers;
+    this.#numbers = oddNumbers ? new Map() : undefined;
   }
 
   /** The document, once `read` has said true and there was no error. */
@@ -95,6 +119,7 @@ export class JsonReader {
     return {
       duplicates: this.#duplicates,
       problems: this.#problems,
+      numbers: this.#numbers ?? NONE,
       ...(this.#inexact && { inexact: this.#inexact }),
       ...(this.#error !== undefined && { error: this.#error }),
     };
@@ -255,6 +280,10 @@ export class JsonReader {
     return text;
   }
 
+  #keys(): (string | number)[] {
+    return this.#stack.map(({ value, key, index }) => (Array.isArray(value) ? index : key));
+  }
+
   #string(isKey: boolean): string {
     const start = this.#at++;
     let isPlain = true;
@@ -294,6 +323,11 @@ export class JsonReader {
       this.#fail('in numeric literal');
     }
     this.#at += match[0].length;
+    if (this.#numbers !== undefined && this.#numbers.size < MAX_ODD_NUMBERS) {
+      if (String(Number(match[0])) !== match[0])
+        this.#numbers.set(this.#path(), { text: match[0], keys: this.#keys() });
+      return Number(match[0]);
+    }
     const isKept = this.#wide ? Number.isFinite(Number(match[0])) : isExact(match[0]);
     if (this.#inexact === undefined && !isKept) this.#inexact = { text: match[0], path: this.#path() };
     return this.#wide ? readNumber(match[0]) : Number(match[0]);

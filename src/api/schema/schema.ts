@@ -7,8 +7,40 @@ export const UNSIGNED: unique symbol = Symbol('unsigned');
  */
 export const ZEROS: unique symbol = Symbol('zeros');
 
-/** The optional lists and maps of a built-in type that stay when they are empty. A symbol, for the same reason. */
-export const KEPT_EMPTY: unique symbol = Symbol('kept-empty');
+/**
+ * The properties of a built-in type that Go leaves out (omitempty) while they hold `false`, 0, '', or an empty list or
+ * map. A symbol, for the same reason.
+ */
+export const OMITTED: unique symbol = Symbol('omitted');
+
+/** What Go calls the fields of a built-in type where its schema does not tell; asked for when an error is worded. */
+export const GO_FIELDS: unique symbol = Symbol('go-fields');
+
+/**
+ * What the objects and the lists of a type hold whose JSON takes several forms (JSONSchemaPropsOrArray). A symbol, as the
+ * published schema says "anything".
+ */
+export const FORMS: unique symbol = Symbol('forms');
+
+export interface Forms {
+  readonly object: Schema;
+  /** Of type `array`; absent where no list is decoded. */
+  readonly list?: Schema;
+}
+
+/** The form that a value takes; undefined for scalars and for what is not decoded. */
+export const formOf = (forms: Forms, value: unknown): Schema | undefined => {
+  if (Array.isArray(value)) return forms.list;
+  return typeof value === 'object' && value !== null ? forms.object : undefined;
+};
+
+/** By property. */
+export interface GoFields {
+  /** The Go type: `v1.PullPolicy`, `[]types.UID`. */
+  readonly types: ReadonlyMap<string, string>;
+  /** The names of the embedded structs that hold it: `VolumeSource`. */
+  readonly through: ReadonlyMap<string, string>;
+}
 
 /**
  * The structural schema that everything is derived from: pruning, defaulting, validation, unknown-field reports,
@@ -19,7 +51,9 @@ export const KEPT_EMPTY: unique symbol = Symbol('kept-empty');
 export interface Schema {
   readonly [UNSIGNED]?: true;
   readonly [ZEROS]?: Readonly<Record<string, unknown>>;
-  readonly [KEPT_EMPTY]?: ReadonlySet<string>;
+  readonly [OMITTED]?: ReadonlySet<string>;
+  readonly [GO_FIELDS]?: () => GoFields;
+  readonly [FORMS]?: Forms;
   readonly type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean';
   readonly format?: string;
   readonly description?: string;

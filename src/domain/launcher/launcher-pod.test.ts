@@ -53,6 +53,34 @@ test('launcherPod() carries upstream labels, owner and grace padding', () => {
   assert.deepEqual(made.spec.nodeSelector, { 'kubevirt.io/schedulable': 'true', 'kubernetes.io/arch': 'amd64' });
 });
 
+test('launcherPod() names the ports of all interfaces, which Services point at by name', () => {
+  const portsOf = (interfaces: readonly object[]) =>
+    launcherPod(instance({ domain: { devices: { interfaces } } }), {
+      idLabel: 'a',
+      cpuAllocationRatio: 10,
+      useEmulation: true,
+      launcherImage: 'l',
+    }).spec.containers[0]?.ports;
+  assert.deepEqual(
+    portsOf([
+      {
+        name: 'default',
+        ports: [
+          { name: 'http', port: 80 },
+          { port: 53, protocol: 'UDP' },
+        ],
+      },
+      { name: 'other', ports: [{ name: 'ssh', port: 22, protocol: 'TCP' }] },
+    ]),
+    [
+      { name: 'http', containerPort: 80, protocol: 'TCP' },
+      { containerPort: 53, protocol: 'UDP' },
+      { name: 'ssh', containerPort: 22, protocol: 'TCP' },
+    ],
+  );
+  assert.equal(portsOf([{ name: 'default' }]), undefined);
+});
+
 test('launcherPod() has the sidecar of the serial log unless instance or cluster say no', () => {
   const sidecar = (devices: object, serialConsoleLog?: boolean) =>
     launcherPod(instance({ domain: { devices } }), {

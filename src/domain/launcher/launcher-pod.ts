@@ -71,6 +71,8 @@ export function launcherPod(vmi: DeepReadonly<VirtualMachineInstance>, options: 
       runAsUser: LAUNCHER_USER,
     },
   };
+  const ports = computePorts(spec);
+  if (ports.length > 0) compute.ports = ports;
   const volumes = launcherVolumes(spec);
   const consoleLog = guestConsoleLog(vmi, options);
   const affinity = launcherAffinity(spec);
@@ -134,6 +136,17 @@ export function launcherPod(vmi: DeepReadonly<VirtualMachineInstance>, options: 
       ...(volumes.length > 0 && { volumes }),
     },
   };
+}
+
+/** The ports that interfaces name, in order: a Service may name one of them as its targetPort. */
+function computePorts(spec: DeepReadonly<VirtualMachineInstance['spec']>): NonNullable<Container['ports']> {
+  return (spec.domain?.devices?.interfaces ?? []).flatMap(({ ports = [] }) =>
+    ports.map(({ name, port, protocol }) => ({
+      ...(name && { name }),
+      containerPort: port,
+      protocol: (protocol || 'TCP') as 'TCP' | 'UDP',
+    })),
+  );
 }
 
 /** One container a containerDisk (and one for an external kernel): the agent pulls their images. */

@@ -29,6 +29,8 @@ export interface RecordEnd {
   /** The right that allowed it; '' = the legacy one, which is not named. */
   readonly impersonationConstraint: string;
   readonly annotations: ReadonlyMap<string, string> | undefined;
+  /** Annotations that show something of the body: they are left out where the body is. */
+  readonly annotationDetails: ReadonlyMap<string, string> | undefined;
 }
 
 export interface AuditRecordOptions {
@@ -102,9 +104,10 @@ export class AuditRecord {
     });
   }
 
-  #ending({ code, responseBody, impersonatedUser, impersonationConstraint, annotations }: RecordEnd): Json {
+  #ending({ code, responseBody, impersonatedUser, impersonationConstraint, ...end }: RecordEnd): Json {
     const { decision, verb, objectRef } = this.#start;
     const contents = decision.level === 'Request' || decision.level === 'RequestResponse';
+    const annotations = new Map([...(end.annotations ?? []), ...((contents && end.annotationDetails) || [])]);
     const body = objectRef && (contents || verb === 'create') ? this.#options.readBody() : undefined;
     if (verb === 'create' && objectRef) nameFrom(body, objectRef);
     const shown = (value: unknown): unknown => (decision.omitManagedFields ? withoutManagedFields(value) : value);
@@ -116,7 +119,7 @@ export class AuditRecord {
       ...(this.wantsResponse && objectRef && responseBody !== undefined && !this.#started
         ? { responseObject: shown(responseBody) }
         : {}),
-      ...(annotations && annotations.size > 0 && { annotations: Object.fromEntries(annotations) }),
+      ...(annotations.size > 0 && { annotations: Object.fromEntries(annotations) }),
     };
   }
 }

@@ -3,7 +3,7 @@
  * Pods are bound and go, so that a question costs a look-up; volumes behind claims are followed when asked.
  */
 import type { UnstructuredObject } from '../../api/meta/object.ts';
-import type { ObjectStore } from '../cache/object-store.ts';
+import type { ObjectStore, StoredObject } from '../cache/object-store.ts';
 import { nodeNameOf, podReferences } from './pod-references.ts';
 
 export type ReferredResource =
@@ -51,29 +51,31 @@ export function createNodeGraph(store: Pick<ObjectStore, 'get' | 'list' | 'watch
   /** By node: how many of its Pods refer to `resource\nnamespace/name`. */
   const nodes = new Map<string, References>();
   const revision = store.revision();
-  const change = (pod: Readonly<UnstructuredObject>, by: 1 | -1): void => {
-    const node = nodeNameOf(pod);
-    // A node could make mirror Pods that refer to what it wants to read.
-    if (node === '' || pod.metadata.annotations?.[MIRROR] !== undefined) return;
+  /** What was counted for each Pod, so that nobody has to look at what a Pod was: that may have to be parsed anew. */
+  const counted = new Map<string, Counted>();
+  const count = ({ node, keys }: Counted, by: 1 | -1): void => {
     const held = nodes.get(node) ?? new Map<string, number>();
     nodes.set(node, held);
-    const refs = podReferences(pod);
-    for (const resource of REFERRED) {
-      for (const name of refs[resource]) {
-        const key = `${resource}\n${pod.metadata.namespace}/${name}`;
-        const count = (held.get(key) ?? 0) + by;
-        if (count > 0) held.set(key, count);
-        else held.delete(key);
-      }
+    for (const key of keys) {
+      const next = (held.get(key) ?? 0) + by;
+      if (next > 0) held.set(key, next);
+      else held.delete(key);
     }
     if (held.size === 0) nodes.delete(node);
   };
-  for (const { object } of store.list(PODS, { revision }).items) change(object, 1);
+  const change = ({ namespace, name }: StoredObject, pod: Readonly<UnstructuredObject> | undefined): void => {
+    const place = `${namespace}/${name}`;
+    const before = counted.get(place);
+    if (before) count(before, -1);
+    const now = pod && countedOf(pod);
+    if (now) {
+      counted.set(place, now);
+      count(now, 1);
+    } else counted.delete(place);
+  };
+  for (const stored of store.list(PODS, { revision }).items) change(stored, stored.object);
   const watch = store.watch(PODS, revision, (changes) => {
-    for (const { type, current, previous } of changes) {
-      if (previous) change(previous.object, -1);
-      if (type !== 'DELETED') change(current.object, 1);
-    }
+    for (const { type, current } of changes) change(current, type === 'DELETED' ? undefined : current.object);
   });
 
   const direct = (node: string, resource: ReferredResource, key: string): boolean =>
@@ -108,6 +110,23 @@ export function createNodeGraph(store: Pick<ObjectStore, 'get' | 'list' | 'watch
     },
     stop: () => watch.stop(),
   };
+}
+
+/** What one Pod counts for: its node, and `resource\nnamespace/name` of each reference. */
+interface Counted {
+  readonly node: string;
+  readonly keys: readonly string[];
+}
+
+function countedOf(pod: Readonly<UnstructuredObject>): Counted | undefined {
+  const node = nodeNameOf(pod);
+  // A node could make mirror Pods that refer to what it wants to read.
+  if (node === '' || pod.metadata.annotations?.[MIRROR] !== undefined) return undefined;
+  const refs = podReferences(pod);
+  const keys = REFERRED.flatMap((resource) =>
+    [...refs[resource]].map((name) => `${resource}\n${pod.metadata.namespace}/${name}`),
+  );
+  return { node, keys };
 }
 
 /** Secrets a kubelet needs to mount the volume (VisitPVSecretNames, those visible to kubelets). */

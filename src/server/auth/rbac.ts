@@ -152,7 +152,7 @@ function subjectKeys(user: UserInfo): string[] {
 
 function subjectKey(subject: Subject, bindingNamespace: string | undefined): string {
   return subject.kind === 'ServiceAccount'
-    ? `ServiceAccount ${subject.namespace ?? bindingNamespace ?? ''}/${subject.name}`
+    ? `ServiceAccount ${subject.namespace || bindingNamespace || ''}/${subject.name}`
     : `${subject.kind} ${subject.name}`;
 }
 
@@ -177,7 +177,7 @@ function buildIndex(store: ObjectStore): ReadonlyMap<string, readonly Grant[]> {
         : `RoleBinding "${binding.metadata.name}/${namespace}"`;
     for (const subject of binding.subjects ?? []) {
       const key = subjectKey(subject, namespace);
-      const shown = `${subject.kind} "${subject.kind === 'ServiceAccount' ? `${subject.name}/${subject.namespace ?? namespace ?? ''}` : subject.name}"`;
+      const shown = `${subject.kind} "${subject.kind === 'ServiceAccount' ? `${subject.name}/${subject.namespace || namespace || ''}` : subject.name}"`;
       const grant: Grant = {
         namespace,
         rules,

@@ -19,7 +19,7 @@ class BoundAttributes implements AdmissionAttributes {
   readonly oldObject: AdmissionAttributes['oldObject'];
   readonly companions: AdmissionAttributes['companions'];
   readonly warn: (text: string) => void;
-  readonly annotate: (key: string, value: string) => void;
+  readonly annotate: AdmissionAttributes['annotate'];
   reinvocation: AdmissionAttributes['reinvocation'] = undefined;
   readonly #exchange: Exchange;
 

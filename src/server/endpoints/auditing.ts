@@ -42,6 +42,7 @@ export function endAudit(
     impersonatedUser: exchange.user !== exchange.authenticated ? exchange.user : undefined,
     impersonationConstraint: exchange.impersonationConstraint,
     annotations: exchange.annotations,
+    annotationDetails: exchange.annotationDetails,
   };
   if (exchange.authenticated === undefined) audit.refused(end);
   else if (panicked) audit.panicked(end);

@@ -1,13 +1,23 @@
 /** Request bodies: size, media type, parsing, and the checks that make a document an object of its resource. */
 import { builtinTypeName } from '../../api/kinds/builtin/builtin-types.ts';
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
+import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { apiVersionOf, parseApiVersion } from '../../api/meta/gvk.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { isJsonObject } from '../../api/meta/own-property.ts';
-import { ApiError, badRequest } from '../../api/meta/status.ts';
+import { ApiError, badRequest, fieldErrorBody } from '../../api/meta/status.ts';
 import { inPieces, type Pause, type Steps } from '../../api/meta/steps.ts';
 import { jsonKind } from '../../api/patch/json-patch.ts';
-import { type ParsedJson, parseJson, parseJsonInPieces, parseYaml } from '../../api/schema/parse-json.ts';
+import { coerceEmbedded, hasEmbedded } from '../../api/schema/embedded-resource.ts';
+import {
+  type NumberOptions,
+  type ParsedJson,
+  parseJson,
+  parseJsonInPieces,
+  parseYaml,
+} from '../../api/schema/parse-json.ts';
+import type { Schema } from '../../api/schema/schema.ts';
+import { settleNumbers } from '../../api/schema/settle-numbers.ts';
 import { decodeErrors, decodeErrorsSteps } from '../../api/schema/validate.ts';
 import { nextTurn } from '../../base/clock/next-turn.ts';
 import { normalizeInput, normalizeSteps } from '../registry/normalize-input.ts';
@@ -59,8 +69,12 @@ export const JSON_AND_YAML: readonly (readonly [string, (bytes: Uint8Array, info
 ];
 
 function parseJsonBody(bytes: Uint8Array, info?: ResourceInfo): ParsedJson {
-  return parseJson(bytes, info?.strategy);
+  return parseJson(bytes, numberOptions(info));
 }
+
+/** The numbers of a built-in kind are judged once their types are known. */
+const numberOptions = (info: ResourceInfo | undefined): NumberOptions =>
+  info === undefined || info.strategy.custom ? (info?.strategy ?? {}) : { judgedByType: true };
 
 function parseYamlBody(bytes: Uint8Array, info?: ResourceInfo): ParsedJson {
   return parseYaml(new TextDecoder().decode(bytes), info?.strategy);
@@ -82,6 +96,8 @@ export interface DecodeMode {
   readonly faults?: () => string[];
   /** Makes the error of a document that does not decode, or is refused in strict mode. */
   readonly refuse: (problem: string) => ApiError;
+  /** The body as JSON, where that is what was sent: what says no kind is told of as it was spelled. */
+  readonly sent?: Uint8Array;
 }
 
 /**
@@ -95,7 +111,7 @@ export function decodeObjectBody(
   const { info } = options;
   if (exchange.isLarge) return decodeLargeBody(exchange, options);
   const parsed = parseObject(exchange, info);
-  return admitDocument(exchange, { parsed, ...options, refuse: badRequest });
+  return admitDocument(exchange, { parsed, ...options, ...sentOf(exchange, parsed), refuse: badRequest });
 }
 
 /** The pause between the steps of a request with a large body; undefined for others, which must not pay for it. */
@@ -107,16 +123,25 @@ async function decodeLargeBody(
 ): Promise<UnstructuredObject> {
   const parsed = await parseLarge(exchange, options.info);
   await nextTurn();
-  return inPieces(admitSteps(exchange, { parsed, ...options, refuse: badRequest }), nextTurn);
+  return inPieces(
+    admitSteps(exchange, { parsed, ...options, ...sentOf(exchange, parsed), refuse: badRequest }),
+    nextTurn,
+  );
 }
+
+const sentOf = ({ request }: Exchange, { yaml }: ParsedJson): Pick<DecodeMode, 'sent'> =>
+  yaml ? {} : { sent: request.body };
 
 /** As `admitDocument`, in steps, for large documents. */
 export function* admitSteps(exchange: Exchange, options: DocumentOptions): Steps<UnstructuredObject> {
   const object = documentObject(options);
   yield;
   const { info, refuse } = options;
-  const undecodable = yield* decodeErrorsSteps(info.decodeSchema ?? info.schema, object, info);
-  if (undecodable !== undefined) throw refuse(undecodable);
+  const { numbers } = options.parsed;
+  const undecodable = yield* decodeErrorsSteps(info.decodeSchema ?? info.schema, object, info, numbers);
+  if (undecodable !== undefined) throw refuse(asDecoded(info, undecodable));
+  refuseEmbedded(options, object);
+  if (numbers !== undefined) settleNumbers(info.schema, object, numbers);
   const unknown = yield* normalizeSteps(options.info, object, options);
   yield;
   reportFields(exchange, { ...options, unknown });
@@ -130,7 +155,7 @@ async function parseLarge(exchange: Exchange, info: ResourceInfo): Promise<Parse
   if (body.length > MAX_BODY_BYTES) throw bodyTooLarge();
   const read = exchange.server.readElsewhere;
   try {
-    if (decode === parseJsonBody) return await parseJsonInPieces(body, nextTurn, info.strategy);
+    if (decode === parseJsonBody) return await parseJsonInPieces(body, nextTurn, numberOptions(info));
     if (decode === parseYamlBody) return await parseLargeYaml(body, { read, pause: nextTurn });
     if (decode === undefined || read === undefined) return parseBody(exchange, info);
     return await parseElsewhere(read, { type: mediaTypeOf(headers), bytes: body, kind: bodyKindOf(info) }, nextTurn);
@@ -150,9 +175,22 @@ function parseObject(exchange: Exchange, info: ResourceInfo): ParsedJson {
 
 function unrecognized(error: unknown, exchange: Exchange, info: ResourceInfo): unknown {
   if (!(error instanceof ApiError) || !error.message.startsWith('json parse error')) return error;
-  const why = `couldn't get version/kind; ${error.message} (${summaryOf(exchange.request.body)})`;
-  return badRequest(`the object provided is unrecognized (must be of type ${info.kind}): ${why}`);
+  return badRequest(unrecognizedText(info, error.message.replace(JSON_PLACE, ''), exchange.request.body));
 }
+
+/** Where the parser stopped, which Go does not tell. */
+const JSON_PLACE = / \(line [0-9]+, column [0-9]+\)$/;
+
+function unrecognizedText({ kind }: ResourceInfo, problem: string, body: Uint8Array): string {
+  const why = `couldn't get version/kind; ${problem} (${summaryOf(body)})`;
+  return `the object provided is unrecognized (must be of type ${kind}): ${why}`;
+}
+
+/** Of a custom resource the metadata is a document of its own to Go, whose members are not told as the object's. */
+const asDecoded = ({ strategy }: ResourceInfo, problem: string): string =>
+  strategy.custom
+    ? problem.replace('Go struct field metadata of', 'Go value of').replace(/(Go struct field \w+)\.metadata\./, '$1.')
+    : problem;
 
 /** The first bytes of a body, as text when it looks like JSON. */
 function summaryOf(body: Uint8Array): string {
@@ -182,17 +220,31 @@ type DocumentOptions = DecodeMode & { readonly parsed: ParsedJson; readonly info
 
 function checkDocument(options: DocumentOptions): UnstructuredObject {
   const object = documentObject(options);
-  const { info, refuse } = options;
-  const undecodable = decodeErrors(info.decodeSchema ?? info.schema, object, info);
-  if (undecodable !== undefined) throw refuse(undecodable);
+  const { info, refuse, parsed } = options;
+  const undecodable = decodeErrors(info.decodeSchema ?? info.schema, object, info, parsed.numbers);
+  if (undecodable !== undefined) throw refuse(asDecoded(info, undecodable));
+  refuseEmbedded(options, object);
+  if (parsed.numbers !== undefined) settleNumbers(info.schema, object, parsed.numbers);
   return object;
+}
+
+/** The metadata of objects inside of a custom resource is decoded with it. */
+function refuseEmbedded({ info, refuse, applied }: DocumentOptions, object: UnstructuredObject): void {
+  if (applied || !info.strategy.custom || !hasEmbedded(info.schema)) return;
+  const wrong = coerceEmbedded(cloneJson(object), info.schema, { path: '', whole: false });
+  if (wrong === undefined) return;
+  const problem = `${wrong.field}: ${fieldErrorBody(wrong)}`;
+  throw refuse(`${info.kind} in version "${info.version}" cannot be handled as a ${info.kind}: ${problem}`);
 }
 
 function documentObject(options: DocumentOptions): UnstructuredObject {
   const { parsed, info, refuse } = options;
-  const document = parsed.value;
+  // Go reads null into a struct as nothing: an object that says nothing.
+  const document = parsed.value === null && !info.strategy.custom ? {} : parsed.value;
   if (!isJsonObject(document)) {
-    throw refuse(`couldn't get version/kind; json parse error: a JSON object is wanted, not ${describe(document)}`);
+    if (document === null && options.sent !== undefined) throw refuse(withoutKind(info, options.sent));
+    const problem = `json parse error: json: cannot unmarshal ${jsonKind(document)} into Go value of type ${TYPE_META}`;
+    throw refuse(unrecognizedText(info, problem, options.sent ?? encodeText(document)));
   }
   const object = document as UnstructuredObject;
   checkTypeMeta(info, object, options);
@@ -208,29 +260,37 @@ function normalizeDocument(
   reportFields(exchange, { ...options, unknown });
 }
 
-const describe = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value);
+/** What Go reads of a document to learn its kind. */
+const TYPE_META =
+  'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
+const encodeText = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
 
 function checkTypeMeta(info: ResourceInfo, object: UnstructuredObject, mode: DecodeMode): void {
   const { refuse, ofPatch } = mode;
   const apiVersion = apiVersionOf(info);
-  if (info.strategy.custom && ofPatch === undefined && !mode.applied) requireTypeMeta(info, object, refuse);
-  object.apiVersion ||= apiVersion;
-  object.kind ||= info.kind;
+  const body = (): Uint8Array => mode.sent ?? encodeText(object);
   for (const key of Object.keys(object)) {
     const value = object[key];
-    if ((key !== 'apiVersion' && key !== 'kind') || typeof value === 'string') continue;
+    if ((key !== 'apiVersion' && key !== 'kind') || typeof value === 'string' || value === null) continue;
     const problem = `json: cannot unmarshal ${jsonKind(value)} into Go struct field .${key} of type string`;
-    throw refuse(`couldn't get version/kind; json parse error: ${problem}`);
+    const why = `json parse error: ${problem}`;
+    throw refuse(ofPatch === undefined ? unrecognizedText(info, why, body()) : `couldn't get version/kind; ${why}`);
   }
+  // Custom resources must say what they are, built-in ones need not: nothing else tells an unstructured object's kind.
+  const mustTell = info.strategy.custom && ofPatch === undefined && !mode.applied;
+  if (mustTell && !object.kind) throw refuse(withoutKind(info, body()));
+  if (!mustTell) object.apiVersion ||= apiVersion;
+  object.kind ||= info.kind;
   const isOther = object.apiVersion !== apiVersion || object.kind !== info.kind;
   if (ofPatch !== undefined && isOther && !info.strategy.custom) {
     if (ofPatch === 'document') throw refuse(notOfKind(info, object));
     // A strategic patch makes an object of the type it began with, whatever it calls it.
     Object.assign(object, { apiVersion, kind: info.kind });
   }
+  if (isOther && ofPatch === undefined && !info.strategy.custom && !mode.applied) requireKind(info, object);
   if (object.apiVersion !== apiVersion) {
     throw badRequest(
-      `the API version in the data (${object.apiVersion}) does not match the expected API version (${apiVersion})`,
+      `the API version in the data (${object.apiVersion ?? ''}) does not match the expected API version (${apiVersion})`,
     );
   }
   // Custom resources learn of a wrong kind from validation (422).
@@ -241,21 +301,20 @@ function checkTypeMeta(info: ResourceInfo, object: UnstructuredObject, mode: Dec
   }
 }
 
-/**
- * Custom resources must say what they are, built-in ones need not: nothing but their own words tells an unstructured
- * object's kind (json.Serializer, crConverter.ConvertToVersion).
- */
-function requireTypeMeta(info: ResourceInfo, object: Readonly<UnstructuredObject>, refuse: DecodeMode['refuse']): void {
-  const { apiVersion, kind } = object;
-  if (kind === undefined || kind === '') {
-    const text = JSON.stringify(object);
-    const why = `Object 'Kind' is missing in '${shortened(text, SHOWN_BODY)}' (${shortened(text, SUMMARY_BYTES)})`;
-    throw refuse(`the object provided is unrecognized (must be of type ${info.kind}): ${why}`);
-  }
-  if (apiVersion === undefined || apiVersion === '')
-    throw refuse(
-      `${kind} in version "" cannot be handled as a ${info.kind}: /, Kind=${kind} is unstructured and is not suitable for converting to "${apiVersionOf(info)}"`,
-    );
+function withoutKind({ kind }: ResourceInfo, body: Uint8Array): string {
+  const text = new TextDecoder().decode(body);
+  const why = `Object 'Kind' is missing in '${shortened(text, SHOWN_BODY)}' (${summaryOf(body)})`;
+  return `the object provided is unrecognized (must be of type ${kind}): ${why}`;
+}
+
+/** A body for a built-in kind must be one of its versions, or it cannot be converted. Throws ApiError 400. */
+function requireKind(info: ResourceInfo, object: UnstructuredObject): void {
+  const { group, version } = parseApiVersion(object.apiVersion);
+  const known = builtinTypeName({ group, version, kind: object.kind }) !== undefined;
+  if (known && group === info.group && object.kind === info.kind) return;
+  throw badRequest(
+    `${object.kind} in version "${version}" cannot be handled as a ${info.kind}: ${notOfKind(info, object)}`,
+  );
 }
 
 /** Why a patched document is not read as its kind any more: it names another one, or one that is unknown. */
@@ -280,7 +339,7 @@ type ReportOptions = DecodeMode & { readonly parsed: ParsedJson; readonly info: 
 function reportFields(exchange: Exchange, options: ReportOptions & { readonly unknown: readonly string[] }): void {
   const { fieldValidation, info, unknown, parsed } = options;
   if (fieldValidation === 'Ignore') return;
-  const duplicates = options.faults ? [] : parsed.duplicates();
+  const duplicates = options.faults ? [] : duplicatesOf(parsed, info);
   const faults = options.faults?.() ?? [];
   if (unknown.length === 0 && duplicates.length === 0 && faults.length === 0) return;
   const told = fieldValidation === 'Warn' ? unknown.slice(0, SHOWN_WARNINGS) : unknown;
@@ -312,10 +371,30 @@ function mixedProblems(
   { info, parsed, duplicates }: ReportOptions & { readonly duplicates: readonly string[] },
 ): string[] | undefined {
   if (info.strategy.custom || duplicates.length === 0 || unknown.length === 0) return undefined;
-  return parsed
-    .problems?.(unknown)
-    .slice(0, MIXED_PROBLEMS)
-    .map(({ path, repeated }) => (repeated ? duplicateField : unknownField)(path));
+  const problems = parsed.problems?.(unknown).filter(({ path, repeated }) => !repeated || !isOpaque(info.schema, path));
+  const told = problems?.map(({ path, repeated }) => (repeated ? duplicateField : unknownField)(path));
+  return told && [...new Set(told)].slice(0, MIXED_PROBLEMS);
+}
+
+/** What is given twice and looked at: of content of any form in a built-in kind, Go keeps the bytes. */
+function duplicatesOf(parsed: ParsedJson, { schema, strategy }: ResourceInfo): string[] {
+  const duplicates = parsed.duplicates();
+  if (parsed.yaml || strategy.custom || duplicates.length === 0) return duplicates;
+  return duplicates.filter((path) => !isOpaque(schema, path));
+}
+
+/** Whether the member at a path lies in content of any form. */
+function isOpaque(schema: Schema, path: string): boolean {
+  let node: Schema | undefined = schema;
+  for (const segment of path.split(SEGMENT)) {
+    if (segment === '') continue;
+    if (node === undefined) return false;
+    if (node['x-kubernetes-preserve-unknown-fields']) return true;
+    if (node.items !== undefined) node = node.items;
+    else if (node.properties !== undefined && Object.hasOwn(node.properties, segment)) node = node.properties[segment];
+    else node = typeof node.additionalProperties === 'object' ? node.additionalProperties : undefined;
+  }
+  return false;
 }
 
 /** Unknown fields as told: what was YAML or a patched document went through maps, whose members are sorted. */

@@ -96,7 +96,7 @@ function validated(raw: RawOptions): ParsedDeleteOptions {
       type: 'FieldValueNotSupported',
       field: 'propagationPolicy',
       value: policy,
-      detail: 'supported values: "Background", "Foreground", "Orphan", "nil"',
+      detail: 'supported values: "Foreground", "Background", "Orphan", "nil"',
     });
   }
   if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', errors);

@@ -44,8 +44,8 @@ export interface SubresourceCall {
   readonly body: UnstructuredObject | undefined;
   readonly dryRun: boolean;
   warn(text: string): void;
-  /** For the audit event. */
-  annotate(key: string, value: string): void;
+  /** For the audit event; `detail`: only where the audit level shows bodies. */
+  annotate(key: string, value: string, detail?: boolean): void;
 }
 
 /** Answers with a whole response, or with an object to be encoded as the client asked. */
@@ -134,6 +134,7 @@ export class Exchange {
   #query: Query | undefined;
   #warnings: WarningRecorder | undefined;
   #annotations: Map<string, string> | undefined;
+  #details: Map<string, string> | undefined;
 
   constructor(request: ApiRequest, server: Server) {
     this.request = request;
@@ -158,10 +159,20 @@ export class Exchange {
   };
 
   /** For the audit event. Bound, as `warn` is. */
-  readonly annotate = (key: string, value: string): void => {
+  readonly annotate = (key: string, value: string, detail = false): void => {
+    if (detail) {
+      this.#details ??= new Map();
+      this.#details.set(key, value);
+      return;
+    }
     this.#annotations ??= new Map();
     this.#annotations.set(key, value);
   };
+
+  /** What belongs there only at the levels that show bodies. */
+  get annotationDetails(): ReadonlyMap<string, string> | undefined {
+    return this.#details;
+  }
 
   /** What admission wants in the audit event; undefined when that is nothing. */
   get annotations(): ReadonlyMap<string, string> | undefined {

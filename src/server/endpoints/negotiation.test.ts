@@ -45,7 +45,8 @@ test('negotiate() takes the best clause that can be met', () => {
     [table, { transforms: false }, '406'],
     ['application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io', {}, 'partial v1 json'],
     ['application/json;stream=watch', { stream: true }, 'object v1 json'],
-    ['application/json;stream=watch', {}, '406'],
+    ['application/json;stream=watch', {}, 'object v1 json'],
+    ['application/json;stream=wait', {}, '406'],
     ['application/yaml', { stream: true }, '406'],
     ['application/json', { pretty: true }, 'object v1 json pretty'],
   ];

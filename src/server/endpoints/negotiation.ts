@@ -38,6 +38,8 @@ const cache = new Map<string, readonly Clause[]>();
 
 export const ACCEPTED_MEDIA_TYPES = 'application/json, application/yaml, application/vnd.kubernetes.protobuf';
 
+const ACCEPTED_STREAMS = 'application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch';
+
 /** Throws ApiError 406 when the client accepts nothing that can be given. */
 export function negotiate(
   headers: Readonly<Record<string, string>>,
@@ -57,7 +59,7 @@ export function negotiate(
   throw new ApiError({
     code: 406,
     reason: 'NotAcceptable',
-    message: `only the following media types are accepted: ${ACCEPTED_MEDIA_TYPES}`,
+    message: `only the following media types are accepted: ${scope.stream ? ACCEPTED_STREAMS : ACCEPTED_MEDIA_TYPES}`,
   });
 }
 
@@ -137,7 +139,7 @@ function represent(clause: Clause, scope: NegotiationScope): Representation | un
   const encoding = encodingOf(clause.type, scope);
   if (!encoding) return undefined;
   const stream = clause.parameters.get('stream');
-  if (stream !== undefined && !(stream === 'watch' && scope.stream)) return undefined;
+  if (stream !== undefined && stream !== 'watch') return undefined;
   const pretty = clause.parameters.get('pretty') === '1';
   const as = clause.parameters.get('as');
   if (as === undefined) {
@@ -164,9 +166,12 @@ export const COMPRESS_FROM_BYTES = 128 * 1024;
 export const acceptsGzip = ({ 'accept-encoding': accepted }: Readonly<Record<string, string>>): boolean =>
   accepted?.split(',').some((coding) => coding.trim() === 'gzip') ?? false;
 
+/** What Go's strconv reads as true. */
+const GO_TRUE: ReadonlySet<string> = new Set(['1', 't', 'T', 'true', 'TRUE', 'True']);
+
 /** True when a person is likely to read the answer: `?pretty`, or a browser, curl or wget without an opinion. */
 export function wantsPretty(headers: Readonly<Record<string, string>>, pretty: string | null): boolean {
-  if (pretty !== null) return pretty !== '0' && pretty !== 'false';
+  if (pretty) return GO_TRUE.has(pretty);
   const agent = headers['user-agent'];
-  return agent !== undefined && /^(curl|Wget|Mozilla)/.test(agent);
+  return agent !== undefined && /^(curl|Wget|Mozilla\/5\.0)/.test(agent);
 }

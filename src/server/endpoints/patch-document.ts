@@ -32,6 +32,7 @@ const TYPES: ReadonlyMap<string, PatchDocument['type']> = new Map([
 ]);
 
 const SHOWN_TEXT = 1024;
+const YAML_ERROR = 'error decoding YAML';
 
 /**
  * A promise only for a large patch, which is read in pieces. Throws ApiError 413, 415, or 400 when the patch is
@@ -56,12 +57,12 @@ export function readPatch(exchange: Exchange, info: ResourceInfo): PatchDocument
       },
     );
   }
-  return patchDocument(type, text, type === 'apply' ? parseYaml(text, info.strategy) : parsePatch(type, body, info));
+  return patchDocument(type, text, parsePatch(type, type === 'apply' ? text : body, info));
 }
 
-function parsePatch(type: PatchDocument['type'], body: Uint8Array, { strategy }: ResourceInfo): ParsedJson {
+function parsePatch(type: PatchDocument['type'], body: Uint8Array | string, { strategy }: ResourceInfo): ParsedJson {
   try {
-    return parseJson(body, strategy);
+    return typeof body === 'string' ? parseYaml(body, strategy) : parseJson(body, strategy);
   } catch (error) {
     throw unreadable(type, error);
   }
@@ -69,23 +70,27 @@ function parsePatch(type: PatchDocument['type'], body: Uint8Array, { strategy }:
 
 /** A patch that is no JSON gets the decoder's own words, without a place. */
 function unreadable(type: PatchDocument['type'], error: unknown): unknown {
-  const found =
-    error instanceof Error && /^json parse error: (.*?)(?: \(line \d+, column \d+\))?$/s.exec(error.message);
-  if (!found || type === 'apply') return error;
+  if (!(error instanceof Error)) return error;
+  if (type === 'apply') {
+    if (!error.message.startsWith('yaml: ')) return error;
+    return badRequest(`${YAML_ERROR}: error converting YAML to JSON: ${error.message}`);
+  }
+  const found = /^json parse error: (.*?)(?: \(line \d+, column \d+\))?$/s.exec(error.message);
+  if (!found) return error;
   return badRequest(type === 'strategic' ? found[1]! : `error decoding patch: ${found[1]}`);
 }
 
 function notAnObject(type: PatchDocument['type'], value: unknown): ApiError {
-  if (type === 'apply') return badRequest('the patch must be a JSON object');
   if (value === null) return badRequest('Invalid JSON Patch');
   const problem = `json: cannot unmarshal ${jsonKind(value)} into Go value of type map[string]interface {}`;
+  if (type === 'apply') return badRequest(`${YAML_ERROR}: error unmarshaling JSON: while decoding JSON: ${problem}`);
   return badRequest(type === 'merge' ? `error decoding patch: ${problem}` : problem);
 }
 
 function patchDocument(type: PatchDocument['type'], text: string, parsed: ParsedJson): PatchDocument {
   const { yaml = false } = parsed;
-  // To a strategic patch null is a map without members.
-  const value = parsed.value === null && type === 'strategic' ? {} : parsed.value;
+  // To a strategic patch null is a map without members, and so it is to an applied configuration.
+  const value = parsed.value === null && (type === 'strategic' || type === 'apply') ? {} : parsed.value;
   if (type !== 'json' && !isJsonObject(value)) throw notAnObject(type, value);
   return { type, value, text: text.slice(0, SHOWN_TEXT), duplicates: () => parsed.duplicates(), yaml };
 }

@@ -83,9 +83,8 @@ export function parseWriteOptions(query: Query, kind: string): WriteOptions {
 
 /** `All` is the only dry run there is. */
 export function dryRunErrors(values: readonly string[]): FieldError[] {
-  const wrong = values.filter((value) => value !== 'All');
-  if (wrong.length === 0) return [];
-  return [{ type: 'FieldValueNotSupported', field: 'dryRun', value: wrong, detail: 'supported values: "All"' }];
+  if (values.every((value) => value === 'All')) return [];
+  return [{ type: 'FieldValueNotSupported', field: 'dryRun', value: values, detail: 'supported values: "All"' }];
 }
 
 const UNITS: Record<string, number> = { ns: 1e-6, us: 1e-3, µs: 1e-3, ms: 1, s: 1000, m: 60_000, h: 3_600_000 };

@@ -3,8 +3,11 @@ import { stringify } from 'yaml';
 import { encodeProtobuf, PROTOBUF } from '../../api/kinds/protobuf/documents.ts';
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
+import { prettySteps } from '../../api/meta/pretty-steps.ts';
 import { ApiError, internalError, type Status } from '../../api/meta/status.ts';
-import { parseStored } from '../../api/schema/parse-json.ts';
+import { inPieces } from '../../api/meta/steps.ts';
+import { parseJsonInPieces, parseStored } from '../../api/schema/parse-json.ts';
+import { nextTurn } from '../../base/clock/next-turn.ts';
 import type { ApiResponse } from '../../base/http/seam.ts';
 import type { StoredObject } from '../cache/object-store.ts';
 import { lineOf } from '../cache/stored-object.ts';
@@ -13,6 +16,7 @@ import { StorageError } from '../storage/backend.ts';
 import type { Exchange } from './exchange.ts';
 import { checkPartial, goTypeOf, negotiate, type Representation, wantsPretty } from './negotiation.ts';
 import { parseIncludeObject, partialOf, tableOf } from './table.ts';
+import { YAML_STYLE, yamlSteps } from './yaml-steps.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -52,7 +56,10 @@ export function representationOf(
   });
 }
 
-/** One object of the exchange's resource, in the representation asked for. The common case sends the stored bytes. */
+/**
+ * One object of the exchange's resource, in the representation asked for. The common case sends the stored bytes; a promise
+ * only for a large one in another form.
+ */
 export function objectResponse(
   exchange: Exchange,
   result: {
@@ -62,20 +69,28 @@ export function objectResponse(
     /** Needed when there is no `stored`. */
     readonly object?: Readonly<UnstructuredObject>;
   },
-): ApiResponse {
+): ApiResponse | Promise<ApiResponse> {
   const { status, representation, stored } = result;
   const info = exchange.resource;
   if (representation.as === 'object') {
     const bytes = stored ? viewBytes(info, stored) : encodeObject(result.object!);
-    return encodedResponse({ status, bytes, representation });
+    return answerInSteps({ status, bytes, representation });
   }
-  checkPartial(representation, { list: false, goType: goTypeOf(info, false) });
-  const object = stored ? viewObject(info, stored) : result.object!;
-  const shown =
-    representation.as === 'partial'
-      ? partialOf(object, representation.version)
-      : objectTable(exchange, object, representation);
-  return encodedResponse({ status, bytes: encodeObject(shown), representation });
+  const shown = shownObject(exchange, stored ? viewObject(info, stored) : result.object!, representation);
+  return answerInSteps({ status, bytes: encodeObject(shown), representation });
+}
+
+/** The document that shows an object: itself, its metadata or a Table. Throws ApiError 406. */
+export function shownObject(
+  exchange: Exchange,
+  object: Readonly<UnstructuredObject>,
+  representation: Representation,
+): Readonly<Record<string, unknown>> {
+  if (representation.as === 'object') return object;
+  checkPartial(representation, { list: false, goType: goTypeOf(exchange.resource, false) });
+  return representation.as === 'partial'
+    ? partialOf(object, representation.version)
+    : objectTable(exchange, object, representation);
 }
 
 function objectTable(
@@ -89,7 +104,7 @@ function objectTable(
     includeObject: parseIncludeObject(exchange.query.get('includeObject')),
     now: exchange.server.clock.now(),
     definitions: true,
-    metadata: { resourceVersion: object.metadata.resourceVersion ?? '' },
+    metadata: object.metadata.resourceVersion ? { resourceVersion: object.metadata.resourceVersion } : {},
   });
 }
 
@@ -101,7 +116,7 @@ export function encodedResponse(result: {
 }): ApiResponse {
   const { status, bytes, representation } = result;
   if (representation.encoding === 'yaml') {
-    const text = stringify(parseStored(decoder.decode(bytes)), { lineWidth: 0, version: '1.1' });
+    const text = stringify(parseStored(decoder.decode(bytes)), YAML_STYLE);
     return { status, headers: YAML_HEADERS, body: encoder.encode(text) };
   }
   if (representation.encoding === 'protobuf') {
@@ -109,10 +124,37 @@ export function encodedResponse(result: {
     if (encoded) return { status, headers: PROTOBUF_HEADERS, body: encoded };
   }
   if (representation.pretty) {
+    // Without a newline at its end, which upstream's encoder writes behind JSON of one line alone.
     const text = JSON.stringify(parseStored(decoder.decode(bytes)), null, 2);
-    return { status, headers: JSON_HEADERS, body: encoder.encode(`${text}\n`) };
+    return { status, headers: JSON_HEADERS, body: encoder.encode(text) };
   }
   return { status, headers: JSON_HEADERS, body: lineOf(bytes) ?? [bytes, NEWLINE] };
+}
+
+/**
+ * The same for a document that may be large: a promise where making its form takes long, which then is done in steps, with
+ * others served between them.
+ */
+export function answerInSteps(result: Parameters<typeof encodedResponse>[0]): ApiResponse | Promise<ApiResponse> {
+  const { bytes, representation } = result;
+  const { encoding, pretty } = representation;
+  const isSlow = encoding === 'yaml' || (encoding === 'json' && pretty);
+  return isSlow && bytes.length > LARGE_ANSWER ? slowResponse(result) : encodedResponse(result);
+}
+
+/** Bytes of JSON that are turned into another form in one go. */
+const LARGE_ANSWER = 64 * 1024;
+
+async function slowResponse({
+  status,
+  bytes,
+  representation,
+}: Parameters<typeof encodedResponse>[0]): Promise<ApiResponse> {
+  const { value } = await parseJsonInPieces(bytes, nextTurn, { wideIntegers: true });
+  if (representation.encoding === 'yaml') {
+    return { status, headers: YAML_HEADERS, body: await inPieces(yamlSteps(value), nextTurn) };
+  }
+  return { status, headers: JSON_HEADERS, body: [...(await inPieces(prettySteps(value), nextTurn)), NEWLINE] };
 }
 
 /** Any document that is no stored object. */
@@ -146,14 +188,14 @@ export const tooManyRequests = (): ApiResponse => ({
   body: encoder.encode('Too many requests, please try again later.\n'),
 });
 
-/** A Status as a response, in JSON; 406 is indented, as upstream does. */
+/** A Status as a response, in JSON. */
 export function statusResponse(status: Status, { pretty }: { readonly pretty: boolean }): ApiResponse {
   const retryAfter = status.details?.retryAfterSeconds;
-  const text = pretty || status.code === 406 ? JSON.stringify(status, null, 2) : JSON.stringify(status);
+  const text = pretty ? JSON.stringify(status, null, 2) : `${JSON.stringify(status)}\n`;
   return {
     status: status.code,
     headers: retryAfter ? { ...JSON_HEADERS, 'retry-after': String(retryAfter) } : JSON_HEADERS,
-    body: encoder.encode(`${text}\n`),
+    body: encoder.encode(text),
   };
 }
 

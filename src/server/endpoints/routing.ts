@@ -1,7 +1,7 @@
 /** From a parsed request to the verb that answers it. */
 
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
-import { type ApiError, methodNotAllowed, methodNotSupported } from '../../api/meta/status.ts';
+import { type ApiError, methodNotAllowed, methodNotSupported, notFound } from '../../api/meta/status.ts';
 import type { ApiResponse } from '../../base/http/seam.ts';
 import { subresourceOf } from '../registry/resource-catalog.ts';
 import { admitConnection, isConnection } from './connect-admission.ts';
@@ -93,7 +93,11 @@ function routeSubresource(exchange: Exchange): Verb {
   const { info, resource, server } = exchange;
   const subresource = subresourceOf(resource, info.subresource);
   const handler = server.subresourceHandlers.get(`${info.group}/${info.resource}/${info.subresource}`);
-  if (!subresource && !handler) return NOWHERE;
+  if (!subresource && !handler) {
+    // The handler of all custom resources says so by the object; the router of built-in kinds knows no such path.
+    if (resource.strategy.custom && info.parts.length > 2) throw notFound(resource, info.name);
+    return NOWHERE;
+  }
   exchange.subresource = subresource;
   if (handler) return admitted(exchange, (e) => registeredSubresourceVerb(e, handler));
   const runtime = info.group === '' ? runtimeSubresourceVerb(info.resource, info.subresource) : undefined;

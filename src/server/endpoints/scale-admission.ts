@@ -10,7 +10,8 @@ export function scaleAdmission(
   { info, paths }: { readonly info: ResourceInfo; readonly paths: ScalePaths },
 ): AdmissionHooks {
   const scale = (object: Readonly<UnstructuredObject> | undefined): UnstructuredObject | undefined =>
-    object && (scaleOf(info, object, paths) as unknown as UnstructuredObject);
+    // Where nobody has set a count there is none to show.
+    object && (scaleOf(info, object, paths, 0) as unknown as UnstructuredObject);
   const shown = (subject: AdmissionSubject): AdmissionSubject => ({
     ...subject,
     object: scale(subject.object),

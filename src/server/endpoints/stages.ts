@@ -306,7 +306,10 @@ function deadlineOf({ info, request, query }: Exchange): number {
   const text = request.query.includes('timeout') ? query.get('timeout') : null;
   if (text === null || text === '') return cap;
   const asked = parseGoDuration(text);
-  if (asked === undefined) throw badRequest(`invalid timeout specified in the request URL: ${JSON.stringify(text)}`);
+  if (asked === undefined) {
+    const why = `time: invalid duration ${goQuote(text)}`;
+    throw badRequest(`invalid timeout specified in the request URL - ${why}`);
+  }
   return asked > 0 && asked < cap ? asked : cap;
 }
 
@@ -350,21 +353,26 @@ function failure(exchange: Exchange, error: unknown): ApiResponse {
   }
   const query = request.query === '' ? null : exchange.query.get('pretty');
   const answer = statusResponse(apiError.status, { pretty: wantsPretty(request.headers, query) });
-  return apiError.code === 406 ? answer : inEncodingAsked(exchange, answer, apiError.status);
+  return inEncodingAsked(exchange, answer, apiError.status);
 }
 
-/** A client that takes YAML or protobuf alone is told its errors that way too; one that takes nothing we have, in JSON. */
+/**
+ * A client that takes YAML or protobuf alone is told its errors that way too; one that takes nothing an error can be (Tables
+ * alone, or nothing we have) in JSON, indented (responsewriters.WriteRawJSON).
+ */
 function inEncodingAsked(exchange: Exchange, answer: ApiResponse, status: Status): ApiResponse {
   const accept = exchange.request.headers['accept'];
-  if (accept === undefined || accept.startsWith('application/json') || accept === '*/*') return answer;
+  if (accept === undefined || accept === 'application/json' || accept === '*/*' || accept === '') return answer;
   try {
-    const representation = representationOf(exchange, { transforms: false, stream: true, protobuf: 'all' });
-    if (representation.encoding === 'json') return answer;
+    const representation = representationOf(exchange, { transforms: false, protobuf: 'all' });
+    if (representation.encoding === 'json') {
+      return representation.pretty ? statusResponse(status, { pretty: true }) : answer;
+    }
     const bytes = new TextEncoder().encode(JSON.stringify(status));
     const encoded = encodedResponse({ status: answer.status, bytes, representation });
     return { ...encoded, headers: { ...answer.headers, ...encoded.headers } };
   } catch {
-    return answer;
+    return { ...answer, body: new TextEncoder().encode(JSON.stringify(status, null, 2)) };
   }
 }
 

@@ -118,7 +118,8 @@ function ageOf(value: string, now: number): string {
 export function parseIncludeObject(value: string | null): IncludeObject {
   if (value === null || value === '' || value === 'Metadata') return 'Metadata';
   if (value === 'Object' || value === 'None') return value;
-  throw badRequest(`unrecognized includeObject value: ${JSON.stringify(value)}`);
+  const why = `includeObject: Invalid value: ${JSON.stringify(value)}: must be 'Metadata', 'Object', 'None', or empty`;
+  throw badRequest(`Unable to convert to Table as requested: ${why}`);
 }
 
 export interface TableOptions {

@@ -29,13 +29,17 @@ export const socketResponse = (
 });
 
 /** The sub-protocol if the client offers just one, besides that which carries its token; nobody asks for more of a watch. */
-function onlyProtocol({ headers }: ApiRequest): string {
-  const offered = (headers['sec-websocket-protocol'] ?? '')
+function onlyProtocol(request: ApiRequest): string {
+  const offered = offeredProtocols(request);
+  return offered.length === 1 ? offered[0]! : '';
+}
+
+/** The sub-protocols that a client offers, in its order, besides that which carries its token. */
+export const offeredProtocols = ({ headers }: ApiRequest): string[] =>
+  (headers['sec-websocket-protocol'] ?? '')
     .split(',')
     .map((one) => one.trim())
     .filter((one) => one !== '' && !one.startsWith(BEARER_PROTOCOL));
-  return offered.length === 1 ? offered[0]! : '';
-}
 
 type Split = (chunk: Uint8Array) => Iterable<Uint8Array | string>;
 
@@ -60,7 +64,8 @@ function* byLength(chunk: Uint8Array): Iterable<Uint8Array> {
   }
 }
 
-function socketSink(
+/** What is written goes out as the messages that `split` makes of it; the end closes the socket. */
+export function socketSink(
   socket: MessageSocket,
   { split, clock }: { readonly split: Split; readonly clock: Clock },
 ): ByteSink {

@@ -29,6 +29,7 @@ function change(revision: number): Change {
     object: { kind: 'Thing', apiVersion: 'v1', metadata: { name: 'x', resourceVersion: String(revision) } },
     bytes: encoder.encode(`${head}"metadata":{"name":"x","resourceVersion":"${revision}"}}`),
     headLength: head.length,
+    load: () => undefined,
   };
   return { type: 'MODIFIED', revision, current, previous: undefined };
 }

@@ -11,7 +11,7 @@ import { pauseOf } from './body.ts';
 import type { Exchange } from './exchange.ts';
 import type { Representation } from './negotiation.ts';
 import type { WriteOptions } from './query.ts';
-import { encodedResponse, objectResponse } from './responses.ts';
+import { answerInSteps, objectResponse, shownObject } from './responses.ts';
 import { scaleAdmission } from './scale-admission.ts';
 
 const MAX_MANAGER_LENGTH = 128;
@@ -63,15 +63,15 @@ export async function authorizeCreate(exchange: Exchange): Promise<void> {
   if (!verdict.allowed) throw forbiddenBy(user, { ...info, verb: 'create' }, verdict.reason);
 }
 
-/** The stored (or would-be) object; 201 when it was created. A promise only for a large one that is not stored. */
+/** The stored (or would-be) object; 201 when it was created. A promise only for a large one. */
 export function writeResponse(
   exchange: Exchange,
   { result, representation }: { readonly result: WriteResult; readonly representation: Representation },
 ): ApiResponse | Promise<ApiResponse> {
   const { stored, object } = result;
   const status = result.created ? 201 : 200;
-  const pause =
-    stored === undefined && representation.as === 'object' ? (result.pause ?? pauseOf(exchange)) : undefined;
+  const pause = stored === undefined ? (result.pause ?? pauseOf(exchange)) : undefined;
   if (pause === undefined) return objectResponse(exchange, { status, representation, stored, object });
-  return inPieces(encodeObjectSteps(object), pause).then((bytes) => encodedResponse({ status, bytes, representation }));
+  const shown = shownObject(exchange, object, representation);
+  return inPieces(encodeObjectSteps(shown), pause).then((bytes) => answerInSteps({ status, bytes, representation }));
 }

@@ -14,17 +14,24 @@ import {
   conditionOf,
   withCondition,
 } from '../../api/kinds/custom/crd.ts';
-import { customResourceInfos } from '../../api/kinds/custom/custom-resource-info.ts';
+import {
+  type CustomInfoOptions,
+  customResourceInfos,
+  versionSchemas,
+} from '../../api/kinds/custom/custom-resource-info.ts';
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
-import { cloneJson } from '../../api/meta/deep-clone.ts';
-import { deepEqual } from '../../api/meta/deep-equal.ts';
+import { cloneJson, cloneSteps } from '../../api/meta/deep-clone.ts';
+import { deepEqual, equalSteps } from '../../api/meta/deep-equal.ts';
 import { formatTime, type UnstructuredObject } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';
+import { finish, inPieces, Pace } from '../../api/meta/steps.ts';
+import { nextTurn } from '../../base/clock/next-turn.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { AdmissionPlugin } from '../admission/plugin.ts';
 import type { Change, StoreKey, StoreWatch } from '../cache/object-store.ts';
 import type { ConnectOutbound } from '../outbound/outbound.ts';
 import { guaranteedUpdate } from '../registry/guaranteed-update.ts';
+import { isLargeObject } from '../registry/large-write.ts';
 import type { ResourceCatalog } from '../registry/resource-catalog.ts';
 import { NO_ADMISSION, type Registry } from '../registry/write-call.ts';
 import { createWebhookConverter } from './conversion-webhook.ts';
@@ -197,10 +204,23 @@ class DefinitionController {
       this.#lookAtGroup(name);
       return;
     }
+    const loading = stored.load(nextTurn);
+    if (loading) await loading;
     const crd = asCrd(stored.object);
+    const isLarge = isLargeObject(stored.bytes);
+    const before = this.#served.get(name)?.crd;
+    // A large one is compared, and its schemas are made, in steps.
+    const isSame =
+      isLarge && before !== undefined && (await inPieces(equalSteps(before.spec, crd.spec, new Pace()), nextTurn));
+    const schemas = isLarge && !isSame ? await this.#schemasOf(crd) : undefined;
+    // What became of it meanwhile is looked at next.
+    if (this.#registry.store.get(keyOf(name)) !== stored) return;
     const status = definitionStatus(crd, this.#takenBeside(name, crd.spec.group), this.#now());
     const established = conditionOf(status, 'Established')?.status === 'True';
-    if (established && !this.#isBuiltIn(name)) this.#serve(name, { ...crd, status });
+    if (established && !this.#isBuiltIn(name)) {
+      // A spec that is the same is compared in no time.
+      this.#serve(name, { ...crd, spec: isSame ? before!.spec : crd.spec, status }, schemas);
+    }
     if (!deepEqual(status, crd.status)) {
       const freed = !deepEqual(status.acceptedNames, crd.status?.acceptedNames);
       await this.#writeStatus(name, (current) =>
@@ -210,6 +230,15 @@ class DefinitionController {
     }
     if (crd.metadata.deletionTimestamp !== undefined && crd.metadata.finalizers?.includes(CLEANUP_FINALIZER)) {
       this.#beginCleanup(name);
+    }
+  }
+
+  /** Undefined when they cannot be made: that is told of when they are to be served. */
+  async #schemasOf(crd: Crd): Promise<CustomInfoOptions['schemas']> {
+    try {
+      return await inPieces(versionSchemas(crd.spec.versions), nextTurn);
+    } catch {
+      return undefined;
     }
   }
 
@@ -230,11 +259,15 @@ class DefinitionController {
     }
   }
 
-  #make(crd: Crd, unchangedSince: number): Served | undefined {
+  #make(crd: Crd, unchangedSince: number, schemas?: CustomInfoOptions['schemas']): Served | undefined {
     const { connect, log } = this.#options;
     try {
       const convert = createWebhookConverter(crd, { connect, clock: this.#registry.clock });
-      const { served, storage } = customResourceInfos(crd, { unchangedSince, ...(convert && { convert }) });
+      const { served, storage } = customResourceInfos(crd, {
+        unchangedSince,
+        ...(convert && { convert }),
+        ...(schemas && { schemas }),
+      });
       return { crd, infos: served, storage };
     } catch (error) {
       // Written by another program, or before a rule was known here.
@@ -243,14 +276,14 @@ class DefinitionController {
     }
   }
 
-  #serve(name: string, crd: Crd): void {
+  #serve(name: string, crd: Crd, schemas: CustomInfoOptions['schemas']): void {
     const before = this.#served.get(name);
     if (before !== undefined && sameService(before.crd, crd)) return;
     const { store } = this.#registry;
     // Whatever is decided by now may have been written under the definition as it was.
     const since =
       before === undefined && crd.metadata.generation === 1 ? 0 : store.revision() + store.stats().queued + 1;
-    const next = this.#make(crd, since);
+    const next = this.#make(crd, since, schemas);
     if (next === undefined) return;
     this.#served.set(name, next);
     this.#options.resources.update({ remove: before?.infos ?? [], add: next.infos });
@@ -332,10 +365,13 @@ class DefinitionController {
       warn: () => {},
       pinned: false,
       patch: true,
-      next: (current) => {
-        const next = cloneJson(current) as UnstructuredObject;
-        change(next);
-        return next;
+      next: (current, pause) => {
+        const copying = cloneSteps(current, new Pace());
+        const changed = (next: unknown): UnstructuredObject => {
+          change(next as UnstructuredObject);
+          return next as UnstructuredObject;
+        };
+        return pause ? inPieces(copying, pause).then(changed) : changed(finish(copying));
       },
     });
   }

@@ -4,12 +4,16 @@
  */
 import { type ResourceInfo, storagePrefix } from '../../api/kinds/resource.ts';
 import { ApiError } from '../../api/meta/status.ts';
+import { Pace } from '../../api/meta/steps.ts';
+import { nextTurn } from '../../base/clock/next-turn.ts';
 import type { StoredObject } from '../cache/object-store.ts';
 import { deleteObject } from '../registry/delete.ts';
 import { NO_ADMISSION, type Registry } from '../registry/write-call.ts';
 
 /** Deletes in flight at once. */
 const CONCURRENCY = 16;
+/** What reading the metadata of one object counts as. */
+const LOOK = 10;
 
 /** Resolves when no object of `info` is left. Rejects with the signal's reason, or with what kept an object from being deleted. */
 export async function deleteInstances(registry: Registry, info: ResourceInfo, signal: AbortSignal): Promise<void> {
@@ -19,10 +23,7 @@ export async function deleteInstances(registry: Registry, info: ResourceInfo, si
     const { items, revision } = registry.store.list(prefix);
     // Creates that were decided and are not durable yet still come.
     if (items.length === 0 && registry.store.count(prefix) === 0) return;
-    await deleteAll(registry, {
-      info,
-      items: items.filter((item) => item.object.metadata.deletionTimestamp === undefined),
-    });
+    await deleteAll(registry, { info, items });
     if (registry.store.count(prefix) === 0) return;
     await changeOf(registry, { prefix, from: revision, signal });
   }
@@ -33,9 +34,14 @@ async function deleteAll(
   { info, items }: { readonly info: ResourceInfo; readonly items: readonly StoredObject[] },
 ): Promise<void> {
   const queue = items.values();
+  const pace = new Pace();
   const worker = async (): Promise<void> => {
-    for (const { namespace, name, object } of queue) {
-      const { uid } = object.metadata;
+    for (const { namespace, name, metadata } of queue) {
+      const { uid, deletionTimestamp } = metadata;
+      if (deletionTimestamp !== undefined) {
+        if (pace.due(LOOK)) await nextTurn();
+        continue;
+      }
       try {
         await deleteObject(registry, {
           info,

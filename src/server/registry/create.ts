@@ -1,6 +1,7 @@
 /** POST: a new object, from admission to the store. */
 
 import { type ResourceInfo, storagePrefix } from '../../api/kinds/resource.ts';
+import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { GENERATE_NAME_ATTEMPTS, generateName } from '../../api/meta/generate-name.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { ApiError, alreadyExists } from '../../api/meta/status.ts';
@@ -14,6 +15,7 @@ import { writeObject } from './service-addresses.ts';
 import { prepareViews, storedForm, viewObject } from './versioned-view.ts';
 import type { AdmissionSubject, Registry, WriteCall, WriteResult } from './write-call.ts';
 import { warnAboutCreate, warnAboutCreateSteps } from './write-warnings.ts';
+import { writtenDecision } from './written-decision.ts';
 
 export interface CreateCall extends WriteCall {
   /** Normalised, owned by the callee. */
@@ -84,7 +86,20 @@ export async function createObject(registry: Registry, call: CreateCall): Promis
     } catch (error) {
       if (generated === undefined || !(error instanceof ApiError) || error.reason !== 'AlreadyExists') throw error;
       if (attempt >= GENERATE_NAME_ATTEMPTS) throw generatedNamesExhausted(error);
+      thaw(object);
     }
+  }
+}
+
+/** An object whose parts were frozen for a name that somebody else took meanwhile: as copies, they can be changed again. */
+function thaw(object: UnstructuredObject): void {
+  for (const name of Object.keys(object)) {
+    const member = object[name];
+    if (name !== 'metadata' && Object.isFrozen(member)) object[name] = cloneJson(member);
+  }
+  const metadata = object.metadata as Record<string, unknown>;
+  for (const name of Object.keys(metadata)) {
+    if (Object.isFrozen(metadata[name])) metadata[name] = cloneJson(metadata[name]);
   }
 }
 
@@ -105,9 +120,15 @@ async function insert(
   }
   const pending = storedForm(info, object);
   const form = pending instanceof Promise ? await pending : pending;
+  let decision: Decision = { type: 'put', object: form };
+  if (call.pause) {
+    // Before it is frozen: under another name it may have to change once more.
+    refuseExisting(registry.store.peek(key));
+    decision = await writtenDecision(decision, call.pause);
+  }
   const decide = (current: { readonly object: Readonly<UnstructuredObject> } | undefined): Decision => {
     refuseExisting(current);
-    return { type: 'put', object: form };
+    return decision;
   };
   const others = (): StoreWrite[] => companions.map((companion) => companionWrite(registry, companion));
   const stored = await writeObject(registry, { key, decide }, companions.length === 0 ? undefined : others);

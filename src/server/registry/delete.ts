@@ -2,13 +2,16 @@
 import { type ResourceInfo, storagePrefix } from '../../api/kinds/resource.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { conflict, notFound } from '../../api/meta/status.ts';
+import { nextTurn } from '../../base/clock/next-turn.ts';
 import type { Decision, StoredObject, StoreKey } from '../cache/object-store.ts';
-import { type DeleteOptions, deletionVerdict } from './graceful-deletion.ts';
+import { type DeleteOptions, type DeletionVerdict, deletionVerdict } from './graceful-deletion.ts';
 import { uidConflict } from './guaranteed-update.ts';
+import { isLargeObject } from './large-write.ts';
 import { refuseWhenDurable } from './refuse-when-durable.ts';
 import { writeObject } from './service-addresses.ts';
 import { prepareViews, storedForm, viewObject } from './versioned-view.ts';
 import { MAX_CONFLICT_RETRIES, ObjectMoved, type Registry, type WriteCall } from './write-call.ts';
+import { writtenDecision } from './written-decision.ts';
 
 export interface DeleteResult {
   /** True when the object is gone; false when it waits for finalizers or its grace period. */
@@ -49,6 +52,9 @@ async function attemptDelete(
   { key, current }: { key: StoreKey; current: StoredObject },
 ): Promise<DeleteResult> {
   const { info, name, options } = call;
+  const pause = call.pause ?? (isLargeObject(current.bytes) ? nextTurn : undefined);
+  const loading = pause && current.load(pause);
+  if (loading) await loading;
   const before = prepareViews(info, [current], { again: false });
   if (before) await before;
   const old = viewObject(info, current);
@@ -66,23 +72,29 @@ async function attemptDelete(
   }
   const pending = verdict.type === 'mark' ? storedForm(info, verdict.object) : undefined;
   const marked = pending instanceof Promise ? await pending : pending;
+  let decision = decisionOf(verdict, current, marked);
+  if (pause) decision = await writtenDecision(decision, pause);
   const decide = (latest: StoredObject | undefined): Decision => {
     if (latest?.revision !== current.revision) throw new ObjectMoved();
-    switch (verdict.type) {
-      case 'remove':
-        return { type: 'delete', object: current.object as UnstructuredObject };
-      case 'mark':
-        return { type: 'put', object: marked! };
-      case 'already-terminating':
-        return { type: 'keep' };
-      default:
-        return verdict satisfies never;
-    }
+    return decision;
   };
   const stored = await writeObject(registry, { key, decide });
   const after = prepareViews(info, [stored], { again: false });
   if (after) await after;
   return { removed, object: viewObject(info, stored!), stored };
+}
+
+function decisionOf(verdict: DeletionVerdict, current: StoredObject, marked: UnstructuredObject | undefined): Decision {
+  switch (verdict.type) {
+    case 'remove':
+      return { type: 'delete', object: current.object as UnstructuredObject };
+    case 'mark':
+      return { type: 'put', object: marked! };
+    case 'already-terminating':
+      return { type: 'keep' };
+    default:
+      return verdict satisfies never;
+  }
 }
 
 /** Throws ApiError 409 when the object is another, or in another state, than the options say. */

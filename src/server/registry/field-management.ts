@@ -8,6 +8,7 @@ import { apiVersionOf, parseApiVersion } from '../../api/meta/gvk.ts';
 import { formatTime, type ManagedFieldsEntry, type UnstructuredObject } from '../../api/meta/object.ts';
 import { inPieces } from '../../api/meta/steps.ts';
 import { dropNulls } from '../../api/schema/defaults.ts';
+import { dropEmpty } from '../../api/schema/drop-empty.ts';
 import { localVersions, withVersions } from './owned-versions.ts';
 import type { ResourceSource } from './resource-catalog.ts';
 import type { FieldChange, FieldManagement } from './write-call.ts';
@@ -95,6 +96,8 @@ function outcome(info: ResourceInfo, { object, managedFields, conflicts }: Apply
   if (conflicts.length > 0) throw applyConflictError(conflicts);
   // What was applied as null is owned and not there: the kind decides what a null of it means.
   dropNulls(info.schema, object, { custom: info.strategy.custom });
+  // So is an empty field that Go leaves out: before anybody asks whether the object has changed.
+  if (!info.strategy.custom) dropEmpty(info.schema, object);
   setEntries(object, managedFields);
   return object;
 }

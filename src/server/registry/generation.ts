@@ -1,16 +1,18 @@
 /** When metadata.generation moves on an update. */
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
-import { deepEqual } from '../../api/meta/deep-equal.ts';
+import { deepEqual, equalSteps } from '../../api/meta/deep-equal.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
+import { Pace, type Steps } from '../../api/meta/steps.ts';
 
 const OUTSIDE = new Set(['metadata', 'status', 'apiVersion', 'kind']);
 
 /** True when the change from `old` to `object` is one that controllers must act on. */
-export function movesGeneration(
+export function* movesGeneration(
   info: ResourceInfo,
   object: Readonly<UnstructuredObject>,
   old: Readonly<UnstructuredObject>,
-): boolean {
+): Steps<boolean> {
+  const pace = new Pace();
   const rule = info.strategy.generation;
   switch (rule) {
     case 'none':
@@ -18,7 +20,7 @@ export function movesGeneration(
     case 'spec':
       // Deployments hand their annotations down to ReplicaSets, so those count as well (deployment/strategy.go).
       return (
-        !deepEqual(object['spec'], old['spec']) ||
+        !(yield* equalSteps(object['spec'], old['spec'], pace)) ||
         (info.group === 'apps' &&
           info.resource === 'deployments' &&
           !deepEqual(object.metadata.annotations ?? {}, old.metadata.annotations ?? {}))
@@ -27,7 +29,7 @@ export function movesGeneration(
       const statusIsData = !info.strategy.statusSubresource;
       for (const field of new Set([...Object.keys(object), ...Object.keys(old)])) {
         if (OUTSIDE.has(field) && !(statusIsData && field === 'status')) continue;
-        if (!deepEqual(object[field], old[field])) return true;
+        if (!(yield* equalSteps(object[field], old[field], pace))) return true;
       }
       return false;
     }

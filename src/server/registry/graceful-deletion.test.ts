@@ -4,7 +4,12 @@ import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { type DeleteOptions, deletionVerdict, finishedDeleting } from './graceful-deletion.ts';
 
-const info = (resource: string): ResourceInfo => ({ group: '', resource }) as ResourceInfo;
+const info = (resource: string): ResourceInfo =>
+  ({
+    group: '',
+    resource,
+    strategy: { ...(resource === 'replicationcontrollers' && { orphansDependents: {} }) },
+  }) as ResourceInfo;
 const NOW = Date.UTC(2030, 0, 1);
 
 interface Case {
@@ -70,6 +75,31 @@ const CASES: readonly Case[] = [
   {
     name: 'without a policy the collector finalizers stay',
     resource: 'secrets',
+    metadata: { finalizers: ['foregroundDeletion'] },
+    expected: 'mark',
+    marked: { finalizers: ['foregroundDeletion'] },
+  },
+  {
+    name: 'an old kind leaves its dependents behind when nobody says otherwise',
+    resource: 'replicationcontrollers',
+    expected: 'mark',
+    marked: { finalizers: ['orphan'] },
+  },
+  {
+    name: 'an old kind takes them along when told to',
+    resource: 'replicationcontrollers',
+    options: { propagationPolicy: 'Background' },
+    expected: 'remove',
+  },
+  {
+    name: 'an old kind takes them along when told to in the old words',
+    resource: 'replicationcontrollers',
+    options: { orphanDependents: false },
+    expected: 'remove',
+  },
+  {
+    name: 'an old kind that waits for its dependents goes on waiting',
+    resource: 'replicationcontrollers',
     metadata: { finalizers: ['foregroundDeletion'] },
     expected: 'mark',
     marked: { finalizers: ['foregroundDeletion'] },

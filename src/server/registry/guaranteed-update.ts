@@ -3,7 +3,7 @@
  * (storage.GuaranteedUpdate). Admission runs outside the store, so the swap checks that nobody wrote in between.
  */
 import { type ResourceInfo, storagePrefix } from '../../api/kinds/resource.ts';
-import { deepEqual } from '../../api/meta/deep-equal.ts';
+import { equalSteps } from '../../api/meta/deep-equal.ts';
 import type { ObjectMeta, UnstructuredObject } from '../../api/meta/object.ts';
 import {
   type ApiError,
@@ -14,13 +14,14 @@ import {
   notFound,
   STALE_RESOURCE_VERSION,
 } from '../../api/meta/status.ts';
-import { inPieces, type Pause } from '../../api/meta/steps.ts';
+import { finish, inPieces, Pace, type Pause, type Steps } from '../../api/meta/steps.ts';
 import { nextTurn } from '../../base/clock/next-turn.ts';
 import type { Decision, StoredObject, StoreKey } from '../cache/object-store.ts';
 import { finishedDeleting } from './graceful-deletion.ts';
 import { isLargeObject } from './large-write.ts';
 import { applyKindDefaults, applyKindDefaultsSteps, validateObject, validateSteps } from './normalize-input.ts';
 import { dedupeOwnerReferences, matchName, matchNamespace, newFinalizerErrors } from './object-metadata.ts';
+import { keepOwnerTimes } from './owner-times.ts';
 import { writesPodPart } from './pod-subresources.ts';
 import { prepareUpdate } from './prepare-update.ts';
 import { refuseWhenDurable } from './refuse-when-durable.ts';
@@ -35,6 +36,7 @@ import {
   type WriteResult,
 } from './write-call.ts';
 import { warnAboutUpdate, warnAboutUpdateSteps } from './write-warnings.ts';
+import { writtenDecision } from './written-decision.ts';
 
 export interface UpdateCall extends WriteCall {
   /** Builds the wanted object (normalised, fresh) from the current one. Called once per attempt; may throw ApiError. */
@@ -82,10 +84,12 @@ async function attemptUpdate(
   { key, current }: { key: StoreKey; current: StoredObject },
 ): Promise<WriteResult> {
   const { info, subresource, name } = call;
-  const before = prepareViews(info, [current], { again: false });
-  if (before) await before;
   // A small patch of a large object is a large write, too.
   const pause = call.pause ?? (isLargeObject(current.bytes) ? nextTurn : undefined);
+  const loading = pause && current.load(pause);
+  if (loading) await loading;
+  const before = prepareViews(info, [current], { again: false });
+  if (before) await before;
   const old = viewObject(info, current);
   if (pause) await pause();
   const next = call.next(old, pause);
@@ -103,7 +107,10 @@ async function attemptUpdate(
   if (trackingSent) await trackingSent;
   const applied = wanted.metadata.managedFields;
   const errors: FieldError[] = [];
-  let object = prepareUpdate(info, { subresource, object: wanted, old, errors });
+  const prepare = (changed: UnstructuredObject) =>
+    inStepsOrAtOnce(prepareUpdate(info, { subresource, object: changed, old, errors }), pause);
+  const preparing = prepare(wanted);
+  let object = preparing instanceof Promise ? await preparing : preparing;
   // An apply may leave an object that nobody owns a field of.
   if (call.tracked || isTrackedAsSent) setOwners(object, applied);
   dedupeOwnerReferences(object.metadata, call.warn);
@@ -122,15 +129,16 @@ async function attemptUpdate(
     matchNamespace(object.metadata, call.namespace);
     matchName(object.metadata, name);
     const rewritten = object.metadata.managedFields ?? owners;
-    object = prepareUpdate(info, { subresource, object, old, errors });
+    object = await prepare(object);
     setOwners(object, rewritten);
   }
   if (pause) await inPieces(applyKindDefaultsSteps(info, object), pause);
   else applyKindDefaults(info, object);
+  if (call.tracked) keepOwnerTimes(object, old);
   if (pause) await pause();
   // These change what an update of a pod may not: the kind judges the result, not the difference.
   const partial = subresource === 'binding' || writesPodPart(subresource);
-  errors.push(...newFinalizerErrors(object, old));
+  for (const error of newFinalizerErrors(object, old)) errors.push(error);
   const about = { subresource, warn: call.warn, more: errors };
   const judged = [info, object, partial ? undefined : old, about] as const;
   if (pause) await inPieces(validateSteps(...judged), pause);
@@ -144,8 +152,11 @@ async function attemptUpdate(
   if (call.dryRun) return { created: false, object, stored: undefined, pause };
 
   const pending = storedForm(info, object);
-  const decision = decide(info, { object, form: pending instanceof Promise ? await pending : pending, current, old });
-  if (pause) await pause();
+  const form = pending instanceof Promise ? await pending : pending;
+  const deciding = decide(info, { object, form, current, old });
+  const decided = inStepsOrAtOnce(deciding, pause);
+  let decision = decided instanceof Promise ? await decided : decided;
+  if (pause) decision = await writtenDecision(decision, pause);
   const write = (latest: StoredObject | undefined): Decision => {
     if (latest?.revision !== current.revision) throw new ObjectMoved();
     return decision;
@@ -156,13 +167,17 @@ async function attemptUpdate(
   return { created: false, object: viewObject(info, stored!), stored };
 }
 
+/** A promise only where there is somebody to let in. */
+const inStepsOrAtOnce = <T>(work: Steps<T>, pause: Pause | undefined): T | Promise<T> =>
+  pause ? inPieces(work, pause) : finish(work);
+
 function setOwners(object: UnstructuredObject, owners: ObjectMeta['managedFields']): void {
   if (owners) object.metadata.managedFields = owners;
   else delete object.metadata.managedFields;
 }
 
 /** Nothing changed: nothing is written. The last finalizer is gone: the object goes in the same request. */
-function decide(
+function* decide(
   info: ResourceInfo,
   write: {
     readonly object: UnstructuredObject;
@@ -170,13 +185,15 @@ function decide(
     readonly current: StoredObject;
     readonly old: Readonly<UnstructuredObject>;
   },
-): Decision {
+): Steps<Decision> {
   const { object, form, current, old } = write;
   if (finishedDeleting(info, object)) return { type: 'delete', object: form };
-  if (!deepEqual(object, old)) return { type: 'put', object: form };
+  const pace = new Pace();
+  if (!(yield* equalSteps(object, old, pace))) return { type: 'put', object: form };
   // An object that lies in another version, or without today's defaults, is written anew: that is how data migrates.
   const isViewed = info.view !== undefined || info.remote !== undefined;
-  return isViewed && !deepEqual(form, current.object) ? { type: 'put', object: form } : { type: 'keep' };
+  const isKept = !isViewed || (yield* equalSteps(form, current.object, pace));
+  return isKept ? { type: 'keep' } : { type: 'put', object: form };
 }
 
 /** True when an update says which state it was made from: `0` says as little as nothing (Store.Update upstream). */
@@ -192,7 +209,8 @@ function checkPreconditions(call: UpdateCall, wanted: UnstructuredObject, old: R
   if (namesVersion(resourceVersion)) {
     if (resourceVersion !== old.metadata.resourceVersion) throw conflict(info, name, STALE_RESOURCE_VERSION);
   } else if ((!call.tracked || resourceVersion === '0') && !info.strategy.unconditionalUpdate) {
-    throw invalid(info, name, [
+    // Of the resource, not the kind: the store says so, which knows nothing else (Store.Update upstream).
+    throw invalid({ group: info.group, kind: info.resource }, name, [
       {
         type: 'FieldValueInvalid',
         field: 'metadata.resourceVersion',

@@ -70,21 +70,26 @@ function listErrors(options: ListOptions): FieldError[] {
 function watchErrors(options: ListOptions): FieldError[] {
   const { resourceVersionMatch: match, sendInitialEvents } = options;
   const errors: FieldError[] = [];
-  if (sendInitialEvents !== undefined) {
-    if (match === '') {
+  if (sendInitialEvents !== undefined && match !== 'NotOlderThan') {
+    errors.push(
+      forbid('resourceVersionMatch', 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'),
+    );
+  }
+  if (match !== '') {
+    if (sendInitialEvents === undefined) {
       errors.push(
-        forbid('resourceVersionMatch', 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'),
+        forbid(
+          'resourceVersionMatch',
+          'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
+        ),
       );
-    } else if (match !== 'NotOlderThan') {
+    }
+    if (match !== 'NotOlderThan') {
       errors.push({ ...unsupportedMatch(match), detail: 'supported values: "NotOlderThan"' });
     }
-  } else if (match !== '') {
-    errors.push(
-      forbid(
-        'resourceVersionMatch',
-        'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
-      ),
-    );
+    if (options.continue !== '') {
+      errors.push(forbid('resourceVersionMatch', 'resourceVersionMatch is forbidden when continue is provided'));
+    }
   }
   if (options.limit > 0 && sendInitialEvents !== undefined) {
     errors.push(forbid('limit', 'limit is forbidden when sendInitialEvents is provided'));

@@ -57,19 +57,23 @@ function listStored(registry: Registry, call: ListCall): ListResult | Promise<Li
   const { options } = call;
   if (options.continue !== '') return continueList(registry, call);
   const asked = parseResourceVersion(options.resourceVersion);
-  if (asked === 0) return page(registry, call, {});
+  // Where any state will do, upstream answers out of its watch cache, which gives everything at once.
+  if (asked === 0) return page(registry, options.resourceVersion === '' ? call : withoutLimit(call), {});
   const exact = options.resourceVersionMatch === 'Exact' || (options.resourceVersionMatch === '' && options.limit > 0);
   const from = exact ? { revision: asked } : {};
   const wait = waitForRevision(registry, asked, call.signal);
   return wait ? wait.then(() => page(registry, call, from)) : page(registry, call, from);
 }
 
+const withoutLimit = (call: ListCall): ListCall =>
+  call.options.limit === 0 ? call : { ...call, options: { ...call.options, limit: 0 } };
+
 function continueList(registry: Registry, call: ListCall): ListResult {
   const { options } = call;
+  const token = decodeContinue(options.continue);
   if (options.resourceVersion !== '' && options.resourceVersion !== '0') {
     throw badRequest('specifying resource version is not allowed when using continue');
   }
-  const token = decodeContinue(options.continue);
   if (call.namespace !== '' && !token.after.startsWith(`${call.namespace}/`)) {
     throw badRequest('invalid continue token: continue key is not valid: it belongs to a list of another namespace');
   }

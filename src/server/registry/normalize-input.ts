@@ -5,6 +5,7 @@ import { type FieldError, invalid } from '../../api/meta/status.ts';
 import type { Steps } from '../../api/meta/steps.ts';
 import { validateObjectMeta, validateObjectMetaSteps } from '../../api/meta/validate-object-meta.ts';
 import { applyDefaults, applyDefaultsSteps, dropNulls, dropNullsSteps } from '../../api/schema/defaults.ts';
+import { dropEmpty, dropEmptySteps } from '../../api/schema/drop-empty.ts';
 import { pruneSteps, pruneUnknown } from '../../api/schema/prune.ts';
 import { validateSchema, validateSchemaSteps } from '../../api/schema/validate.ts';
 
@@ -52,8 +53,12 @@ function complete(object: UnstructuredObject, options: NormalizeOptions): void {
   if (options.dropStatus) delete object['status'];
 }
 
-/** Schema defaults, then the kind's own. Safe to repeat. */
+/**
+ * Schema defaults, then the kind's own. To Go an empty field of a built-in kind that it would leave out is one that nobody
+ * has set: `dnsPolicy: ''` asks for the default. Safe to repeat.
+ */
 export function applyKindDefaults(info: ResourceInfo, object: UnstructuredObject): void {
+  if (!info.strategy.custom) dropEmpty(info.schema, object);
   applyDefaults(info.schema, object);
   info.setDefaults?.(object);
   dropEmptyMetadata(info, object.metadata);
@@ -61,7 +66,9 @@ export function applyKindDefaults(info: ResourceInfo, object: UnstructuredObject
 
 /** The same in steps, for large objects. */
 export function* applyKindDefaultsSteps(info: ResourceInfo, object: UnstructuredObject): Steps<void> {
+  if (!info.strategy.custom) yield* dropEmptySteps(info.schema, object);
   yield* applyDefaultsSteps(info.schema, object);
+  yield;
   if (info.setDefaultsSteps) yield* info.setDefaultsSteps(object);
   else info.setDefaults?.(object);
   dropEmptyMetadata(info, object.metadata);
@@ -98,12 +105,14 @@ export function validateObject(
   about: ObjectValidation = {},
 ): void {
   const typeErrors = typeMetaErrors(info, object);
-  // Of an object of another kind nothing else is said.
-  if (typeErrors.length > 0) throw invalid(info, object.metadata.name ?? '', [...(about.more ?? []), ...typeErrors]);
+  // Of an object of another kind nothing else is said, and it goes by its own name.
+  if (typeErrors.length > 0)
+    throw invalid(ownKind(info, object), nameOf(object), [...(about.more ?? []), ...typeErrors]);
+  const metaErrors = validateObjectMeta(object.metadata, metaOptions(info));
   const errors: FieldError[] = [
     ...(about.more ?? []),
-    ...validateObjectMeta(object.metadata, metaOptions(info)),
-    ...schemaErrors(info, object, old, about),
+    ...metaErrors,
+    ...schemaErrors(info, object, old, { ...about, before: metaErrors }),
     ...(info.validate?.(object, old) ?? []),
   ];
   if (errors.length > 0) throw invalid(info, object.metadata.name ?? '', errors);
@@ -117,17 +126,25 @@ export function* validateSteps(
   about: ObjectValidation = {},
 ): Steps<void> {
   const typeErrors = typeMetaErrors(info, object);
-  if (typeErrors.length > 0) throw invalid(info, object.metadata.name ?? '', [...(about.more ?? []), ...typeErrors]);
+  if (typeErrors.length > 0)
+    throw invalid(ownKind(info, object), nameOf(object), [...(about.more ?? []), ...typeErrors]);
   const found: (readonly FieldError[])[] = [about.more ?? []];
-  found.push(yield* validateObjectMetaSteps(object.metadata, metaOptions(info)));
+  const before = yield* validateObjectMetaSteps(object.metadata, metaOptions(info));
+  found.push(before);
   yield;
-  found.push(yield* schemaErrorsSteps(info, object, old, about));
+  found.push(yield* schemaErrorsSteps(info, object, old, { ...about, before }));
   yield;
   found.push(info.validateSteps ? yield* info.validateSteps(object, old) : (info.validate?.(object, old) ?? []));
   yield;
   const errors = found.flat();
   if (errors.length > 0) throw invalid(info, object.metadata.name ?? '', errors);
 }
+
+const nameOf = (object: UnstructuredObject): string => object.metadata.name ?? '';
+const ownKind = ({ group }: ResourceInfo, { kind }: UnstructuredObject): { group: string; kind: string } => ({
+  group,
+  kind,
+});
 
 const metaOptions = (info: ResourceInfo): Parameters<typeof validateObjectMeta>[1] => ({
   namespaced: info.namespaced,

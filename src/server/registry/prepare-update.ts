@@ -3,9 +3,10 @@
  * alone, and only `/finalize` touches a namespace's spec.finalizers.
  */
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
-import { cloneJson } from '../../api/meta/deep-clone.ts';
+import { cloneJson, cloneSteps } from '../../api/meta/deep-clone.ts';
 import type { ObjectMeta, UnstructuredObject } from '../../api/meta/object.ts';
 import type { FieldError } from '../../api/meta/status.ts';
+import { Pace, type Steps } from '../../api/meta/steps.ts';
 import { isSigningRequest, keepRequestParts } from './certificate-requests.ts';
 import { movesGeneration } from './generation.ts';
 import { keepSystemMetadata, systemMetadataErrors } from './object-metadata.ts';
@@ -16,7 +17,7 @@ export const isNamespace = (info: Pick<ResourceInfo, 'group' | 'resource'>): boo
   info.group === '' && info.resource === 'namespaces';
 
 /** Returns what may be stored of `object` when written through `subresource` over `old`. May reuse `object`. */
-export function prepareUpdate(
+export function* prepareUpdate(
   info: ResourceInfo,
   change: {
     readonly subresource: string;
@@ -25,11 +26,11 @@ export function prepareUpdate(
     /** Takes what the metadata says that it may not. */
     readonly errors?: FieldError[];
   },
-): UnstructuredObject {
+): Steps<UnstructuredObject> {
   const { subresource, object, old } = change;
   const next =
     subresource === 'status' && !isSigningRequest(info)
-      ? prepareStatus(info, object, old)
+      ? yield* prepareStatus(info, object, old)
       : writesPodPart(subresource)
         ? preparePodPart(info, change)
         : isSigningRequest(info)
@@ -40,7 +41,8 @@ export function prepareUpdate(
   // A client that leaves the version out (or patches it away) means the one it was read at.
   if (old.metadata.resourceVersion !== undefined) next.metadata.resourceVersion = old.metadata.resourceVersion;
   // A binding writes the node past the strategy of Pods, where upstream moves the generation (pod/storage/storage.go).
-  if (info.strategy.generation !== 'none' && subresource !== 'binding' && movesGeneration(info, next, old)) {
+  const counts = info.strategy.generation !== 'none' && subresource !== 'binding';
+  if (counts && (yield* movesGeneration(info, next, old))) {
     next.metadata.generation = (old.metadata.generation ?? 0) + 1;
   }
   return next;
@@ -60,12 +62,12 @@ function prepareMain(info: ResourceInfo, change: Parameters<typeof prepareUpdate
   return object;
 }
 
-function prepareStatus(
+function* prepareStatus(
   info: ResourceInfo,
   object: UnstructuredObject,
   old: Readonly<UnstructuredObject>,
-): UnstructuredObject {
-  const next = cloneJson(old) as UnstructuredObject;
+): Steps<UnstructuredObject> {
+  const next = (yield* cloneSteps(old, new Pace())) as UnstructuredObject;
   if (object['status'] === undefined) delete next['status'];
   else next['status'] = object['status'];
   if (info.strategy.statusMetadata === 'accept') next.metadata = keptByStatus(info, object.metadata, old.metadata);

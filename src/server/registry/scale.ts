@@ -19,13 +19,20 @@ const BUILTIN: ScalePaths = {
 
 export const scalePathsOf = (subresource: SubresourceInfo): ScalePaths => subresource.scale ?? BUILTIN;
 
-/** The Scale of an object. Throws ApiError 500 when the object has no replica count at its path. */
+/** Stands for a count that nobody has set yet in the Scale that a patch is put on: no patch leaves it there. */
+export const NO_REPLICAS = -(2 ** 31);
+
+/**
+ * The Scale of an object. Throws ApiError 500 when the object has no replica count at its path, unless `absent` stands for
+ * that.
+ */
 export function scaleOf(
   info: ResourceInfo,
   object: Readonly<UnstructuredObject>,
   paths: ScalePaths,
+  absent?: number,
 ): UnstructuredObject {
-  const replicas = read(object, paths.specReplicasPath);
+  const replicas = read(object, paths.specReplicasPath) ?? absent;
   if (replicas === undefined && info.strategy.custom) {
     throw internalError(`the spec replicas field "${paths.specReplicasPath}" does not exist`);
   }
@@ -48,6 +55,7 @@ export function withScale(
 ): UnstructuredObject {
   const spec = scale['spec'];
   const replicas = isJsonObject(spec) ? (getOwn(spec, 'replicas') ?? 0) : 0;
+  if (replicas === NO_REPLICAS) throw badRequest(`the spec replicas field "${paths.specReplicasPath}" cannot be empty`);
   if (typeof replicas !== 'number' || !Number.isInteger(replicas) || Math.abs(replicas) > MAX_INT32) {
     const given = typeof replicas === 'number' ? `number ${replicas}` : jsonKind(replicas);
     throw badRequest(

@@ -6,8 +6,10 @@ import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { apiVersionOf } from '../../api/meta/gvk.ts';
 import { encodeJsonSteps } from '../../api/meta/json-steps.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
-import type { Steps } from '../../api/meta/steps.ts';
+import { inPieces, type Steps } from '../../api/meta/steps.ts';
+import { nextTurn } from '../../base/clock/next-turn.ts';
 import type { StoredObject } from '../cache/object-store.ts';
+import { LARGE_WRITE } from './write-call.ts';
 
 const encoder = new TextEncoder();
 const OPEN_BRACE = 0x7b;
@@ -45,7 +47,7 @@ export function viewMetadata(info: ResourceInfo, stored: StoredObject): Readonly
 
 /**
  * Has stored objects converted by whoever does that, so that the views of them can be looked at; undefined when there is
- * nothing to wait for. `again` asks anew for what was converted before: for reads, whose answer should be the newest.
+ * nothing to wait for. What takes long to convert here is converted in steps. `again` asks anew for what was converted before: for reads, whose answer should be the newest.
  * Rejects with ApiError 500 when the conversion fails.
  */
 export function prepareViews(
@@ -54,7 +56,7 @@ export function prepareViews(
   { again }: { readonly again: boolean },
 ): Promise<void> | undefined {
   const { remote } = info;
-  if (remote === undefined) return undefined;
+  if (remote === undefined) return prepareLocally(info, stored);
   const known = conversionsOf(info);
   const wanted = stored
     .filter((one) => one !== undefined)
@@ -64,6 +66,47 @@ export function prepareViews(
     for (const [i, one] of wanted.entries()) known.set(one, objects[i] as UnstructuredObject);
   });
 }
+
+function prepareLocally(info: ResourceInfo, stored: readonly (StoredObject | undefined)[]): Promise<void> | undefined {
+  if (info.view?.fromStoredSteps === undefined) return undefined;
+  const known = conversionsOf(info);
+  let bytes = 0;
+  const wanted: StoredObject[] = [];
+  for (const one of stored) {
+    if (one === undefined || !isViewed(info, one) || known.has(one)) continue;
+    wanted.push(one);
+    bytes += one.bytes.byteLength;
+  }
+  return bytes < LARGE_WRITE ? undefined : convertLocally(info, wanted);
+}
+
+/** Small ones together, as many as are soon done with. */
+const TOGETHER_BYTES = 64 * 1024;
+
+async function convertLocally(info: ResourceInfo, wanted: readonly StoredObject[]): Promise<void> {
+  const known = conversionsOf(info);
+  let bytes = 0;
+  for (const one of wanted) {
+    bytes += one.bytes.byteLength;
+    if (bytes > TOGETHER_BYTES) {
+      await nextTurn();
+      bytes = one.bytes.byteLength;
+    }
+    if (bytes <= TOGETHER_BYTES) {
+      converted(info, one);
+      continue;
+    }
+    const loading = one.load(nextTurn);
+    if (loading) await loading;
+    const made = (await inPieces(info.view!.fromStoredSteps!(one.object), nextTurn)) as UnstructuredObject;
+    known.set(one, inVersion(info, made));
+  }
+}
+
+const inVersion = (info: ResourceInfo, made: UnstructuredObject): UnstructuredObject => {
+  const apiVersion = apiVersionOf(info);
+  return made.apiVersion === apiVersion ? made : { ...made, apiVersion };
+};
 
 /** The object as it is stored, mostly itself; `object` is in the version of `info`. A promise only for remote conversions. */
 export function storedForm(
@@ -95,9 +138,7 @@ function converted(info: ResourceInfo, stored: StoredObject): Readonly<Unstructu
   let object = known.get(stored);
   if (!object) {
     if (isRemote(info, stored)) throw new TypeError('a view was looked at before its conversion');
-    const apiVersion = apiVersionOf(info);
-    const made = info.view!.fromStored(stored.object) as UnstructuredObject;
-    object = made.apiVersion === apiVersion ? made : { ...made, apiVersion };
+    object = inVersion(info, info.view!.fromStored(stored.object) as UnstructuredObject);
     known.set(stored, object);
   }
   return object;

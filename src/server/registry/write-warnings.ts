@@ -4,6 +4,7 @@ import { goQuote } from '../../api/meta/go-text.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import type { Steps } from '../../api/meta/steps.ts';
 import { unqualifiedFinalizers } from '../../api/meta/validate-object-meta.ts';
+import { type DeleteOptions, namesPolicy } from './graceful-deletion.ts';
 
 type Warn = (text: string) => void;
 
@@ -45,6 +46,12 @@ export function* warnAboutUpdateSteps(info: ResourceInfo, updated: Updated): Ste
 function tellUpdate({ strategy }: ResourceInfo, { object, old, warn }: Updated, texts: readonly string[]): void {
   for (const text of texts) warn(text);
   if (strategy.custom) warnAboutFinalizers(object, old.metadata.finalizers ?? [], warn);
+}
+
+/** Warnings of a delete, of one object or a collection; also of what is not found. */
+export function warnAboutDelete({ strategy }: ResourceInfo, options: DeleteOptions, warn: Warn): void {
+  const text = strategy.orphansDependents?.warning;
+  if (text !== undefined && !namesPolicy(options)) warn(text);
 }
 
 function warnAboutFinalizers(object: Readonly<UnstructuredObject>, before: readonly string[], warn: Warn): void {

@@ -2,10 +2,14 @@
 import { apiVersionOf, type GroupVersionKind } from '../../meta/gvk.ts';
 import { finish } from '../../meta/steps.ts';
 import { canonicalizeScalars, canonicalizeSteps } from '../../schema/canonical-scalars.ts';
-import { dropEmpty, dropEmptySteps } from '../../schema/drop-empty.ts';
 import type { Schema } from '../../schema/schema.ts';
 import { markCrdDeleted } from '../custom/crd-strategy.ts';
-import { formatWarnings, newFormatWarnings } from '../custom/format-warnings.ts';
+import {
+  formatWarnings,
+  formatWarningsSteps,
+  newFormatWarnings,
+  newFormatWarningsSteps,
+} from '../custom/format-warnings.ts';
 import type { PrinterColumn, ResourceInfo, SubresourceInfo } from '../resource.ts';
 import { builtinSchema, builtinTypeName } from './builtin-types.ts';
 import { cellsOf } from './columns/cells.ts';
@@ -53,7 +57,9 @@ const STORED: Readonly<
       | 'markDeleted'
       | 'validateSchema'
       | 'warnings'
+      | 'warningsSteps'
       | 'updateWarnings'
+      | 'updateWarningsSteps'
       | 'deprecationWarning'
     >
   >
@@ -67,7 +73,9 @@ const STORED: Readonly<
     // All that the type asks for is asked by the kind's own rules, under the paths and in the words of upstream.
     validateSchema: () => [],
     warnings: formatWarnings,
+    warningsSteps: formatWarningsSteps,
     updateWarnings: newFormatWarnings,
+    updateWarningsSteps: newFormatWarningsSteps,
   },
   'autoscaling/v1/horizontalpodautoscalers': { storageVersion: 'autoscaling/v2', view: autoscalerView },
   'events.k8s.io/v1/events': { storageVersion: 'v1', storedAs: { group: '', resource: 'events' }, view: eventView },
@@ -132,13 +140,11 @@ function toResourceInfo(row: ResourceRow, { group, version }: { group: string; v
       const work = setKindDefaults?.(object);
       if (work) finish(work);
       canonicalizeScalars(schema(), object);
-      dropEmpty(schema(), object);
     },
     *setDefaultsSteps(object) {
       const work = setKindDefaults?.(object);
       if (work) yield* work;
       yield* canonicalizeSteps(schema(), object);
-      yield* dropEmptySteps(schema(), object);
     },
     validate: (object: JsonObject, old?: JsonObject) => {
       const found = validateKind?.(object, old) ?? [];

@@ -7,8 +7,10 @@
  * publish it, never reject by it.
  */
 import type { GroupVersionKind } from '../../meta/gvk.ts';
-import { KEPT_EMPTY, type Schema, ZEROS } from '../../schema/schema.ts';
-import { keptEmptyOf } from './kept-empty.ts';
+import { FORMS, type Forms, GO_FIELDS, OMITTED, type Schema, ZEROS } from '../../schema/schema.ts';
+import { goFieldsOf } from './go-fields.ts';
+import { keepsEmpty } from './kept-empty.ts';
+import { keepsZero } from './kept-zeros.ts';
 import table from './types.generated.json' with { type: 'json' };
 import { zeroValuesOf } from './zero-values.ts';
 
@@ -80,9 +82,41 @@ function decodeType(name: string): SchemaNode {
   else decodeFields(node, { text, pkg: name.slice(0, name.lastIndexOf('.')) });
   const zeros = zeroValuesOf(name, node.properties ?? {});
   if (zeros !== undefined) node[ZEROS] = zeros;
-  const keptEmpty = keptEmptyOf(name);
-  if (keptEmpty !== undefined) node[KEPT_EMPTY] = keptEmpty;
+  const forms = formsOf(name);
+  if (forms !== undefined) node[FORMS] = forms;
+  if (node.properties !== undefined) {
+    node[OMITTED] = omittedOf(node);
+    node[GO_FIELDS] = () => goFieldsOf(name, Object.keys(node.properties ?? {}));
+  }
   return node;
+}
+
+/** The types of apiextensions that are a schema or something else. */
+function formsOf(name: string): Forms | undefined {
+  const or = name.indexOf('JSONSchemaPropsOr');
+  if (or < 0) return undefined;
+  const object = decodeType(name.slice(0, or + 'JSONSchemaProps'.length));
+  switch (name.slice(or + 'JSONSchemaPropsOr'.length)) {
+    case 'Array':
+      return { object, list: { type: 'array', items: object } };
+    case 'StringArray':
+      return { object, list: { type: 'array', items: { type: 'string' } } };
+    default:
+      return { object };
+  }
+}
+
+/** What is neither scalar nor collection is a struct, whose presence says something. */
+function omittedOf(node: Schema): ReadonlySet<string> {
+  const keepsScalar = keepsZero(node);
+  const keepsCollection = keepsEmpty(node);
+  const omitted = Object.entries(node.properties ?? {}).filter(([name, { type, ...property }]) => {
+    if (type === 'array' || typeof property.additionalProperties === 'object') return !keepsCollection(name);
+    // Bytes are a list to Go; a time is a struct.
+    if (property.format === 'byte') return !keepsCollection(name);
+    return type !== undefined && type !== 'object' && property.format !== 'date-time' && !keepsScalar(name);
+  });
+  return new Set(omitted.map(([name]) => name));
 }
 
 function scalarNode(kind: string): SchemaNode {

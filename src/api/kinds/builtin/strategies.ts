@@ -58,6 +58,18 @@ const PATH_SEGMENT_NAMES = set(`
   clusterrolebindings.rbac.authorization.k8s.io ipaddresses.networking.k8s.io apiservices.apiregistration.k8s.io
   events certificatesigningrequests.certificates.k8s.io`);
 
+/** Older than the garbage collector: clients of their first versions clean up by themselves. */
+const ORPHANS_DEPENDENTS: ReadonlyMap<string, NonNullable<ResourceStrategy['orphansDependents']>> = new Map([
+  ['replicationcontrollers', {}],
+  [
+    'jobs.batch',
+    {
+      warning:
+        'child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning',
+    },
+  ],
+]);
+
 /** The strategy of one built-in resource. */
 export function strategyOf(resource: {
   readonly group: string;
@@ -65,6 +77,7 @@ export function strategyOf(resource: {
   readonly hasStatus: boolean;
 }): ResourceStrategy {
   const key = resource.group === '' ? resource.resource : `${resource.resource}.${resource.group}`;
+  const orphansDependents = ORPHANS_DEPENDENTS.get(key);
   return {
     generation: GENERATION_BY_SPEC.has(key) ? 'spec' : GENERATION_BY_CONTENT.has(key) ? 'except-status' : 'none',
     statusSubresource: resource.hasStatus,
@@ -75,5 +88,6 @@ export function strategyOf(resource: {
     createOnUpdate: CREATED_BY_UPDATE.has(key),
     custom: false,
     names: LABEL_NAMES.has(key) ? 'label' : PATH_SEGMENT_NAMES.has(key) ? 'path-segment' : 'subdomain',
+    ...(orphansDependents && { orphansDependents }),
   };
 }

@@ -12,27 +12,41 @@ import type { Schema } from '../../schema/schema.ts';
  * so. Facts of the Go types and the validation of Kubernetes 1.36.
  */
 const TABLE = `
-admissionregistration.v1.ValidatingAdmissionPolicy: status
+admissionregistration.v1.MutatingAdmissionPolicy: spec
+admissionregistration.v1.MutatingAdmissionPolicyBinding: spec
+admissionregistration.v1.ValidatingAdmissionPolicy: spec status
 admissionregistration.v1.ValidatingAdmissionPolicyBinding: spec
+apiextensions.v1.CustomResourceDefinitionVersion: served storage
 apps.v1.ControllerRevision: revision
 apps.v1.DaemonSet: status
+apps.v1.DaemonSetCondition: status type
 apps.v1.DaemonSetSpec: template
 apps.v1.DaemonSetStatus: currentNumberScheduled desiredNumberScheduled numberMisscheduled numberReady
 apps.v1.Deployment: status
+apps.v1.DeploymentCondition: status type
 apps.v1.DeploymentSpec: template
 apps.v1.ReplicaSet: status
+apps.v1.ReplicaSetCondition: status type
 apps.v1.ReplicaSetSpec: template
 apps.v1.ReplicaSetStatus: replicas
 apps.v1.StatefulSet: status
+apps.v1.StatefulSetCondition: status type
 apps.v1.StatefulSetOrdinals: start
 apps.v1.StatefulSetSpec: serviceName template
 apps.v1.StatefulSetStatus: availableReplicas replicas
 autoscaling.v1.HorizontalPodAutoscaler: spec status
 autoscaling.v1.HorizontalPodAutoscalerSpec: scaleTargetRef
 autoscaling.v1.HorizontalPodAutoscalerStatus: currentReplicas desiredReplicas
+autoscaling.v2.ContainerResourceMetricStatus: container current name
+autoscaling.v2.ExternalMetricStatus: current metric
 autoscaling.v2.HorizontalPodAutoscaler: spec status
+autoscaling.v2.HorizontalPodAutoscalerCondition: status type
 autoscaling.v2.HorizontalPodAutoscalerSpec: scaleTargetRef
 autoscaling.v2.HorizontalPodAutoscalerStatus: desiredReplicas
+autoscaling.v2.MetricStatus: type
+autoscaling.v2.ObjectMetricStatus: current describedObject metric
+autoscaling.v2.PodsMetricStatus: current metric
+autoscaling.v2.ResourceMetricStatus: current name
 batch.v1.CronJob: spec status
 batch.v1.CronJobSpec: jobTemplate
 batch.v1.Job: status
@@ -44,26 +58,34 @@ core.v1.AttachedVolume: devicePath name
 core.v1.ContainerStateTerminated: exitCode
 core.v1.ContainerStatus: image imageID name ready restartCount
 core.v1.DaemonEndpoint: Port
-core.v1.Event: involvedObject source
+core.v1.Event: involvedObject reportingComponent reportingInstance source
 core.v1.HTTPHeader: value
 core.v1.ISCSIPersistentVolumeSource: lun
 core.v1.ISCSIVolumeSource: lun
 core.v1.LimitRange: spec
 core.v1.LimitRangeSpec: limits?
 core.v1.LinuxContainerUser: gid uid
+core.v1.NamespaceCondition: status type
 core.v1.Node: spec status
+core.v1.NodeAddress: address type
+core.v1.NodeCondition: status type
 core.v1.NodeDaemonEndpoints: kubeletEndpoint
 core.v1.NodeStatus: daemonEndpoints nodeInfo
 core.v1.NodeSystemInfo: architecture bootID containerRuntimeVersion kernelVersion kubeProxyVersion kubeletVersion machineID operatingSystem osImage systemUUID
+core.v1.PersistentVolumeClaimCondition: status type
+core.v1.PersistentVolumeClaimSpec: resources
 core.v1.PersistentVolumeClaimTemplate: metadata spec
 core.v1.PodTemplate: template
 core.v1.PodTemplateSpec: metadata
 core.v1.PortStatus: port protocol
+core.v1.PreferredSchedulingTerm: preference
 core.v1.ReplicationController: status
+core.v1.ReplicationControllerCondition: status type
 core.v1.ReplicationControllerStatus: replicas
 core.v1.ResourceQuota: spec status
 core.v1.SleepAction: seconds
 core.v1.Sysctl: value
+core.v1.VolumeMountStatus: mountPath name
 discovery.v1.Endpoint: conditions
 events.v1.Event: deprecatedSource regarding
 flowcontrol.v1.FlowSchema: status
@@ -92,6 +114,7 @@ resource.v1.ResourcePool: generation
 resource.v1.ResourceSlice: spec
 resource.v1.ResourceSliceSpec: pool
 scheduling.v1.PriorityClass: value
+storage.v1.CSIDriver: spec
 storage.v1.CSINode: spec
 storage.v1.CSINodeSpec: drivers?
 storage.v1.TokenRequest: audience

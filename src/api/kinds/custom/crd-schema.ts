@@ -1,5 +1,6 @@
 /** A definition's JSONSchemaProps as our Schema: known keywords only, apiVersion, kind and metadata put in their places. */
 import { isJsonObject } from '../../meta/own-property.ts';
+import { finish, Pace, type Steps } from '../../meta/steps.ts';
 import { OBJECT_META_SCHEMA } from '../../schema/object-meta-schema.ts';
 import type { Schema } from '../../schema/schema.ts';
 import type { RawSchema } from './crd.ts';
@@ -50,32 +51,52 @@ const PLAIN: readonly (readonly [string, Accepts])[] = [
 
 const STRING: Schema = { type: 'string' };
 
+/** Nodes that were turned into ours before: a definition is gone through several times, and looked at from many places. */
+export type KnownSchemas = Map<RawSchema, Schema>;
+
+/** What turning a node into ours counts as. */
+const NODE = 10;
+
 /** The node alone, as it stands in the definition (checked before: structural). */
-export function toSchema(raw: RawSchema): Schema {
+export const toSchema = (raw: RawSchema): Schema => finish(toSchemaSteps(raw, { pace: new Pace(), known: new Map() }));
+
+/** The same in steps. */
+export function* toSchemaSteps(
+  raw: RawSchema,
+  work: { readonly pace: Pace; readonly known: KnownSchemas },
+): Steps<Schema> {
+  const known = work.known.get(raw);
+  if (known !== undefined) return known;
+  if (work.pace.due(NODE)) yield;
   const out: Record<string, unknown> = {};
   for (const [key, accepts] of PLAIN) {
     const value = raw[key];
     if (value !== undefined && accepts(value)) out[key] = value;
   }
-  if (isJsonObject(raw['properties'])) out['properties'] = toProperties(raw['properties']);
-  if (isJsonObject(raw['items'])) out['items'] = toSchema(raw['items']);
-  const additional = raw['additionalProperties'];
-  if (isJsonObject(additional)) out['additionalProperties'] = toSchema(additional);
+  const { properties, items, additionalProperties: additional, not } = raw;
+  if (isJsonObject(properties)) {
+    // Without a prototype: a client's field called `constructor` must not be found in it.
+    const found: Record<string, Schema> = Object.create(null);
+    for (const name of Object.keys(properties)) {
+      const member = properties[name];
+      if (isJsonObject(member)) found[name] = yield* toSchemaSteps(member, work);
+    }
+    out['properties'] = found;
+  }
+  if (isJsonObject(items)) out['items'] = yield* toSchemaSteps(items, work);
+  if (isJsonObject(additional)) out['additionalProperties'] = yield* toSchemaSteps(additional, work);
   else if (typeof additional === 'boolean') out['additionalProperties'] = additional;
   for (const key of ['allOf', 'anyOf', 'oneOf']) {
     const branches = raw[key];
-    if (Array.isArray(branches)) out[key] = branches.filter(isJsonObject).map(toSchema);
+    if (!Array.isArray(branches)) continue;
+    const found: Schema[] = [];
+    for (const branch of branches.filter(isJsonObject)) found.push(yield* toSchemaSteps(branch, work));
+    out[key] = found;
   }
-  if (isJsonObject(raw['not'])) out['not'] = toSchema(raw['not']);
+  if (isJsonObject(not)) out['not'] = yield* toSchemaSteps(not, work);
   if (raw['x-kubernetes-embedded-resource'] === true) addMeta(out, false);
+  work.known.set(raw, out as Schema);
   return out as Schema;
-}
-
-/** Without a prototype: a client's field called `constructor` must not be found in it. */
-function toProperties(raw: RawSchema): Record<string, Schema> {
-  const out: Record<string, Schema> = Object.create(null);
-  for (const [name, member] of Object.entries(raw)) if (isJsonObject(member)) out[name] = toSchema(member);
-  return out;
 }
 
 /**
@@ -112,11 +133,16 @@ function addMeta(node: Record<string, unknown>, isRoot: boolean): void {
 }
 
 /** The schema of a whole custom object. */
-export function rootSchemaOf(raw: RawSchema | undefined): Schema {
-  const root = { ...toSchema(raw ?? { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }) } as Record<
-    string,
-    unknown
-  >;
+export const rootSchemaOf = (raw: RawSchema | undefined): Schema =>
+  finish(rootSchemaSteps(raw, { pace: new Pace(), known: new Map() }));
+
+/** The same in steps. */
+export function* rootSchemaSteps(
+  raw: RawSchema | undefined,
+  work: { readonly pace: Pace; readonly known: KnownSchemas },
+): Steps<Schema> {
+  const node = yield* toSchemaSteps(raw ?? { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }, work);
+  const root = { ...node } as Record<string, unknown>;
   addMeta(root, true);
   return root as Schema;
 }

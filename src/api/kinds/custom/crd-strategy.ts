@@ -44,7 +44,7 @@ export function markCrdDeleted(object: Record<string, unknown>, now: number): vo
   const finalizers = metadata.finalizers ?? [];
   if (!finalizers.includes(CLEANUP_FINALIZER)) metadata.finalizers = [...finalizers, CLEANUP_FINALIZER];
   const status = (isJsonObject(object['status']) ? object['status'] : {}) as { conditions?: CrdCondition[] };
-  status.conditions = withCondition(
+  const conditions = withCondition(
     status.conditions ?? [],
     {
       type: 'Terminating',
@@ -54,5 +54,5 @@ export function markCrdDeleted(object: Record<string, unknown>, now: number): vo
     },
     formatTime(now),
   );
-  object['status'] = status;
+  object['status'] = { ...status, conditions };
 }

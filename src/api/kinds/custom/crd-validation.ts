@@ -1,19 +1,20 @@
 /** Validation of CustomResourceDefinitions, with the paths and texts of apiextensions (validation.go). */
-import { deepEqual } from '../../meta/deep-equal.ts';
+import { equalSteps } from '../../meta/deep-equal.ts';
 import { byteLength, checkDns1035Label, checkSubdomain } from '../../meta/name-rules.ts';
 import { isJsonObject } from '../../meta/own-property.ts';
 import type { FieldError } from '../../meta/status.ts';
-import { finish, type Steps } from '../../meta/steps.ts';
-import { forbidden, immutable, invalid, required, unsupported } from '../builtin/validation/field-errors.ts';
+import { finish, Pace, type Steps } from '../../meta/steps.ts';
+import { addAll, forbidden, immutable, invalid, required, unsupported } from '../builtin/validation/field-errors.ts';
 import { approvalErrors } from './api-approval.ts';
 import { conversionErrors } from './conversion-rules.ts';
 import { asCrd, type Crd, type CrdNames, type CrdSpec, type CrdVersion, conditionOf, type RawSchema } from './crd.ts';
 import { NO_TOLERANCE, type Tolerance } from './crd-tolerance.ts';
 import { defaultErrors } from './default-rules.ts';
-import { comparable, internalVersions, VERSION_PARTS, type VersionPart } from './internal-form.ts';
+import { internalVersions, VERSION_PARTS, type VersionPart } from './internal-form.ts';
 import { ruleErrors } from './rule-errors.ts';
+import { samePart } from './same-parts.ts';
 import { schemaFaults } from './schema-rules.ts';
-import { anySchema, structuralErrors, structuralProblem } from './structural-rules.ts';
+import { anySchemaSteps, structuralErrors, structuralProblemSteps } from './structural-rules.ts';
 import { toleranceOf } from './update-tolerance.ts';
 import { columnErrors, rootKeywordErrors, selectableFieldErrors, subresourceErrors } from './version-rules.ts';
 
@@ -40,14 +41,14 @@ export function* validateCrdSteps(
     const detail = 'must be spec.names.plural+"."+spec.group';
     errors.push(invalid('metadata.name', crd.metadata.name ?? '', detail));
   }
-  const isChanged = before === undefined || !deepEqual(crd.spec, before.spec);
+  const isChanged = before === undefined || !(yield* equalSteps(crd.spec, before.spec, new Pace()));
   yield;
   if (isChanged) for (const error of yield* specErrors(crd.spec, before)) errors.push(error);
-  if (before !== undefined) errors.push(...changeErrors(crd, before));
+  if (before !== undefined) addAll(errors, changeErrors(crd, before));
   const accepted = crd.status?.acceptedNames;
-  if (accepted !== undefined) errors.push(...nameErrors(accepted, 'status.acceptedNames'));
+  if (accepted !== undefined) addAll(errors, nameErrors(accepted, 'status.acceptedNames'));
   // Who migrates objects takes versions out of this list through /status, where nobody asks about the rest.
-  if (isChanged) errors.push(...storedVersionErrors(crd));
+  if (isChanged) addAll(errors, storedVersionErrors(crd));
   errors.push(...approvalErrors(crd, before));
   if (crd.spec.preserveUnknownFields === true && before?.spec.preserveUnknownFields !== true) {
     errors.push(
@@ -80,11 +81,11 @@ interface Judgement {
 
 function* specErrors(spec: CrdSpec, old: Crd | undefined): Steps<FieldError[]> {
   const versions = spec.versions ?? [];
-  const shared = sharedBy(versions);
-  const tolerance = old === undefined ? NO_TOLERANCE : withTolerance(spec, toleranceOf(old, spec));
+  const shared = yield* sharedBy(versions);
+  const tolerance = old === undefined ? NO_TOLERANCE : yield* withTolerance(spec, yield* toleranceOf(old, spec));
   const judgement: Judgement = { spec, before: old?.spec, tolerance, shared };
   const errors: FieldError[] = [...groupErrors(spec), ...missingSchemaErrors(judgement)];
-  if (spec.preserveUnknownFields === true && hasSchema(spec, hasDefault)) {
+  if (spec.preserveUnknownFields === true && (yield* hasSchema(spec, hasDefault))) {
     errors.push(invalid('spec.preserveUnknownFields', true, 'must be false in order to use defaults in the schema'));
   }
   for (const [i, version] of versions.entries()) {
@@ -104,13 +105,13 @@ function* specErrors(spec: CrdSpec, old: Crd | undefined): Steps<FieldError[]> {
   for (const name of ['plural', 'singular', 'kind', 'listKind'] as const) {
     if (!spec.names?.[name]) errors.push(required(`spec.names.${name}`));
   }
-  if (spec.names !== undefined) errors.push(...nameErrors(spec.names, 'spec.names'));
+  if (spec.names !== undefined) addAll(errors, nameErrors(spec.names, 'spec.names'));
   if (first !== undefined) {
     const hasStatus = versions.some(hasStatusOf);
     const here = { ...judgement, at: 'spec', hasStatus, isHere: (part: VersionPart) => shared.has(part) };
     for (const error of yield* partErrors(first, here)) errors.push(error);
   }
-  errors.push(...conversionErrors(spec, tolerance));
+  addAll(errors, conversionErrors(spec, tolerance));
   return errors;
 }
 
@@ -128,13 +129,21 @@ function groupErrors(spec: CrdSpec): FieldError[] {
 }
 
 /** Schemas need not be structural when none were, unless something in them needs it. */
-function withTolerance(spec: CrdSpec, tolerance: Tolerance): Tolerance {
-  const needed = spec.preserveUnknownFields !== true || hasSchema(spec, hasDefault) || hasSchema(spec, hasExtension);
+function* withTolerance(spec: CrdSpec, tolerance: Tolerance): Steps<Tolerance> {
+  const needed =
+    spec.preserveUnknownFields !== true ||
+    (yield* hasSchema(spec, (schema) => hasDefault(schema) || hasExtension(schema)));
   return needed ? { ...tolerance, notStructural: false } : tolerance;
 }
 
-const hasSchema = (spec: CrdSpec, test: (schema: RawSchema) => boolean): boolean =>
-  (spec.versions ?? []).some(({ schema }) => schema?.openAPIV3Schema && anySchema(schema.openAPIV3Schema, test));
+function* hasSchema(spec: CrdSpec, test: (schema: RawSchema) => boolean): Steps<boolean> {
+  const pace = new Pace();
+  for (const { schema } of spec.versions ?? []) {
+    const root = schema?.openAPIV3Schema;
+    if (root && (yield* anySchemaSteps(root, test, pace))) return true;
+  }
+  return false;
+}
 
 const hasDefault = (schema: RawSchema): boolean => (schema['default'] ?? null) !== null;
 
@@ -163,21 +172,28 @@ function missingSchemaErrors({ spec, tolerance, shared }: Judgement): FieldError
 }
 
 /** Compared as Go compares them: what is not said is what is said to be nothing. */
-function sharedBy(versions: readonly CrdVersion[]): ReadonlySet<VersionPart> {
-  const same = (part: VersionPart): boolean =>
-    versions.every((version) => deepEqual(version[part], versions[0]?.[part])) ||
-    versions.every((version) => deepEqual(comparable(version, part), comparable(versions[0]!, part)));
-  return new Set(VERSION_PARTS.filter(same));
+function* sharedBy(versions: readonly CrdVersion[]): Steps<ReadonlySet<VersionPart>> {
+  const shared = new Set<VersionPart>(VERSION_PARTS);
+  const pace = new Pace();
+  for (const part of VERSION_PARTS) {
+    for (const version of versions.slice(1)) {
+      if (pace.due()) yield;
+      if (yield* samePart(versions[0]!, version, part)) continue;
+      shared.delete(part);
+      break;
+    }
+  }
+  return shared;
 }
 
 const hasStatusOf = ({ subresources }: CrdVersion): boolean => (subresources?.status ?? null) !== null;
 
 /** A schema that all versions had counts as that of a version that is new, too. */
-function unchangedIn(version: CrdVersion, before: CrdSpec | undefined): boolean {
+function* unchangedIn(version: CrdVersion, before: CrdSpec | undefined): Steps<boolean> {
   const versions = before?.versions ?? [];
-  const same = sharedBy(versions).has('schema') ? versions[0] : versions.find(({ name }) => name === version.name);
-  if (same === undefined) return false;
-  return deepEqual(same.schema, version.schema) || deepEqual(comparable(same, 'schema'), comparable(version, 'schema'));
+  const isShared = (yield* sharedBy(versions)).has('schema');
+  const same = isShared ? versions[0] : versions.find(({ name }) => name === version.name);
+  return same !== undefined && (yield* samePart(same, version, 'schema'));
 }
 
 /** A version's parts where the internal form has them: `isHere`. */
@@ -195,7 +211,7 @@ function* partErrors(
   const schema = isHere('schema') ? version.schema?.openAPIV3Schema : undefined;
   if (schema !== undefined) {
     const path = `${at}.${isTop ? 'validation' : 'schema'}.openAPIV3Schema`;
-    const unchanged = unchangedIn(version, where.before);
+    const unchanged = yield* unchangedIn(version, where.before);
     yield;
     for (const error of yield* openApiErrors(schema, { ...where, path, unchanged })) errors.push(error);
   }
@@ -214,10 +230,10 @@ function* partErrors(
       : 'may only be set when `version.schema.openAPIV3Schema` is not included';
     return [...errors, invalid(field, '', detail)];
   }
-  const problem = structuralProblem(schema);
+  const problem = yield* structuralProblemSteps(schema, new Pace());
   if (problem !== undefined) errors.push(invalid(`${at}.schema.openAPIV3Schema`, '', problem));
   const many = tolerance.manySelectableFields.has(version.name);
-  errors.push(...selectableFieldErrors(fields, problem === undefined ? schema : {}, { at: field, many }));
+  addAll(errors, selectableFieldErrors(fields, problem === undefined ? schema : {}, { at: field, many }));
   return errors;
 }
 
@@ -239,17 +255,17 @@ function* openApiErrors(
   if (schema['nullable'] === true) {
     errors.push(forbidden(`${path}.nullable`, 'nullable cannot be true at the root'));
   }
-  const problem = tolerance.notStructural ? undefined : structuralProblem(schema);
+  const problem = tolerance.notStructural ? undefined : yield* structuralProblemSteps(schema, new Pace());
   yield;
   // Defaults and rules are only judged against a schema that can be turned into one of ours.
   const structural = tolerance.notStructural || problem !== undefined ? [] : yield* structuralErrors(schema, path);
   yield;
   const readable = !tolerance.notStructural && problem === undefined && structural.length === 0;
-  const defaults = readable ? defaultErrors(schema, path, { keepUnknown: tolerance.unprunedDefaults }) : [];
+  const defaults = readable ? yield* defaultErrors(schema, path, { keepUnknown: tolerance.unprunedDefaults }) : [];
   yield;
-  const { errors: shape, faulty } = schemaFaults(schema, path, tolerance);
+  const { errors: shape, faulty } = yield* schemaFaults(schema, path, tolerance);
   yield;
-  const rules = readable && defaults.length === 0 ? ruleErrors(schema, { path, unchanged, faulty }) : [];
+  const rules = readable && defaults.length === 0 ? yield* ruleErrors(schema, { path, unchanged, faulty }) : [];
   for (const found of [structural, defaults, shape, rules]) for (const error of found) errors.push(error);
   return errors.length === 0 && problem !== undefined ? [invalid(path, '', problem)] : errors;
 }

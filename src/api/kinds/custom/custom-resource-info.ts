@@ -1,7 +1,11 @@
 /** What a definition serves, as the server knows every other resource: one ResourceInfo for each served version. */
-import { deepEqual } from '../../meta/deep-equal.ts';
+import { deepEqual, equalSteps } from '../../meta/deep-equal.ts';
+import { encodeJsonSteps } from '../../meta/json-steps.ts';
+import { finish, Pace, type Steps } from '../../meta/steps.ts';
+import { lookForEmbedded } from '../../schema/embedded-resource.ts';
 import { CUSTOM_ROOT_SCHEMA } from '../../schema/object-meta-schema.ts';
 import type { Schema } from '../../schema/schema.ts';
+import { compareVersions } from '../discovery/discovery.ts';
 import { readJsonPath } from '../json-path.ts';
 import {
   customStrategy,
@@ -12,14 +16,17 @@ import {
   type SubresourceInfo,
 } from '../resource.ts';
 import { type Crd, type CrdNames, type CrdVersion, storageVersionOf } from './crd.ts';
-import { rootSchemaOf } from './crd-schema.ts';
+import { rootSchemaSteps } from './crd-schema.ts';
 import { createCustomValidation } from './custom-validation.ts';
+import { lookForRules } from './rules.ts';
 import { createStoredShapes, type StoredShapes } from './stored-shapes.ts';
 
 const VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'] as const;
 const WRITE_VERBS = ['get', 'patch', 'update'] as const;
 
 export interface CustomInfoOptions {
+  /** What `versionSchemas` made of the versions; made here where absent. */
+  readonly schemas?: ReadonlyMap<string, Schema>;
   /** Objects written at this store revision or later were written under the definition as it is now. */
   readonly unchangedSince: number;
   /** Converts between versions with a webhook; absent = versions differ in apiVersion only. */
@@ -35,7 +42,7 @@ export function customResourceInfos(
   options: CustomInfoOptions,
 ): { readonly served: readonly ResourceInfo[]; readonly storage: ResourceInfo } {
   const { spec } = crd;
-  const schemas = schemasOf(spec.versions);
+  const schemas = options.schemas ?? finish(versionSchemas(spec.versions));
   const storage = storageVersionOf(spec)!;
   const shapes = createStoredShapes(spec.group, schemas);
   const versions = (): readonly ResourceInfo[] => infos;
@@ -49,15 +56,42 @@ export function customResourceInfos(
   };
 }
 
-/** By version; versions that look alike share one schema, and with it everything that is compiled from it. */
-function schemasOf(versions: readonly CrdVersion[]): Map<string, Schema> {
+/**
+ * The schemas of a definition's versions, by name, looked through for all that serving them asks first; in steps, for those
+ * of very many fields. Versions that look alike share one, and with it everything that is compiled from it.
+ */
+export function* versionSchemas(versions: readonly CrdVersion[]): Steps<Map<string, Schema>> {
   const schemas = new Map<string, Schema>();
-  for (const [i, { name, schema }] of versions.entries()) {
-    const alike = versions.slice(0, i).find((other) => deepEqual(other.schema, schema));
-    schemas.set(name, alike === undefined ? rootSchemaOf(schema?.openAPIV3Schema) : schemas.get(alike.name)!);
+  const made: { readonly from: CrdVersion['schema']; readonly length: number; readonly schema: Schema }[] = [];
+  const pace = new Pace();
+  for (const { name, schema: from } of versions) {
+    if (pace.due(VERSION)) yield;
+    // What is equal is as long.
+    const { length } = versions.length > 1 ? yield* encodeJsonSteps(from) : NOTHING;
+    let alike: Schema | undefined;
+    for (const other of made) {
+      if (pace.due()) yield;
+      if (other.length !== length || !(yield* equalSteps(other.from, from, pace))) continue;
+      alike = other.schema;
+      break;
+    }
+    if (alike !== undefined) {
+      schemas.set(name, alike);
+      continue;
+    }
+    const schema = yield* rootSchemaSteps(from?.openAPIV3Schema, { pace, known: new Map() });
+    yield;
+    yield* lookForEmbedded(schema, pace);
+    yield* lookForRules(schema, pace);
+    made.push({ from, length, schema });
+    schemas.set(name, schema);
   }
   return schemas;
 }
+
+/** What looking at a version counts as. */
+const VERSION = 20;
+const NOTHING = { length: 0 };
 
 interface Making {
   readonly version: CrdVersion;
@@ -106,6 +140,7 @@ function viewOf({ version, storage, schemas, shapes, options }: Making): StoredV
   const sameShape = deepEqual(schemas.get(version.name), schemas.get(storage.name));
   return {
     fromStored: (object) => shapes.shown(shapes.completed(object), version.name),
+    fromStoredSteps: (object) => shapes.shownSteps(object, version.name),
     toStored: (object) => (sameShape ? (object as Record<string, unknown>) : shapes.shown(object, storage.name)),
     ...(sameShape && { currentFrom: options.unchangedSince }),
   };
@@ -132,7 +167,12 @@ function remoteOf(making: Making, convert: NonNullable<CustomInfoOptions['conver
 
 function deprecationOf({ spec }: Crd, version: CrdVersion): string | undefined {
   if (!version.deprecated) return undefined;
-  return version.deprecationWarning ?? `${spec.group}/${version.name} ${spec.names.kind} is deprecated`;
+  if (version.deprecationWarning !== undefined) return version.deprecationWarning;
+  const better = spec.versions
+    .filter(({ name, served, deprecated }) => served && !deprecated && compareVersions(name, version.name) < 0)
+    .sort((a, b) => compareVersions(a.name, b.name))[0];
+  const advice = better === undefined ? '' : `; use ${spec.group}/${better.name} ${spec.names.kind}`;
+  return `${spec.group}/${version.name} ${spec.names.kind} is deprecated${advice}`;
 }
 
 function subresourcesOf({ subresources }: CrdVersion, kind: string): SubresourceInfo[] {

@@ -20,6 +20,11 @@ const BLOCKING: ReadonlySet<FieldErrorType> = new Set<FieldErrorType>([
   'FieldValueTypeInvalid',
 ]);
 
+/** A definition speaks of two fields of the metadata; all others are judged as metadata and by nothing else. */
+const MISPLACED_METADATA = /^metadata\.(?!(?:name|generateName)$)/;
+
+const isBlocking = ({ type }: FieldError): boolean => BLOCKING.has(type);
+
 const NOT_CHECKED: FieldError = {
   type: 'FieldValueInvalid',
   field: '<nil>',
@@ -46,11 +51,14 @@ export function createCustomValidation(
     }: { object: JsonObject; old: JsonObject | undefined; about: ValidationAbout | undefined },
   ): readonly FieldError[] => {
     const isStatus = about.subresource === 'status';
-    const errors = isStatus ? found.map(seenFromStatus) : found;
+    const told = found.filter(({ field }) => !MISPLACED_METADATA.test(field));
+    const errors = isStatus ? told.map(seenFromStatus) : told;
     if (scale !== undefined) errors.push(...scaleErrors(object, scale, isStatus));
-    if (hasInside && !isStatus) errors.push(...embeddedErrors(object, schema, { path: '', whole: false }));
+    if (hasInside && !isStatus) {
+      for (const error of embeddedErrors(object, schema, { path: '', whole: false })) errors.push(error);
+    }
     if (checkRules === undefined) return errors;
-    if (errors.some(({ type }) => BLOCKING.has(type))) return [...errors, NOT_CHECKED];
+    if (errors.some(isBlocking) || about.before?.some(isBlocking)) return [...errors, NOT_CHECKED];
     return [...errors, ...checkRules(object, old, about.warn)];
   };
   const optionsFor = (old: JsonObject | undefined) => ({ custom: true, ...(old !== undefined && { old }) });

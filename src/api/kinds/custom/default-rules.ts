@@ -1,43 +1,65 @@
 /** Default values must themselves be what their schema wants (apiextensions schema/defaulting/validation.go). */
-import { cloneJson } from '../../meta/deep-clone.ts';
-import { deepEqual } from '../../meta/deep-equal.ts';
+import { cloneJson, cloneSteps } from '../../meta/deep-clone.ts';
+import { equalSteps } from '../../meta/deep-equal.ts';
 import { sortMembers } from '../../meta/go-text.ts';
 import { isJsonObject } from '../../meta/own-property.ts';
 import { type FieldError, fieldErrorBody } from '../../meta/status.ts';
+import { Pace, type Steps } from '../../meta/steps.ts';
 import { coerceEmbedded, embeddedErrors } from '../../schema/embedded-resource.ts';
-import { pruneUnknown } from '../../schema/prune.ts';
+import { pruneSteps } from '../../schema/prune.ts';
 import type { Schema } from '../../schema/schema.ts';
-import { validateSchema } from '../../schema/validate.ts';
+import { validateSchemaSteps } from '../../schema/validate.ts';
 import { invalid } from '../builtin/validation/field-errors.ts';
 import type { RawSchema } from './crd.ts';
-import { rootSchemaOf, toSchema } from './crd-schema.ts';
+import { type KnownSchemas, rootSchemaSteps, toSchemaSteps } from './crd-schema.ts';
 import { createRuleCheck } from './rules.ts';
-import { anySchema, childOf, propertiesOf } from './structural-rules.ts';
+import { anySchemaSteps, childOf, propertiesOf } from './structural-rules.ts';
 
 const META = new Set(['metadata', 'apiVersion', 'kind']);
 const EMBEDDED = 'x-kubernetes-embedded-resource';
 const hasDefault = (schema: RawSchema): boolean => schema['default'] !== undefined && schema['default'] !== null;
 
 /** Errors of all defaults in the (structural) schema of a whole object at `path`; `keepUnknown` lets unknown fields be. */
-export function defaultErrors(
+export function* defaultErrors(
   schema: RawSchema,
   path: string,
   { keepUnknown }: { readonly keepUnknown: boolean },
-): FieldError[] {
-  const errors: FieldError[] = [];
-  if (anySchema(schema, hasDefault)) visit(schema, path, { ...rootOf(schema, true), keepUnknown, errors });
-  return errors;
+): Steps<FieldError[]> {
+  const work: Work = { errors: [], pace: new Pace(), known: new Map(), wholes: new Map() };
+  if (!(yield* anySchemaSteps(schema, hasDefault, work.pace))) return [];
+  yield* visit(schema, path, { ...rootOf(schema, true), ...work, keepUnknown });
+  return work.errors;
 }
 
 /** True when a default holds what its schema does not know, as was allowed once. */
-export function hasUnprunedDefaults(schema: RawSchema): boolean {
-  return anySchema(
+export function* hasUnprunedDefaults(schema: RawSchema): Steps<boolean> {
+  const work = { pace: new Pace(), known: new Map() };
+  const nodes: RawSchema[] = [];
+  yield* anySchemaSteps(
     schema,
-    (node) => hasDefault(node) && 'unpruned' in prunedDefault(node, toSchema(withoutDefault(node))),
+    (node) => {
+      if (hasDefault(node)) nodes.push(node);
+      return false;
+    },
+    work.pace,
   );
+  for (const node of nodes) {
+    const bare = yield* toSchemaSteps(withoutDefault(node), work);
+    if ('unpruned' in (yield* prunedDefault(node, bare, work.pace))) return true;
+  }
+  return false;
 }
 
-interface Visit {
+/** What is shared by the judgement of all defaults. */
+interface Work {
+  readonly errors: FieldError[];
+  readonly pace: Pace;
+  readonly known: KnownSchemas;
+  /** Whole objects as our schemas. */
+  readonly wholes: Map<RawSchema, Schema>;
+}
+
+interface Visit extends Work {
   /** The whole object that the value is a part of, resource or embedded resource. */
   readonly whole: RawSchema;
   /** True for that of the definition itself. */
@@ -46,8 +68,11 @@ interface Visit {
   readonly surround: (value: unknown) => Record<string, unknown>;
   readonly insideMeta: boolean;
   readonly keepUnknown: boolean;
-  readonly errors: FieldError[];
 }
+
+/** What looking at a node counts as, and what judging a default does beside what it holds. */
+const NODE = 4;
+const DEFAULT = 20;
 
 const rootOf = (whole: RawSchema, isRoot: boolean): Pick<Visit, 'whole' | 'isRoot' | 'surround' | 'insideMeta'> => ({
   whole,
@@ -62,14 +87,19 @@ const rootOf = (whole: RawSchema, isRoot: boolean): Pick<Visit, 'whole' | 'isRoo
 });
 
 /** Defaults below `additionalProperties` are forbidden by other rules where they matter: upstream does not look there. */
-function visit(schema: RawSchema, path: string, from: Visit): void {
+function* visit(schema: RawSchema, path: string, from: Visit): Steps<void> {
+  if (from.pace.due(NODE)) yield;
   const at: Visit = schema[EMBEDDED] === true ? { ...from, ...rootOf(schema, false) } : from;
-  if (hasDefault(schema)) at.errors.push(...errorsOfDefault(schema, `${path}.default`, at));
+  if (hasDefault(schema)) {
+    for (const error of yield* errorsOfDefault(schema, `${path}.default`, at)) at.errors.push(error);
+  }
   const items = childOf(schema, 'items');
-  if (items !== undefined) visit(items, `${path}.items`, { ...at, surround: (value) => at.surround([value] as never) });
+  if (items !== undefined) {
+    yield* visit(items, `${path}.items`, { ...at, surround: (value) => at.surround([value] as never) });
+  }
   const isWhole = schema === at.whole;
   for (const [name, property] of propertiesOf(schema)) {
-    visit(property, `${path}.properties[${name}]`, {
+    yield* visit(property, `${path}.properties[${name}]`, {
       ...at,
       insideMeta: at.insideMeta || (isWhole && META.has(name)),
       surround: (value) => at.surround({ [name]: value }),
@@ -83,36 +113,45 @@ function withoutDefault(schema: RawSchema): RawSchema {
 }
 
 /** The default with the metadata of embedded resources brought into shape; `unpruned` when more than that is unknown. */
-function prunedDefault(schema: RawSchema, node: Schema): { readonly value: unknown; readonly unpruned?: true } {
-  const value = cloneJson(schema['default']);
+function* prunedDefault(
+  schema: RawSchema,
+  node: Schema,
+  pace: Pace,
+): Steps<{ readonly value: unknown; readonly unpruned?: true }> {
+  if (pace.due(DEFAULT)) yield;
+  const value = yield* cloneSteps(schema['default'], pace);
   coerceEmbedded(value, node, { path: '', whole: false });
-  const pruned = cloneJson(value);
-  if (typeof pruned === 'object') pruneUnknown(node, pruned, { custom: true, part: true });
-  return deepEqual(pruned, value) ? { value } : { value, unpruned: true };
+  const pruned = yield* cloneSteps(value, pace);
+  if (typeof pruned === 'object') yield* pruneSteps(node, pruned, { custom: true, part: true });
+  return (yield* equalSteps(pruned, value, pace)) ? { value } : { value, unpruned: true };
 }
 
-function errorsOfDefault(schema: RawSchema, field: string, at: Visit): readonly FieldError[] {
+function* errorsOfDefault(schema: RawSchema, field: string, at: Visit): Steps<readonly FieldError[]> {
   const isRoot = at.isRoot && schema === at.whole;
   const bare = withoutDefault(schema);
-  const node = isRoot ? rootSchemaOf(bare) : toSchema(bare);
+  const node = yield* isRoot ? rootSchemaSteps(bare, at) : toSchemaSteps(bare, at);
   if (at.insideMeta) {
-    const why = metadataProblem(schema['default'], at);
+    const why = yield* metadataProblem(schema['default'], at);
     if (why !== undefined) return [invalid(field, sortMembers(schema['default']), why)];
-    return contentErrors(schema['default'], { node, field, isRoot });
+    return yield* contentErrors(schema['default'], { node, field, isRoot });
   }
-  const { value, unpruned } = prunedDefault(schema, node);
+  const { value, unpruned } = yield* prunedDefault(schema, node, at.pace);
   const errors: FieldError[] = [];
   if (unpruned && !at.keepUnknown) errors.push(invalid(field, sortMembers(value), 'must not have unknown fields'));
   const place = { path: field, whole: isRoot };
-  const wrong = coerceEmbedded(cloneJson(schema['default']), node, place);
+  const wrong = coerceEmbedded(yield* cloneSteps(schema['default'], at.pace), node, place);
   const found = wrong === undefined ? embeddedErrors(value, node, place) : [wrong];
-  return [...errors, ...(found.length > 0 ? found : contentErrors(value, { node, field, isRoot }))];
+  const rest = found.length > 0 ? found : yield* contentErrors(value, { node, field, isRoot });
+  for (const error of rest) errors.push(error);
+  return errors;
 }
 
 /** A default of a part of the metadata is judged in a whole object. */
-function metadataProblem(value: unknown, { whole, isRoot, surround }: Visit): string | undefined {
+function* metadataProblem(value: unknown, at: Visit): Steps<string | undefined> {
+  const { whole, isRoot, surround } = at;
   const object = surround(cloneJson(value));
-  const node = isRoot ? rootSchemaOf(whole) : toSchema(whole);
+  const node = at.wholes.get(whole) ?? (yield* isRoot ? rootSchemaSteps(whole, at) : toSchemaSteps(whole, at));
+  at.wholes.set(whole, node);
   const place = { path: '', whole: true };
   const wrong = coerceEmbedded(object, node, place);
   const errors = wrong === undefined ? embeddedErrors(object, node, place) : [wrong];
@@ -122,11 +161,12 @@ function metadataProblem(value: unknown, { whole, isRoot, surround }: Visit): st
 }
 
 /** What the schema and its rules say of the value: as one that stays, and as one that comes in. */
-function contentErrors(
+function* contentErrors(
   value: unknown,
   { node, field, isRoot }: { readonly node: Schema; readonly field: string; readonly isRoot: boolean },
-): readonly FieldError[] {
-  const errors = validateSchema(node, value, { custom: false });
+): Steps<readonly FieldError[]> {
+  const errors = yield* validateSchemaSteps(node, value, { custom: false });
+  yield;
   if (errors.length > 0) {
     return errors.map((error) => ({
       ...error,

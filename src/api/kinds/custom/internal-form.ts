@@ -139,6 +139,9 @@ export function comparable(version: CrdVersion, part: VersionPart): unknown {
   return withoutEmpty([Schema, Subresources, AdditionalPrinterColumns, SelectableFields]);
 }
 
+/** The same of a schema. */
+export const comparableSchema = (schema: RawSchema): unknown => withoutEmpty(internalSchema(schema));
+
 function withoutEmpty(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.length === 0 ? null : value.map(withoutEmpty);

@@ -12,10 +12,11 @@ import {
   STRING,
 } from '../../cel/cel.ts';
 import type { FieldError } from '../../meta/status.ts';
+import { Pace, type Steps } from '../../meta/steps.ts';
 import type { Schema, ValidationRule } from '../../schema/schema.ts';
 import { forbidden, invalid } from '../builtin/validation/field-errors.ts';
 import type { RawSchema } from './crd.ts';
-import { rootSchemaOf, toSchema } from './crd-schema.ts';
+import { type KnownSchemas, rootSchemaSteps, toSchemaSteps } from './crd-schema.ts';
 import { internalRule } from './internal-form.ts';
 import { ruleVariables } from './rules.ts';
 import { rulesOf } from './schema-rules.ts';
@@ -39,19 +40,25 @@ interface Found {
   readonly costs: { readonly field: string; readonly cost: number }[];
   /** True leaves out what one rule may cost: it was accepted before. */
   readonly unchanged: boolean;
+  readonly pace: Pace;
+  readonly known: KnownSchemas;
 }
 
+/** What looking at a node counts as, and what compiling an expression does beside its length. */
+const NODE = 4;
+const EXPRESSION = 200;
+
 /** Errors of every rule in the structural schema at `path`; `unchanged` when this very schema was accepted before. */
-export function ruleErrors(
+export function* ruleErrors(
   schema: RawSchema,
   {
     path,
     unchanged,
     faulty,
   }: { readonly path: string; readonly unchanged: boolean; readonly faulty: ReadonlySet<RawSchema> },
-): FieldError[] {
-  const found: Found = { errors: [], costs: [], unchanged, faulty };
-  visit(schema, path, { root: true, cardinality: 1, uncorrelatable: undefined }, found);
+): Steps<FieldError[]> {
+  const found: Found = { errors: [], costs: [], unchanged, faulty, pace: new Pace(), known: new Map() };
+  yield* visit(schema, path, { root: true, cardinality: 1, uncorrelatable: undefined }, found);
   const total = found.costs.reduce((sum, { cost }) => Math.min(sum + cost, HIGHEST_COST), 0);
   if (total > DEFINITION_LIMIT) {
     const dearest = found.costs
@@ -78,25 +85,26 @@ interface Place {
   readonly uncorrelatable: string | undefined;
 }
 
-function visit(schema: RawSchema, path: string, place: Place, found: Found): void {
+function* visit(schema: RawSchema, path: string, place: Place, found: Found): Steps<void> {
+  if (found.pace.due(NODE)) yield;
   const cardinality = times(place.cardinality, mostElements(schema));
   const rest = childOf(schema, 'additionalProperties');
   if (rest !== undefined) {
-    visit(rest, `${path}.additionalProperties`, { uncorrelatable: place.uncorrelatable, cardinality }, found);
+    yield* visit(rest, `${path}.additionalProperties`, { uncorrelatable: place.uncorrelatable, cardinality }, found);
   }
   // Members of a map have names to be matched by, an atomic one's too.
   const mapType = schema['x-kubernetes-map-type'] ?? 'granular';
   const isKnownMap = mapType === 'granular' || mapType === 'atomic';
   for (const [name, property] of propertiesOf(schema)) {
     const uncorrelatable = place.uncorrelatable ?? (isKnownMap ? undefined : path);
-    visit(property, `${path}.properties[${name}]`, { uncorrelatable, cardinality }, found);
+    yield* visit(property, `${path}.properties[${name}]`, { uncorrelatable, cardinality }, found);
   }
   const items = childOf(schema, 'items');
   if (items !== undefined) {
     const uncorrelatable = place.uncorrelatable ?? (schema['x-kubernetes-list-type'] === 'map' ? undefined : path);
-    visit(items, `${path}.items`, { uncorrelatable, cardinality }, found);
+    yield* visit(items, `${path}.items`, { uncorrelatable, cardinality }, found);
   }
-  if (rulesOf(schema).length > 0 && !found.faulty.has(schema)) checkRules(schema, path, place, found);
+  if (rulesOf(schema).length > 0 && !found.faulty.has(schema)) yield* checkRules(schema, path, place, found);
 }
 
 /** How many values a node may hold below each of its keywords; undefined = nothing bounds them. */
@@ -111,13 +119,18 @@ function mostElements(schema: RawSchema): number | undefined {
 const times = (cardinality: number | undefined, most: number | undefined): number | undefined =>
   cardinality === undefined || most === undefined ? undefined : Math.min(cardinality * most, HIGHEST_COST);
 
-function checkRules(raw: RawSchema, path: string, place: Place, found: Found): void {
+/** Another name each time, as upstream, so that nobody builds on it: messages show it, `selfType123456789.spec`. */
+let named = 0;
+const selfTypeName = (): string => `selfType${Math.imul(++named, 0x9e3779b1) >>> 0}`;
+
+function* checkRules(raw: RawSchema, path: string, place: Place, found: Found): Steps<void> {
   const whole = place.root || raw['x-kubernetes-embedded-resource'] === true;
-  const schema: Schema = place.root ? rootSchemaOf(raw) : toSchema(raw);
-  const self = celTypeOfSchema(schema, { root: whole });
+  const schema: Schema = yield* place.root ? rootSchemaSteps(raw, found) : toSchemaSteps(raw, found);
+  const self = celTypeOfSchema(schema, { root: whole, name: selfTypeName() });
   // As many as fit into a request, each with a comma behind it.
   const cardinality = place.cardinality ?? Math.floor(MAX_REQUEST_BYTES / ((self.minSize ?? 1) + 1));
   for (const [i, rule] of (rulesOf(raw) as unknown as ValidationRule[]).entries()) {
+    if (found.pace.due(weightOf(rule))) yield;
     const at = `${path}.x-kubernetes-validations[${i}]`;
     const program = compile(rule, { key: 'rule', at, self, found });
     if (program === undefined) {
@@ -137,6 +150,11 @@ function checkRules(raw: RawSchema, path: string, place: Place, found: Found): v
     }
   }
 }
+
+const weightOf = ({ rule, messageExpression: message }: ValidationRule): number =>
+  EXPRESSION +
+  (typeof rule === 'string' ? rule.length : 0) +
+  (typeof message === 'string' ? EXPRESSION + message.length : 0);
 
 function compile(
   rule: ValidationRule,

@@ -19,8 +19,10 @@ import { deepEqual } from '../../meta/deep-equal.ts';
 import { sortMembers } from '../../meta/go-text.ts';
 import { isJsonObject } from '../../meta/own-property.ts';
 import { type FieldError, type FieldErrorType, fieldErrorBody } from '../../meta/status.ts';
+import type { Pace, Steps } from '../../meta/steps.ts';
 import { counterpart, NO_COUNTERPART } from '../../schema/ratcheting.ts';
 import type { Schema, ValidationRule } from '../../schema/schema.ts';
+import { eachBelow } from '../../schema/schema-reach.ts';
 import type { RawSchema } from './crd.ts';
 import { findFieldPath } from './field-path.ts';
 
@@ -83,11 +85,27 @@ export function createRuleCheck(
   };
 }
 
+const HAS_RULES = new WeakMap<Schema, boolean>();
+
+/** Schemas of definitions have no cycles. */
 function hasRules(schema: Schema): boolean {
-  if ((schema['x-kubernetes-validations']?.length ?? 0) > 0) return true;
-  if (schema.items && hasRules(schema.items)) return true;
-  if (typeof schema.additionalProperties === 'object' && hasRules(schema.additionalProperties)) return true;
-  return Object.values(schema.properties ?? {}).some(hasRules);
+  let found = HAS_RULES.get(schema);
+  if (found === undefined) {
+    const { items, additionalProperties: rest } = schema;
+    found =
+      (schema['x-kubernetes-validations']?.length ?? 0) > 0 ||
+      (items !== undefined && hasRules(items)) ||
+      (typeof rest === 'object' && hasRules(rest)) ||
+      Object.values(schema.properties ?? {}).some(hasRules);
+    HAS_RULES.set(schema, found);
+  }
+  return found;
+}
+
+/** Finds out which nodes of a schema have rules at or below them, in steps: making a check then takes no time. */
+export function* lookForRules(schema: Schema, pace: Pace): Steps<void> {
+  yield* eachBelow(schema, pace, lookForRules);
+  hasRules(schema);
 }
 
 function compileNode(schema: Schema, root: boolean): RuleNode | undefined {

@@ -3,13 +3,14 @@
  * definition, perhaps long ago: on the way out it is pruned and given defaults by the schema of its own version, changed
  * to the wanted one, and pruned again (apiextensions schemaCoercingDecoder and -Converter).
  */
-import { cloneJson } from '../../meta/deep-clone.ts';
-import { deepEqual } from '../../meta/deep-equal.ts';
+import { cloneSteps } from '../../meta/deep-clone.ts';
+import { equalSteps } from '../../meta/deep-equal.ts';
 import { isJsonObject } from '../../meta/own-property.ts';
+import { finish, Pace, type Steps } from '../../meta/steps.ts';
 import { decodeProblem } from '../../schema/decode-errors.ts';
-import { applyDefaults, dropNulls } from '../../schema/defaults.ts';
+import { applyDefaultsSteps, dropNullsSteps } from '../../schema/defaults.ts';
 import { OBJECT_META_SCHEMA } from '../../schema/object-meta-schema.ts';
-import { pruneUnknown } from '../../schema/prune.ts';
+import { pruneSteps } from '../../schema/prune.ts';
 import type { Schema } from '../../schema/schema.ts';
 
 type JsonObject = Record<string, unknown>;
@@ -20,30 +21,40 @@ export interface StoredShapes {
   completed(object: Readonly<JsonObject>): JsonObject;
   /** The object in `version`, without what that version does not know; itself when nothing is to be changed. */
   shown(object: Readonly<JsonObject>, version: string): JsonObject;
+  /** A stored object completed and shown in `version`, in steps. */
+  shownSteps(object: Readonly<JsonObject>, version: string): Steps<JsonObject>;
 }
 
 /** Makes the shapes of one definition; `schemas` by version name. */
 export function createStoredShapes(group: string, schemas: ReadonlyMap<string, Schema>): StoredShapes {
   const apiVersionOf = (version: string): string => `${group}/${version}`;
+  function* completed(object: Readonly<JsonObject>, pace: Pace): Steps<JsonObject> {
+    const version = String(object['apiVersion']).slice(group.length + 1);
+    const schema = schemas.get(version);
+    if (schema === undefined) return object as JsonObject;
+    const next = (yield* cloneSteps(object, pace)) as JsonObject;
+    yield* pruneSteps(schema, next, { custom: true });
+    yield* dropNullsSteps(schema, next, { custom: true });
+    yield* applyDefaultsSteps(schema, next);
+    coerceMetadata(next);
+    yield;
+    return (yield* equalSteps(next, object, pace)) ? (object as JsonObject) : next;
+  }
+  function* shown(object: Readonly<JsonObject>, version: string, pace: Pace): Steps<JsonObject> {
+    const next = (yield* cloneSteps(object, pace)) as JsonObject;
+    next['apiVersion'] = apiVersionOf(version);
+    const schema = schemas.get(version);
+    if (schema !== undefined) yield* pruneSteps(schema, next, { custom: true });
+    yield;
+    return (yield* equalSteps(next, object, pace)) ? (object as JsonObject) : next;
+  }
   return {
     apiVersionOf,
-    completed(object) {
-      const version = String(object['apiVersion']).slice(group.length + 1);
-      const schema = schemas.get(version);
-      if (schema === undefined) return object as JsonObject;
-      const next = cloneJson(object) as JsonObject;
-      pruneUnknown(schema, next, { custom: true });
-      dropNulls(schema, next, { custom: true });
-      applyDefaults(schema, next);
-      coerceMetadata(next);
-      return deepEqual(next, object) ? (object as JsonObject) : next;
-    },
-    shown(object, version) {
-      const next = cloneJson(object) as JsonObject;
-      next['apiVersion'] = apiVersionOf(version);
-      const schema = schemas.get(version);
-      if (schema !== undefined) pruneUnknown(schema, next, { custom: true });
-      return deepEqual(next, object) ? (object as JsonObject) : next;
+    completed: (object) => finish(completed(object, new Pace())),
+    shown: (object, version) => finish(shown(object, version, new Pace())),
+    *shownSteps(object, version) {
+      const pace = new Pace();
+      return yield* shown(yield* completed(object, pace), version, pace);
     },
   };
 }

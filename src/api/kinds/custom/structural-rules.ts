@@ -3,8 +3,9 @@
  * allOf, anyOf, oneOf and not, and inside of these stand validations only.
  */
 import { isJsonObject } from '../../meta/own-property.ts';
+import { sortedSteps } from '../../meta/sort-steps.ts';
 import { type FieldError, fieldErrorBody } from '../../meta/status.ts';
-import type { Steps } from '../../meta/steps.ts';
+import { finish, Pace, type Steps } from '../../meta/steps.ts';
 import { compilePattern } from '../../schema/patterns.ts';
 import { forbidden, invalid, required } from '../builtin/validation/field-errors.ts';
 import type { RawSchema } from './crd.ts';
@@ -43,19 +44,33 @@ export function propertyOf(schema: RawSchema, name: string): RawSchema | undefin
 export const typeText = (schema: RawSchema): string => (typeof schema['type'] === 'string' ? schema['type'] : '');
 
 /** True when the predicate holds for a schema or anything below any of its keywords. */
-export function anySchema(schema: RawSchema, test: (schema: RawSchema) => boolean): boolean {
+export const anySchema = (schema: RawSchema, test: (schema: RawSchema) => boolean): boolean =>
+  finish(anySchemaSteps(schema, test, new Pace()));
+
+/** The same in steps. */
+export function* anySchemaSteps(schema: RawSchema, test: (schema: RawSchema) => boolean, pace: Pace): Steps<boolean> {
+  if (pace.due(NODE)) yield;
   if (test(schema)) return true;
-  for (const key of SCHEMAS) if (isAny(schema[key], test)) return true;
-  for (const key of LISTS) for (const child of branchesOf(schema, key)) if (isAny(child, test)) return true;
+  for (const key of SCHEMAS) {
+    const child = schema[key];
+    if (isJsonObject(child) && (yield* anySchemaSteps(child, test, pace))) return true;
+  }
+  for (const key of LISTS) {
+    for (const child of branchesOf(schema, key)) if (yield* anySchemaSteps(child, test, pace)) return true;
+  }
   for (const key of MAPS) {
     const map = schema[key];
-    if (isJsonObject(map)) for (const name of Object.keys(map)) if (isAny(map[name], test)) return true;
+    if (!isJsonObject(map)) continue;
+    for (const name of Object.keys(map)) {
+      const child = map[name];
+      if (isJsonObject(child) && (yield* anySchemaSteps(child, test, pace))) return true;
+    }
   }
   return false;
 }
 
-const isAny = (child: unknown, test: (schema: RawSchema) => boolean): boolean =>
-  isJsonObject(child) && anySchema(child, test);
+/** What looking at a schema's keywords counts as. */
+const NODE = 4;
 
 // Most schemas are leaves, and a definition may have very many of them.
 const SCHEMAS = ['items', 'not', 'additionalProperties', 'additionalItems'];
@@ -69,7 +84,12 @@ const isFilled = (value: unknown): boolean => isJsonObject(value) && Object.keys
  * Why a schema can not be read as a structural one at all; undefined when it can (convert.go, NewStructural). Told only
  * when nothing else is wrong: the rules of keywords mostly say the same.
  */
-export function structuralProblem(schema: RawSchema): string | undefined {
+export const structuralProblem = (schema: RawSchema): string | undefined =>
+  finish(structuralProblemSteps(schema, new Pace()));
+
+/** The same in steps. */
+export function* structuralProblemSteps(schema: RawSchema, pace: Pace): Steps<string | undefined> {
+  if (pace.due(NODE)) yield;
   const unsupported = (keyword: string): string => `OpenAPIV3Schema '${keyword}' is not supported`;
   if (textOf(schema, 'id') !== '') return unsupported('id');
   if (textOf(schema, '$schema') !== '') return unsupported('schema');
@@ -77,26 +97,27 @@ export function structuralProblem(schema: RawSchema): string | undefined {
   for (const key of ['patternProperties', 'dependencies']) if (isFilled(schema[key])) return unsupported(key);
   if (isSomething(schema['additionalItems'])) return unsupported('additionalItems');
   if (isFilled(schema['definitions'])) return unsupported('definitions');
-  const inNot = problemOf(childOf(schema, 'not'));
+  const not = childOf(schema, 'not');
+  const inNot = not && (yield* structuralProblemSteps(not, pace));
   if (inNot !== undefined) return inNot;
   for (const key of ['allOf', 'anyOf', 'oneOf']) {
     for (const branch of branchesOf(schema, key)) {
-      const problem = structuralProblem(branch);
+      const problem = yield* structuralProblemSteps(branch, pace);
       if (problem !== undefined) return problem;
     }
   }
   if (schema[PRESERVE] === false) return `internal error: '${PRESERVE}' must be true or undefined`;
   if (branchesOf(schema, 'items').length > 0) return "OpenAPIV3Schema 'items' must be a schema, but is an array";
-  const inItems = problemOf(childOf(schema, 'items'));
+  const items = childOf(schema, 'items');
+  const inItems = items && (yield* structuralProblemSteps(items, pace));
   if (inItems !== undefined) return inItems;
   for (const [, property] of propertiesOf(schema)) {
-    const problem = structuralProblem(property);
+    const problem = yield* structuralProblemSteps(property, pace);
     if (problem !== undefined) return problem;
   }
-  return problemOf(childOf(schema, 'additionalProperties'));
+  const rest = childOf(schema, 'additionalProperties');
+  return rest && (yield* structuralProblemSteps(rest, pace));
 }
-
-const problemOf = (schema: RawSchema | undefined): string | undefined => schema && structuralProblem(schema);
 
 const textOf = (schema: RawSchema, key: string): string =>
   typeof schema[key] === 'string' ? (schema[key] as string) : '';
@@ -109,26 +130,38 @@ const EMBEDDED = 'x-kubernetes-embedded-resource';
 /** Everything that keeps the schema at `path` from being structural, sorted by text; [] when it is. */
 export function* structuralErrors(schema: RawSchema, path: string): Steps<FieldError[]> {
   const errors: FieldError[] = [];
-  checkInvariants(schema, 'root', path, errors);
-  yield;
-  checkCompleteness(schema, path, errors);
-  const textOfError = (e: FieldError): string => `${e.field}: ${fieldErrorBody(e)}`;
-  return errors.sort((a, b) => (textOfError(a) < textOfError(b) ? -1 : 1));
+  const found: Found = { errors, pace: new Pace() };
+  yield* checkInvariants(schema, 'root', path, found);
+  yield* checkCompleteness(schema, path, found);
+  const told: { readonly error: FieldError; readonly text: string }[] = [];
+  for (const error of errors) {
+    if (found.pace.due(NODE)) yield;
+    told.push({ error, text: `${error.field}: ${fieldErrorBody(error)}` });
+  }
+  const sorted = yield* sortedSteps(told, (a, b) => (a.text < b.text ? -1 : a.text > b.text ? 1 : 0));
+  return sorted.map(({ error }) => error);
 }
 
-function checkInvariants(schema: RawSchema, level: Level, path: string, errors: FieldError[]): void {
+interface Found {
+  readonly errors: FieldError[];
+  readonly pace: Pace;
+}
+
+function* checkInvariants(schema: RawSchema, level: Level, path: string, found: Found): Steps<void> {
+  const { errors, pace } = found;
+  if (pace.due(NODE)) yield;
   const type = typeText(schema);
   const items = childOf(schema, 'items');
   if (type === 'array' && items === undefined) errors.push(required(`${path}.items`, 'must be specified'));
-  if (items !== undefined) checkInvariants(items, 'item', `${path}.items`, errors);
+  if (items !== undefined) yield* checkInvariants(items, 'item', `${path}.items`, found);
   for (const [name, property] of propertiesOf(schema)) {
-    checkInvariants(property, 'field', `${path}.properties[${name}]`, errors);
+    yield* checkInvariants(property, 'field', `${path}.properties[${name}]`, found);
   }
   const rest = schema['additionalProperties'];
   if (rest !== undefined && rest !== null) {
     const field = `${path}.additionalProperties`;
     if (level === 'root') errors.push(forbidden(field, 'must not be used at the root'));
-    if (isJsonObject(rest)) checkInvariants(rest, 'field', field, errors);
+    if (isJsonObject(rest)) yield* checkInvariants(rest, 'field', field, found);
     if (isOn(schema, EMBEDDED)) {
       errors.push(forbidden(field, `must not be used if ${EMBEDDED} is set`));
     }
@@ -138,7 +171,7 @@ function checkInvariants(schema: RawSchema, level: Level, path: string, errors: 
       errors.push(invalid(`${path}.${key}`, true, `must be false if ${INT_OR_STRING} is true`));
     }
   }
-  checkValueValidations(schema, path, errors);
+  yield* checkValueValidations(schema, path, found);
   checkType(schema, level, path, errors);
   checkMetadata(schema, level, path, errors);
 }
@@ -216,32 +249,37 @@ function isIntOrString(branches: readonly RawSchema[]): boolean {
 }
 
 /** `spare`: the one place where types may stand inside, the two of int-or-string: this anyOf, or that of the first allOf. */
-function checkValueValidations(
+function* checkValueValidations(
   schema: RawSchema,
   path: string,
-  errors: FieldError[],
+  found: Found,
   spare: { readonly anyOf: boolean; readonly allOf: boolean } = { anyOf: true, allOf: true },
-): void {
+): Steps<void> {
   const anyOf = branchesOf(schema, 'anyOf');
   if (!(spare.anyOf && isIntOrString(anyOf))) {
-    for (const [i, branch] of anyOf.entries()) checkNested(branch, `${path}.anyOf[${i}]`, errors, false);
+    for (const [i, branch] of anyOf.entries()) yield* checkNested(branch, `${path}.anyOf[${i}]`, found, false);
   }
   for (const [i, branch] of branchesOf(schema, 'allOf').entries()) {
-    checkNested(branch, `${path}.allOf[${i}]`, errors, i === 0 && spare.allOf);
+    yield* checkNested(branch, `${path}.allOf[${i}]`, found, i === 0 && spare.allOf);
   }
   for (const [i, branch] of branchesOf(schema, 'oneOf').entries())
-    checkNested(branch, `${path}.oneOf[${i}]`, errors, false);
+    yield* checkNested(branch, `${path}.oneOf[${i}]`, found, false);
   const not = childOf(schema, 'not');
-  if (not !== undefined) checkNested(not, `${path}.not`, errors, false);
+  if (not !== undefined) yield* checkNested(not, `${path}.not`, found, false);
   const pattern = textOf(schema, 'pattern');
   if (pattern === '') return;
+  // A pattern of a few characters may be a program of some thousand instructions.
+  if (found.pace.due(PATTERN + pattern.length)) yield;
   try {
     compilePattern(pattern);
   } catch (error) {
     const why = (error as Error).message;
-    errors.push(invalid(`${path}.pattern`, pattern, `must be a valid regular expression, but isn't: ${why}`));
+    found.errors.push(invalid(`${path}.pattern`, pattern, `must be a valid regular expression, but isn't: ${why}`));
   }
 }
+
+/** What compiling a pattern counts as. */
+const PATTERN = 500;
 
 const EMPTY = 'must be empty to be structural';
 const UNDEFINED = 'must be undefined to be structural';
@@ -264,12 +302,14 @@ const FORBIDDEN_INSIDE: readonly (readonly [string, string])[] = [
   ['x-kubernetes-validations', EMPTY],
 ];
 
-function checkNested(schema: RawSchema, path: string, errors: FieldError[], spareAnyOf: boolean): void {
-  checkValueValidations(schema, path, errors, { anyOf: spareAnyOf, allOf: false });
+function* checkNested(schema: RawSchema, path: string, found: Found, spareAnyOf: boolean): Steps<void> {
+  const { errors, pace } = found;
+  if (pace.due(NODE)) yield;
+  yield* checkValueValidations(schema, path, found, { anyOf: spareAnyOf, allOf: false });
   const items = childOf(schema, 'items');
-  if (items !== undefined) checkNested(items, `${path}.items`, errors, false);
+  if (items !== undefined) yield* checkNested(items, `${path}.items`, found, false);
   for (const [name, property] of propertiesOf(schema)) {
-    checkNested(property, `${path}.properties[${name}]`, errors, false);
+    yield* checkNested(property, `${path}.properties[${name}]`, found, false);
   }
   for (const [key, detail] of FORBIDDEN_INSIDE) {
     const value = schema[key];
@@ -283,39 +323,40 @@ function checkNested(schema: RawSchema, path: string, errors: FieldError[], spar
 }
 
 /** Whatever a branch of the root speaks of must be declared outside of it. Upstream does not ask it of other nodes. */
-const checkCompleteness = (schema: RawSchema, path: string, errors: FieldError[]): void =>
-  checkBranchesComplete(schema, schema, { outer: path, inner: path }, errors);
+const checkCompleteness = (schema: RawSchema, path: string, found: Found): Steps<void> =>
+  checkBranchesComplete(schema, schema, { outer: path, inner: path }, found);
 
 interface Paths {
   readonly outer: string;
   readonly inner: string;
 }
 
-function checkBranchesComplete(from: RawSchema, outer: RawSchema, paths: Paths, errors: FieldError[]): void {
+function* checkBranchesComplete(from: RawSchema, outer: RawSchema, paths: Paths, found: Found): Steps<void> {
   for (const key of ['anyOf', 'allOf', 'oneOf']) {
     for (const [i, branch] of branchesOf(from, key).entries()) {
-      checkBranchComplete(branch, outer, { ...paths, inner: `${paths.inner}.${key}[${i}]` }, errors);
+      yield* checkBranchComplete(branch, outer, { ...paths, inner: `${paths.inner}.${key}[${i}]` }, found);
     }
   }
   const not = childOf(from, 'not');
-  if (not !== undefined) checkBranchComplete(not, outer, { ...paths, inner: `${paths.inner}.not` }, errors);
+  if (not !== undefined) yield* checkBranchComplete(not, outer, { ...paths, inner: `${paths.inner}.not` }, found);
 }
 
-function checkBranchComplete(
+function* checkBranchComplete(
   branch: RawSchema,
   outer: RawSchema | undefined,
   paths: Paths,
-  errors: FieldError[],
-): void {
+  found: Found,
+): Steps<void> {
+  if (found.pace.due(NODE)) yield;
   if (outer === undefined) {
-    errors.push(required(paths.outer, `because it is defined in ${paths.inner}`));
+    found.errors.push(required(paths.outer, `because it is defined in ${paths.inner}`));
     return;
   }
-  checkBranchesComplete(branch, outer, paths, errors);
+  yield* checkBranchesComplete(branch, outer, paths, found);
   const below = (step: string): Paths => ({ outer: paths.outer + step, inner: paths.inner + step });
   const items = childOf(branch, 'items');
-  if (items !== undefined) checkBranchComplete(items, childOf(outer, 'items'), below('.items'), errors);
+  if (items !== undefined) yield* checkBranchComplete(items, childOf(outer, 'items'), below('.items'), found);
   for (const [name, property] of propertiesOf(branch)) {
-    checkBranchComplete(property, propertyOf(outer, name), below(`.properties[${name}]`), errors);
+    yield* checkBranchComplete(property, propertyOf(outer, name), below(`.properties[${name}]`), found);
   }
 }

@@ -1,28 +1,47 @@
 /** Finds in the accepted definition what its next version may keep: see `crd-tolerance`. */
 
 import { deepEqual } from '../../meta/deep-equal.ts';
-import { finish } from '../../meta/steps.ts';
+import { Pace, type Steps } from '../../meta/steps.ts';
 import { caBundleProblem } from './conversion-rules.ts';
 import { type Crd, type CrdSpec, type CrdVersion, conditionOf, type RawSchema } from './crd.ts';
 import { MAX_SELECTABLE_FIELDS, REVIEW_VERSIONS, type Tolerance } from './crd-tolerance.ts';
 import { hasUnprunedDefaults } from './default-rules.ts';
 import { mapKeyErrors, SCHEMA_TYPES } from './schema-rules.ts';
-import { anySchema, childOf, structuralErrors, structuralProblem, typeText } from './structural-rules.ts';
+import { anySchemaSteps, childOf, structuralErrors, structuralProblemSteps, typeText } from './structural-rules.ts';
 
 /** What an update over `old` is let pass. */
-export function toleranceOf({ spec, status }: Crd, next: CrdSpec): Tolerance {
+export function* toleranceOf({ spec, status }: Crd, next: CrdSpec): Steps<Tolerance> {
   // What was stored by hand may have none.
   const old: Partial<CrdSpec> = spec ?? {};
   const schemas = schemasOf(old.versions ?? []);
-  const has = (test: (schema: RawSchema) => boolean): boolean => schemas.some((schema) => anySchema(schema, test));
+  const pace = new Pace();
+  const looks = { unknownType: false, granularSet: false, looseKeys: false };
+  let notStructural = false;
+  let unprunedDefaults = false;
+  for (const schema of schemas) {
+    yield* anySchemaSteps(
+      schema,
+      (node) => {
+        looks.unknownType ||= typeText(node) !== '' && !SCHEMA_TYPES.includes(typeText(node));
+        looks.granularSet ||= hasGranularSetItems(node);
+        looks.looseKeys ||= mapKeyErrors(node, '').length > 0;
+        return false;
+      },
+      pace,
+    );
+    const isStructural =
+      (yield* structuralProblemSteps(schema, pace)) === undefined && (yield* structuralErrors(schema, '')).length === 0;
+    notStructural ||= !isStructural;
+    if (isStructural && !unprunedDefaults) unprunedDefaults = yield* hasUnprunedDefaults(schema);
+  }
   const reviewVersions = old.conversion?.webhook?.conversionReviewVersions ?? [];
   return {
     withoutSchema: schemas.length < (old.versions ?? []).length,
-    unknownTypes: has((schema) => typeText(schema) !== '' && !SCHEMA_TYPES.includes(typeText(schema))),
-    notStructural: schemas.some((schema) => !isStructural(schema)),
-    unprunedDefaults: schemas.some((schema) => isStructural(schema) && hasUnprunedDefaults(schema)),
-    granularSetItems: has(hasGranularSetItems),
-    looseMapKeys: has((schema) => mapKeyErrors(schema, '').length > 0),
+    unknownTypes: looks.unknownType,
+    notStructural,
+    unprunedDefaults,
+    granularSetItems: looks.granularSet,
+    looseMapKeys: looks.looseKeys,
     unknownReviewVersions:
       reviewVersions.length > 0 && !reviewVersions.some((version) => REVIEW_VERSIONS.includes(version)),
     brokenCaBundle:
@@ -41,9 +60,6 @@ export function toleranceOf({ spec, status }: Crd, next: CrdSpec): Tolerance {
 
 const schemasOf = (versions: readonly CrdVersion[]): readonly RawSchema[] =>
   versions.flatMap(({ schema }) => (schema?.openAPIV3Schema === undefined ? [] : [schema.openAPIV3Schema]));
-
-const isStructural = (schema: RawSchema): boolean =>
-  structuralProblem(schema) === undefined && finish(structuralErrors(schema, '')).length === 0;
 
 function hasGranularSetItems(schema: RawSchema): boolean {
   const items = childOf(schema, 'items');

@@ -6,9 +6,9 @@ import { ApiError } from '../../meta/status.ts';
 import type { Schema } from '../../schema/schema.ts';
 import { builtinResource } from '../builtin/builtin-resources.ts';
 import { builtinSchema, builtinTypeNames } from '../builtin/builtin-types.ts';
+import { keptZeros, tableNameOf } from '../builtin/kept-zeros.ts';
 import { encodeProtobuf, encodeWatchFrame } from './documents.ts';
 import { startsEnvelope, unwrapEnvelope, wrapEnvelope } from './envelope.ts';
-import { keptZeros, tableNameOf } from './kept-zeros.ts';
 import { planOf } from './message-plan.ts';
 import { protobufBody } from './request-body.ts';
 

@@ -149,7 +149,10 @@ function rawJson(sources?: SpecialSources): Codec {
         input.expectWire(wire, BYTES);
         const bytes = input.bytes(input.valueEnd(end));
         if (bytes.length === 0) return;
-        value = sources && startsEnvelope(bytes) ? sources.embedded(bytes, input) : parseJson(bytes).value;
+        value =
+          sources && startsEnvelope(bytes)
+            ? sources.embedded(bytes, input)
+            : parseJson(bytes, { wideIntegers: true }).value;
       });
       return value;
     },

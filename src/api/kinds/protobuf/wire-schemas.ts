@@ -41,7 +41,9 @@ export function wireSchemaOf(type: { readonly apiVersion: string; readonly kind:
     if (kind === 'PartialObjectMetadata') return partialObjectSchema();
     return kind === 'PartialObjectMetadataList' ? partialListSchema() : undefined;
   }
-  const name = builtinTypeName({ group, version, kind });
+  // `pods/eviction` takes the body of its beta version as well, whose fields are the same.
+  const beta = group === 'policy' && version === 'v1beta1' && kind === 'Eviction';
+  const name = builtinTypeName({ group, version: beta ? 'v1' : version, kind });
   if (name !== undefined) return builtinSchema(name);
   // DeleteOptions and WatchEvent belong to every group version; the table has them once.
   const shared = builtinTypeName({ group: '', version: 'v1', kind });

@@ -17,7 +17,7 @@ import { parseIncludeObject, partialOf, tableOf } from '../table.ts';
 const encoder = new TextEncoder();
 
 /** GET of one, or of all. Throws ApiError 404, or 400 for a selector that makes no sense. */
-export function componentStatusVerb(exchange: Exchange): ApiResponse {
+export function componentStatusVerb(exchange: Exchange): ApiResponse | Promise<ApiResponse> {
   const { info, server } = exchange;
   const representation = representationOf(exchange);
   const all = [...server.components(), storeHealth(server.registry.store.fault())].map(statusOf);

@@ -1,6 +1,7 @@
 /** DELETE of a collection: answers with the list of what was asked to go. */
 import type { ApiResponse } from '../../../base/http/seam.ts';
 import { deleteCollection } from '../../registry/delete-collection.ts';
+import { warnAboutDelete } from '../../registry/write-warnings.ts';
 import { parseDeleteOptions } from '../delete-options.ts';
 import type { Exchange } from '../exchange.ts';
 import { representationOf } from '../responses.ts';
@@ -10,6 +11,7 @@ import { listCall, listResponse } from './list.ts';
 export async function deleteCollectionVerb(exchange: Exchange): Promise<ApiResponse> {
   const representation = representationOf(exchange);
   const { options, dryRun } = parseDeleteOptions(exchange);
+  warnAboutDelete(exchange.resource, options, exchange.warn);
   const call = listCall(exchange);
   const listed = await deleteCollection(exchange.server.registry, {
     ...writeCall(exchange, { dryRun, fieldManager: '' }),

@@ -2,6 +2,7 @@
 import type { ApiResponse } from '../../../base/http/seam.ts';
 import { deleteObject } from '../../registry/delete.ts';
 import { encodeObject } from '../../registry/versioned-view.ts';
+import { warnAboutDelete } from '../../registry/write-warnings.ts';
 import { parseDeleteOptions } from '../delete-options.ts';
 import type { Exchange } from '../exchange.ts';
 import { encodedResponse, objectResponse, representationOf, successStatus } from '../responses.ts';
@@ -11,6 +12,7 @@ export async function deleteVerb(exchange: Exchange): Promise<ApiResponse> {
   const { resource: info } = exchange;
   const representation = representationOf(exchange);
   const { options, dryRun } = parseDeleteOptions(exchange);
+  warnAboutDelete(info, options, exchange.warn);
   const { removed, stored, object } = await deleteObject(exchange.server.registry, {
     ...writeCall(exchange, { dryRun, fieldManager: '' }),
     options,

@@ -23,7 +23,8 @@ export function getVerb(exchange: Exchange): ApiResponse | Promise<ApiResponse> 
 function respond(exchange: Exchange, representation: Representation): ApiResponse | Promise<ApiResponse> {
   const stored = storedObject(exchange);
   const views = prepareViews(exchange.resource, [stored], { again: true });
-  const answer = (): ApiResponse => objectResponse(exchange, { status: 200, representation, stored });
+  const answer = (): ApiResponse | Promise<ApiResponse> =>
+    objectResponse(exchange, { status: 200, representation, stored });
   return views ? views.then(answer) : answer();
 }
 

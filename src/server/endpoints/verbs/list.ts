@@ -11,7 +11,7 @@ import { itemBytes, itemChunks, joinItems, viewObject } from '../../registry/ver
 import type { Exchange } from '../exchange.ts';
 import { acceptsGzip, COMPRESS_FROM_BYTES, checkPartial, goTypeOf, type Representation } from '../negotiation.ts';
 import { parseListOptions } from '../query.ts';
-import { encodedResponse, JSON_GZIP_HEADERS, JSON_HEADERS, representationOf } from '../responses.ts';
+import { answerInSteps, JSON_GZIP_HEADERS, JSON_HEADERS, representationOf } from '../responses.ts';
 import { parseIncludeObject, partialOf, tableOf } from '../table.ts';
 
 const encoder = new TextEncoder();
@@ -75,7 +75,8 @@ function isLarge({ strategy }: ResourceInfo, items: readonly StoredObject[], atL
 
 /** What stands before and behind the items of a list. */
 function envelope(info: ResourceInfo, listed: ListResult): { readonly head: string; readonly tail: string } {
-  const metadata = JSON.stringify(listMetadata(listed));
+  // A list of custom resources is a map upstream, in which the token is there when it is empty.
+  const metadata = JSON.stringify({ ...(info.strategy.custom && { continue: '' }), ...listMetadata(listed) });
   return {
     head: `{"kind":${JSON.stringify(info.listKind)},"apiVersion":${JSON.stringify(apiVersionOf(info))},"metadata":${metadata},"items":[`,
     tail: ']}\n',
@@ -104,7 +105,7 @@ export function listCall(exchange: Exchange): ListCall {
 }
 
 /** A page of items as a response. */
-export function listResponse(exchange: Exchange, { listed, representation }: Page): ApiResponse {
+export function listResponse(exchange: Exchange, { listed, representation }: Page): ApiResponse | Promise<ApiResponse> {
   const info = exchange.resource;
   if (representation.as === 'object') {
     const { head, tail } = envelope(info, listed);
@@ -112,14 +113,14 @@ export function listResponse(exchange: Exchange, { listed, representation }: Pag
     if (isPlainJson(representation)) {
       return { status: 200, headers: JSON_HEADERS, body: itemChunks(items, { head, tail }) };
     }
-    return encodedResponse({ status: 200, bytes: joinItems(items, { head, tail: ']}' }), representation });
+    return answerInSteps({ status: 200, bytes: joinItems(items, { head, tail: ']}' }), representation });
   }
   checkPartial(representation, { list: true, goType: goTypeOf(info, true) });
   const document = representation.as === 'table' ? listTable : partialList;
   const bytes = encoder.encode(
     JSON.stringify(document(exchange, { listed, representation, metadata: listMetadata(listed) })),
   );
-  return encodedResponse({ status: 200, bytes, representation });
+  return answerInSteps({ status: 200, bytes, representation });
 }
 
 interface ListShape extends Page {
@@ -140,5 +141,9 @@ const partialList = (exchange: Exchange, { listed, representation, metadata }: L
   kind: 'PartialObjectMetadataList',
   apiVersion: `meta.k8s.io/${representation.version}`,
   metadata,
-  items: listed.items.map((item) => partialOf(viewObject(exchange.resource, item), representation.version)),
+  // Go's slice that nothing was put into.
+  items:
+    listed.items.length === 0
+      ? null
+      : listed.items.map((item) => partialOf(viewObject(exchange.resource, item), representation.version)),
 });

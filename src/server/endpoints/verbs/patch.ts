@@ -5,7 +5,7 @@ import type { ResourceInfo } from '../../../api/kinds/resource.ts';
 import { cloneSteps } from '../../../api/meta/deep-clone.ts';
 import { apiVersionOf } from '../../../api/meta/gvk.ts';
 import type { UnstructuredObject } from '../../../api/meta/object.ts';
-import { type ApiError, badRequest, conflict, invalid } from '../../../api/meta/status.ts';
+import { ApiError, badRequest, conflict, invalid } from '../../../api/meta/status.ts';
 import { finish, inPieces, Pace, type Pause, type Steps } from '../../../api/meta/steps.ts';
 import { restoreProblem } from '../../../api/patch/restore-problem.ts';
 import type { ApiResponse } from '../../../base/http/seam.ts';
@@ -13,7 +13,7 @@ import { createObject, dropsStatus } from '../../registry/create.ts';
 import { guaranteedUpdate, type UpdateCall } from '../../registry/guaranteed-update.ts';
 import { matchName, matchNamespace } from '../../registry/object-metadata.ts';
 import type { FieldChange, FieldManagement } from '../../registry/write-call.ts';
-import { admitDocument, admitSteps } from '../body.ts';
+import { admitDocument, admitSteps, mediaTypeOf } from '../body.ts';
 import type { Exchange } from '../exchange.ts';
 import {
   applyPatch,
@@ -29,10 +29,9 @@ import { representationOf } from '../responses.ts';
 import { authorizeCreate, writeCall, writeResponse } from '../write-request.ts';
 
 export async function patchVerb(exchange: Exchange): Promise<ApiResponse> {
-  const { resource: info, server } = exchange;
+  const { server } = exchange;
   const representation = representationOf(exchange);
-  const reading = readPatch(exchange, info);
-  const patch = reading instanceof Promise ? await reading : reading;
+  const patch = await readAbout(exchange);
   const options = parseWriteOptions(exchange.query, 'PatchOptions');
   checkPatchOptions(patch, options);
   const call = writeCall(exchange, options);
@@ -52,6 +51,23 @@ export async function patchVerb(exchange: Exchange): Promise<ApiResponse> {
   const result = await guaranteedUpdate(server.registry, update);
   return writeResponse(exchange, { result, representation });
 }
+
+/** The patch. One that cannot be read is told of only where there is an object that it could be about. */
+async function readAbout(exchange: Exchange): Promise<PatchDocument> {
+  try {
+    return await readPatch(exchange, exchange.resource);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 400 || isApply(exchange)) throw error;
+    const call = writeCall(exchange, parseWriteOptions(exchange.query, 'PatchOptions'));
+    const next = (): never => {
+      throw error;
+    };
+    await guaranteedUpdate(exchange.server.registry, { ...call, pinned: false, patch: true, next });
+    throw error;
+  }
+}
+
+const isApply = ({ request }: Exchange): boolean => mediaTypeOf(request.headers).startsWith('application/apply-patch');
 
 interface Patching {
   readonly current: Readonly<UnstructuredObject>;
@@ -139,8 +155,16 @@ function applyCall(
     patch: true,
     tracked: true,
     next(live, pause) {
-      if (!pause) return fields.apply(change(live, pause), { config: finish(config()), force });
-      return inPieces(config(), pause).then((wanted) => fields.apply(change(live, pause), { config: wanted, force }));
+      const checked = <T>(applied: T): T => {
+        const named = nameIn(patch);
+        if (named.name) matchName(named, exchange.info.name);
+        return applied;
+      };
+      const merged = (wanted: UnstructuredObject) => {
+        const applying = fields.apply(change(live, pause), { config: wanted, force });
+        return applying instanceof Promise ? applying.then(checked) : checked(applying);
+      };
+      return pause ? inPieces(config(), pause).then(merged) : merged(finish(config()));
     },
     ...(subresource === '' && {
       create: async () => {
@@ -155,11 +179,26 @@ function applyCall(
           );
         }
         const object = await fields.apply(change(undefined, pause), { config: wanted, force });
+        requireName(exchange, patch);
         if (dropsStatus(info)) delete object['status'];
         return createObject(registry, { ...call, object, tracked: true });
       },
     }),
   };
+}
+
+const nameIn = ({ value }: PatchDocument): Pick<UnstructuredObject['metadata'], 'name'> => {
+  const name = (value as Partial<UnstructuredObject>).metadata?.name;
+  return name === undefined ? {} : { name };
+};
+
+/** What is created has the name that the configuration gives it: the path alone names nothing (rest.BeforeCreate). */
+function requireName({ info }: Exchange, patch: PatchDocument): void {
+  const named = nameIn(patch);
+  if (!named.name) {
+    throw badRequest(`the name of the object (${info.name} based on URL) was undeterminable: name must be provided`);
+  }
+  matchName(named, info.name);
 }
 
 /** A type as Go prints a GroupVersionKind that was read from an object. */
@@ -178,14 +217,14 @@ function* appliedConfig(
 ): Steps<UnstructuredObject> {
   const value = (yield* cloneSteps(patch.value, new Pace())) as UnstructuredObject;
   yield;
-  const { managedFields, name } = (value.metadata ?? {}) as UnstructuredObject['metadata'];
+  const { managedFields, name = '', namespace = '' } = (value.metadata ?? {}) as UnstructuredObject['metadata'];
   const expected = apiVersionOf(info);
   // The outermost of upstream's field managers (internal/versioncheck.go) looks at the whole type.
   if (value.apiVersion !== expected || value.kind !== info.kind) {
     throw badRequest(`invalid object type: ${gvkText(value)}`);
   }
   if (managedFields !== undefined) throw badRequest('metadata.managedFields must be nil');
-  const whose = `${exchange.namespace}/${name ?? exchange.info.name}; ${expected}, Kind=${value.kind}`;
+  const whose = `${namespace}/${name}; ${gvkText(value)}`;
   const untyped = yield* typingErrorsSteps(info.schema, value);
   if (untyped.length > 0) throw untypedConfig(whose, untyped);
   yield;
@@ -199,6 +238,7 @@ function* appliedConfig(
     applied: true,
     refuse: badRequest,
   });
-  object.metadata.name ||= exchange.info.name;
+  // Another name is told of after conflicts.
+  object.metadata.name = exchange.info.name;
   return matched(exchange, object);
 }

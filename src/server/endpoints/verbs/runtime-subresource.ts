@@ -9,6 +9,7 @@ import { badRequest, type FieldError, internalError, invalid } from '../../../ap
 import type { ApiResponse } from '../../../base/http/seam.ts';
 import { forbiddenBy } from '../authorization.ts';
 import type { Exchange } from '../exchange.ts';
+import { logOverSocket } from '../log-socket.ts';
 import { int64Of } from '../query.ts';
 import { textResponse } from '../responses.ts';
 import { askNode, ownQuestion } from './ask-node.ts';
@@ -57,14 +58,22 @@ function checkLogOptions({ info, query }: Exchange): void {
   if (errors.length > 0) throw invalid({ group: '', kind: 'PodLogOptions' }, info.name, errors);
 }
 
-/** GET `log`: empty before there is a node, else why there is nothing to read. */
 async function log(exchange: Exchange): Promise<ApiResponse> {
+  const { request, server } = exchange;
+  const answer = await readLog(exchange);
+  return request.upgradable ? logOverSocket(request, answer, server.clock) : answer;
+}
+
+/** GET `log`: empty before there is a node, else why there is nothing to read. */
+async function readLog(exchange: Exchange): Promise<ApiResponse> {
   checkLogOptions(exchange);
   const pod = storedObject(exchange).object as Readonly<UnstructuredObject> & PodParts;
   const { namespace = '', name = '' } = pod.metadata;
   const ask = (container: string): Promise<ApiResponse | undefined> => {
     const path = ['containerLogs', namespace, name, container].map(encodeURIComponent).join('/');
-    return askNode(exchange, pod.spec!.nodeName!, ownQuestion(exchange, `/${path}`));
+    // Who watches over a WebSocket is our affair: the node is asked for bytes.
+    const question = { ...ownQuestion(exchange, `/${path}`), upgradable: false, upgradeTo: undefined };
+    return askNode(exchange, pod.spec!.nodeName!, question);
   };
   const asked = exchange.query.get('container') ?? '';
   if (asked !== '' && pod.spec?.nodeName && !allContainers(pod).some((one) => one.name === asked)) {

@@ -7,7 +7,7 @@ import { badRequest } from '../../../api/meta/status.ts';
 import type { ApiResponse } from '../../../base/http/seam.ts';
 import { guaranteedUpdate } from '../../registry/guaranteed-update.ts';
 import { matchName, matchNamespace } from '../../registry/object-metadata.ts';
-import { scaleOf, scalePathsOf, withScale } from '../../registry/scale.ts';
+import { NO_REPLICAS, scaleOf, scalePathsOf, withScale } from '../../registry/scale.ts';
 import { prepareViews, viewObject } from '../../registry/versioned-view.ts';
 import type { FieldManagement } from '../../registry/write-call.ts';
 import { parseBody } from '../body.ts';
@@ -43,7 +43,13 @@ export async function patchScaleVerb(exchange: Exchange): Promise<ApiResponse> {
       // A Scale has no lists, so strategic merge and merge are the same.
       checkedScale(
         exchange,
-        applyPatch({ schema: {} }, { document: scaleOf(info, current, paths), patch: asMerge(patch) }),
+        applyPatch(
+          { schema: {} },
+          {
+            document: scaleOf(info, current, paths, info.strategy.custom ? NO_REPLICAS : undefined),
+            patch: asMerge(patch),
+          },
+        ),
       ),
   });
 }

@@ -18,7 +18,8 @@ const MAX_TIMEOUT_SECONDS = 86_400;
 
 export function watchVerb(exchange: Exchange): ApiResponse {
   const { resource: info, server, query } = exchange;
-  const representation = representationOf(exchange, { stream: true });
+  // Asked twice, as upstream does: what could not even be listed is refused before the options are looked at.
+  representationOf(exchange);
   const options = parseListOptions(query);
   validateListOptions(options, { watch: true });
   const from = parseResourceVersion(options.resourceVersion);
@@ -26,6 +27,7 @@ export function watchVerb(exchange: Exchange): ApiResponse {
   const named = exchange.info.name !== '' && options.fieldSelector === '';
   const fieldSelector = named ? `metadata.name=${exchange.info.name}` : options.fieldSelector;
   const selection = createSelection(info, { labelSelector: options.labelSelector, fieldSelector });
+  const representation = representationOf(exchange, { stream: true });
   const frames = createFrameEncoder(server.frames, {
     info,
     representation,

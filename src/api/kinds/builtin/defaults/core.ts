@@ -2,7 +2,7 @@
 import { encodeBase64 } from '../../../meta/base64.ts';
 import { setOwn } from '../../../meta/own-property.ts';
 import { Pace, type Steps } from '../../../meta/steps.ts';
-import { setPodOnlyDefaults, setPodSpecDefaults } from './pod-spec.ts';
+import { setPodOnlyDefaults, setPodSpecDefaults, setSourceDefaults } from './pod-spec.ts';
 import { ensureObject, type GroupDefaults, type MutableObject, member, members, preset } from './preset.ts';
 import { qosClassOf } from './qos.ts';
 
@@ -100,7 +100,10 @@ export function setClaimDefaults(claim: MutableObject): void {
 
 function setVolumeDefaults(volume: MutableObject): void {
   const spec = ensureObject(volume, 'spec');
-  if (spec !== undefined) preset(spec, { persistentVolumeReclaimPolicy: 'Retain', volumeMode: 'Filesystem' });
+  if (spec !== undefined) {
+    preset(spec, { persistentVolumeReclaimPolicy: 'Retain', volumeMode: 'Filesystem' });
+    setSourceDefaults(spec);
+  }
   const status = ensureObject(volume, 'status');
   if (status !== undefined) preset(status, { phase: 'Pending' });
 }

@@ -38,8 +38,7 @@ export function* setPodOnlyDefaults(spec: MutableObject, pace: Pace): Steps<void
   preset(spec, { enableServiceLinks: true });
   for (const list of ['initContainers', 'containers']) {
     for (const container of members(spec, list)) {
-      copyLimitsToRequests(container);
-      if (pace.due()) yield;
+      if (pace.due(1 + copyLimitsToRequests(container))) yield;
     }
   }
 }
@@ -52,13 +51,15 @@ function mirrorServiceAccount(spec: MutableObject): void {
   spec['serviceAccount'] = name;
 }
 
-/** A request that is not given equals its limit. */
-function copyLimitsToRequests(container: MutableObject): void {
+/** A request that is not given equals its limit. Returns how many limits there are. */
+function copyLimitsToRequests(container: MutableObject): number {
   const resources = member(container, 'resources');
   const limits = member(resources, 'limits');
-  if (resources === undefined || limits === undefined || Object.keys(limits).length === 0) return;
+  const count = limits === undefined ? 0 : Object.keys(limits).length;
+  if (resources === undefined || limits === undefined || count === 0) return 0;
   const requests = ensureObject(resources, 'requests');
   if (requests !== undefined) preset(requests, limits);
+  return count;
 }
 
 function bindHostPorts(container: MutableObject): void {
@@ -109,6 +110,22 @@ function setHttpGetDefaults(httpGet: MutableObject | undefined): void {
   if (httpGet !== undefined) preset(httpGet, { path: '/', scheme: 'HTTP' });
 }
 
+const SOURCES: Readonly<Record<string, Record<string, unknown>>> = {
+  hostPath: { type: '' },
+  iscsi: { iscsiInterface: 'default' },
+  rbd: { pool: 'rbd', user: 'admin', keyring: '/etc/ceph/keyring' },
+  azureDisk: { cachingMode: 'ReadWrite', kind: 'Shared', fsType: 'ext4', readOnly: false },
+  scaleIO: { storageMode: 'ThinProvisioned', fsType: 'xfs' },
+};
+
+/** Defaults of the sources that volumes of Pods and PersistentVolumes share. */
+export function setSourceDefaults(volume: MutableObject): void {
+  for (const [name, defaults] of Object.entries(SOURCES)) {
+    const source = member(volume, name);
+    if (source !== undefined) preset(source, defaults);
+  }
+}
+
 function setVolumeDefaults(volume: MutableObject): void {
   // A volume without a source is an emptyDir.
   const hasSource = Object.entries(volume).some(
@@ -119,10 +136,7 @@ function setVolumeDefaults(volume: MutableObject): void {
     const value = member(volume, source);
     if (value !== undefined) preset(value, { defaultMode: FILE_MODE });
   }
-  const hostPath = member(volume, 'hostPath');
-  if (hostPath !== undefined) preset(hostPath, { type: '' });
-  const iscsi = member(volume, 'iscsi');
-  if (iscsi !== undefined) preset(iscsi, { iscsiInterface: 'default' });
+  setSourceDefaults(volume);
   const image = member(volume, 'image');
   if (image !== undefined) preset(image, { pullPolicy: pullPolicy(image['reference']) });
   for (const item of members(member(volume, 'downwardAPI'), 'items')) presetFieldRef(item);

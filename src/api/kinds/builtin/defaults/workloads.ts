@@ -56,6 +56,7 @@ const setJob = withTemplate((spec, job) => {
   });
   setFailurePolicy(spec);
   selectOwnPods(spec, job);
+  takeLabels(spec, job);
 });
 
 function setFailurePolicy(spec: MutableObject): void {
@@ -82,6 +83,15 @@ function selectOwnPods(spec: MutableObject, job: MutableObject): void {
     'batch.kubernetes.io/job-name': name,
   });
   spec['selector'] = { matchLabels: { 'batch.kubernetes.io/controller-uid': uid } };
+}
+
+/** A Job without labels has those of its Pods, with the ones by which it selects them. */
+function takeLabels(spec: MutableObject, job: MutableObject): void {
+  const metadata = member(job, 'metadata');
+  if (metadata === undefined || typeof metadata['uid'] !== 'string') return;
+  const labels = member(member(member(spec, 'template'), 'metadata'), 'labels');
+  if (labels === undefined || Object.keys(member(metadata, 'labels') ?? {}).length > 0) return;
+  metadata['labels'] = { ...labels };
 }
 
 function* setCronJob(cronJob: MutableObject): Steps<void> {

@@ -2,16 +2,18 @@
 import { BOOL, type CelType, DYN, JSON_PATCH, listOf, MUTATION_OBJECT, NULL, STRING } from '../../../cel/cel.ts';
 import { checkDns1035Label, checkPathSegment, checkQualifiedName, checkSubdomain } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
+import { Pace, type Steps } from '../../../meta/steps.ts';
 import { expressionVariables, typeOfVariables } from '../policy-expressions.ts';
 import { isObject, type JsonObject, objectAt, objectsAt, textAt, textsAt, valueAt } from '../read-value.ts';
 import {
   checkExpression,
+  judgeMatchResources,
   validateMatchConditions,
   validateMatchResources,
   validateSelectorField,
 } from './admission-rules.ts';
 import { validateConditions } from './conditions.ts';
-import { duplicate, forbidden, invalid, oneOf, required, unsupported } from './field-errors.ts';
+import { addAll, duplicate, forbidden, invalid, oneOf, required, unsupported } from './field-errors.ts';
 
 const MAX_AUDIT_ANNOTATIONS = 20;
 const MAX_VALUE_EXPRESSION_BYTES = 5 * 1024;
@@ -19,7 +21,10 @@ const MAX_VALUE_EXPRESSION_BYTES = 5 * 1024;
 const REASONS = ['Forbidden', 'Invalid', 'RequestEntityTooLarge'];
 const ACTIONS = ['Audit', 'Deny', 'Warn'];
 
-type Libraries = readonly ('authorizer' | 'mutation')[];
+/** What compiling an expression counts as. */
+const EXPRESSION = 200;
+
+type Libraries = readonly 'mutation'[];
 
 /** The names of a policy: with and without `authorizer`. */
 interface Names {
@@ -35,7 +40,11 @@ const full = ({ params, variables, libraries }: Names) => ({
 });
 
 /** What both kinds of policies share; the names that their own expressions may use. */
-function validateShared(spec: JsonObject, libraries: Libraries): { errors: FieldError[]; names: Names } {
+function* validateShared(
+  spec: JsonObject,
+  libraries: Libraries,
+  pace: Pace,
+): Steps<{ errors: FieldError[]; names: Names }> {
   const params = isObject(valueAt(spec, 'paramKind')) ? DYN : undefined;
   const errors: FieldError[] = [
     ...oneOf(spec, { name: 'failurePolicy', path: 'spec.failurePolicy' }, ['Fail', 'Ignore']),
@@ -44,14 +53,16 @@ function validateShared(spec: JsonObject, libraries: Libraries): { errors: Field
   const constraints = valueAt(spec, 'matchConstraints');
   if (!isObject(constraints)) errors.push(required('spec.matchConstraints'));
   else {
-    errors.push(...validateMatchResources(constraints, 'spec.matchConstraints'));
+    yield* judgeMatchResources({ errors, pace }, constraints, 'spec.matchConstraints');
     if (objectsAt(constraints, 'resourceRules').length === 0) {
       errors.push(required('spec.matchConstraints.resourceRules'));
     }
   }
-  errors.push(...validateMatchConditions(spec, 'spec.matchConditions', params));
+  addAll(errors, validateMatchConditions(spec, 'spec.matchConditions', params));
   const fields: Record<string, CelType> = {};
   for (const [i, variable] of objectsAt(spec, 'variables').entries()) {
+    // Each sees all before it.
+    if (pace.due(EXPRESSION + i)) yield;
     const at = `spec.variables[${i}]`;
     const name = textAt(variable, 'name');
     const expression = textAt(variable, 'expression');
@@ -63,9 +74,9 @@ function validateShared(spec: JsonObject, libraries: Libraries): { errors: Field
       continue;
     }
     // The types of patches are known to mutations only.
-    const names = full({ params, variables: typeOfVariables(fields), libraries: ['authorizer'] });
+    const names = full({ params, variables: typeOfVariables(fields), libraries: [] });
     const checked = checkExpression(expression, `${at}.expression`, names);
-    errors.push(...checked.errors);
+    addAll(errors, checked.errors);
     fields[name] = checked.type ?? DYN;
   }
   // A validating policy without variables is compiled without the name, a mutating one always with it.
@@ -86,7 +97,7 @@ function paramKindErrors(kind: unknown): FieldError[] {
   const at = 'spec.paramKind';
   const apiVersion = textAt(kind, 'apiVersion');
   if (apiVersion === '') errors.push(required(`${at}.apiVersion`));
-  else errors.push(...groupVersionErrors(apiVersion, `${at}.apiVersion`));
+  else addAll(errors, groupVersionErrors(apiVersion, `${at}.apiVersion`));
   const name = textAt(kind, 'kind');
   if (name === '') errors.push(required(`${at}.kind`));
   else {
@@ -113,26 +124,31 @@ function groupVersionErrors(apiVersion: string, at: string): FieldError[] {
   return errors;
 }
 
-function validateValidatingPolicy(object: JsonObject): readonly FieldError[] {
+function* validateValidatingPolicy(object: JsonObject): Steps<readonly FieldError[]> {
   const spec = objectAt(object, 'spec');
-  const { errors, names } = validateShared(spec, ['authorizer']);
-  errors.push(...validateConditions(objectAt(object, 'status'), 'status'));
+  const pace = new Pace();
+  const { errors, names } = yield* validateShared(spec, [], pace);
+  addAll(errors, validateConditions(objectAt(object, 'status'), 'status'));
   const validations = objectsAt(spec, 'validations');
   const annotations = objectsAt(spec, 'auditAnnotations');
   if (validations.length === 0 && annotations.length === 0) {
     const detail = 'validations or auditAnnotations must contain at least one item';
     return [...errors, required('spec.validations', detail), required('spec.auditAnnotations', detail)];
   }
-  errors.push(...validations.flatMap((one, i) => validationErrors(one, `spec.validations[${i}]`, names)));
+  for (const [i, one] of validations.entries()) {
+    if (pace.due(EXPRESSION)) yield;
+    addAll(errors, validationErrors(one, `spec.validations[${i}]`, names));
+  }
   if (annotations.length > MAX_AUDIT_ANNOTATIONS) {
     const detail = `must not have more than ${MAX_AUDIT_ANNOTATIONS} auditAnnotations`;
     errors.push(invalid('spec.auditAnnotations', annotations, detail));
   }
   const keys = new Set<string>();
   for (const [i, annotation] of annotations.entries()) {
+    if (pace.due(EXPRESSION)) yield;
     const at = `spec.auditAnnotations[${i}]`;
     const key = textAt(annotation, 'key');
-    errors.push(...annotationErrors(annotation, { at, policy: textAt(object, 'metadata', 'name'), names }));
+    addAll(errors, annotationErrors(annotation, { at, policy: textAt(object, 'metadata', 'name'), names }));
     if (keys.has(key)) errors.push(duplicate(`${at}.key`, key));
     keys.add(key);
   }
@@ -155,8 +171,6 @@ function validationErrors(validation: JsonObject, at: string, names: Names): Fie
     const how = {
       variables: expressionVariables({ params, authorizer: false, ...(variables && { variables }) }),
       resultTypes: [STRING],
-      // Its functions are known; what they would be called on is not.
-      libraries: ['authorizer' as const],
     };
     errors.push(...checkExpression(messageExpression, `${at}.messageExpression`, how).errors);
   }
@@ -192,12 +206,16 @@ function annotationErrors(
   return [...errors, ...checked.errors.map((error) => ({ ...error, value: written }))];
 }
 
-function validateMutatingPolicy(object: JsonObject): readonly FieldError[] {
+function* validateMutatingPolicy(object: JsonObject): Steps<readonly FieldError[]> {
   const spec = objectAt(object, 'spec');
-  const { errors, names } = validateShared(spec, ['authorizer', 'mutation']);
+  const pace = new Pace();
+  const { errors, names } = yield* validateShared(spec, ['mutation'], pace);
   const mutations = objectsAt(spec, 'mutations');
   if (mutations.length === 0) errors.push(required('spec.mutations', 'mutations must contain at least one item'));
-  errors.push(...mutations.flatMap((one, i) => mutationErrors(one, `spec.mutations[${i}]`, names)));
+  for (const [i, one] of mutations.entries()) {
+    if (pace.due(EXPRESSION)) yield;
+    addAll(errors, mutationErrors(one, `spec.mutations[${i}]`, names));
+  }
   if (textAt(spec, 'reinvocationPolicy') === '') errors.push(required('spec.reinvocationPolicy'));
   else {
     const at = { name: 'reinvocationPolicy', path: 'spec.reinvocationPolicy' };
@@ -256,7 +274,7 @@ function paramRefErrors(ref: unknown): FieldError[] {
   const both = name !== '' && selected;
   const errors: FieldError[] = checkPathSegment(name).map((detail) => invalid(`${at}.name`, name, detail));
   if (both) errors.push(forbidden(`${at}.name`, 'name and selector are mutually exclusive'));
-  errors.push(...validateSelectorField(ref, 'selector', at));
+  addAll(errors, validateSelectorField(ref, 'selector', at));
   if (both) errors.push(forbidden(`${at}.selector`, 'name and selector are mutually exclusive'));
   if (name === '' && !selected) errors.push(required(at, 'one of name or selector must be specified'));
   if (textAt(ref, 'parameterNotFoundAction') === '') errors.push(required(`${at}.parameterNotFoundAction`));
@@ -271,9 +289,11 @@ function validateValidatingBinding(object: JsonObject): readonly FieldError[] {
   const errors = validateBinding(object);
   const at = 'spec.validationActions';
   const actions = textsAt(object, 'spec', 'validationActions');
+  const seen = new Set<string>();
   for (const [i, action] of actions.entries()) {
     if (!ACTIONS.includes(action)) errors.push(unsupported(`${at}[${i}]`, action, ACTIONS));
-    if (actions.indexOf(action) < i) errors.push(duplicate(`${at}[${i}]`, action));
+    if (seen.has(action)) errors.push(duplicate(`${at}[${i}]`, action));
+    seen.add(action);
   }
   if (actions.includes('Deny') && actions.includes('Warn')) {
     const detail =

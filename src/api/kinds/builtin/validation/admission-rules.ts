@@ -2,9 +2,21 @@
 import { BOOL, CelCompileError, type CelCompileOptions, type CelType, compileCel } from '../../../cel/cel.ts';
 import { checkLabelValue, checkPathSegment, checkQualifiedName } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
+import { finish, Pace, type Steps } from '../../../meta/steps.ts';
 import { expressionVariables } from '../policy-expressions.ts';
 import { isObject, type JsonObject, objectsAt, textAt, textsAt, valueAt } from '../read-value.ts';
-import { duplicate, expressionFault, forbidden, invalid, oneOf, required, unsupported } from './field-errors.ts';
+import {
+  addAll,
+  duplicate,
+  expressionFault,
+  forbidden,
+  invalid,
+  type Judging,
+  judgeEach,
+  oneOf,
+  required,
+  unsupported,
+} from './field-errors.ts';
 
 const OPERATIONS = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE'];
 const MAX_MATCH_CONDITIONS = 64;
@@ -42,7 +54,7 @@ export function validateMatchConditions(holder: JsonObject, at: string, params?:
     if (expression === '') errors.push(required(`${path}.expression`));
     else {
       const variables = expressionVariables({ params, authorizer: true });
-      const how = { variables, resultTypes: [BOOL], libraries: ['authorizer' as const] };
+      const how = { variables, resultTypes: [BOOL] };
       errors.push(...checkExpression(expression, `${path}.expression`, how).errors);
     }
     const name = textAt(condition, 'name');
@@ -57,21 +69,28 @@ export function validateMatchConditions(holder: JsonObject, at: string, params?:
 /** One RuleWithOperations (webhooks) or NamedRuleWithOperations (policies). */
 export function validateOperationRule(rule: JsonObject, at: string): FieldError[] {
   const errors: FieldError[] = [];
+  finish(judgeOperationRule({ errors, pace: new Pace() }, rule, at));
+  return errors;
+}
+
+function* judgeOperationRule(judging: Judging, rule: JsonObject, at: string): Steps<void> {
+  const { errors } = judging;
   const names = new Set<string>();
-  for (const [i, name] of textsAt(rule, 'resourceNames').entries()) {
+  yield* judgeEach(judging, textsAt(rule, 'resourceNames'), (name, i) => {
     const path = `${at}.resourceNames[${i}]`;
-    errors.push(...checkPathSegment(name).map((detail) => invalid(path, name, detail)));
-    if (names.has(name)) errors.push(duplicate(path, name));
+    const found = checkPathSegment(name).map((detail) => invalid(path, name, detail));
+    if (names.has(name)) found.push(duplicate(path, name));
     names.add(name);
-  }
+    return found;
+  });
   const operations = textsAt(rule, 'operations');
   if (operations.length === 0) errors.push(required(`${at}.operations`));
   if (operations.length > 1 && operations.includes('*')) {
     errors.push(invalid(`${at}.operations`, operations, "if '*' is present, must not specify other operations"));
   }
-  for (const [i, operation] of operations.entries()) {
-    if (!OPERATIONS.includes(operation)) errors.push(unsupported(`${at}.operations[${i}]`, operation, OPERATIONS));
-  }
+  yield* judgeEach(judging, operations, (operation, i) =>
+    OPERATIONS.includes(operation) ? [] : [unsupported(`${at}.operations[${i}]`, operation, OPERATIONS)],
+  );
   for (const [field, word] of [
     ['apiGroups', 'API groups'],
     ['apiVersions', 'API versions'],
@@ -81,16 +100,13 @@ export function validateOperationRule(rule: JsonObject, at: string): FieldError[
     if (values.length > 1 && values.includes('*')) {
       errors.push(invalid(`${at}.${field}`, values, `if '*' is present, must not specify other ${word}`));
     }
-    for (const [i, value] of values.entries()) {
-      // The core group is '', a version never is.
-      if (field === 'apiVersions' && value === '') errors.push(required(`${at}.${field}[${i}]`));
-    }
+    // The core group is '', a version never is.
+    yield* judgeEach(judging, values, (value, i) =>
+      field === 'apiVersions' && value === '' ? [required(`${at}.${field}[${i}]`)] : [],
+    );
   }
-  return [
-    ...errors,
-    ...validateResources(textsAt(rule, 'resources'), `${at}.resources`),
-    ...oneOf(rule, { name: 'scope', path: `${at}.scope` }, ['*', 'Cluster', 'Namespaced']),
-  ];
+  addAll(errors, validateResources(textsAt(rule, 'resources'), `${at}.resources`));
+  errors.push(...oneOf(rule, { name: 'scope', path: `${at}.scope` }, ['*', 'Cluster', 'Namespaced']));
 }
 
 function validateResources(resources: readonly string[], at: string): FieldError[] {
@@ -131,16 +147,28 @@ function validateResources(resources: readonly string[], at: string): FieldError
 
 /** matchConstraints of a policy, matchResources of a binding. */
 export function validateMatchResources(match: unknown, at: string): FieldError[] {
-  if (!isObject(match)) return [];
-  return [
-    ...oneOf(match, { name: 'matchPolicy', path: `${at}.matchPolicy` }, ['Equivalent', 'Exact']),
-    ...validateSelectorField(match, 'namespaceSelector', at),
-    ...validateSelectorField(match, 'objectSelector', at),
-    ...['resourceRules', 'excludeResourceRules'].flatMap((field) =>
-      objectsAt(match, field).flatMap((rule, i) => validateOperationRule(rule, `${at}.${field}[${i}]`)),
-    ),
-  ];
+  const errors: FieldError[] = [];
+  finish(judgeMatchResources({ errors, pace: new Pace() }, match, at));
+  return errors;
 }
+
+/** The same in steps. */
+export function* judgeMatchResources(judging: Judging, match: unknown, at: string): Steps<void> {
+  if (!isObject(match)) return;
+  const { errors, pace } = judging;
+  errors.push(...oneOf(match, { name: 'matchPolicy', path: `${at}.matchPolicy` }, ['Equivalent', 'Exact']));
+  addAll(errors, validateSelectorField(match, 'namespaceSelector', at));
+  addAll(errors, validateSelectorField(match, 'objectSelector', at));
+  for (const field of ['resourceRules', 'excludeResourceRules']) {
+    for (const [i, rule] of objectsAt(match, field).entries()) {
+      if (pace.due(RULE)) yield;
+      yield* judgeOperationRule(judging, rule, `${at}.${field}[${i}]`);
+    }
+  }
+}
+
+/** What a rule counts as, beside what it lists. */
+const RULE = 10;
 
 const SELECTOR_OPERATORS = ['DoesNotExist', 'Exists', 'In', 'NotIn'];
 

@@ -1,43 +1,55 @@
 /** Validation of affinities and topology spread constraints, of pods and of what becomes a pod (core/validation). */
 import { checkLabelName, checkLabelValue, checkQualifiedName, checkSubdomain } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
+import { finish, Pace, type Steps } from '../../../meta/steps.ts';
 import { isObject, listAt, objectsAt, textAt, textsAt, valueAt } from '../read-value.ts';
-import { duplicate, forbidden, invalid, required, unsupported } from './field-errors.ts';
+import { duplicate, forbidden, invalid, type Judging, judgeEach, required, unsupported } from './field-errors.ts';
 
 const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
 const PREFERRED = 'preferredDuringSchedulingIgnoredDuringExecution';
 const UNSATISFIABLE = ['DoNotSchedule', 'ScheduleAnyway'];
 const NOT_AN_OPERATOR = 'not a valid selector operator';
+/** What a term or an expression counts as, beside what it lists. */
+const TERM = 2;
 
 /** Findings about an Affinity that stands at `path`; none when it is absent. */
-export function validateAffinity(affinity: unknown, path: string): FieldError[] {
-  if (!isObject(affinity)) return [];
+export const validateAffinity = (affinity: unknown, path: string): FieldError[] =>
+  found((judging) => judgeAffinity(judging, affinity, path));
+
+/** Findings about the topology spread constraints of `spec`, whose list stands at `path`. */
+export const validateTopologySpread = (spec: unknown, path: string): FieldError[] =>
+  found((judging) => judgeTopologySpread(judging, spec, path));
+
+function found(judge: (judging: Judging) => Steps<void>): FieldError[] {
   const errors: FieldError[] = [];
-  const node = valueAt(affinity, 'nodeAffinity');
-  if (isObject(node)) errors.push(...validateNodeAffinity(node, `${path}.nodeAffinity`));
-  for (const kind of ['podAffinity', 'podAntiAffinity'] as const) {
-    const pods = valueAt(affinity, kind);
-    if (isObject(pods)) errors.push(...validatePodAffinity(pods, `${path}.${kind}`));
-  }
+  finish(judge({ errors, pace: new Pace() }));
   return errors;
 }
 
-function validateNodeAffinity(affinity: unknown, path: string): FieldError[] {
-  const errors: FieldError[] = [];
+/** `validateAffinity` in steps. */
+export function* judgeAffinity(judging: Judging, affinity: unknown, path: string): Steps<void> {
+  if (!isObject(affinity)) return;
+  const node = valueAt(affinity, 'nodeAffinity');
+  if (isObject(node)) yield* judgeNodeAffinity(judging, node, `${path}.nodeAffinity`);
+  for (const kind of ['podAffinity', 'podAntiAffinity'] as const) {
+    const pods = valueAt(affinity, kind);
+    if (isObject(pods)) yield* judgePodAffinity(judging, pods, `${path}.${kind}`);
+  }
+}
+
+function* judgeNodeAffinity(judging: Judging, affinity: unknown, path: string): Steps<void> {
   const selector = valueAt(affinity, REQUIRED);
   if (isObject(selector)) {
     const at = `${path}.${REQUIRED}.nodeSelectorTerms`;
     const terms = objectsAt(selector, 'nodeSelectorTerms');
-    if (terms.length === 0) errors.push(required(at, 'must have at least one node selector term'));
-    terms.forEach((term, i) => {
-      errors.push(...validateNodeTerm(term, `${at}[${i}]`));
-    });
+    if (terms.length === 0) judging.errors.push(required(at, 'must have at least one node selector term'));
+    for (const [i, term] of terms.entries()) yield* judgeNodeTerm(judging, term, `${at}[${i}]`);
   }
-  objectsAt(affinity, PREFERRED).forEach((term, i) => {
+  for (const [i, term] of objectsAt(affinity, PREFERRED).entries()) {
     const at = `${path}.${PREFERRED}[${i}]`;
-    errors.push(...validateWeight(term, at), ...validateNodeTerm(valueAt(term, 'preference'), `${at}.preference`));
-  });
-  return errors;
+    judging.errors.push(...validateWeight(term, at));
+    yield* judgeNodeTerm(judging, valueAt(term, 'preference'), `${at}.preference`);
+  }
 }
 
 function validateWeight(term: unknown, path: string): FieldError[] {
@@ -47,13 +59,14 @@ function validateWeight(term: unknown, path: string): FieldError[] {
     : [invalid(`${path}.weight`, weight, 'must be in the range 1-100')];
 }
 
-function validateNodeTerm(term: unknown, path: string): FieldError[] {
-  return [
-    ...objectsAt(term, 'matchExpressions').flatMap((one, i) =>
-      validateNodeExpression(one, `${path}.matchExpressions[${i}]`),
-    ),
-    ...objectsAt(term, 'matchFields').flatMap((one, i) => validateNodeField(one, `${path}.matchFields[${i}]`)),
-  ];
+function* judgeNodeTerm(judging: Judging, term: unknown, path: string): Steps<void> {
+  if (judging.pace.due(TERM)) yield;
+  yield* judgeEach(judging, objectsAt(term, 'matchExpressions'), (one, i) =>
+    validateNodeExpression(one, `${path}.matchExpressions[${i}]`),
+  );
+  for (const [i, one] of objectsAt(term, 'matchFields').entries()) {
+    yield* judgeNodeField(judging, one, `${path}.matchFields[${i}]`);
+  }
 }
 
 const valuesOf = (requirement: unknown): readonly unknown[] => listAt(requirement, 'values');
@@ -82,8 +95,9 @@ function validateOperator(requirement: unknown, path: string, single: readonly s
   return [invalid(`${path}.operator`, operator, NOT_AN_OPERATOR)];
 }
 
-function validateNodeField(requirement: unknown, path: string): FieldError[] {
-  const errors: FieldError[] = [];
+function* judgeNodeField(judging: Judging, requirement: unknown, path: string): Steps<void> {
+  const { errors, pace } = judging;
+  if (pace.due(TERM)) yield;
   const values = valuesOf(requirement);
   const operator = textAt(requirement, 'operator');
   if (operator !== 'In' && operator !== 'NotIn') errors.push(invalid(`${path}.operator`, operator, NOT_AN_OPERATOR));
@@ -92,68 +106,75 @@ function validateNodeField(requirement: unknown, path: string): FieldError[] {
     errors.push(required(`${path}.values`, text));
   }
   const key = textAt(requirement, 'key');
-  if (key !== 'metadata.name') return [...errors, invalid(`${path}.key`, key, 'not a valid field selector key')];
-  values.forEach((value, i) => {
-    errors.push(...checkSubdomain(String(value)).map((detail) => invalid(`${path}.values[${i}]`, value, detail)));
-  });
-  return errors;
-}
-
-function validatePodAffinity(affinity: unknown, path: string): FieldError[] {
-  return [
-    ...objectsAt(affinity, REQUIRED).flatMap((term, i) => validatePodTerm(term, `${path}.${REQUIRED}[${i}]`)),
-    ...objectsAt(affinity, PREFERRED).flatMap((term, i) => {
-      const at = `${path}.${PREFERRED}[${i}]`;
-      return [
-        ...validateWeight(term, at),
-        ...validatePodTerm(valueAt(term, 'podAffinityTerm'), `${at}.podAffinityTerm`),
-      ];
-    }),
-  ];
-}
-
-function validatePodTerm(term: unknown, path: string): FieldError[] {
-  const errors = [
-    ...validateLabelSelector(valueAt(term, 'labelSelector'), `${path}.labelSelector`),
-    ...validateLabelSelector(valueAt(term, 'namespaceSelector'), `${path}.namespaceSelector`),
-  ];
-  for (const name of textsAt(term, 'namespaces')) {
-    errors.push(...checkLabelName(name).map((detail) => invalid(`${path}.namespace`, name, detail)));
+  if (key !== 'metadata.name') {
+    errors.push(invalid(`${path}.key`, key, 'not a valid field selector key'));
+    return;
   }
+  yield* judgeEach(judging, values, (value, i) =>
+    checkSubdomain(String(value)).map((detail) => invalid(`${path}.values[${i}]`, value, detail)),
+  );
+}
+
+function* judgePodAffinity(judging: Judging, affinity: unknown, path: string): Steps<void> {
+  for (const [i, term] of objectsAt(affinity, REQUIRED).entries()) {
+    yield* judgePodTerm(judging, term, `${path}.${REQUIRED}[${i}]`);
+  }
+  for (const [i, term] of objectsAt(affinity, PREFERRED).entries()) {
+    const at = `${path}.${PREFERRED}[${i}]`;
+    judging.errors.push(...validateWeight(term, at));
+    yield* judgePodTerm(judging, valueAt(term, 'podAffinityTerm'), `${at}.podAffinityTerm`);
+  }
+}
+
+function* judgePodTerm(judging: Judging, term: unknown, path: string): Steps<void> {
+  const { errors, pace } = judging;
+  if (pace.due(TERM)) yield;
+  yield* judgeLabelSelector(judging, valueAt(term, 'labelSelector'), `${path}.labelSelector`);
+  yield* judgeLabelSelector(judging, valueAt(term, 'namespaceSelector'), `${path}.namespaceSelector`);
+  yield* judgeEach(judging, textsAt(term, 'namespaces'), (name) =>
+    checkLabelName(name).map((detail) => invalid(`${path}.namespace`, name, detail)),
+  );
   const key = textAt(term, 'topologyKey');
   if (key === '') errors.push(required(`${path}.topologyKey`, 'can not be empty'));
-  return [...errors, ...checkQualifiedName(key).map((detail) => invalid(`${path}.topologyKey`, key, detail))];
+  errors.push(...checkQualifiedName(key).map((detail) => invalid(`${path}.topologyKey`, key, detail)));
 }
 
-function validateLabelSelector(selector: unknown, path: string): FieldError[] {
-  if (!isObject(selector)) return [];
-  const errors: FieldError[] = [];
+function* judgeLabelSelector(judging: Judging, selector: unknown, path: string): Steps<void> {
+  if (!isObject(selector)) return;
+  const { errors, pace } = judging;
   const labels = valueAt(selector, 'matchLabels');
-  for (const [key, value] of isObject(labels) ? Object.entries(labels) : []) {
+  if (isObject(labels)) {
     const at = `${path}.matchLabels`;
-    errors.push(...checkQualifiedName(key).map((detail) => invalid(at, key, detail)));
-    errors.push(...checkLabelValue(String(value)).map((detail) => invalid(at, value, detail)));
+    yield* judgeEach(judging, Object.keys(labels), (key) => [
+      ...checkQualifiedName(key).map((detail) => invalid(at, key, detail)),
+      ...checkLabelValue(String(labels[key])).map((detail) => invalid(at, labels[key], detail)),
+    ]);
   }
-  objectsAt(selector, 'matchExpressions').forEach((one, i) => {
+  for (const [i, one] of objectsAt(selector, 'matchExpressions').entries()) {
+    if (pace.due(TERM)) yield;
     const at = `${path}.matchExpressions[${i}]`;
     errors.push(...validateOperator(one, at));
     const key = textAt(one, 'key');
     errors.push(...checkQualifiedName(key).map((detail) => invalid(`${at}.key`, key, detail)));
-    valuesOf(one).forEach((value, j) => {
-      errors.push(...checkLabelValue(String(value)).map((detail) => invalid(`${at}.values[${j}]`, value, detail)));
-    });
-  });
-  return errors;
+    yield* judgeEach(judging, valuesOf(one), (value, j) =>
+      checkLabelValue(String(value)).map((detail) => invalid(`${at}.values[${j}]`, value, detail)),
+    );
+  }
 }
 
-/** Findings about the topology spread constraints of `spec`, whose list stands at `path`. */
-export function validateTopologySpread(spec: unknown, path: string): FieldError[] {
-  const errors: FieldError[] = [];
+/** `validateTopologySpread` in steps. */
+export function* judgeTopologySpread(judging: Judging, spec: unknown, path: string): Steps<void> {
   const constraints = objectsAt(spec, 'topologySpreadConstraints');
   const pairOf = (constraint: unknown): string =>
     `{${textAt(constraint, 'topologyKey')}, ${textAt(constraint, 'whenUnsatisfiable')}}`;
-  constraints.forEach((constraint, i) => {
+  const lastOf = new Map<string, number>();
+  yield* judgeEach(judging, constraints, (constraint, i) => {
+    lastOf.set(pairOf(constraint), i);
+    return [];
+  });
+  yield* judgeEach(judging, constraints, (constraint, i) => {
     const at = `${path}[${i}]`;
+    const errors: FieldError[] = [];
     const skew = valueAt(constraint, 'maxSkew') ?? 0;
     if (typeof skew !== 'number' || skew <= 0) errors.push(invalid(`${at}.maxSkew`, skew, 'must be greater than zero'));
     if (textAt(constraint, 'topologyKey') === '') errors.push(required(`${at}.topologyKey`, 'can not be empty'));
@@ -162,9 +183,8 @@ export function validateTopologySpread(spec: unknown, path: string): FieldError[
       errors.push(unsupported(`${at}.whenUnsatisfiable`, action, UNSATISFIABLE));
     }
     const pair = pairOf(constraint);
-    if (constraints.slice(i + 1).some((other) => pairOf(other) === pair)) {
-      errors.push(duplicate(`${at}.{topologyKey, whenUnsatisfiable}`, pair));
-    }
+    // All but the last of a pair are told.
+    if (lastOf.get(pair) !== i) errors.push(duplicate(`${at}.{topologyKey, whenUnsatisfiable}`, pair));
+    return errors;
   });
-  return errors;
 }

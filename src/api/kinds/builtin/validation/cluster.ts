@@ -1,10 +1,11 @@
 /** Validation of rbac, coordination, scheduling and admission configuration. */
 import { deepEqual } from '../../../meta/deep-equal.ts';
-import { checkPathSegment } from '../../../meta/name-rules.ts';
+import { checkPathSegment, checkSubdomain } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
 import { type JsonObject, objectsAt, textAt, textsAt, valueAt } from '../read-value.ts';
 import { POLICY_KIND_VALIDATORS } from './admission-policies.ts';
 import {
+  addAll,
   forbidden,
   type GroupValidators,
   immutable,
@@ -49,14 +50,17 @@ function validateRules(object: JsonObject, namespaced: boolean): FieldError[] {
   });
 }
 
-function validateSubject(subject: JsonObject, at: string): FieldError[] {
+function validateSubject(subject: JsonObject, at: string, namespaced: boolean): FieldError[] {
   const errors: FieldError[] = [];
   if (textAt(subject, 'name') === '') errors.push(required(`${at}.name`));
   const kind = textAt(subject, 'kind');
   const group = textAt(subject, 'apiGroup');
   if (kind === 'ServiceAccount') {
+    const name = textAt(subject, 'name');
+    if (name !== '') errors.push(...checkSubdomain(name).map((detail) => invalid(`${at}.name`, name, detail)));
     if (group !== '') errors.push(unsupported(`${at}.apiGroup`, group, ['']));
-    if (textAt(subject, 'namespace') === '') errors.push(required(`${at}.namespace`));
+    // That of a RoleBinding is the default.
+    if (!namespaced && textAt(subject, 'namespace') === '') errors.push(required(`${at}.namespace`));
   } else if (kind === 'User' || kind === 'Group') {
     if (group !== RBAC_GROUP) errors.push(unsupported(`${at}.apiGroup`, group, [RBAC_GROUP]));
   } else {
@@ -77,7 +81,7 @@ const validateBinding =
     if (name === '') errors.push(required('roleRef.name'));
     else errors.push(...checkPathSegment(name).map((detail) => invalid('roleRef.name', name, detail)));
     objectsAt(object, 'subjects').forEach((subject, i) => {
-      errors.push(...validateSubject(subject, `subjects[${i}]`));
+      addAll(errors, validateSubject(subject, `subjects[${i}]`, kinds.includes('Role')));
     });
     if (old !== undefined && immutable({ object, old, path: 'roleRef' }).length > 0) {
       // Upstream shows a value of its internal type, which has no JSON names.

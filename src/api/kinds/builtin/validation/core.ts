@@ -136,12 +136,14 @@ function* validateSecret(object: JsonObject, old?: JsonObject): Steps<readonly F
   ];
 }
 
-function validateNamespace(object: JsonObject): readonly FieldError[] {
-  return textsAt(object, 'spec', 'finalizers').flatMap((finalizer, i) =>
+function* validateNamespace(object: JsonObject): Steps<readonly FieldError[]> {
+  const judging: Judging = { errors: [], pace: new Pace() };
+  yield* judgeEach(judging, textsAt(object, 'spec', 'finalizers'), (finalizer, i) =>
     [...checkQualifiedName(finalizer), ...(isUnqualifiedFinalizer(finalizer) ? [UNQUALIFIED_FINALIZER] : [])].map(
       (detail) => invalid(`spec.finalizers[${i}]`, finalizer, detail),
     ),
   );
+  return judging.errors;
 }
 
 const ACCESS_MODES = ['ReadWriteOnce', 'ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOncePod'];

@@ -10,6 +10,7 @@ import { compileDeviceSelector } from '../device-expressions.ts';
 import { isObject, type JsonObject, numberAt, objectAt, objectsAt, textAt, textsAt, valueAt } from '../read-value.ts';
 import { validateConditions } from './conditions.ts';
 import {
+  addAll,
   duplicate,
   expressionFault,
   forbidden,
@@ -77,7 +78,7 @@ function validateWanted(wanted: JsonObject, at: string): FieldError[] {
     deviceClass === ''
       ? [required(`${at}.deviceClassName`)]
       : named(checkSubdomain(deviceClass), `${at}.deviceClassName`, deviceClass);
-  errors.push(...validateSelectors(wanted, at));
+  addAll(errors, validateSelectors(wanted, at));
   if (!MODES.includes(mode)) errors.push(unsupported(`${at}.allocationMode`, mode, MODES));
   else if (mode === 'All' && count !== 0) {
     errors.push(invalid(`${at}.count`, count, "must not be specified when allocationMode is 'All'"));
@@ -99,7 +100,7 @@ function validateRequests(devices: JsonObject, at: string): FieldError[] {
     const errors = named(checkLabelName(name), `${here}.name`, name);
     if (isObject(exactly) && choices.length > 0) {
       errors.push(invalid(here, null, `${ONE_WAY}, but multiple fields are set`));
-    } else if (isObject(exactly)) errors.push(...validateWanted(exactly, `${here}.exactly`));
+    } else if (isObject(exactly)) addAll(errors, validateWanted(exactly, `${here}.exactly`));
     else if (choices.length === 0) errors.push(required(here, ONE_WAY));
     for (const [j, choice] of isObject(exactly) ? [] : choices.entries()) {
       const there = `${here}.firstAvailable[${j}]`;
@@ -134,7 +135,7 @@ function validateClaimSpec(spec: JsonObject, at: string): FieldError[] {
       for (const [j, name] of textsAt(entry, 'requests').entries()) {
         if (!known.has(name)) errors.push(invalid(`${here}.requests[${j}]`, name, A_REQUEST));
       }
-      if (list === 'config') errors.push(...validateConfig(entry, here));
+      if (list === 'config') addAll(errors, validateConfig(entry, here));
     }
   }
   return errors;
@@ -178,7 +179,7 @@ function validateClaimStatus(object: JsonObject, old: JsonObject): FieldError[] 
     const at = `status.allocation.devices.results[${i}]`;
     const request = textAt(result, 'request');
     if (!known.has(request)) errors.push(invalid(`${at}.request`, request, A_REQUEST));
-    errors.push(...validateDriver(textAt(result, 'driver'), `${at}.driver`));
+    addAll(errors, validateDriver(textAt(result, 'driver'), `${at}.driver`));
   }
   return errors;
 }
@@ -205,17 +206,17 @@ function validateSlice(object: JsonObject, old?: JsonObject): readonly FieldErro
   if (pool === '') errors.push(required('spec.pool.name'));
   else {
     if (pool.length > MAX_POOL) errors.push(tooLong('spec.pool.name', MAX_POOL));
-    for (const part of pool.split('/')) errors.push(...named(checkSubdomain(part), 'spec.pool.name', part));
+    for (const part of pool.split('/')) addAll(errors, named(checkSubdomain(part), 'spec.pool.name', part));
   }
   if (count <= 0) errors.push(invalid('spec.pool.resourceSliceCount', count, 'must be greater than zero'));
   if (generation < 0) {
     errors.push(invalid('spec.pool.generation', generation, 'must be greater than or equal to zero'));
   }
-  errors.push(...validatePlace(spec));
+  addAll(errors, validatePlace(spec));
   const seen = new Set<string>();
   for (const [i, device] of objectsAt(spec, 'devices').entries()) {
     const name = textAt(device, 'name');
-    errors.push(...named(checkLabelName(name), `spec.devices[${i}].name`, name));
+    addAll(errors, named(checkLabelName(name), `spec.devices[${i}].name`, name));
     if (seen.has(name)) errors.push(duplicate(`spec.devices[${i}]`, name));
     seen.add(name);
   }

@@ -1,9 +1,10 @@
 /** Validation of LimitRanges (pkg/apis/core/validation, ValidateLimitRange). */
 import { checkQualifiedName } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
+import { Pace, type Steps } from '../../../meta/steps.ts';
 import { compareQuantity, formatQuantity, type Quantity } from '../../../quantity/quantity.ts';
 import { type JsonObject, objectAt, objectsAt, textAt } from '../read-value.ts';
-import { duplicate, forbidden, invalid, required } from './field-errors.ts';
+import { duplicate, forbidden, invalid, type Judging, judgeEach, required, type Stops } from './field-errors.ts';
 import {
   checkContainerResourceName,
   checkResourceName,
@@ -20,17 +21,24 @@ type Bounds = Readonly<
   Record<'min' | 'max' | 'default' | 'defaultRequest' | 'maxLimitRequestRatio', Quantity | undefined>
 >;
 
-export function validateLimitRange(object: JsonObject): readonly FieldError[] {
+export function* validateLimitRange(object: JsonObject): Steps<readonly FieldError[]> {
+  const judging: Judging = { errors: [], pace: new Pace() };
+  const { errors, pace } = judging;
   const seen = new Set<string>();
-  return objectsAt(object, 'spec', 'limits').flatMap((limit, i) => {
+  for (const [i, limit] of objectsAt(object, 'spec', 'limits').entries()) {
+    if (pace.due(LIMIT)) yield;
     const at = `spec.limits[${i}]`;
     const type = textAt(limit, 'type');
-    const errors = checkType(type, `${at}.type`);
+    errors.push(...checkType(type, `${at}.type`));
     if (seen.has(type)) errors.push(duplicate(`${at}.type`, type));
     seen.add(type);
-    return [...errors, ...validateLimit(limit, type, at)];
-  });
+    yield* validateLimit(judging, limit, { type, at });
+  }
+  return errors;
 }
+
+/** What a limit counts as, beside the amounts in it. */
+const LIMIT = 10;
 
 function checkType(type: string, field: string): FieldError[] {
   const errors = checkQualifiedName(type).map((detail) => invalid(field, type, detail));
@@ -38,21 +46,24 @@ function checkType(type: string, field: string): FieldError[] {
   return [invalid(field, type, 'must be a standard limit type or fully qualified')];
 }
 
-function validateLimit(limit: JsonObject, type: string, at: string): FieldError[] {
+function* validateLimit(
+  judging: Judging,
+  limit: JsonObject,
+  { type, at }: { readonly type: string; readonly at: string },
+): Steps<void> {
+  const { errors } = judging;
   const checkName = type === 'Pod' || type === 'Container' ? checkContainerResourceName : checkResourceName;
-  const errors: FieldError[] = [];
   const names = new Set<string>();
-  const take = (list: keyof Bounds): void => {
-    for (const name of Object.keys(objectAt(limit, list)).sort()) {
-      errors.push(...checkName(name, `${at}.${list}[${name}]`));
+  const take = (list: keyof Bounds): Stops =>
+    judgeEach(judging, Object.keys(objectAt(limit, list)).sort(), (name) => {
       names.add(name);
-    }
-  };
+      return checkName(name, `${at}.${list}[${name}]`);
+    });
   const isPod = type === 'Pod';
-  take('max');
-  take('min');
+  yield* take('max');
+  yield* take('min');
   for (const list of ['default', 'defaultRequest'] as const) {
-    if (!isPod) take(list);
+    if (!isPod) yield* take(list);
     else if (Object.keys(objectAt(limit, list)).length > 0) {
       errors.push(forbidden(`${at}.${list}`, "may not be specified when `type` is 'Pod'"));
     }
@@ -64,9 +75,8 @@ function validateLimit(limit: JsonObject, type: string, at: string): FieldError[
       errors.push(required(`${at}.limits`, detail));
     }
   }
-  take('maxLimitRequestRatio');
-  for (const name of [...names].sort()) errors.push(...compareBounds(name, boundsOf(limit, name, isPod), at));
-  return errors;
+  yield* take('maxLimitRequestRatio');
+  yield* judgeEach(judging, [...names].sort(), (name) => compareBounds(name, boundsOf(limit, name, isPod), at));
 }
 
 function boundsOf(limit: JsonObject, name: string, isPod: boolean): Bounds {

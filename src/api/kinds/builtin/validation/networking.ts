@@ -11,6 +11,7 @@ import { formatCheck } from '../../../schema/formats.ts';
 import { isObject, type JsonObject, listAt, objectsAt, textAt, textsAt, valueAt } from '../read-value.ts';
 import { validateSelectorField } from './admission-rules.ts';
 import {
+  addAll,
   forbidden,
   type GroupValidators,
   IMMUTABLE,
@@ -55,7 +56,7 @@ function validatePeer(peer: JsonObject, at: string): FieldError[] {
   const named = ['podSelector', 'namespaceSelector'].filter((field) => isObject(valueAt(peer, field)));
   const block = valueAt(peer, 'ipBlock');
   const errors = named.flatMap((field) => validateSelectorField(peer, field, at));
-  if (isObject(block)) errors.push(...validateBlock(block, `${at}.ipBlock`));
+  if (isObject(block)) addAll(errors, validateBlock(block, `${at}.ipBlock`));
   if (named.length === 0 && !isObject(block)) errors.push(required(at, 'must specify a peer'));
   else if (named.length > 0 && isObject(block)) {
     errors.push(forbidden(at, 'may not specify both ipBlock and another peer'));
@@ -83,10 +84,10 @@ function validateNetworkPolicy(object: JsonObject): readonly FieldError[] {
     for (const [i, rule] of objectsAt(spec, direction).entries()) {
       const at = `spec.${direction}[${i}]`;
       for (const [j, port] of objectsAt(rule, 'ports').entries()) {
-        errors.push(...validatePolicyPort(port, `${at}.ports[${j}]`));
+        addAll(errors, validatePolicyPort(port, `${at}.ports[${j}]`));
       }
       for (const [j, peer] of objectsAt(rule, peers).entries()) {
-        errors.push(...validatePeer(peer, `${at}.${peers}[${j}]`));
+        addAll(errors, validatePeer(peer, `${at}.${peers}[${j}]`));
       }
     }
   }
@@ -163,7 +164,7 @@ function validateReference(reference: JsonObject, at: string): FieldError[] {
   for (const field of ['kind', 'name']) {
     const text = textAt(reference, field);
     if (text === '') errors.push(required(`${at}.${field}`));
-    else errors.push(...named(checkPathSegment(text), `${at}.${field}`, text));
+    else addAll(errors, named(checkPathSegment(text), `${at}.${field}`, text));
   }
   return errors;
 }
@@ -179,27 +180,27 @@ function validateIngress(object: JsonObject, old?: JsonObject): readonly FieldEr
   if (rules.length === 0 && !isObject(backend)) {
     errors.push(invalid('spec', [], 'either `defaultBackend` or `rules` must be specified'));
   }
-  if (isObject(backend)) errors.push(...validateBackend(backend, 'spec.defaultBackend'));
+  if (isObject(backend)) addAll(errors, validateBackend(backend, 'spec.defaultBackend'));
   for (const [i, rule] of rules.entries()) {
     const at = `spec.rules[${i}]`;
     const host = textAt(rule, 'host');
     if (host !== '' && isIp(host)) errors.push(invalid(`${at}.host`, host, DNS_NOT_IP));
-    if (host !== '') errors.push(...named(checkHost(host), `${at}.host`, host));
+    if (host !== '') addAll(errors, named(checkHost(host), `${at}.host`, host));
     if (!isObject(valueAt(rule, 'http'))) continue;
     const paths = objectsAt(rule, 'http', 'paths');
     if (paths.length === 0) errors.push(required(`${at}.http.paths`));
-    for (const [j, path] of paths.entries()) errors.push(...validatePath(path, `${at}.http.paths[${j}]`));
+    for (const [j, path] of paths.entries()) addAll(errors, validatePath(path, `${at}.http.paths[${j}]`));
   }
   for (const [i, tls] of objectsAt(spec, 'tls').entries()) {
     for (const [j, host] of textsAt(tls, 'hosts').entries()) {
-      errors.push(...named(checkHost(host), `spec.tls[${i}].hosts[${j}]`, host));
+      addAll(errors, named(checkHost(host), `spec.tls[${i}].hosts[${j}]`, host));
     }
     const secret = textAt(tls, 'secretName');
-    if (secret !== '') errors.push(...named(checkSubdomain(secret), `spec.tls[${i}].secretName`, secret));
+    if (secret !== '') addAll(errors, named(checkSubdomain(secret), `spec.tls[${i}].secretName`, secret));
   }
   const className = valueAt(spec, 'ingressClassName');
   if (typeof className === 'string')
-    errors.push(...named(checkSubdomain(className), 'spec.ingressClassName', className));
+    addAll(errors, named(checkSubdomain(className), 'spec.ingressClassName', className));
   const annotated = textAt(object, 'metadata', 'annotations', 'kubernetes.io/ingress.class');
   if (old === undefined && annotated !== '' && typeof className === 'string' && annotated !== className) {
     const detail = 'must match `ingressClassName` when both are specified';
@@ -215,7 +216,7 @@ function validateIngressStatus(object: JsonObject): FieldError[] {
     const host = textAt(ingress, 'hostname');
     const errors = ip === '' || isIp(ip) ? [] : [invalid(`${at}.ip`, ip, IP_RULE)];
     if (host === '') return errors;
-    errors.push(...named(checkSubdomain(host), `${at}.hostname`, host));
+    addAll(errors, named(checkSubdomain(host), `${at}.hostname`, host));
     if (isIp(host)) errors.push(invalid(`${at}.hostname`, host, DNS_NOT_IP));
     return errors;
   });
@@ -234,7 +235,7 @@ function validateIngressClass(object: JsonObject, old?: JsonObject): readonly Fi
           ...(controller.length > MAX_CONTROLLER ? [tooLong('spec.controller', MAX_CONTROLLER)] : []),
           ...named(checkDomainPath(controller), 'spec.controller', controller),
         ];
-  if (isObject(parameters)) errors.push(...validateClassParameters(parameters, 'spec.parameters'));
+  if (isObject(parameters)) addAll(errors, validateClassParameters(parameters, 'spec.parameters'));
   if (old !== undefined) errors.push(...immutable({ object, old, path: 'spec.controller' }));
   return errors;
 }
@@ -249,7 +250,7 @@ function validateClassParameters(parameters: JsonObject, at: string): FieldError
     if (namespace != null) errors.push(forbidden(`${at}.namespace`, "`parameters.scope` is set to 'Cluster'"));
   } else if (typeof namespace !== 'string') {
     errors.push(required(`${at}.namespace`, "`parameters.scope` is set to 'Namespace'"));
-  } else errors.push(...named(checkLabelName(namespace), `${at}.namespace`, namespace));
+  } else addAll(errors, named(checkLabelName(namespace), `${at}.namespace`, namespace));
   return errors;
 }
 
@@ -261,10 +262,10 @@ function validateIpAddress(object: JsonObject, old?: JsonObject): readonly Field
   if (!isObject(parent)) errors.push(required('spec.parentRef'));
   else {
     const group = textAt(parent, 'group');
-    if (group !== '') errors.push(...named(checkSubdomain(group), 'spec.parentRef.group', group));
+    if (group !== '') addAll(errors, named(checkSubdomain(group), 'spec.parentRef.group', group));
     for (const field of ['resource', 'name', 'namespace']) {
       const text = textAt(parent, field);
-      if (text !== '') errors.push(...named(checkPathSegment(text), `spec.parentRef.${field}`, text));
+      if (text !== '') addAll(errors, named(checkPathSegment(text), `spec.parentRef.${field}`, text));
       else if (field !== 'namespace') errors.push(required(`spec.parentRef.${field}`));
     }
   }

@@ -4,7 +4,7 @@ import type { FieldError } from '../../../meta/status.ts';
 import { Pace, type Steps } from '../../../meta/steps.ts';
 import { compareQuantity } from '../../../quantity/quantity.ts';
 import { isObject, type JsonObject, objectAt, objectsAt, textAt, valueAt } from '../read-value.ts';
-import { validateAffinity, validateTopologySpread } from './affinity.ts';
+import { judgeAffinity, judgeTopologySpread } from './affinity.ts';
 import {
   absent,
   duplicate,
@@ -74,8 +74,8 @@ export function* validatePodSpec(
   yield* judgeEach(judging, objectsAt(spec, 'tolerations'), (toleration, i) =>
     validateToleration(toleration, `${path}.tolerations[${i}]`),
   );
-  yield* judgeEach(judging, [validateAffinity(valueAt(spec, 'affinity'), `${path}.affinity`)], (found) => found);
-  yield* judgeEach(judging, [validateTopologySpread(spec, `${path}.topologySpreadConstraints`)], (found) => found);
+  yield* judgeAffinity(judging, valueAt(spec, 'affinity'), `${path}.affinity`);
+  yield* judgeTopologySpread(judging, spec, `${path}.topologySpreadConstraints`);
   return errors;
 }
 
@@ -130,7 +130,7 @@ function* validateContainer(
   if (container['volumeMounts'] !== undefined || container['volumeDevices'] !== undefined) {
     yield* validateMounts(judging, container, { path, volumeNames });
   }
-  for (const error of validateResources(valueAt(container, 'resources'), `${path}.resources`)) errors.push(error);
+  yield* validateResources(judging, valueAt(container, 'resources'), `${path}.resources`);
   for (const probe of PROBES) {
     const value = valueAt(container, probe);
     if (isObject(value)) errors.push(...validateProbe(value, `${path}.${probe}`));
@@ -196,31 +196,31 @@ function* validateMounts(judging: Judging, container: JsonObject, { path, volume
 }
 
 /** Amounts are not negative, and no request exceeds its limit. */
-function validateResources(resources: unknown, path: string): FieldError[] {
-  const errors: FieldError[] = [];
+function* validateResources(judging: Judging, resources: unknown, path: string): Steps<void> {
+  if (!isObject(resources)) return;
   const limits = objectAt(resources, 'limits');
   const requests = objectAt(resources, 'requests');
   for (const [list, amounts] of [
     ['limits', limits],
     ['requests', requests],
   ] as const) {
-    for (const [name, value] of Object.entries(amounts)) {
-      errors.push(...checkContainerResourceName(name, `${path}.${list}[${name}]`));
+    yield* judgeEach(judging, Object.keys(amounts), (name) => {
+      const value = amounts[name];
+      const errors = checkContainerResourceName(name, `${path}.${list}[${name}]`);
       const amount = readQuantity(value);
-      if (amount !== undefined && amount.nano < 0n) {
-        errors.push(invalid(`${path}.${list}[${name}]`, value, 'must be greater than or equal to 0'));
-      }
-    }
+      if (amount === undefined || amount.nano >= 0n) return errors;
+      return [...errors, invalid(`${path}.${list}[${name}]`, value, 'must be greater than or equal to 0')];
+    });
   }
-  for (const [name, value] of Object.entries(requests)) {
+  yield* judgeEach(judging, Object.keys(requests), (name) => {
+    const value = requests[name];
     const request = readQuantity(value);
     const limit = readQuantity(Object.hasOwn(limits, name) ? limits[name] : undefined);
-    if (request === undefined || limit === undefined || compareQuantity(request, limit) <= 0) continue;
-    errors.push(
+    if (request === undefined || limit === undefined || compareQuantity(request, limit) <= 0) return [];
+    return [
       invalid(`${path}.requests`, value, `must be less than or equal to ${name} limit of ${String(limits[name])}`),
-    );
-  }
-  return errors;
+    ];
+  });
 }
 
 function validateProbe(probe: JsonObject, path: string): FieldError[] {

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fieldErrorBody } from '../../../meta/status.ts';
+import { type FieldError, fieldErrorBody } from '../../../meta/status.ts';
+import { finish } from '../../../meta/steps.ts';
 import { validateLimitRange } from './limit-range.ts';
 import { validateResourceQuota } from './resource-quota.ts';
 
-const lines = (errors: ReturnType<typeof validateLimitRange>): string[] =>
+const lines = (errors: readonly FieldError[]): string[] =>
   errors.map((error) => `${error.field}: ${fieldErrorBody(error)}`);
 
 test('validateLimitRange(): upstream’s answers', () => {
@@ -96,7 +97,8 @@ test('validateLimitRange(): upstream’s answers', () => {
       ],
     ],
   ];
-  for (const [limits, wanted] of cases) assert.deepEqual(lines(validateLimitRange({ spec: { limits } })), wanted);
+  for (const [limits, wanted] of cases)
+    assert.deepEqual(lines(finish(validateLimitRange({ spec: { limits } }))), wanted);
 });
 
 test('validateResourceQuota(): upstream’s answers', () => {

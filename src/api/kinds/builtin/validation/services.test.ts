@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fieldErrorBody } from '../../../meta/status.ts';
+import { finish } from '../../../meta/steps.ts';
 import { validateService } from './services.ts';
 
 type Json = Record<string, unknown>;
@@ -10,7 +11,9 @@ const service = (spec: Json): Json => ({
   spec: { type: 'ClusterIP', sessionAffinity: 'None', ports: [PORT], ...spec },
 });
 const errors = (spec: Json, old?: Json): string[] =>
-  validateService(service(spec), old && service(old)).map((error) => `${error.field}: ${fieldErrorBody(error)}`);
+  finish(validateService(service(spec), old && service(old))).map(
+    (error) => `${error.field}: ${fieldErrorBody(error)}`,
+  );
 
 const LABEL_END = "regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 const IP = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';

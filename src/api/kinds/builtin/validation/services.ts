@@ -8,9 +8,23 @@ import {
   checkSubdomain,
 } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
+import { Pace, type Steps } from '../../../meta/steps.ts';
 import { formatCheck } from '../../../schema/formats.ts';
 import { isObject, type JsonObject, listAt, objectAt, objectsAt, textAt, textsAt, valueAt } from '../read-value.ts';
-import { duplicate, forbidden, invalid, isPort, oneOf, PORT_RANGE, required, unsupported } from './field-errors.ts';
+import {
+  addAll,
+  duplicate,
+  forbidden,
+  invalid,
+  isPort,
+  type Judging,
+  judgeEach,
+  oneOf,
+  PORT_RANGE,
+  required,
+  type Stops,
+  unsupported,
+} from './field-errors.ts';
 import { PROTOCOLS } from './pod-spec.ts';
 
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
@@ -33,25 +47,25 @@ const named = (details: readonly string[], field: string, value: unknown): Field
   details.map((detail) => invalid(field, value, detail));
 
 /** Every problem of a Service, and of what an update changes in it. */
-export function validateService(object: JsonObject, old?: JsonObject): readonly FieldError[] {
+export function* validateService(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
   const spec = objectAt(object, 'spec');
   const type = textAt(spec, 'type');
   const headless = textsAt(spec, 'clusterIPs').join() === 'None' || textAt(spec, 'clusterIP') === 'None';
   const ports = objectsAt(spec, 'ports');
-  // Put together as a list: as arguments, very many would not fit the stack.
-  return [
-    ...(ports.length === 0 && !headless && type !== 'ExternalName' ? [required('spec.ports')] : []),
-    ...judgeType(spec, { type, headless }),
-    ...judgePorts(ports),
-    ...judgeLabels(objectAt(spec, 'selector'), 'spec.selector'),
-    ...judgeAffinity(spec),
-    ...(type === 'ExternalName' ? [] : judgeAddresses(spec, old)),
-    ...textsAt(spec, 'externalIPs').flatMap((ip, i) => judgeExternalIp(ip, `spec.externalIPs[${i}]`)),
-    ...oneOf(spec, { name: 'type', path: 'spec.type' }, TYPES),
-    ...judgeNumbers(ports, type),
-    ...judgeBalancer(spec, { type, old }),
-    ...judgeTraffic(spec, type),
-  ];
+  const judging: Judging = { errors: [], pace: new Pace() };
+  const { errors } = judging;
+  if (ports.length === 0 && !headless && type !== 'ExternalName') errors.push(required('spec.ports'));
+  addAll(errors, judgeType(spec, { type, headless }));
+  yield* judgePorts(judging, ports);
+  yield* judgeLabels(judging, objectAt(spec, 'selector'), 'spec.selector');
+  addAll(errors, judgeAffinity(spec));
+  if (type !== 'ExternalName') yield* judgeAddresses(judging, spec, old);
+  yield* judgeEach(judging, textsAt(spec, 'externalIPs'), (ip, i) => judgeExternalIp(ip, `spec.externalIPs[${i}]`));
+  errors.push(...oneOf(spec, { name: 'type', path: 'spec.type' }, TYPES));
+  yield* judgeNumbers(judging, ports, type);
+  addAll(errors, judgeBalancer(spec, { type, old }));
+  addAll(errors, judgeTraffic(spec, type));
+  return errors;
 }
 
 function judgeType(spec: JsonObject, { type, headless }: { type: string; headless: boolean }): FieldError[] {
@@ -78,9 +92,9 @@ function judgeType(spec: JsonObject, { type, headless }: { type: string; headles
   return errors;
 }
 
-function judgePorts(ports: readonly JsonObject[]): FieldError[] {
+function judgePorts(judging: Judging, ports: readonly JsonObject[]): Stops {
   const names = new Set<string>();
-  return ports.flatMap((port, i) => {
+  return judgeEach(judging, ports, (port, i) => {
     const at = `spec.ports[${i}]`;
     const errors: FieldError[] = [];
     const name = textAt(port, 'name');
@@ -103,25 +117,26 @@ function judgePorts(ports: readonly JsonObject[]): FieldError[] {
 }
 
 /** Numbers that stand twice for one protocol, and node ports where there are none. */
-function judgeNumbers(ports: readonly JsonObject[], type: string): FieldError[] {
-  const errors: FieldError[] = [];
+function* judgeNumbers(judging: Judging, ports: readonly JsonObject[], type: string): Steps<void> {
   const nodePorts = new Set<string>();
-  for (const [i, port] of ports.entries()) {
+  yield* judgeEach(judging, ports, (port, i) => {
     const nodePort = valueAt(port, 'nodePort');
-    if (!nodePort) continue;
+    if (!nodePort) return [];
+    const errors: FieldError[] = [];
     const field = `spec.ports[${i}].nodePort`;
     if (type === 'ClusterIP') errors.push(forbidden(field, "may not be used when `type` is 'ClusterIP'"));
     const key = `${textAt(port, 'protocol')}/${String(nodePort)}`;
     if (nodePorts.has(key)) errors.push(duplicate(field, nodePort));
     nodePorts.add(key);
-  }
+    return errors;
+  });
   const numbers = new Set<string>();
-  for (const [i, port] of ports.entries()) {
+  yield* judgeEach(judging, ports, (port, i) => {
     const key = `${textAt(port, 'protocol')}/${String(valueAt(port, 'port'))}`;
-    if (numbers.has(key)) errors.push(duplicate(`spec.ports[${i}]`, internalPort(port)));
+    if (numbers.has(key)) return [duplicate(`spec.ports[${i}]`, internalPort(port))];
     numbers.add(key);
-  }
-  return errors;
+    return [];
+  });
 }
 
 /** The key upstream compares, as its text shows it: a value of an internal type, which has no JSON names. */
@@ -134,10 +149,10 @@ const internalPort = (port: JsonObject): JsonObject => ({
   NodePort: 0,
 });
 
-const judgeLabels = (labels: JsonObject, at: string): FieldError[] =>
-  Object.entries(labels).flatMap(([key, value]) => [
+const judgeLabels = (judging: Judging, labels: JsonObject, at: string): Stops =>
+  judgeEach(judging, Object.keys(labels), (key) => [
     ...named(checkQualifiedName(key), at, key),
-    ...named(checkLabelValue(String(value)), at, value),
+    ...named(checkLabelValue(String(labels[key])), at, labels[key]),
   ]);
 
 function judgeAffinity(spec: JsonObject): FieldError[] {
@@ -156,29 +171,33 @@ function judgeAffinity(spec: JsonObject): FieldError[] {
   return errors;
 }
 
-function judgeAddresses(spec: JsonObject, old: JsonObject | undefined): FieldError[] {
-  const errors: FieldError[] = [];
+function* judgeAddresses(judging: Judging, spec: JsonObject, old: JsonObject | undefined): Steps<void> {
+  const { errors } = judging;
   const at = 'spec.clusterIPs';
   const ip = textAt(spec, 'clusterIP');
   const ips = textsAt(spec, 'clusterIPs');
   if (ip !== '' && ips.length > 0 && ips[0] !== ip) errors.push(invalid(at, ips, 'first value must match `clusterIP`'));
   const seen = new Set<string>();
-  for (const [i, family] of textsAt(spec, 'ipFamilies').entries()) {
-    if (!FAMILIES.includes(family)) errors.push(unsupported(`spec.ipFamilies[${i}]`, family, FAMILIES));
-    if (seen.has(family)) errors.push(duplicate(`spec.ipFamilies[${i}]`, family));
+  yield* judgeEach(judging, textsAt(spec, 'ipFamilies'), (family, i) => {
+    const found: FieldError[] = [];
+    if (!FAMILIES.includes(family)) found.push(unsupported(`spec.ipFamilies[${i}]`, family, FAMILIES));
+    if (seen.has(family)) found.push(duplicate(`spec.ipFamilies[${i}]`, family));
     seen.add(family);
-  }
+    return found;
+  });
   errors.push(...oneOf(spec, { name: 'ipFamilyPolicy', path: 'spec.ipFamilyPolicy' }, FAMILY_POLICIES));
   if (ips[0] === 'None' && ips.length > 1) {
-    return [...errors, invalid(at, ips, "'None' must be the first and only value")];
+    errors.push(invalid(at, ips, "'None' must be the first and only value"));
+    return;
   }
-  const before = textsAt(old, 'spec', 'clusterIPs');
-  const wrong = ips.flatMap((one, i) =>
-    (one === 'None' && i === 0) || isIp(one) || before.includes(one) ? [] : [invalid(`${at}[${i}]`, one, IP_RULE)],
+  const before = new Set(textsAt(old, 'spec', 'clusterIPs'));
+  const known = errors.length;
+  yield* judgeEach(judging, ips, (one, i) =>
+    (one === 'None' && i === 0) || isIp(one) || before.has(one) ? [] : [invalid(`${at}[${i}]`, one, IP_RULE)],
   );
-  for (const error of wrong) errors.push(error);
+  const isWrong = errors.length > known;
   if (ips.length > 2) errors.push(invalid(at, ips, 'may only hold up to 2 values'));
-  if (wrong.length > 0) return errors;
+  if (isWrong) return;
   const isSix = ips.map((one) => one.includes(':'));
   if (ips.length > 1 && new Set(isSix).size < 2) {
     errors.push(invalid(at, ips, 'may specify no more than one IP for each IP family'));
@@ -192,7 +211,6 @@ function judgeAddresses(spec: JsonObject, old: JsonObject | undefined): FieldErr
   if (was !== '' && was !== ip && textAt(old, 'spec', 'type') !== 'ExternalName') {
     errors.push(invalid(`${at}[0]`, ip, 'may not change once set'));
   }
-  return errors;
 }
 
 /** An address that leads somewhere else than to a place of its own. */

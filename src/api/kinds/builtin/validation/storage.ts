@@ -64,7 +64,7 @@ const MAX_NODE_ID = 256;
 function validateCsiNode(object: JsonObject, old?: JsonObject): readonly FieldError[] {
   const errors: FieldError[] = [];
   const seen = new Set<string>();
-  const before = new Map(objectsAt(old, 'spec', 'drivers').map((driver) => [textAt(driver, 'name'), driver]));
+  const drivers = new Map(objectsAt(old, 'spec', 'drivers').map((driver) => [textAt(driver, 'name'), driver]));
   for (const [i, driver] of objectsAt(object, 'spec', 'drivers').entries()) {
     const at = `spec.drivers[${i}]`;
     const name = textAt(driver, 'name');
@@ -78,11 +78,13 @@ function validateCsiNode(object: JsonObject, old?: JsonObject): readonly FieldEr
     if (seen.has(name)) errors.push(duplicate(`${at}.name`, name));
     seen.add(name);
     const keys = textsAt(driver, 'topologyKeys');
-    for (const [j, key] of keys.entries()) {
-      if (keys.indexOf(key) < j) errors.push(duplicate(at, key));
+    const before = new Set<string>();
+    for (const key of keys) {
+      if (before.has(key)) errors.push(duplicate(at, key));
+      before.add(key);
       errors.push(...checkQualifiedName(key).map((detail) => invalid(at, key, detail)));
     }
-    const was = before.get(name);
+    const was = drivers.get(name);
     // How many volumes fit may change, what the driver is on this node may not.
     const fixed = (one: JsonObject): JsonObject => ({ ...one, allocatable: undefined });
     if (was !== undefined && !deepEqual(fixed(driver), fixed(was))) {

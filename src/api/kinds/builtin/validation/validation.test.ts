@@ -161,6 +161,10 @@ test('the other kinds', () => {
   const service = (spec: Json): Json => ({
     spec: { type: 'ClusterIP', ports: [{ port: 80, protocol: 'TCP' }], ...spec },
   });
+  const bindingOf = (kind: string, ...subjects: object[]) => ({
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name: 'r' },
+    subjects,
+  });
   const binding = (name: string): Json => ({ roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name } });
   const workload = (selector: Json, labels: Json): Json => ({
     spec: { selector: { matchLabels: selector }, template: { metadata: { labels }, ...pod() } },
@@ -259,6 +263,30 @@ test('the other kinds', () => {
       binding('a'),
       [
         'roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"Role","Name":"b"}: cannot change roleRef',
+      ],
+    ],
+    // The account of a RoleBinding is one of its own namespace when it names none; a name has to be one.
+    [
+      'rbac.authorization.k8s.io/v1',
+      'rolebindings',
+      bindingOf('Role', { kind: 'ServiceAccount', name: 'sa' }),
+      undefined,
+      [],
+    ],
+    [
+      'rbac.authorization.k8s.io/v1',
+      'clusterrolebindings',
+      bindingOf('ClusterRole', { kind: 'ServiceAccount', name: 'sa' }),
+      undefined,
+      ['subjects[0].namespace: Required value'],
+    ],
+    [
+      'rbac.authorization.k8s.io/v1',
+      'rolebindings',
+      bindingOf('Role', { kind: 'ServiceAccount', name: 'S', namespace: 'ns' }),
+      undefined,
+      [
+        "subjects[0].name: Invalid value: \"S\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
       ],
     ],
     [

@@ -54,11 +54,12 @@ function qualifiedNameErrors(name: string, at: string): FieldError[] {
 function reviewVersionErrors(webhook: JsonObject, at: string): FieldError[] {
   const versions = textsAt(webhook, 'admissionReviewVersions');
   if (versions.length === 0) return [required(at, `must specify one of ${REVIEW_VERSIONS.join(', ')}`)];
-  const errors = versions.flatMap((version, i) =>
-    versions.indexOf(version) < i
-      ? [invalid(`${at}[${i}]`, version, 'duplicate version')]
-      : checkDns1035Label(version).map((detail) => invalid(`${at}[${i}]`, version, detail)),
-  );
+  const seen = new Set<string>();
+  const errors = versions.flatMap((version, i) => {
+    if (seen.has(version)) return [invalid(`${at}[${i}]`, version, 'duplicate version')];
+    seen.add(version);
+    return checkDns1035Label(version).map((detail) => invalid(`${at}[${i}]`, version, detail));
+  });
   if (!versions.some((version) => REVIEW_VERSIONS.includes(version))) {
     errors.push(invalid(at, versions, `must include at least one of ${REVIEW_VERSIONS.join(', ')}`));
   }

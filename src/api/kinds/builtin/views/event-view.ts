@@ -19,7 +19,16 @@ const renamed = (object: Readonly<Record<string, unknown>>, names: Readonly<Reco
     Object.entries(object).map(([field, value]) => [Object.hasOwn(names, field) ? names[field]! : field, value]),
   );
 
+/** What a core Event always has, and one of events.k8s.io leaves out while it is empty. */
+const LEFT_OUT = ['reportingController', 'reportingInstance'];
+
+function fromStored(object: Readonly<Record<string, unknown>>): MutableObject {
+  const shown = renamed(object, REVERSED);
+  for (const field of LEFT_OUT) if (shown[field] === '') delete shown[field];
+  return shown;
+}
+
 export const eventView: StoredView = {
-  fromStored: (object) => renamed(object, REVERSED),
+  fromStored,
   toStored: (object) => renamed(object, NAMES),
 };

@@ -1,8 +1,8 @@
 /**
  * Optional scalars whose zero value says something: Go holds them by pointer (or always writes them), so `false`, 0 and
- * '' appear in JSON. Go's protobuf writes every other optional scalar too, set or not; JSON leaves their zero out
- * (omitempty), and so do we. Without this list a typed client's `hostNetwork: false` or `nodeName: ''`, which it never
- * set, would look like a choice.
+ * '' appear in JSON. Of every other optional scalar the zero is left out (omitempty): who sends `paused: false` reads a
+ * Deployment without `paused`. Go's protobuf writes those zeros too, set or not: without this list a typed client's
+ * `hostNetwork: false` or `nodeName: ''`, which it never set, would look like a choice.
  */
 import type { Schema } from '../../schema/schema.ts';
 
@@ -185,7 +185,7 @@ export function keptZeros(): ReadonlyMap<string, ReadonlySet<string>> {
 /** `io.k8s.api.core.v1.PodSpec` -> `core.v1.PodSpec`. */
 export const tableNameOf = (definition: string): string => definition.split('.').slice(-3).join('.');
 
-/** The properties of `schema` whose zero value stays in JSON: required ones and those of the table, as it says. */
+/** The scalars of `schema` whose zero value stays in JSON: required ones and those of the table, as it says. */
 export function keepsZero(schema: Schema): (property: string) => boolean {
   const required = new Set(schema.required);
   const kept = keptZeros().get(tableNameOf(schema['x-coracle-name'] ?? ''));

@@ -1,0 +1,18 @@
+/** The times of owners after an apply that leaves the object as it was. */
+import { deepEqual } from '../../api/meta/deep-equal.ts';
+import type { ManagedFieldsEntry, UnstructuredObject } from '../../api/meta/object.ts';
+
+/**
+ * Takes, in place, the owners of `old` where nothing but their times is new: who applies `paused: false` again changes
+ * nothing, because the object does not keep it (upstream's IgnoreManagedFieldsTimestampsTransformer).
+ */
+export function keepOwnerTimes(object: UnstructuredObject, old: Readonly<UnstructuredObject>): void {
+  const { managedFields } = object.metadata;
+  const before = old.metadata.managedFields;
+  if (managedFields === undefined || managedFields.length !== before?.length) return;
+  if (!managedFields.every((entry, i) => deepEqual(timeless(entry), timeless(before[i]!)))) return;
+  object.metadata.managedFields = before;
+  if (!deepEqual(object, old)) object.metadata.managedFields = managedFields;
+}
+
+const timeless = (entry: Readonly<ManagedFieldsEntry>): unknown => ({ ...entry, time: undefined });
