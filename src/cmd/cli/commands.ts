@@ -194,6 +194,12 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import('./node.ts')).node,
   },
   {
+    name: 'crds',
+    summary: "Print the definitions of KubeVirt's kinds for a cluster of another make, as YAML",
+    flags: {},
+    load: async () => (await import('./crds.ts')).crds,
+  },
+  {
     name: 'rbac',
     summary: 'Print the accounts and rights of agents and controllers for a cluster of another make, as YAML',
     words: '[node | controllers]',

@@ -1,0 +1,30 @@
+/** `coracle crds`: what a cluster of another make needs before anything else. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseAllDocuments } from 'yaml';
+import { kubevirtCrds } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { startServer } from '../testkit/in-process-server.ts';
+import { openWorkspace } from './workspace.ts';
+
+test('coracle crds prints definitions that an API server takes as they are', async (t) => {
+  const at = openWorkspace(t);
+  const { code, stdout, stderr } = await at.run(['crds']);
+  assert.equal(code, 0, stderr);
+  assert.match(stderr, /kubectl apply --server-side/);
+  const printed = parseAllDocuments(stdout).map((document) => document.toJS());
+  assert.deepEqual(
+    printed.map(({ metadata }) => metadata.name),
+    kubevirtCrds(0).map(({ metadata }) => metadata.name),
+  );
+  const server = await startServer();
+  t.after(() => server.stop());
+  for (const body of printed) {
+    assert.ok(!('status' in body));
+    const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${body.metadata.name}`;
+    const { status, json } = await server.request('PATCH', `${path}?fieldManager=kubectl&fieldValidation=Strict`, {
+      body,
+      headers: { 'content-type': 'application/apply-patch+yaml' },
+    });
+    assert.equal(status, 201, JSON.stringify(json.details?.causes ?? json.message));
+  }
+});
