@@ -32,11 +32,16 @@ function copy(value: unknown): unknown {
 /** The same in steps, for large values. */
 export function* cloneSteps(value: unknown, pace: Pace): Steps<unknown> {
   const keys = keysOfLarge(value);
-  if (keys === undefined) return copy(value);
+  return keys === undefined ? copy(value) : yield* cloneLarge(value as object, keys, pace);
+}
+
+/** Most members are small: what copies those in steps would cost more than the copy. */
+function* cloneLarge(value: object, keys: readonly string[], pace: Pace): Steps<unknown> {
   if (Array.isArray(value)) {
     const out: unknown[] = [];
     for (const item of value) {
-      out.push(typeof item === 'object' ? yield* cloneSteps(item, pace) : item);
+      const below = keysOfLarge(item);
+      out.push(below === undefined ? copy(item) : yield* cloneLarge(item, below, pace));
       if (pace.due()) yield;
     }
     return out;
@@ -46,7 +51,8 @@ export function* cloneSteps(value: unknown, pace: Pace): Steps<unknown> {
   if (pace.due(keys.length)) yield;
   for (const key of keys) {
     const member = source[key];
-    setOwn(out, key, typeof member === 'object' ? yield* cloneSteps(member, pace) : member);
+    const below = keysOfLarge(member);
+    setOwn(out, key, below === undefined ? copy(member) : yield* cloneLarge(member as object, below, pace));
     if (pace.due()) yield;
   }
   return out;

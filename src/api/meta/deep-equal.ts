@@ -30,7 +30,20 @@ function objectsEqual(a: Record<string, unknown>, b: Record<string, unknown>): b
 export function* equalSteps(a: unknown, b: unknown, pace: Pace): Steps<boolean> {
   if (a === b) return true;
   const keys = keysOfLarge(a);
-  if (keys === undefined) return deepEqual(a, b);
+  return keys === undefined ? deepEqual(a, b) : yield* largeEqual(a as object, b, { keys, pace });
+}
+
+function* largeEqual(
+  a: object,
+  b: unknown,
+  { keys, pace }: { readonly keys: readonly string[]; readonly pace: Pace },
+): Steps<boolean> {
+  // Most members are small: what compares those in steps would cost more than the comparison.
+  const member = (left: unknown, right: unknown): boolean | Steps<boolean> => {
+    if (left === right) return true;
+    const below = keysOfLarge(left);
+    return below === undefined ? deepEqual(left, right) : largeEqual(left as object, right, { keys: below, pace });
+  };
   if (typeof b !== 'object' || b === null || Array.isArray(a) !== Array.isArray(b)) return false;
   if (pace.due(keys.length >> 2)) yield;
   if (Array.isArray(a)) {
@@ -38,7 +51,8 @@ export function* equalSteps(a: unknown, b: unknown, pace: Pace): Steps<boolean> 
     if (a.length !== list.length) return false;
     for (let i = 0; i < a.length; i++) {
       if (pace.due()) yield;
-      if (!(yield* equalSteps(a[i], list[i], pace))) return false;
+      const same = member(a[i], list[i]);
+      if (same === false || (same !== true && !(yield* same))) return false;
     }
     return true;
   }
@@ -48,7 +62,9 @@ export function* equalSteps(a: unknown, b: unknown, pace: Pace): Steps<boolean> 
     const value = left[key];
     if (value === undefined) continue;
     if (pace.due()) yield;
-    if (!Object.hasOwn(right, key) || !(yield* equalSteps(value, right[key], pace))) return false;
+    if (!Object.hasOwn(right, key)) return false;
+    const same = member(value, right[key]);
+    if (same === false || (same !== true && !(yield* same))) return false;
     members++;
   }
   for (const key of Object.keys(right)) if (right[key] !== undefined) members--;

@@ -60,6 +60,29 @@ const NODE = 10;
 /** The node alone, as it stands in the definition (checked before: structural). */
 export const toSchema = (raw: RawSchema): Schema => finish(toSchemaSteps(raw, { pace: new Pace(), known: new Map() }));
 
+const BELOW = [
+  'properties',
+  'items',
+  'additionalProperties',
+  'allOf',
+  'anyOf',
+  'oneOf',
+  'not',
+  'x-kubernetes-embedded-resource',
+];
+
+/** Most nodes have nothing below them: a generator for each would cost more than the node. */
+const isLeaf = (raw: RawSchema): boolean => BELOW.every((key) => raw[key] === undefined);
+
+function plainNode(raw: RawSchema): Record<string, unknown> {
+  const out: Record<string, unknown> = {};
+  for (const [key, accepts] of PLAIN) {
+    const value = raw[key];
+    if (value !== undefined && accepts(value)) out[key] = value;
+  }
+  return out;
+}
+
 /** The same in steps. */
 export function* toSchemaSteps(
   raw: RawSchema,
@@ -68,18 +91,18 @@ export function* toSchemaSteps(
   const known = work.known.get(raw);
   if (known !== undefined) return known;
   if (work.pace.due(NODE)) yield;
-  const out: Record<string, unknown> = {};
-  for (const [key, accepts] of PLAIN) {
-    const value = raw[key];
-    if (value !== undefined && accepts(value)) out[key] = value;
-  }
+  const out = plainNode(raw);
   const { properties, items, additionalProperties: additional, not } = raw;
   if (isJsonObject(properties)) {
     // Without a prototype: a client's field called `constructor` must not be found in it.
     const found: Record<string, Schema> = Object.create(null);
     for (const name of Object.keys(properties)) {
       const member = properties[name];
-      if (isJsonObject(member)) found[name] = yield* toSchemaSteps(member, work);
+      if (!isJsonObject(member)) continue;
+      if (isLeaf(member)) {
+        if (work.pace.due(NODE)) yield;
+        found[name] = plainNode(member) as Schema;
+      } else found[name] = yield* toSchemaSteps(member, work);
     }
     out['properties'] = found;
   }
