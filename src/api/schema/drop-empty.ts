@@ -94,22 +94,28 @@ function drop(schema: Schema, value: unknown): void {
     for (const item of value) drop(items, item);
     return;
   }
-  const { members, rest } = planOf(schema);
-  if (members.size === 0 && rest === undefined) return;
+  const plan = planOf(schema);
+  if (plan.members.size === 0 && plan.rest === undefined) return;
   const object = value as JsonObject;
   for (const key of Object.keys(object)) {
-    const member = object[key];
-    if (typeof member !== 'object') {
-      if (isZero(member) && members.get(key)?.drops) delete object[key];
-      continue;
-    }
-    if (member === null) continue;
-    const known = members.get(key);
-    if (known === undefined) {
-      if (rest !== undefined) drop(rest, member);
-    } else if (known.drops && isEmpty(member)) delete object[key];
-    else drop(known.schema, member);
+    const below = dropMember(plan, object, key);
+    if (below !== undefined) drop(below, object[key]);
   }
+}
+
+/** Drops the member where it is one that goes; else returns the schema to go on with below it, if there is one. */
+function dropMember({ members, rest }: Plan, object: JsonObject, key: string): Schema | undefined {
+  const member = object[key];
+  if (typeof member !== 'object') {
+    if (isZero(member) && members.get(key)?.drops) delete object[key];
+    return undefined;
+  }
+  if (member === null) return undefined;
+  const known = members.get(key);
+  if (known === undefined) return rest;
+  if (!known.drops || !isEmpty(member)) return known.schema;
+  delete object[key];
+  return undefined;
 }
 
 function* dropSteps(schema: Schema, value: unknown, pace: Pace): Steps<void> {
@@ -124,23 +130,14 @@ function* dropSteps(schema: Schema, value: unknown, pace: Pace): Steps<void> {
     }
     return;
   }
-  const { members, rest } = planOf(schema);
-  if (members.size === 0 && rest === undefined) return;
+  const plan = planOf(schema);
+  if (plan.members.size === 0 && plan.rest === undefined) return;
   const object = value as JsonObject;
   if (pace.due(keys.length)) yield;
   for (const key of keys) {
     if (pace.due()) yield;
-    const member = object[key];
-    if (typeof member !== 'object') {
-      if (isZero(member) && members.get(key)?.drops) delete object[key];
-      continue;
-    }
-    if (member === null) continue;
-    const known = members.get(key);
-    if (known === undefined) {
-      if (rest !== undefined) yield* dropSteps(rest, member, pace);
-    } else if (known.drops && isEmpty(member)) delete object[key];
-    else yield* dropSteps(known.schema, member, pace);
+    const below = dropMember(plan, object, key);
+    if (below !== undefined) yield* dropSteps(below, object[key], pace);
   }
 }
 

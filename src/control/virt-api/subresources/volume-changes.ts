@@ -20,14 +20,17 @@ type Change = (
   disks: readonly Disk[],
 ) => { readonly volumes: readonly Volume[]; readonly disks: readonly Disk[] };
 
+/** Throws ApiError 400 for options that say too little. */
+type ReadChange = (options: Readonly<Record<string, unknown>>) => Change;
+
 export const addVolumeToVm: Handler = async (call) => {
   refuseWithoutGate(call, 'Add');
-  return changeTemplate(call, addition(readOptions(call.request.body)));
+  return changeTemplate(call, addition);
 };
 
 export const removeVolumeFromVm: Handler = async (call) => {
   refuseWithoutGate(call, 'Remove');
-  return changeTemplate(call, removal(readOptions(call.request.body)));
+  return changeTemplate(call, removal);
 };
 
 export const addVolumeToVmi: Handler = async (call) => refuseOnInstance(call, 'Add', addition);
@@ -42,11 +45,7 @@ function refuseWithoutGate({ options }: Call, verb: Verb): void {
 }
 
 /** Throws whatever is wrong with the request, and at last that nobody here can do it. */
-async function refuseOnInstance(
-  call: Call,
-  verb: Verb,
-  read: (options: Readonly<Record<string, unknown>>) => Change,
-): Promise<never> {
+async function refuseOnInstance(call: Call, verb: Verb, read: ReadChange): Promise<never> {
   if (!call.options.config().isEnabled('HotplugVolumes'))
     throw badRequest(`Unable to ${verb} Volume because HotplugVolumes feature gate is not enabled.`);
   const change = read(readOptions(call.request.body));
@@ -61,28 +60,29 @@ async function refuseOnInstance(
   );
 }
 
-async function changeTemplate(call: Call, change: Change) {
+async function changeTemplate(call: Call, read: ReadChange) {
   const { key, request, options } = call;
+  const asked = readOptions(request.body);
+  const change = read(asked);
   const vm = await fetchVm(call);
   const now = partsOf(vm);
   const { volumes, disks } = attempt(change, now, (why) => vmConflict(key.name, why));
   const patch: JsonPatchOperation[] = [
-    { op: 'test', path: VOLUMES, value: now.volumes ?? null },
-    { op: 'test', path: DISKS, value: now.disks ?? null },
+    // What is not there cannot be tested for.
+    ...(now.volumes ? [{ op: 'test' as const, path: VOLUMES, value: now.volumes }] : []),
+    ...(now.disks ? [{ op: 'test' as const, path: DISKS, value: now.disks }] : []),
     ...(vm.spec.template.spec?.domain.devices === undefined
       ? [{ op: 'add' as const, path: `${TEMPLATE}/domain/devices`, value: {} }]
       : []),
     { op: 'add', path: VOLUMES, value: volumes },
     { op: 'add', path: DISKS, value: disks },
   ];
-  // What is not there cannot be tested for.
-  const fit = patch.filter((step) => step.op !== 'test' || step.value !== null);
   try {
     await options.client.patch(
       VIRTUAL_MACHINES,
       key,
-      { type: 'json', body: fit },
-      { signal: request.signal, dryRun: isDryRun(readOptions(request.body)) },
+      { type: 'json', body: patch },
+      { signal: request.signal, dryRun: isDryRun(asked) },
     );
   } catch (error) {
     if (error instanceof ApiError && (error.code === 422 || error.code === 409)) throw error;
@@ -111,7 +111,6 @@ function attempt(change: Change, { volumes = [], disks = [] }: Parts, conflict: 
   }
 }
 
-/** Throws ApiError 400 for options that say too little. */
 function addition(options: Readonly<Record<string, unknown>>): Change {
   const { name, disk, volumeSource } = options;
   if (typeof name !== 'string' || name === '') throw badRequest('AddVolumeOptions requires name to be set');
@@ -130,7 +129,6 @@ function addition(options: Readonly<Record<string, unknown>>): Change {
   };
 }
 
-/** Throws ApiError 400 for options that say too little. */
 function removal({ name }: Readonly<Record<string, unknown>>): Change {
   if (typeof name !== 'string' || name === '') throw badRequest('RemoveVolumeOptions requires name to be set');
   return (volumes, disks) => {
