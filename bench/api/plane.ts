@@ -15,17 +15,16 @@ export interface MeasuredPlane {
 export const newDataDir = (): string => mkdtempSync(join(tmpdir(), 'coracle-bench-'));
 export const removeDataDir = (dir: string): void => rmSync(dir, { recursive: true, force: true });
 
-/** What the `coracle` launcher gives the program. */
+/** What the `coracle` launcher gives the program beside its arguments of Node. */
 const LAUNCHER = {
   NODE_COMPILE_CACHE: join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'coracle', 'compile'),
   MALLOC_ARENA_MAX: '2',
 };
-const NODE_ARGUMENTS = ['--max-semi-space-size=8', '--heap-growing-percent=60'];
 
 /** Starts a control plane on a data directory, as the launcher would. */
 export async function startPlane(dir: string, options: { readonly nodes?: number } = {}): Promise<MeasuredPlane> {
   const began = performance.now();
-  const started = await startProcess(dir, { ...options, env: LAUNCHER, nodeArguments: NODE_ARGUMENTS });
+  const started = await startProcess(dir, { ...options, env: LAUNCHER });
   return { process: started, dir, readyMs: performance.now() - began };
 }
 

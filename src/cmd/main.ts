@@ -1,5 +1,5 @@
 /** The `coracle` program: finds the command, reads its words, turns failures into one line and an exit code. */
-import { enableCompileCache } from 'node:module';
+import { enableCompileCache, registerHooks } from 'node:module';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 
@@ -14,6 +14,15 @@ process.env['NODE_COMPILE_CACHE'] ??= join(
   'compile',
 );
 enableCompileCache(process.env['NODE_COMPILE_CACHE']);
+// Where a source lies that another one names is said by its name alone. Left to itself Node looks for links and for
+// package.json files on the way to each of them: a third of the processor time of loading a thousand.
+const sources = new URL('..', import.meta.url).href;
+registerHooks({
+  resolve: (name, context, next) =>
+    name.startsWith('.') && name.endsWith('.ts') && context.parentURL?.startsWith(sources)
+      ? { url: new URL(name, context.parentURL).href, format: 'module-typescript', shortCircuit: true }
+      : next(name, context),
+});
 const { runProgram } = await import('./cli/run-program.ts');
 const code = await runProgram(process.argv.slice(2));
 process.exitCode ||= code; // set already where the output could not be written

@@ -31,6 +31,20 @@ export const LEFT_OUT: readonly LeftOut[] = [
     reason: 'names resolved in a container (a package): Kubernetes has none',
     matches: (suite) => suite.startsWith('namespace/'),
   },
+  {
+    reason:
+      'texts of numbers, lists and maps as later versions of the strings extension have them; Kubernetes loads version 2',
+    matches: (suite) => suite.startsWith('string_ext/format/'),
+  },
+  {
+    reason:
+      'cases that cel-go does not pass either: a repeated key is no error, and nothing is found beyond the end of a text',
+    matches: (_, test) => /^(map_value_repeat_key|(last)?indexof_out_of_range)/.test(test.name ?? ''),
+  },
+  {
+    reason: 'an option of cel-go that Kubernetes does not set: to fail where what has no fields is looked into',
+    matches: (_, test) => /^(map_null_entry_no_such_key|map_present_key_invalid_field)$/.test(test.name ?? ''),
+  },
 ];
 
 /** Expressions whose deduced type differs from cel-go's, and why that is left so. */

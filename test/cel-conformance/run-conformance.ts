@@ -15,7 +15,7 @@ import { equals } from '../../src/api/cel/equality.ts';
 import { KUBERNETES } from '../../src/api/cel/libraries/kubernetes.ts';
 import { OPTIONALS } from '../../src/api/cel/libraries/optionals.ts';
 import { STANDARD } from '../../src/api/cel/libraries/standard.ts';
-import { mapInsert } from '../../src/api/cel/map-access.ts';
+import { mapReplace } from '../../src/api/cel/map-access.ts';
 import { parseDuration, parseTimestamp } from '../../src/api/cel/time.ts';
 import { opaqueType, typeOf, wrapperOf } from '../../src/api/cel/types.ts';
 import { CelDouble, CelMap, CelTypeValue, CelUint, fromJson, intFromBigInt } from '../../src/api/cel/values.ts';
@@ -158,7 +158,7 @@ function celValueOf(value: Json): unknown {
     case 'mapValue': {
       const map = new CelMap();
       for (const entry of (of as { entries?: readonly { key: Json; value: Json }[] }).entries ?? []) {
-        mapInsert(map, celValueOf(entry.key), celValueOf(entry.value));
+        mapReplace(map, celValueOf(entry.key), celValueOf(entry.value));
       }
       return map;
     }

@@ -4,11 +4,12 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parse } from 'yaml';
 import { CONFIG_MAPS } from '../../src/api/kinds/builtin/resource-types.ts';
 import { findProcesses } from '../../src/base/process/identity.ts';
 import { COMMANDS } from '../../src/cmd/cli/commands.ts';
-import { adminOf } from '../testkit/control-plane-process.ts';
+import { adminOf, startProcess } from '../testkit/control-plane-process.ts';
 import { type Outcome, openWorkspace, root, runProgram } from './workspace.ts';
 
 const READY = /^ready in \d+\.\d+s {2}https:\/\/127\.0\.0\.1:\d+ {2}kubeconfig \/\S+$/;
@@ -141,6 +142,16 @@ test('up in the foreground: SIGINT and SIGTERM stop it with exit code 0; a kille
   assert.equal((await at.run(['status', '--data-dir', at.data])).code, 1);
   assert.equal((await at.run(['down', '--data-dir', at.data])).code, 0);
   assert.equal((await at.up()).code, 0);
+});
+
+test('a killed one leaves what it compiled to the next start', async (t) => {
+  const at = openWorkspace(t);
+  const compiled = join(at.data, 'compiled');
+  const plane = await startProcess(at.data, { controllers: '', env: { NODE_COMPILE_CACHE: compiled } });
+  const written = (): number => readdirSync(compiled, { recursive: true }).length;
+  // It writes just after its ready line.
+  while (written() < 500) await sleep(20);
+  await plane.kill('SIGKILL');
 });
 
 test('a taken port is one line and exit code 1, and changes nothing in the data', async (t) => {

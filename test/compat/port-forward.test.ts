@@ -85,8 +85,16 @@ async function localOf(command: RunningCommand, pattern: RegExp): Promise<string
   return `http://${pattern.exec(command.stdout())![1]}`;
 }
 
+/** Large bodies by the first and the last of those that speak SPDY, and of those that speak WebSocket. */
+const FIRST_WEBSOCKET = 31;
+const ofProtocol = [true, false].map((old) => kubectls.filter(({ minor }) => minor < FIRST_WEBSOCKET === old));
+const withLarge = new Set(ofProtocol.flatMap((of) => [of[0], of.at(-1)]));
+
 for (const kubectl of kubectls) {
-  test(`kubectl 1.${kubectl.minor} port-forward: many connections, large bodies both ways`, { skip }, async () => {
+  const large = withLarge.has(kubectl);
+  test(`kubectl 1.${kubectl.minor} port-forward: many connections${large ? ', large bodies both ways' : ''}`, {
+    skip,
+  }, async () => {
     const before = node.seen.length;
     const command = start(kubectl, 'port-forward pod/guest :8080');
     const url = await localOf(command, /Forwarding from (127\.0\.0\.1:\d+) -> 8080/);
@@ -99,9 +107,11 @@ for (const kubectl of kubectls) {
       answers,
       Array.from({ length: 20 }, (_, i) => `GET /n${i} ${sha(new Uint8Array())}\n`),
     );
-    assert.equal(sha(await (await fetch(`${url}/large`)).bytes()), sha(LARGE));
-    const sent = await fetch(`${url}/up`, { method: 'POST', body: LARGE });
-    assert.equal(await sent.text(), `POST /up ${sha(LARGE)}\n`);
+    if (large) {
+      assert.equal(sha(await (await fetch(`${url}/large`)).bytes()), sha(LARGE));
+      const sent = await fetch(`${url}/up`, { method: 'POST', body: LARGE });
+      assert.equal(await sent.text(), `POST /up ${sha(LARGE)}\n`);
+    }
     command.interrupt();
     await command.outcome;
     assert.deepEqual(

@@ -37,6 +37,7 @@ test(`kill -9 at random moments, ${ROUNDS} rounds: no acknowledged write is lost
       port = plane.port;
       const admin = adminOf(dir);
       const stop = new AbortController();
+      const first = Promise.withResolvers<void>();
       const namespace = 'default';
 
       const listed = await admin.client.list(CONFIG_MAPS, { namespace });
@@ -76,10 +77,16 @@ test(`kill -9 at random moments, ${ROUNDS} rounds: no acknowledged write is lost
           namespace,
           signal: stop.signal,
           acked,
-          onAck: () => acks++,
+          onAck: () => {
+            acks++;
+            first.resolve();
+          },
         }),
       );
-      await sleep(20 + random() * 120);
+      // From the first answer on: on a busy machine a time from the start on would kill before there is any load. Nobody
+      // answers where all writers have ended.
+      await Promise.race([first.promise, Promise.all(writers)]);
+      await sleep(random() * 120);
       await plane.kill('SIGKILL');
       stop.abort();
       await Promise.all([...writers, watching]);

@@ -146,3 +146,94 @@ test('a token request answers with its kind, and binds to three core kinds only'
     assert.deepEqual([answer.status, answer.json.message], [code, message]);
   }
 });
+
+test('a token request is read strictly where that is asked', async () => {
+  const ask = (query: string) =>
+    told.ask(`POST /api/v1/namespaces/default/serviceaccounts/default/token${query}`, {
+      as: ['admin', 'system:masters'],
+      body: { metadata: { labels: { a: 'b' } }, spec: { odd: 1 } },
+    });
+  const { status, json } = await ask('?fieldValidation=Strict');
+  assert.deepEqual(
+    [status, json.message],
+    [
+      400,
+      'TokenRequest in version "v1" cannot be handled as a TokenRequest: strict decoding error: unknown field "spec.odd"',
+    ],
+  );
+  const warned = await ask('');
+  assert.equal(warned.headers['warning'], '299 - "unknown field \\"spec.odd\\""');
+  const { spec, metadata } = warned.json;
+  assert.deepEqual([metadata.labels, spec.boundObjectRef, spec.expirationSeconds], [{ a: 'b' }, null, 3600]);
+});
+
+test('policies see a token request whole, and are asked about no account that is not there', async () => {
+  const as: [string, string] = ['admin', 'system:masters'];
+  const group = '/apis/admissionregistration.k8s.io/v1';
+  const rule = {
+    apiGroups: [''],
+    apiVersions: ['v1'],
+    operations: ['CREATE'],
+    resources: ['serviceaccounts/token'],
+  };
+  const expression =
+    "object.metadata.name == 'nobody' || object.metadata.namespace == 'default' && object.spec.audiences.size() == 2";
+  await told.ask(`POST ${group}/validatingadmissionpolicies`, {
+    as,
+    body: {
+      metadata: { name: 'whole' },
+      spec: {
+        matchConstraints: { resourceRules: [rule] },
+        validations: [
+          { expression, messageExpression: "object.metadata.name + ' of ' + object.spec.audiences.join(' ')" },
+        ],
+      },
+    },
+  });
+  await told.ask(`POST ${group}/validatingadmissionpolicybindings`, {
+    as,
+    body: { metadata: { name: 'whole' }, spec: { policyName: 'whole', validationActions: ['Deny'] } },
+  });
+  const ask = (name: string) =>
+    told.ask(`POST /api/v1/namespaces/default/serviceaccounts/${name}/token`, { as, body: {} });
+  const denied = await ask('default');
+  assert.equal(denied.status, 422);
+  assert.match(denied.json.message, /denied request: default of https?:\/\/\S+$/);
+  assert.equal((await ask('nobody')).status, 404);
+  await told.ask(`DELETE ${group}/validatingadmissionpolicybindings/whole`, { as });
+});
+
+test('a token request names its account as the URL does, and by its uid', async () => {
+  const ask = (metadata: object) =>
+    told.ask('POST /api/v1/namespaces/default/serviceaccounts/default/token', {
+      as: ['admin', 'system:masters'],
+      body: { metadata, spec: {} },
+    });
+  const { uid } = (await ask({})).json.metadata;
+  assert.equal((await ask({ name: 'default', namespace: 'default', uid })).status, 201);
+  const reply = async (metadata: object): Promise<unknown[]> => {
+    const { status, json } = await ask(metadata);
+    return [status, json.message];
+  };
+  assert.deepEqual(await reply({ name: 'x' }), [
+    422,
+    'TokenRequest.authentication.k8s.io "default" is invalid: metadata.name: Invalid value: "x": must match the service account name if specified',
+  ]);
+  assert.deepEqual(await reply({ namespace: 'x' }), [
+    400,
+    'the namespace of the provided object does not match the namespace sent on the request',
+  ]);
+  assert.deepEqual(await reply({ uid: 'x' }), [
+    409,
+    `Operation cannot be fulfilled on TokenRequest.authentication.k8s.io "default": the UID in the token request (x) does not match the UID of the service account (${uid})`,
+  ]);
+});
+
+test('who am I: the answer is made anew and says when', async () => {
+  const { json } = await told.ask('POST /apis/authentication.k8s.io/v1/selfsubjectreviews', {
+    as: ['jane'],
+    body: { kind: 'SelfSubjectReview', apiVersion: 'authentication.k8s.io/v1', metadata: { labels: { a: 'b' } } },
+  });
+  assert.deepEqual(Object.keys(json.metadata), ['creationTimestamp']);
+  assert.equal(json.status.userInfo.username, 'jane');
+});

@@ -111,9 +111,37 @@ test('expressions make the user of a token, and conditions refuse one', async ()
     groups: ['team:a', 'system:authenticated'],
     extra: { 'company.test/floor': ['7'], 'authentication.kubernetes.io/credential-id': ['JTI=x'] },
   });
-  const wrong = [{ active: false }, { active: undefined }, { sub: 'root' }, { aud: 'more' }, { floor: 7 }, { sub: 7 }];
-  for (const more of wrong) {
-    assert.equal(await whoIs(await staff!.bearer({ ...claims, ...more })), 401, JSON.stringify(more));
+  const wrong: [object, string][] = [
+    [
+      { active: false },
+      `oidc: error evaluating claim validation expression: validation expression 'claims.active == true' failed: left the company`,
+    ],
+    [
+      { active: undefined },
+      `oidc: error evaluating claim validation expression: expression 'claims.active == true' resulted in error: no such key: active`,
+    ],
+    [
+      { sub: 'root' },
+      `oidc: error evaluating user info validation rule: validation expression 'user.username != 'staff:root'' failed: nobody is root`,
+    ],
+    [{ aud: 'more' }, `oidc: verify token: oidc: expected audience in ["coracle" "others"] got ["more"]`],
+    [{ exp: 1700000000 }, 'oidc: verify token: oidc: token is expired (Token Expiry: 2023-11-14 22:13:20 +0000 UTC)'],
+    [
+      { floor: 7 },
+      'oidc: error evaluating extra claim expression: claims.floor: expression must return a string or a list of strings',
+    ],
+    [
+      { sub: 7 },
+      `oidc: error evaluating username claim expression: expression ''staff:' + claims.sub' resulted in error: no such overload`,
+    ],
+    [{ teams: [1] }, 'oidc: parse groups claim "teams": json: cannot unmarshal array into Go value of type string'],
+  ];
+  for (const [more, why] of wrong) {
+    const asking = await staff!.bearer({ ...claims, ...more });
+    assert.equal(await whoIs(asking), 401, JSON.stringify(more));
+    const token = asking.headers['authorization']!.slice('Bearer '.length);
+    const { status } = await plane.admin('POST /apis/authentication.k8s.io/v1/tokenreviews', { spec: { token } });
+    assert.equal(status.error, `[invalid bearer token, ${why}]`);
   }
 });
 

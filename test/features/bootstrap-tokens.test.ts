@@ -199,3 +199,25 @@ test('tokens bound to a Node and to a Secret end with it', async () => {
   assert.equal(claims['kubernetes.io'].warnafter - claims.iat, 3607);
   assert.equal(Date.parse(expirationTimestamp) / 1000 - claims.iat, 3607);
 });
+
+test('a token can be asked for by POST alone', async () => {
+  const as = ['admin', 'system:masters'] as const;
+  const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { audiences: null } };
+  await told.admin(`POST ${CORE}/serviceaccounts`, {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { name: 'asked' },
+  });
+  const answers = [];
+  for (const method of ['POST', 'GET', 'PUT', 'DELETE']) {
+    const line = `${method} ${CORE}/serviceaccounts/asked/token`;
+    const { status, json } = await told.ask(line, { as, ...(method !== 'GET' && { body }) });
+    answers.push([method, status, json.reason]);
+  }
+  assert.deepEqual(answers, [
+    ['POST', 201, undefined],
+    ['GET', 405, 'MethodNotAllowed'],
+    ['PUT', 405, 'MethodNotAllowed'],
+    ['DELETE', 405, 'MethodNotAllowed'],
+  ]);
+});

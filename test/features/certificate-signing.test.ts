@@ -133,10 +133,17 @@ test('nodes are approved by themselves: a first time by a bootstrapper, later by
     again.status.conditions[0].message,
     'Auto approving self kubelet client certificate after SubjectAccessReview.',
   );
-  assert.equal(await post('other', 'n2', ['system:node:n1', 'system:nodes']), 201);
+  assert.equal(await post('other', 'n2', ['system:node:n1', 'system:nodes']), 403);
+  // Who is no node may ask, and is not answered.
+  await test_.admin('POST /apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
+    metadata: { name: 'askers' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'system:node-bootstrapper' },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'asker' }],
+  });
+  assert.equal(await post('asked', 'n2', ['asker']), 201);
   assert.equal(await post('last', 'n1', ['system:node:n1', 'system:nodes']), 201);
   await settled('last');
-  assert.equal((await test_.admin(`GET ${CSR}/other`)).status?.conditions, undefined);
+  assert.equal((await test_.admin(`GET ${CSR}/asked`)).status?.conditions, undefined);
 });
 
 test('malformed and forbidden requests are refused when they are made', async () => {
@@ -168,6 +175,12 @@ test('malformed and forbidden requests are refused when they are made', async ()
   assert.match(
     await refused({ usages: ['client auth', 'client auth'] }),
     /spec\.usages\[1\]: Duplicate value: "client auth"/,
+  );
+  const atLeast = 'should be a domain with at least two segments separated by dots';
+  assert.ok((await refused({ signerName: 'a/b' })).endsWith(`spec.signerName: Invalid value: "a": ${atLeast}`));
+  assert.match(
+    await refused({ signerName: 'A.b/C' }),
+    /signerName: Invalid value: "A\.b": validating label "A": .*signerName: Invalid value: "C": validating label "C": /,
   );
   assert.match(await refused({ usages: ['fly'] }), /spec\.usages\[0\]: Unsupported value: "fly"/);
   assert.match(
@@ -210,11 +223,9 @@ test('approving and signing take a right on the signer beside the one on the sub
   await test_.admin(`POST ${RBAC}/clusterrolebindings`, bind('writer', 'carl'));
   const as = ['carl'] as const;
   const approve = () => test_.ask(`PATCH ${CSR}/guarded/approval`, { as, body: approval('Approved') });
-  const sign = () =>
-    test_.ask(`PATCH ${CSR}/guarded/status`, {
-      as,
-      body: { status: { certificate: pem('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n') } },
-    });
+  const { certificate } = await createAuthority(systemClock);
+  const sign = (issued = certificate) =>
+    test_.ask(`PATCH ${CSR}/guarded/status`, { as, body: { status: { certificate: pem(issued) } } });
   assert.match(
     (await approve()).json.message,
     /user not permitted to approve requests with signerName "example\.com\/s"$/,
@@ -228,6 +239,10 @@ test('approving and signing take a right on the signer beside the one on the sub
   );
   await test_.admin(`POST ${RBAC}/clusterrolebindings`, bind('signer', 'carl'));
   assert.equal((await approve()).status, 200);
+  assert.match(
+    (await sign('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n')).json.message,
+    /status\.certificate: Invalid value: "<certificate data>": x509: malformed certificate$/,
+  );
   assert.equal((await sign()).status, 200);
   // Judged once and for all, signed once and for all.
   const admin = ['admin', 'system:masters'] as const;
@@ -242,4 +257,47 @@ test('approving and signing take a right on the signer beside the one on the sub
   assert.match(both.json.message, /Approved and Denied conditions are mutually exclusive/);
   const maybe = await test_.ask(`PATCH ${CSR}/guarded/approval`, { as: admin, body: approval('Approved', 'False') });
   assert.match(maybe.json.message, /status\.conditions\[0\]\.status: Unsupported value: "False"/);
+});
+
+test('a verdict is given through approval alone and stays as it was given, and a certificate stays', async () => {
+  await test_.admin(`POST ${CSR}`, await requestFor('kept', { commonName: 'x' }, { signerName: 'example.com/s' }));
+  const put = async (subresource: string, status: object) => {
+    const body = { ...(await test_.admin(`GET ${CSR}/kept`)), status };
+    const { json } = await test_.ask(`PUT ${CSR}/kept/${subresource}`, { as: ['admin', 'system:masters'], body });
+    const causes: { field: string; message: string }[] = json.details?.causes ?? [];
+    return { json, told: causes.map(({ field, message }) => `${field}: ${message}`) };
+  };
+  const [approved] = approval('Approved').status.conditions;
+  const [denied] = approval('Denied').status.conditions;
+  const certificate = pem((await createAuthority(systemClock)).certificate);
+  for (const [subresource, status, wanted] of [
+    [
+      'status',
+      { conditions: [approved] },
+      'status.conditions: Forbidden: updates may not add a condition of type "Approved"',
+    ],
+    ['approval', { conditions: [{ type: 'X' }] }, 'status.conditions[0].status: Required value'],
+    [
+      'approval',
+      { conditions: [{ type: 'X', status: 'x' }] },
+      'status.conditions[0].status: Unsupported value: "x": supported values: "False", "True", "Unknown"',
+    ],
+    [
+      'approval',
+      { conditions: [denied, approved] },
+      'status.conditions[1].type: Invalid value: "Approved": Approved and Denied conditions are mutually exclusive',
+    ],
+    ['approval', { conditions: [approved] }, undefined],
+    ['status', { certificate, conditions: [{ ...approved, reason: 'Other' }] }, undefined],
+    ['status', { certificate }, 'status.conditions: Forbidden: updates may not remove a condition of type "Approved"'],
+    [
+      'status',
+      { conditions: [approved] },
+      'status.certificate: Forbidden: updates may not modify existing certificate content',
+    ],
+  ] as const) {
+    assert.deepEqual((await put(subresource, status)).told, wanted === undefined ? [] : [wanted]);
+  }
+  const { status } = await test_.admin(`GET ${CSR}/kept`);
+  assert.deepEqual([status.conditions[0].reason, status.certificate], ['Test', certificate]);
 });

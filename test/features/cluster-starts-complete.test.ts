@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { storagePrefix } from '../../src/api/kinds/resource.ts';
+import { cloneJson } from '../../src/api/meta/deep-clone.ts';
 import type { UnstructuredObject } from '../../src/api/meta/object.ts';
 import { ensureBootstrapObjects } from '../../src/server/registry/bootstrap-objects.ts';
+import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 let server: InProcessServer;
@@ -45,6 +48,36 @@ test('flow schemas and the priority levels they name are there', async () => {
   );
 });
 
+test('flow control that has to be as it is is put right at the next start, and what a user may change stays', async (t) => {
+  const backend = createMemoryBackend();
+  const changed: [resource: string, name: string, change: (spec: Record<string, unknown>) => void][] = [
+    ['flowschemas', 'catch-all', (spec) => Object.assign(spec, { matchingPrecedence: 9000 })],
+    ['flowschemas', 'exempt', (spec) => Object.assign(spec, { matchingPrecedence: 7 })],
+    ['flowschemas', 'global-default', (spec) => Object.assign(spec, { matchingPrecedence: 8000 })],
+    ['prioritylevelconfigurations', 'catch-all', (spec) => Object.assign(spec, { type: 'Exempt' })],
+    ['prioritylevelconfigurations', 'exempt', (spec) => Object.assign(spec, { exempt: { lendablePercent: 50 } })],
+  ];
+  const root = 'flowcontrol.apiserver.k8s.io';
+  const first = await startServer({ backend });
+  for (const [resource, name, change] of changed) {
+    const info = first.catalog.lookup(root, 'v1', resource)!;
+    await first.store.write({ prefix: storagePrefix(info), namespace: '', name }, (current) => {
+      const object = cloneJson(current!.object) as UnstructuredObject & { spec: Record<string, unknown> };
+      change(object.spec);
+      return { type: 'put', object };
+    });
+  }
+  await first.stop();
+  const second = await startServer({ backend });
+  t.after(() => second.stop());
+  const specs = [];
+  for (const [resource, name] of changed) {
+    const { spec } = (await second.request('GET', `/apis/${root}/v1/${resource}/${name}`)).json;
+    specs.push(spec.matchingPrecedence ?? [spec.type, spec.exempt?.lendablePercent]);
+  }
+  assert.deepEqual(specs, [10_000, 1, 8000, ['Limited', undefined], ['Exempt', 50]]);
+});
+
 test('the range of cluster IPs is ready and its first address taken', async () => {
   const [cidr] = (await items('/apis/networking.k8s.io/v1/servicecidrs')) as (UnstructuredObject & Conditions)[];
   assert.equal(cidr?.metadata.name, 'kubernetes');
@@ -57,7 +90,7 @@ test('the address of the kubernetes Service follows the server, what users chang
   const start = (port: number) =>
     ensureBootstrapObjects(registry, { resources: server.catalog, advertise: { address: '127.0.0.1', port } });
   assert.equal(await start(1111), 3);
-  const class_ = '/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations/catch-all';
+  const class_ = '/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations/workload-low';
   await server.request('PATCH', class_, { body: { spec: { limited: { nominalConcurrencyShares: 7 } } } });
   assert.equal(await start(2222), 0);
   const endpoints = await server.request('GET', '/api/v1/namespaces/default/endpoints/kubernetes');

@@ -23,7 +23,7 @@ async function reasonsUntilGone(watch: { next(): Promise<WatchFrame | undefined>
   for (;;) {
     const event = await watch.next();
     assert.ok(event, 'the watch goes on');
-    const found = event.object.status.conditions.find((one: { type: string }) => one.type === 'Terminating');
+    const found = event.object.status.conditions?.find((one: { type: string }) => one.type === 'Terminating');
     if (found && reasons.at(-1) !== found.reason) reasons.push(found.reason);
     if (event.type === 'DELETED') return reasons;
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { kubevirtCrds, kubevirtResources } from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { DEFINITIONS, definition, establish, settled } from '../testkit/custom-definitions.ts';
+import { DEFINITIONS, definition, establish, settled, version } from '../testkit/custom-definitions.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 let server: InProcessServer;
@@ -77,7 +77,11 @@ test('a definition is served before its status says Established', async () => {
   const watch = await server.watch(`${DEFINITIONS}?watch=true`);
   const created = await server.request('POST', DEFINITIONS, { body: WIDGET });
   assert.equal(created.status, 201, created.text);
-  assert.deepEqual(created.json.status, { acceptedNames: { plural: '', kind: '' }, storedVersions: ['v1'] });
+  assert.deepEqual(created.json.status, {
+    conditions: null,
+    acceptedNames: { plural: '', kind: '' },
+    storedVersions: ['v1'],
+  });
   for (;;) {
     const event = await watch.next();
     const { status } = event!.object;
@@ -313,7 +317,7 @@ test('strategic merge patch is not for custom resources', async () => {
 
 test('a namespaced kind has no cluster path, and a namespace must be there', async () => {
   const across = await server.request('POST', '/apis/example.com/v1/widgets', { body: widget('x', { color: 'red' }) });
-  assert.equal(across.status, 405);
+  assert.equal(across.status, 404);
   const nowhere = await server.request('POST', '/apis/example.com/v1/namespaces/nowhere/widgets', {
     body: widget('x', { color: 'red' }),
   });
@@ -431,6 +435,30 @@ test('the definition of a built-in kind stays', async () => {
   }
   watch.close();
   assert.equal((await server.request('GET', `${LEASES}/kept`)).status, 200);
+});
+
+test('a version of Kubernetes’ own kinds is theirs alone', async () => {
+  const group = 'coordination.k8s.io';
+  const schema = { spec: { type: 'object' } };
+  const crd = definition({
+    name: 'beside',
+    group,
+    versions: [version('v1', schema, { storage: true }), version('vfake', schema)],
+  });
+  const approved = {
+    ...crd,
+    metadata: { ...crd.metadata, annotations: { 'api-approved.kubernetes.io': 'unapproved' } },
+  };
+  assert.equal((await server.request('POST', DEFINITIONS, { body: approved })).status, 201);
+  await settled(server, `besides.${group}`);
+  const resources = async (of: string): Promise<string[]> =>
+    (await server.request('GET', `/apis/${group}/${of}`)).json.resources.map((one: { name: string }) => one.name);
+  assert.deepEqual(await resources('vfake'), ['besides']);
+  assert.equal((await resources('v1')).includes('besides'), false);
+  const at = (of: string) => server.request('GET', `/apis/${group}/${of}/namespaces/default/besides`);
+  assert.equal((await at('vfake')).status, 200);
+  assert.deepEqual([(await at('v1')).status, (await at('v1')).text], [404, '404 page not found\n']);
+  await server.request('DELETE', `${DEFINITIONS}/besides.${group}`);
 });
 
 test('the definition of a kind that the program serves by itself cannot be deleted, and a change of it is warned about', async () => {

@@ -85,6 +85,24 @@ test('health endpoints tell what is wrong', async () => {
     (await starting.request('GET', '/readyz?verbose&exclude=etcd')).text,
     /\[\+\]etcd excluded: ok\n.*readyz check passed\n$/s,
   );
+  assert.match(
+    (await starting.request('GET', '/livez?verbose&exclude=none&exclude=a%22b&exclude=ping')).text,
+    /^\[\+\]ping excluded: ok\n.*\nwarn: some health checks cannot be excluded: no matches for "a\\"b","none"\nlivez check passed\n$/s,
+  );
+  assert.equal((await starting.request('GET', '/livez/')).status, 404);
+  const slis = await starting.request('GET', '/metrics/slis');
+  assert.equal(slis.headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8');
+  for (const line of [
+    '# TYPE kubernetes_healthcheck gauge',
+    'kubernetes_healthcheck{name="etcd",type="livez"} 1',
+    'kubernetes_healthcheck{name="informer-sync",type="readyz"} 1',
+    '# TYPE kubernetes_healthchecks_total counter',
+    'kubernetes_healthchecks_total{name="informer-sync",status="error",type="readyz"} 1',
+    'kubernetes_healthchecks_total{name="informer-sync",status="success",type="readyz"} 2',
+    'kubernetes_healthchecks_total{name="ping",status="success",type="livez"} 1',
+  ])
+    assert.ok(slis.text.split('\n').includes(line), line);
+  assert.equal((await starting.request('POST', '/metrics/slis')).status, 405);
   assert.equal((await starting.request('GET', '/readyz/etcd')).text, 'ok');
   assert.equal((await starting.request('GET', '/readyz/nothing')).status, 404);
   assert.equal((await starting.request('GET', '/apis/not.there/v1/things')).status, 404);

@@ -41,7 +41,10 @@ const level = (name: string, limited: object) => ({
   apiVersion: 'flowcontrol.apiserver.k8s.io/v1',
   kind: 'PriorityLevelConfiguration',
   metadata: { name },
-  spec: { type: 'Limited', limited: { nominalConcurrencyShares: 0, lendablePercent: 0, ...limited } },
+  spec: {
+    type: 'Limited',
+    limited: { nominalConcurrencyShares: 0, lendablePercent: 0, limitResponse: { type: 'Reject' }, ...limited },
+  },
 });
 const schema = (name: string, user: string, levelName = name) => ({
   apiVersion: 'flowcontrol.apiserver.k8s.io/v1',

@@ -211,6 +211,33 @@ async function build(things: readonly Thing[], run: string) {
   };
 }
 
+/**
+ * Resolves when the collector has seen all that was made before: what is made now without an owner, one of each type, is
+ * gone. An orphan deletion frees the dependents that are known; those it learns of later have lost their owner, as upstream.
+ */
+async function collectorHasSeen(run: string): Promise<void> {
+  const nobody = { apiVersion: 'v1', kind: 'Namespace', name: `nobody-${run}`, uid: `nobody-${run}` };
+  await Promise.all(
+    TYPES.map(async (type, i) => {
+      const key = { namespace: type.namespaced ? 'default' : '', name: `${run}-seen-${i}` };
+      const metadata = {
+        name: key.name,
+        ...(type.namespaced && { namespace: key.namespace }),
+        ownerReferences: [nobody],
+      };
+      const rules = type === CLUSTER_ROLES ? { rules: [] } : {};
+      await client.create(type, { apiVersion: apiVersionOf(type), kind: type.kind, metadata, ...rules });
+      for (let isThere = true; isThere; ) {
+        await new Promise((resolve) => setTimeout(resolve, 2));
+        isThere = await client.get(type, key).then(
+          () => true,
+          (error: unknown) => !isNotFound(error),
+        );
+      }
+    }),
+  );
+}
+
 /** A schedule that has not settled by then never does; fast-check then looks for a smaller one. */
 const GIVE_UP_MS = 30_000;
 const finals: { readonly state: () => Promise<string[]>; readonly wanted: readonly string[] }[] = [];
@@ -235,6 +262,7 @@ async function play({ things, deletions, together }: Schedule): Promise<void> {
   const acts: Promise<void>[] = [];
   for (const { of, policy } of deletions) {
     if (!together && !model.left.has(of)) continue;
+    if (policy === 'Orphan') await collectorHasSeen(`run${runs}-${acts.length}`);
     model.remove(of, policy);
     const act = real.remove(of, policy);
     acts.push(act);

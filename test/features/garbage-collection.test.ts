@@ -19,8 +19,22 @@ let server: InProcessServer;
 let client: Client;
 let controllers: RunningControllers;
 
+/** Requests of the controller under way at once, at most. */
+let most = 0;
+
 before(async () => {
-  server = await startServer();
+  const plain = await startServer();
+  let under = 0;
+  const handler: typeof plain.handler = async (request) => {
+    const isWatch = request.query.includes('watch');
+    if (!isWatch) most = Math.max(most, ++under);
+    try {
+      return await plain.handler(request);
+    } finally {
+      if (!isWatch) under--;
+    }
+  };
+  server = { ...plain, handler };
   controllers = runControllers(server, (environment) => [createGarbageCollectorController(environment)]);
   client = controllers.client;
 });
@@ -66,6 +80,16 @@ test('background: dependents go after their owner, level by level', async () => 
   assert.equal((await read('bg-stranger'))?.metadata.uid, stranger.metadata.uid);
 });
 
+test('orphan: the dependents of a large family forget their owner, some of them at a time', async () => {
+  const owner = await make('patriarch');
+  for (let i = 0; i < 200; i++) await make(`heir-${i}`, [refTo(owner)]);
+  most = 0;
+  await remove('patriarch', 'Orphan');
+  await gone('patriarch');
+  assert.ok(most <= 60, `${most} requests at once`);
+  for (const name of ['heir-0', 'heir-199']) assert.equal((await read(name))?.metadata.ownerReferences, undefined);
+});
+
 test('a dependent of an owner that never was, or is another by now, is collected', async () => {
   const owner = await make('real-owner');
   await make('of-nobody', [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'nobody', uid: 'no-such-uid' }]);
@@ -73,6 +97,22 @@ test('a dependent of an owner that never was, or is another by now, is collected
   await gone('of-nobody');
   await gone('of-another');
   assert.ok(await read('real-owner'));
+});
+
+test('of thousands of owners each is looked for, and others have their turns meanwhile', async () => {
+  const nobody = (i: number): OwnerReference => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    name: `n-${i}`,
+    uid: `u-${i}`,
+  });
+  await make(
+    'of-many',
+    Array.from({ length: 3000 }, (_, i) => nobody(i)),
+  );
+  let turns = 0;
+  for (; (await read('of-many')) !== undefined; turns++) await new Promise((next) => setImmediate(next));
+  assert.ok(turns > 20, `${turns} turns`);
 });
 
 test('an object with an owner left keeps it and loses the reference to the other', async () => {

@@ -86,7 +86,7 @@ async function live(at: number, captured: boolean): Promise<Outcome> {
         await plane.admin(`DELETE ${REVISIONS}/${metadata.name}`);
     if (at === BEFORE_CONTROLLER) await vanish(plane);
     const component = COMPONENTS.find(({ name }) => name === 'vm')!;
-    const own = interrupted(await plane.plane.clientFor(component.account), at, () => vanish(plane));
+    const own = interrupted(plane.plane.clientFor(component.account), at, () => vanish(plane));
     const running = runComponent({
       component,
       client: own.client,

@@ -397,7 +397,7 @@ describe('a change of mind', WAIT, () => {
     const moved = (name: string) =>
       eventually(
         () => getVm('mind'),
-        ({ status }) => status.instancetypeRef?.controllerRevisionRef?.name.includes(name),
+        ({ status }) => status?.instancetypeRef?.controllerRevisionRef?.name.includes(name),
       );
     await moved('twin-a');
     await patchVm('mind', { spec: { instancetype: named('twin-b') } });

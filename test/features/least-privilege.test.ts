@@ -59,6 +59,12 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'update /secrets': 'fills them',
     'delete /secrets': 'removes them with their account',
   },
+  'coracle-legacy-serviceaccount-token-cleaner': {
+    'list /secrets': 'finds Secrets of type kubernetes.io/service-account-token; RBAC cannot narrow to a type',
+    'watch /secrets': 'the same',
+    'patch /secrets': 'marks those that nobody uses',
+    'delete /secrets': 'removes those that were marked long ago',
+  },
   'coracle-validatingadmissionpolicy-status': {
     'patch admissionregistration.k8s.io/validatingadmissionpolicies/status': 'reports what type checking found',
     'update admissionregistration.k8s.io/validatingadmissionpolicies/status': 'the same',
@@ -186,7 +192,9 @@ async function read(call: Call): Promise<{ status: number; json: any }> {
 const asAdmin = (method: string, path: string, body?: unknown) =>
   read({ method, path, peer: MASTER, ...(body !== undefined && { body }) });
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
-const tokenOf = async (account: string): Promise<string> => (await plane.tokenFor(account)).current();
+const tokenOf = async (account: string): Promise<string> =>
+  (await asAdmin('POST', `/api/v1/namespaces/kubevirt/serviceaccounts/${account}/token`, { spec: {} })).json.status
+    .token;
 
 async function discover(): Promise<Served[]> {
   const groups = (await asAdmin('GET', '/apis')).json.groups as { versions: { groupVersion: string }[] }[];

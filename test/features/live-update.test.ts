@@ -242,10 +242,11 @@ test('where the cluster migrates workloads, a migration carries the change; one 
   assert.match(failed.metadata.name ?? '', /^kubevirt-workload-update-/);
   assert.equal(failed.metadata.annotations?.['kubevirt.io/workloadUpdateMigration'], '');
   assert.equal(failed.spec.priority, 'user-triggered');
-  const vmi = await cluster.vmi('carried');
-  assert.equal(
-    condition(vmi, 'HotVCPUChange')?.message,
-    'A live migration to a launcher pod of the new size brings the change',
+  const text = 'A live migration to a launcher pod of the new size brings the change';
+  const vmi = await cluster.untilVmi(
+    'carried',
+    'says what brings it',
+    (now) => condition(now, 'HotVCPUChange')?.message === text,
   );
   assert.equal(vmi.status?.currentCPUTopology?.sockets, 1);
   assert.equal(vmi.status?.nodeName, 'node-1');

@@ -218,6 +218,39 @@ test('failurePolicy Ignore lets the object through as it was', async () => {
   assert.deepEqual(json.data, { a: 'b' });
 });
 
+test('the body of a subresource is changed as what it is', async () => {
+  const deployments = '/apis/apps/v1/namespaces/default/deployments';
+  const spec = { containers: [{ name: 'c', image: 'i' }] };
+  const template = { metadata: { labels: { a: 'b' } }, spec };
+  await server.request('POST', deployments, {
+    body: { metadata: { name: 'd' }, spec: { selector: { matchLabels: { a: 'b' } }, template } },
+  });
+  await server.request('POST', '/api/v1/namespaces/default/pods', { body: { metadata: { name: 'p' }, spec } });
+  const rule = (apiGroup: string, resource: string) => ({
+    apiGroups: [apiGroup],
+    apiVersions: ['v1'],
+    operations: ['*'],
+    resources: [resource],
+  });
+  await policy('s', [apply('Object{spec: Object.spec{replicas: 5}}')], { rules: [rule('apps', 'deployments/scale')] });
+  const scaled = await server.request('PUT', `${deployments}/d/scale`, {
+    body: { metadata: { name: 'd' }, spec: { replicas: 2 } },
+  });
+  assert.equal(scaled.json.spec?.replicas, 5, scaled.text);
+  await policy('b', [apply("Object{target: Object.target{name: 'n'}}")], { rules: [rule('', 'pods/binding')] });
+  const bound = await server.request('POST', '/api/v1/namespaces/default/pods/p/binding', {
+    body: { metadata: { name: 'p' }, target: { name: 'm' } },
+  });
+  assert.match(bound.json.message, /may not mutate atomic arrays, maps or structs: \.target$/);
+  await policy('e', [apply('Object{deleteOptions: Object.deleteOptions{gracePeriodSeconds: 0}}')], {
+    rules: [rule('', 'pods/eviction')],
+  });
+  const evicted = await server.request('POST', '/api/v1/namespaces/default/pods/p/eviction', {
+    body: { metadata: { name: 'p' } },
+  });
+  assert.equal(evicted.status, 201, evicted.text);
+});
+
 test('what is wrong with a policy is said at its field', async () => {
   const spec = {
     matchConstraints: { resourceRules: [RULE] },

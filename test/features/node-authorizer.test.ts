@@ -116,7 +116,10 @@ before(async () => {
         volumes: [
           { name: 'v', secret: { secretName: 'volume' } },
           { name: 'm', configMap: { name: 'map' } },
-          { name: 'p', projected: { sources: [{ secret: { name: 'projected' } }] } },
+          {
+            name: 'p',
+            projected: { sources: [{ secret: { name: 'projected' } }, { serviceAccountToken: { path: 'token' } }] },
+          },
           { name: 'c', persistentVolumeClaim: { claimName: 'claim' } },
         ],
       },

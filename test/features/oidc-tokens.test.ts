@@ -75,7 +75,12 @@ test('a token for somebody else is 401, and a TokenReview says so', async () => 
     const token = headers['authorization']!.slice('Bearer '.length);
     return (await plane.admin('POST /apis/authentication.k8s.io/v1/tokenreviews', { spec: { token } })).status;
   };
-  assert.notEqual((await review(other.headers)).authenticated, true);
+  const { authenticated: refused, error } = await review(other.headers);
+  assert.equal(refused, undefined);
+  assert.equal(
+    error,
+    '[invalid bearer token, oidc: verify token: oidc: expected audience in ["coracle"] got ["other"]]',
+  );
   const { authenticated, user } = await review((await bearer({ sub: 'joe' })).headers);
   assert.deepEqual([authenticated, user.username], [true, 'oidc:joe']);
 });

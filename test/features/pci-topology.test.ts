@@ -32,7 +32,7 @@ test('a template that lost its PCI topology gets it back from the instance, with
   assert.equal(lost.spec.template.metadata, undefined);
   const found = await eventually(
     () => plane.admin(`GET ${VMS}/kept`),
-    ({ metadata, status }) => status.observedGeneration === metadata.generation && metadata.generation > 2,
+    ({ metadata, status }) => status?.observedGeneration === metadata.generation && metadata.generation > 2,
   );
   assert.deepEqual(found.spec.template.metadata, { annotations: { [VERSION]: 'v3' } });
   assert.ok(!found.status.conditions.some(({ type }: { type: string }) => type === 'RestartRequired'));

@@ -254,3 +254,37 @@ test('devices of a claim are charged by class: all of them as 32, of alternative
   assert.equal(second.status, 403);
   assert.match(second.json.message, /exceeded quota: q, requested: tin\.deviceclass.*=2, used: .*=2, limited: .*=3$/);
 });
+
+test('hundreds of quotas of one namespace are charged in steps, and none gives out more than it has', async () => {
+  const place = await namespaceWith({ pods: '2' });
+  const more = 200;
+  for (let i = 0; i < more; i++) {
+    const name = `more${i}`;
+    const hard = { pods: i === more - 1 ? '3' : '9' };
+    await server.create(`${place.path}/resourcequotas`, {
+      apiVersion: 'v1',
+      kind: 'ResourceQuota',
+      metadata: { name },
+      spec: { hard },
+    } as never);
+    await server.request('PATCH', `${place.path}/resourcequotas/${name}/status`, {
+      body: { status: { hard, used: { pods: '0' } } },
+    });
+  }
+  let turns = 0;
+  let busy = true;
+  const others = (): void => {
+    turns++;
+    if (busy) setImmediate(others);
+  };
+  setImmediate(others);
+  const tried = await place.pod('tried', {}, '?dryRun=All');
+  assert.equal(tried.status, 201);
+  const both = await Promise.all([place.pod('a'), place.pod('b'), place.pod('c')]);
+  busy = false;
+  assert.deepEqual(both.map(({ status }) => status).sort(), [201, 201, 403]);
+  assert.ok(turns > 8, `${turns} turns`);
+  assert.deepEqual(await place.used(), { pods: '2' });
+  // What the third was charged before it was refused is for the controller to give back.
+  for (const quota of ['more0', `more${more - 1}`]) assert.match((await place.used(quota))['pods']!, /^[23]$/);
+});

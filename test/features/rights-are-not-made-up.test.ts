@@ -1,6 +1,7 @@
 /** Who writes or binds a role must hold what it grants. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { finish } from '../../src/api/meta/steps.ts';
 import type { AdmissionPlugin } from '../../src/server/admission/plugin.ts';
 import { rbacEscalation, uncovered } from '../../src/server/auth/escalation.ts';
 import type { UserInfo } from '../../src/server/auth/identity.ts';
@@ -155,13 +156,34 @@ test('what covers what', () => {
     ['another name', rule(['pods'], ['get'], ['a']), rule(['pods'], ['get'], ['a', 'b']), 1],
   ];
   for (const [name, held, wanted, missing] of cases) {
-    assert.equal(uncovered([held], [wanted]).length, missing, name);
+    assert.equal(finish(uncovered([held], [wanted])).length, missing, name);
   }
   assert.equal(
-    uncovered([{ verbs: ['get'], nonResourceURLs: ['/api/*'] }], [{ verbs: ['get'], nonResourceURLs: ['/api/v1'] }])
-      .length,
+    finish(
+      uncovered([{ verbs: ['get'], nonResourceURLs: ['/api/*'] }], [{ verbs: ['get'], nonResourceURLs: ['/api/v1'] }]),
+    ).length,
     0,
   );
+});
+
+test('what takes long to compare is compared in steps, and of endless parts the first are told', () => {
+  const rule = (i: number) => ({ verbs: ['get'], apiGroups: [''], resources: [`r${i}`] });
+  const work = uncovered(
+    Array.from({ length: 1000 }, (_, i) => rule(i)),
+    Array.from({ length: 1001 }, (_, i) => rule(i)),
+  );
+  let stops = 0;
+  for (let step = work.next(); ; step = work.next()) {
+    if (step.done) {
+      assert.deepEqual(step.value, [rule(1000)]);
+      break;
+    }
+    stops++;
+  }
+  assert.ok(stops > 10, `${stops} stops`);
+  const names = (letter: string) => Array.from({ length: 3000 }, (_, i) => `${letter}${i}`);
+  const endless = { verbs: names('v'), apiGroups: names('g'), resources: names('r') };
+  assert.equal(finish(uncovered([], [endless])).length, 5000);
 });
 
 test('roles that aggregate aggregating roles hold the rules of all', async () => {

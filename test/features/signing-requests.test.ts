@@ -32,6 +32,6 @@ test('a signing request says who made it, is judged in one place and signed in a
   assert.deepEqual(types(judged), ['Approved']);
   assert.equal(judged.status.certificate, undefined);
   const seen = { type: 'Seen', status: 'True' };
-  const signed = await patch('/status', { status: { certificate: 'Zm9v', conditions: [seen] } });
+  const signed = await patch('/status', { status: { certificate: 'Zm9v', conditions: [approved, seen] } });
   assert.deepEqual([types(signed), signed.status.certificate], [['Approved', 'Seen'], 'Zm9v']);
 });

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { DEFINITIONS, definition } from '../testkit/custom-definitions.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
+import { SAMPLES } from './fixtures/samples.ts';
 
 let server: InProcessServer;
 const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments';
@@ -81,6 +83,43 @@ test('a create takes no status, however it is asked for, but that of a node', as
   }
 });
 
+const FLOW_CONTROL = '/apis/flowcontrol.apiserver.k8s.io/v1';
+const ofFlowControl = (kind: string, resource: string) => ({
+  apiVersion: 'flowcontrol.apiserver.k8s.io/v1',
+  kind,
+  metadata: { name: 'told' },
+  ...SAMPLES[`${resource}.flowcontrol.apiserver.k8s.io`],
+});
+const METADATA_THROUGH_STATUS: readonly [string, object, string, boolean][] = [
+  [`${FLOW_CONTROL}/flowschemas`, ofFlowControl('FlowSchema', 'flowschemas'), 'told', false],
+  [
+    `${FLOW_CONTROL}/prioritylevelconfigurations`,
+    ofFlowControl('PriorityLevelConfiguration', 'prioritylevelconfigurations'),
+    'told',
+    false,
+  ],
+  [DEFINITIONS, definition({ name: 'told' }), 'tolds.example.com', true],
+];
+for (const [collection, body, name, taken] of METADATA_THROUGH_STATUS) {
+  test(`/status of ${collection} ${taken ? 'takes' : 'leaves'} metadata, and nobody is said to have written it`, async () => {
+    const { kind, apiVersion } = (await server.create(collection, body as never)) as {
+      kind: string;
+      apiVersion: string;
+    };
+    const labels = { told: 'yes' };
+    const patched = await server.request('PATCH', `${collection}/${name}/status`, { body: { metadata: { labels } } });
+    assert.equal(patched.status, 200, patched.text);
+    assert.deepEqual(patched.json.metadata.labels, taken ? labels : undefined);
+    const applied = await server.request('PATCH', `${collection}/${name}/status?fieldManager=teller&force=true`, {
+      headers: { 'content-type': 'application/apply-patch+yaml' },
+      body: { apiVersion, kind, metadata: { name, labels: { told: 'again' } } },
+    });
+    assert.equal(applied.status, 200, applied.text);
+    const managers = applied.json.metadata.managedFields.map((entry: { manager: string }) => entry.manager);
+    assert.equal(managers.includes('teller'), false);
+  });
+}
+
 test('generation moves with the spec, not with labels; deployments count annotations', async () => {
   await server.request('POST', DEPLOYMENTS, { body: deployment('generations') });
   const patch = async (body: object): Promise<number> =>
@@ -144,7 +183,7 @@ test('a status needs no field that Go writes anyway, and a JSON patch reaches be
       headers: merge,
     });
     assert.equal(patched.status, 200, patched.text);
-    assert.deepEqual(patched.json.status.conditions, [condition]);
+    assert.deepEqual(patched.json.status.conditions, [{ ...condition, lastTransitionTime: null }]);
   }
   await server.request('POST', DEPLOYMENTS, { body: { ...deployment('fresh'), status: undefined } });
   const added = await server.request('PATCH', `${DEPLOYMENTS}/fresh/status`, {
@@ -156,5 +195,5 @@ test('a status needs no field that Go writes anyway, and a JSON patch reaches be
   const node = { apiVersion: 'storage.k8s.io/v1', kind: 'CSINode', metadata: { name: 'n' } };
   const csiNode = await server.request('POST', '/apis/storage.k8s.io/v1/csinodes', { body: node });
   assert.equal(csiNode.status, 201, csiNode.text);
-  assert.deepEqual(csiNode.json.spec, {});
+  assert.deepEqual(csiNode.json.spec, { drivers: null });
 });

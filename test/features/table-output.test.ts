@@ -50,6 +50,48 @@ test('one object is a one-row Table', async () => {
   assert.equal(json.rows.length, 1);
 });
 
+test('flow schemas stand in the order in which they are matched', async () => {
+  const { json } = await get('/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas');
+  const at = json.columnDefinitions.findIndex(({ name }: { name: string }) => name === 'MatchingPrecedence');
+  const found: [number, string][] = json.rows.map(({ cells }: { cells: [string, string] }) => [cells[at], cells[0]]);
+  assert.ok(found.length > 5);
+  assert.deepEqual(
+    found,
+    found.toSorted(([a, name], [b, other]) => a - b || (name < other ? -1 : 1)),
+  );
+  assert.equal(found[0]?.[1], 'exempt');
+});
+
+test('a Pod that has come to its end says so in its row', async () => {
+  const name = 'ended';
+  await server.create(PODS, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name },
+    spec: { containers: [{ name: 'c', image: 'i' }] },
+  } as never);
+  const conditions = async (phase: string) => {
+    await server.request('PATCH', `${PODS}/${name}/status`, {
+      headers: { 'content-type': 'application/merge-patch+json' },
+      body: { status: { phase } },
+    });
+    return (await get(`${PODS}/${name}`)).json.rows[0].conditions;
+  };
+  assert.equal(await conditions('Running'), undefined);
+  assert.deepEqual(await conditions('Succeeded'), [
+    { type: 'Completed', status: 'True', reason: 'Succeeded', message: 'The pod has completed successfully.' },
+  ]);
+});
+
+test('columns that all kinds share say what they are', async () => {
+  const described = (column: { name: string; description: string }) => column.description.split(' ')[0];
+  const { json } = await get('/apis/storage.k8s.io/v1/storageclasses');
+  const [name, , , , , age] = json.columnDefinitions;
+  assert.deepEqual([described(name), described(age)], ['Name', 'CreationTimestamp']);
+  const attachments = await get('/apis/storage.k8s.io/v1/volumeattachments');
+  assert.equal(attachments.json.columnDefinitions[1].format, 'name');
+});
+
 test('/scale has columns of its own, on a read and on a write', async () => {
   const deployments = '/apis/apps/v1/namespaces/default/deployments';
   const labels = { app: 'counted' };

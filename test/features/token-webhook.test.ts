@@ -22,7 +22,7 @@ before(async () => {
         status:
           spec.token === 'open sesame'
             ? { authenticated: true, user: { username: 'ali', groups: ['thieves'] } }
-            : { authenticated: false },
+            : { authenticated: false, error: 'not the word' },
       }),
     }),
   });
@@ -65,13 +65,18 @@ test('a token that nobody else knows is shown to the webhook', async () => {
       ['/authenticate', 'authentication.k8s.io/v1beta1', 'open barley'],
     ],
   );
+  const { error } = (
+    await plane.admin('POST /apis/authentication.k8s.io/v1/tokenreviews', { spec: { token: 'open barley' } })
+  ).status;
+  assert.equal(error, '[invalid bearer token, not the word]');
+  assert.equal(hook.calls.length, 2, 'a refusal is remembered with its reason');
 });
 
 test('the flags are checked, and handed on as they were', async () => {
   assert.equal(tokenWebhookChoice({}), undefined);
   const flags = { [FILE]: '/nowhere/config', 'authentication-token-webhook-version': 'v1' };
   const choice = tokenWebhookChoice(flags)!;
-  assert.deepEqual(choice, { file: '/nowhere/config', version: 'v1', cacheSeconds: 120 });
+  assert.deepEqual(choice, { file: '/nowhere/config', version: 'v1', cacheMs: 120_000 });
   const handed = tokenWebhookArguments(choice);
   const again: Record<string, string> = {};
   for (let i = 0; i < handed.length; i += 2) again[handed[i]!.slice(2)] = handed[i + 1]!;

@@ -98,6 +98,26 @@ test('events.k8s.io is strict where core is lenient', async (t) => {
   assert.equal((await server.request('POST', NEW, { body: newEvent('e3') })).status, 201);
   const note = await server.request('PATCH', `${NEW}/e3`, { body: { note: 'other' } });
   assert.ok(note.json.message.includes('message: Invalid value: "other": field is immutable'), note.json.message);
+  // Upstream shows its internal type, and looks at the reason twice.
+  const change = { regarding: { kind: 'Node' }, reason: 'Other', related: { kind: 'Pod', name: 'q' } };
+  const fixed = await server.request('PATCH', `${NEW}/e3`, {
+    body: { ...change, eventTime: '2027-01-02T03:04:05.000006Z' },
+  });
+  const why = 'field is immutable';
+  const shown = (kind: string, name: string, namespace: string): string =>
+    `{"Kind":"${kind}","Namespace":"${namespace}","Name":"${name}","UID":"","APIVersion":"","ResourceVersion":"","FieldPath":""}`;
+  const found = [
+    ['involvedObject', shown('Node', 'p', 'default')],
+    ['reason', '"Other"'],
+    ['reason', '"Other"'],
+    ['eventTime', '"2027-01-02T03:04:05.000006Z"'],
+    ['related', shown('Pod', 'q', '')],
+  ].map(([field, value]) => ({
+    reason: 'FieldValueInvalid',
+    message: `Invalid value: ${value}: ${why}`,
+    field,
+  }));
+  assert.deepEqual(fixed.json.details.causes, found);
   const series = { count: 2, lastObservedTime: '2026-01-02T03:04:05.000000Z' };
   assert.equal((await server.request('PATCH', `${NEW}/e3`, { body: { series } })).status, 200);
 });
@@ -122,7 +142,8 @@ test('what v1 cannot say goes through it unharmed', async () => {
     { type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 70 } } },
     { type: 'Pods', pods: { metric: { name: 'rps' }, target: { type: 'AverageValue', averageValue: '10' } } },
   ];
-  const behavior = { scaleDown: { stabilizationWindowSeconds: 10, selectPolicy: 'Max' } };
+  const policies = [{ type: 'Percent', value: 50, periodSeconds: 15 }];
+  const behavior = { scaleDown: { stabilizationWindowSeconds: 10, selectPolicy: 'Max', policies } };
   const body = {
     apiVersion: 'autoscaling/v2',
     kind: 'HorizontalPodAutoscaler',

@@ -134,3 +134,77 @@ test('an Event shows its empty reporters in core, and not in events.k8s.io', asy
   const shown = await server.request('GET', `/apis/events.k8s.io/v1/${events}/e`);
   assert.deepEqual([shown.json.reportingController, shown.json.reportingInstance], [undefined, undefined]);
 });
+
+const ROLES = '/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles';
+
+test('what Go writes as null is there: for JSON patches, after `[]`, in every representation', async () => {
+  const made = await server.request('POST', ROLES, { body: { metadata: { name: 'null' } } });
+  assert.equal(made.json.rules, null, made.text);
+  assert.equal(made.json.metadata.managedFields, undefined, 'nobody owns what an empty object has');
+  const tried = await server.request('POST', `${ROLES}?dryRun=All`, { body: { metadata: { name: 'x' }, rules: [] } });
+  assert.deepEqual(tried.json.rules, [], 'a dry run never came to the store');
+  const rule = { verbs: ['get'], apiGroups: [''], resources: ['pods'] };
+  const patched = await server.request('PATCH', `${ROLES}/null`, {
+    headers: { 'content-type': 'application/json-patch+json' },
+    body: [
+      { op: 'test', path: '/rules', value: null },
+      { op: 'replace', path: '/rules', value: [rule] },
+    ],
+  });
+  assert.deepEqual(patched.json.rules, [rule], patched.text);
+  const emptied = await server.request('PUT', `${ROLES}/null`, { body: { metadata: { name: 'null' }, rules: [] } });
+  assert.equal(emptied.json.rules, null);
+  const same = await server.request('PUT', `${ROLES}/null`, { body: { metadata: { name: 'null' }, rules: [] } });
+  assert.equal(same.json.metadata.resourceVersion, emptied.json.metadata.resourceVersion, 'nothing was written');
+  const { json: list } = await server.request('GET', ROLES);
+  assert.equal(list.items.find((one: { metadata: { name: string } }) => one.metadata.name === 'null').rules, null);
+});
+
+test('both versions of an autoscaler have what each always writes', async () => {
+  const path = (version: string): string => `/apis/autoscaling/${version}/namespaces/default/horizontalpodautoscalers`;
+  const spec = { scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'd' }, maxReplicas: 3 };
+  for (const version of ['v1', 'v2']) {
+    const name = `made-as-${version}`;
+    const made = await server.request('POST', path(version), { body: { metadata: { name }, spec } });
+    assert.equal(made.status, 201, made.text);
+    const v1 = await server.request('GET', `${path('v1')}/${name}`);
+    assert.deepEqual(v1.json.status, { currentReplicas: 0, desiredReplicas: 0 }, name);
+    const v2 = await server.request('GET', `${path('v2')}/${name}`);
+    assert.deepEqual(v2.json.status, { currentMetrics: null, desiredReplicas: 0 }, name);
+  }
+});
+
+test('who sets a condition owns the times that nobody set; who creates an Event does not', async () => {
+  const pods = '/api/v1/namespaces/default/pods';
+  await server.request('POST', pods, {
+    body: { metadata: { name: 'c' }, spec: { containers: [{ name: 'c', image: 'i' }] } },
+  });
+  const { json } = await server.request('PATCH', `${pods}/c/status?fieldManager=kubelet`, {
+    headers: { 'content-type': 'application/strategic-merge-patch+json' },
+    body: { status: { conditions: [{ type: 'Ready', status: 'True' }] } },
+  });
+  const [condition] = json.status.conditions;
+  assert.deepEqual(condition, { type: 'Ready', status: 'True', lastProbeTime: null, lastTransitionTime: null });
+  const entry = json.metadata.managedFields.find((one: { manager: string }) => one.manager === 'kubelet');
+  const owned = entry.fieldsV1['f:status']['f:conditions']['k:{"type":"Ready"}'];
+  assert.deepEqual(Object.keys(owned).sort(), ['.', 'f:lastProbeTime', 'f:lastTransitionTime', 'f:status', 'f:type']);
+  const event = await server.request('POST', '/api/v1/namespaces/default/events', {
+    body: {
+      metadata: { name: 'hollow' },
+      involvedObject: { kind: 'Pod', name: 'c', namespace: 'default' },
+      reason: 'R',
+    },
+  });
+  assert.equal(event.json.eventTime, null, event.text);
+  assert.deepEqual(Object.keys(event.json.metadata.managedFields[0].fieldsV1).sort(), ['f:involvedObject', 'f:reason']);
+});
+
+test('an int64 keeps its digits where nobody counts with it', async () => {
+  const body = `{"metadata":{"name":"wide"},"spec":{"containers":[{"name":"c","image":"i"}],"tolerations":[{"key":"k","operator":"Exists","effect":"NoExecute","tolerationSeconds":9007199254740993}]}}`;
+  const made = await server.request('POST', '/api/v1/namespaces/default/pods', {
+    body: body as never,
+    headers: { 'content-type': 'application/json' },
+  });
+  assert.equal(made.status, 201, made.text);
+  assert.match(made.text, /"tolerationSeconds":9007199254740993[,}]/);
+});

@@ -74,6 +74,13 @@ for (const path of ['/version', '/api', '/apis', '/apis/apps', '/apis/apps/v1', 
   });
 }
 
+test('HEAD of a built-in kind is no method its router knows', async () => {
+  for (const path of ['/api/v1/pods', '/api/v1/namespaces/default', '/api/v1/namespaces/default/pods/none/log']) {
+    assert.equal((await server.request('HEAD', path)).status, 405, path);
+    assert.notEqual((await server.request('GET', path)).status, 405, path);
+  }
+});
+
 test('a path nobody has stays 404 whatever the method is', async () => {
   for (const path of ['/none', '/apis/none', '/apis/apps/v9']) {
     const answer = await server.request('POST', path, { body: {} });

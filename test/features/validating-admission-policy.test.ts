@@ -483,6 +483,7 @@ test('Audit and audit annotations reach the audit event', async () => {
   const plugin = plugins.find(({ name }) => name === 'ValidatingAdmissionPolicy')!;
   await plugin.validate!({
     operation: 'CREATE',
+    requestVerb: 'create',
     info: server.catalog.lookup('', 'v1', 'configmaps')!,
     subresource: '',
     namespace: 'default',

@@ -127,6 +127,11 @@ test('a registered subresource gets the decoded body', async () => {
     body: { spec: {} },
   });
   assert.equal(answer.status, 201);
-  assert.deepEqual(answer.json, { kind: 'TokenRequest', name: 'sa', sent: { spec: {} } });
+  const { kind, name, sent } = answer.json;
+  assert.deepEqual([kind, name], ['TokenRequest', 'sa']);
+  assert.deepEqual(
+    [sent.kind, sent.apiVersion, sent.metadata, sent.spec.expirationSeconds],
+    ['TokenRequest', 'authentication.k8s.io/v1', { namespace: 'default' }, 3600],
+  );
   await server.stop();
 });

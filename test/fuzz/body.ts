@@ -7,6 +7,10 @@ export interface Body {
   readonly headers?: Readonly<Record<string, string>>;
   /** Where it is sent; a config map where absent. */
   readonly target?: string;
+  /** POST or PATCH where absent, as the type says. */
+  readonly method?: 'GET';
+  /** Sent before each try, without an eye on the event loop: so that no answer is one that was kept. */
+  readonly first?: () => Body;
 }
 
 export const utf8 = new TextEncoder();
@@ -26,6 +30,7 @@ export const STRATEGIC = 'application/strategic-merge-patch+json';
 export const MERGE = 'application/merge-patch+json';
 export const JSON_PATCH = 'application/json-patch+json';
 export const APPLY = 'application/apply-patch+yaml';
+export const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 export const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io';
 export const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 export const dry = (path: string): string => `${path}?fieldManager=fuzz&dryRun=All`;

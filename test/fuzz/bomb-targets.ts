@@ -1,5 +1,6 @@
 /** What has to be there before some of the bombs: a kind of its own, and large objects. */
 import { DEFINITIONS, DEPLOYMENTS, deployment, repeated } from './body.ts';
+import { tolerant } from './list-bombs.ts';
 
 /** A definition of a kind whose spec has these properties, and may say more. */
 export const definition = (name: string, properties: object, more: object = {}): object => ({
@@ -80,7 +81,15 @@ export function bombTargets(): BombTarget[] {
     ].map(
       ([path, apiVersion, kind]): BombTarget => ({ path, object: mentioned(path, apiVersion, kind), applied: true }),
     ),
+    { path: '/api/v1/namespaces/default/pods', object: tolerant() },
     { path: DEFINITIONS, object: definition('wide', texts(50_000)) },
+    {
+      path: DEFINITIONS,
+      object: definition(
+        'filled',
+        texts(40_000, () => ({ default: 'v' })),
+      ),
+    },
   ];
 }
 

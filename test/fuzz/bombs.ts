@@ -3,6 +3,7 @@ import { answerBombs } from './answer-bombs.ts';
 import type { Body } from './body.ts';
 import { definitionBombs } from './definition-bombs.ts';
 import { jsonBombs } from './json-bombs.ts';
+import { listBombs } from './list-bombs.ts';
 import { objectBombs } from './object-bombs.ts';
 import { patchBombs } from './patch-bombs.ts';
 import { protobufBombs } from './protobuf-bombs.ts';
@@ -14,6 +15,7 @@ export const bombs = (): Body[] => [
   ...yamlBombs(),
   ...patchBombs(),
   ...objectBombs(),
+  ...listBombs(),
   ...protobufBombs(),
   ...answerBombs(),
   ...definitionBombs(),

@@ -5,12 +5,19 @@ import { definition, texts } from './bomb-targets.ts';
 
 export function definitionBombs(): Body[] {
   const define = (name: string, object: object): Body => at(name, DEFINITIONS, JSON.stringify(object));
+  const versions = (count: number): object => {
+    const { spec, ...rest } = definition('many', {}) as { spec: object };
+    const one = { served: true, schema: { openAPIV3Schema: { type: 'object' } } };
+    const all = Array.from({ length: count }, (_, at) => ({ ...one, name: `v${at + 1}`, storage: at === 0 }));
+    return { ...rest, spec: { ...spec, versions: all } };
+  };
   const names = (count: number): string[] => Array.from({ length: count }, (_, i) => `f${i}`);
   const rules = (count: number, rule: (i: number) => string) => ({
     'x-kubernetes-validations': Array.from({ length: count }, (_, i) => ({ rule: rule(i), message: 'm' })),
   });
   return [
     define('a definition of many fields', definition('many', texts(40_000))),
+    define('a definition of 2,000 versions', versions(2000)),
     define('a definition of 90,000 fields', definition('more', texts(90_000))),
     define(
       'a definition of many fields without a type',

@@ -73,7 +73,7 @@ async function everyRoute(): Promise<{ routes: Route[]; schemas: Map<string, Doc
 
 /** Processor time that one step of the event loop may take. */
 const STEP_MS = 50;
-/** A bomb that took longer is sent again: the first time pays for compiling, and a neighbour may have emptied the caches. */
+/** A bomb that took longer is sent again: the first time pays for compiling. */
 const TRIES = 5;
 
 test('bombs: refused or taken in steps of at most 50 ms, never a 500, never the end', {
@@ -117,16 +117,30 @@ test('bombs: refused or taken in steps of at most 50 ms, never a 500, never the 
 });
 
 /** Sends it, looks whether the server lives, and returns what its longest step took. */
-async function throwBomb({ name, type, bytes, headers, target: own }: Body): Promise<number> {
+async function throwBomb(bomb: Body): Promise<number> {
+  const { name, type, bytes, headers, target: own, method, first } = bomb;
   const { send, probe } = server;
+  if (first) {
+    const { type, bytes, target } = first();
+    const { status, text } = await send({
+      method: 'PATCH',
+      target: target!,
+      headers: { 'content-type': type },
+      body: bytes,
+    });
+    assert.equal(status, 200, `before ${name}: ${text.slice(0, 300)}`);
+    // A definition is served anew a moment later.
+    await sleep(100);
+    await probe();
+  }
   const patch = type.includes('patch');
   const target =
     own ?? `/api/v1/namespaces/default/configmaps${patch ? '/target?fieldManager=fuzz&dryRun=All' : '?dryRun=All'}`;
   const { status, text } = await send({
-    method: patch ? 'PATCH' : 'POST',
+    method: method ?? (patch ? 'PATCH' : 'POST'),
     target,
-    headers: { 'content-type': type, ...headers },
-    body: bytes,
+    headers: { ...(method !== 'GET' && { 'content-type': type }), ...headers },
+    ...(method !== 'GET' && { body: bytes }),
   });
   const { cpu } = await probe();
   assert.ok(status >= 200 && (status < 500 || UPSTREAM_500.test(text)), `${name}: ${status} ${text.slice(0, 300)}`);

@@ -15,7 +15,7 @@ export const sleep = (milliseconds: number): Promise<void> => new Promise((done)
 export interface Probe {
   /** How long the event loop stood still at most since the last time. */
   readonly longest: number;
-  /** Processor time of its longest step. */
+  /** Processor time of its longest step; one of more than 50 ms as it would be at the usual speed. */
   readonly cpu: number;
   readonly heapUsed: number;
   readonly rss: number;

@@ -84,7 +84,7 @@ export async function startBoard(options: { readonly agent?: AgentOptions } = {}
   });
   const running: Promise<void>[] = [];
   for (const component of chooseComponents('*')) {
-    const client = await plane.clientFor(component.account);
+    const client = plane.clientFor(component.account);
     running.push(runComponent({ component, client, facts: { rootCa: '' }, clock, log, signal: stop.signal }));
   }
   const client = await plane.adminClient();

@@ -119,12 +119,12 @@ export async function startMigrationBoard(
   for (const component of chooseComponents('*').filter(
     ({ name }) => options.controller || (name !== 'migration' && name !== 'evacuation'),
   )) {
-    const client = await plane.clientFor(component.account);
+    const client = plane.clientFor(component.account);
     running.push(runComponent({ component, client, facts: { rootCa: '' }, clock, log, signal: stop.signal }));
   }
   const client = await plane.adminClient();
   // Labels of ours on an instance are the controllers' to change.
-  const controller = await plane.clientFor(chooseComponents('vmi')[0]!.account);
+  const controller = plane.clientFor(chooseComponents('vmi')[0]!.account);
   const isCut = new Set<string>();
   const obstacles = new Map<string, string>();
   const peerListeners = new Set<() => void>();

@@ -40,7 +40,7 @@ async function withProbe(directory: string): Promise<string> {
 /** A guest that happens to have little left to send may be whole before anybody can kill an end of it. */
 const MOST_ATTEMPTS = 5;
 const LOST = 'VMI is irrecoverable due to failed post-copy migration';
-/** The memory changes faster than this. */
+/** So slow that the memory has not been sent once when the time is up, and changes again meanwhile. */
 const NEVER_ENDS = { bandwidthPerMigration: '24Mi', completionTimeoutPerGiB: 3, maxDowntimeMs: 10 };
 const POST_COPY = { ...NEVER_ENDS, allowPostCopy: true };
 const encoder = new TextEncoder();
@@ -59,7 +59,9 @@ async function startBusyGuest(
   await line.has('login:');
   console.send(encoder.encode('root\n'));
   await line.has('# ');
-  const work = 'head -c 12000000 /dev/urandom >/tmp/a; while :; do cp /tmp/a /tmp/b; cp /tmp/a /tmp/c; sleep 0.1; done';
+  // Pages of zeros would not be sent; random bytes are dear to make.
+  const fill = 'head -c 1000000 /dev/urandom >/tmp/r; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do cat /tmp/r; done >/tmp/a';
+  const work = `${fill}; while :; do cp /tmp/a /tmp/b; cp /tmp/a /tmp/c; sleep 1; done`;
   console.send(encoder.encode(`(${work}) & echo bus""y\n`));
   await line.has('busy');
   console.close(1000, '');
@@ -246,11 +248,21 @@ test('workload disruption that is forbidden gives up, and without post-copy paus
   assert.match(stayed.status?.migrationState?.failureReason ?? '', /^Live migration is not completed after/);
   assert.equal(stayed.status?.migrationState?.mode, 'PreCopy');
   await removeEndedPods('strict');
-  const paused = { ...NEVER_ENDS, completionTimeoutPerGiB: 10, allowWorkloadDisruption: true };
+  // So slow that its memory has not been sent once when the time is up, however seldom the guest gets a processor.
+  const paused = {
+    ...NEVER_ENDS,
+    bandwidthPerMigration: '8Mi',
+    completionTimeoutPerGiB: 10,
+    allowWorkloadDisruption: true,
+  };
   const handed = await board.hand('strict', { configuration: paused });
-  await board.until('strict', 'told why it is paused', ({ status }) =>
+  const told = await board.until('strict', 'told why it is paused', ({ status }) =>
     (status?.conditions ?? []).some(({ type, reason }) => type === 'Paused' && reason === 'PausedByMigrationMonitor'),
   );
+  await tellQemu((await board.qemus(told)).get(handed.source) as number, {
+    execute: 'migrate-set-parameters',
+    arguments: { 'max-bandwidth': 2 ** 30 },
+  });
   const moved = await movedTo('strict', handed, beats);
   assert.equal(moved.status?.migrationState?.mode, 'Paused');
 });

@@ -10,6 +10,11 @@ import { createClient } from '../../src/client/create-client.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 
+/** What the launcher tells Node: the heap of a process that is tested, and so its pauses, are those of the product. */
+const LAUNCHER_ARGUMENTS = /^exec "\$node_bin" (.*) "\$root/m
+  .exec(readFileSync(join(root, 'coracle'), 'utf8'))![1]!
+  .split(' ');
+
 export interface ControlPlaneProcess {
   readonly pid: number;
   readonly port: number;
@@ -49,7 +54,7 @@ export function startProcess(
   ];
   const child: ChildProcess = spawn(
     process.execPath,
-    [...(options.nodeArguments ?? []), join(root, 'src/cmd/main.ts'), ...argv],
+    [...LAUNCHER_ARGUMENTS, ...(options.nodeArguments ?? []), join(root, 'src/cmd/main.ts'), ...argv],
     {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...options.env },

@@ -71,7 +71,7 @@ export async function startFakeCluster(options: FakeClusterOptions = {}): Promis
     const running = chooseComponents(options.components ?? DEFAULT_COMPONENTS).map(async (component) =>
       runComponent({
         component,
-        client: await board.plane.clientFor(component.account),
+        client: board.plane.clientFor(component.account),
         facts: { rootCa: '' },
         clock: systemClock,
         log,

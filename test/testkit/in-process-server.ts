@@ -21,6 +21,7 @@ import { createExtensions } from '../../src/server/extensions/definition-control
 import { noOutbound } from '../../src/server/outbound/outbound.ts';
 import { ensureBootstrapObjects } from '../../src/server/registry/bootstrap-objects.ts';
 import { createFieldManagement } from '../../src/server/registry/field-management.ts';
+import { renewStored } from '../../src/server/registry/renew-stored.ts';
 import { createResourceCatalog, type ResourceCatalog } from '../../src/server/registry/resource-catalog.ts';
 import type { Backend } from '../../src/server/storage/backend.ts';
 import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
@@ -103,7 +104,14 @@ export async function startServer(options: StartOptions = {}): Promise<InProcess
   const stopped = new AbortController();
   const log = options.log ?? silentLogger;
   const store = betweenStore(
-    await createObjectStore({ backend, clock, log, ...(historyLimit && { historyLimit }), signal: stopped.signal }),
+    await createObjectStore({
+      backend,
+      clock,
+      log,
+      renew: renewStored,
+      ...(historyLimit && { historyLimit }),
+      signal: stopped.signal,
+    }),
   );
   const catalog = createResourceCatalog([...builtinResources(), ...resources]);
   const extensions = createExtensions({ resources: catalog, connect: options.connectOutbound ?? noOutbound, log });
@@ -122,7 +130,9 @@ export async function startServer(options: StartOptions = {}): Promise<InProcess
     store,
     resources: catalog,
     clock,
-    admission: defaultAdmission ? defaultPlugins(store, clock, plugins) : [namespaceLifecycle(store), ...plugins],
+    admission: defaultAdmission
+      ? defaultPlugins(store, { clock, authorize, more: plugins })
+      : [namespaceLifecycle(store), ...plugins],
   });
   if (ready) {
     await ensureBootstrapObjects(server.registry, { resources: catalog });

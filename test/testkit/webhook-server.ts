@@ -45,7 +45,8 @@ export async function startWebhookServer(
       const handler = answers[path.split('?')[0]!];
       const answer = handler ? await handler(body) : { code: 404, text: 'not here' };
       if ('code' in answer && 'text' in answer) {
-        response.writeHead(answer.code as number, { 'content-type': 'application/json' });
+        const type = /^[{[]/.test(answer.text as string) ? 'application/json' : 'text/plain; charset=utf-8';
+        response.writeHead(answer.code as number, { 'content-type': type });
         return response.end(answer.text as string);
       }
       response.writeHead(200, { 'content-type': 'application/json' });

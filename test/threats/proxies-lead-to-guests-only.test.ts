@@ -132,7 +132,7 @@ test('a Service leads to Pods of its own namespace alone, at the address they ha
   const endpoints = [
     { addresses: ['127.0.0.1'] },
     { addresses: ['127.0.0.1'], targetRef: pod },
-    { addresses: ['169.254.169.254'], targetRef: { ...pod, name: 'nobody' } },
+    { addresses: ['192.0.2.254'], targetRef: { ...pod, name: 'nobody' } },
     { addresses: ['127.64.0.1'], targetRef: { ...pod, kind: 'Node', name: 'n1' } },
     { addresses: ['127.64.0.2'], targetRef: { ...pod, namespace: 'other' } },
   ];

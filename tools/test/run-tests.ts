@@ -1,7 +1,7 @@
 /**
- * `npm test`: set-up of what the tests need (QEMU, the tiny guest), then every test file on node:test. Units and
- * features run side by side; the files that boot QEMU or drive kubectl run after them, three at a time: much of their time
- * is waiting, and every board has directories, ports and addresses of its own.
+ * `npm test`: set-up of what the tests need (QEMU, the tiny guest), then every test file on node:test. The files that boot
+ * QEMU or drive kubectl run three at a time: every board has directories, ports and addresses of its own. Much of their time
+ * is waiting, in which the units and features run, many files to a process, and are told of when all of them are through.
  * Arguments pick files: `npm test -- src/api test/features/patch.test.ts`. Two runs make the same choices, unless
  * CORACLE_SEED says otherwise (`test/testkit/seed.ts`).
  */
@@ -15,6 +15,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { seed } from '../../test/testkit/seed.ts';
 import { ensureClientBinaries } from '../setup/client-binaries.ts';
 import { ensurePrograms, KUBECTL_PROGRAM, QEMU_PROGRAMS } from '../setup/host-packages.ts';
+import { writeBatches } from './batches.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 process.env['CORACLE_SEED'] = String(seed);
@@ -34,9 +35,9 @@ const heavy = (file: string): boolean =>
 
 /** Heavy files that take longest, longest first: begun last, one would run on alone. `npm test` prints how long each took. */
 const LONGEST = [
+  'test/fuzz/every-route.test.ts',
   'test/node/post-copy.test.ts',
   'test/node/live-migration.test.ts',
-  'test/fuzz/every-route.test.ts',
   'test/faults/drain-chaos.test.ts',
   'test/faults/control-plane-kill.test.ts',
   'test/faults/silent-node.test.ts',
@@ -56,16 +57,25 @@ const LONGEST = [
   'test/tour/demo.test.ts',
 ];
 
+/** Heavy files that wait for the light ones, when there is room for them. */
+const AFTER_LIGHT = /^test\/(cli|tour)\//;
+
+/** Light files that look at their whole process, what it loads or holds: they have one of their own. */
+const ALONE = ['test/features/described-types.test.ts'];
+
 /** Longest a test may take that names no limit of its own. */
 const TEST_MS = 180_000;
 /** Files whose time is printed at the end. */
 const SHOWN = 15;
 
-/** Runs `files` in this order, `concurrency` at a time; true when all passed. */
-async function runFiles(files: readonly string[], concurrency: number): Promise<boolean> {
-  if (files.length === 0) return true;
+/** Runs `modules` in this order, `concurrency` at a time; true when all passed. `toldAtEnd`: in one piece, not as they end. */
+async function runModules(
+  modules: readonly string[],
+  { concurrency, toldAtEnd = false }: { readonly concurrency: number; readonly toldAtEnd?: boolean },
+): Promise<boolean> {
+  if (modules.length === 0) return true;
   const stream = run({
-    files: files.map((file) => resolve(root, file)),
+    files: modules.map((module) => resolve(root, module)),
     concurrency,
     cwd: root,
     execArgv: [`--import=${seeded}`, `--test-timeout=${TEST_MS}`],
@@ -73,14 +83,17 @@ async function runFiles(files: readonly string[], concurrency: number): Promise<
   let passed = false;
   const seconds: [file: string, seconds: number][] = [];
   stream.on('test:summary', ({ file, success }) => {
-    // One for each file, then one for all.
+    // One for each module, then one for all.
     if (file === undefined) passed = success;
   });
   stream.on('test:complete', ({ name, details }) => {
-    const file = relative(root, name);
-    if (files.includes(file)) seconds.push([file, details.duration_ms / 1000]);
+    // A file is a module of its own, or a suite of one.
+    const file = relative(root, resolve(root, name));
+    if (chosen.includes(file)) seconds.push([file, details.duration_ms / 1000]);
   });
-  await pipeline(stream.compose(spec), process.stdout, { end: false });
+  const report = stream.compose(spec);
+  if (toldAtEnd) process.stdout.write((await report.toArray()).join(''));
+  else await pipeline(report, process.stdout, { end: false });
   seconds.sort((a, b) => b[1] - a[1]);
   for (const [file, taken] of seconds.slice(0, SHOWN)) console.log(`${taken.toFixed(1).padStart(7)} s ${file}`);
   return passed;
@@ -103,11 +116,21 @@ if (chosen.length === 0) {
   process.exitCode = 1;
 } else {
   if (chosen.some(heavy)) await setUp();
-  const light = await runFiles(
-    chosen.filter((file) => !heavy(file)),
-    2,
+  const light = chosen.filter((file) => !heavy(file));
+  const batches = writeBatches(
+    root,
+    light.filter((file) => !ALONE.includes(file)),
   );
+  const lightModules = [...batches.modules, ...light.filter((file) => ALONE.includes(file))];
   const long = LONGEST.filter((file) => chosen.includes(file));
-  const rest = await runFiles([...long, ...chosen.filter((file) => heavy(file) && !long.includes(file))], 3);
-  process.exitCode = light && rest ? 0 : 1;
+  const rest = chosen.filter((file) => heavy(file) && !long.includes(file));
+  const beside = [...long, ...rest.filter((file) => !AFTER_LIGHT.test(file))];
+  const concurrency = beside.length === 0 ? 2 : 1;
+  const afterwards = async (): Promise<boolean> => {
+    const lightPassed = await runModules(lightModules, { concurrency, toldAtEnd: beside.length > 0 });
+    const late = rest.filter((file) => AFTER_LIGHT.test(file));
+    return (await runModules(late, { concurrency, toldAtEnd: beside.length > 0 })) && lightPassed;
+  };
+  const passed = await Promise.all([runModules(beside, { concurrency: 3 }), afterwards()]).finally(batches.remove);
+  process.exitCode = passed.every(Boolean) ? 0 : 1;
 }

@@ -2,17 +2,17 @@
  * Server-side apply: merge a configuration into the live object, give its fields to its manager, take away what the
  * manager no longer mentions and nobody else owns, and name the conflicts.
  */
-import { deepEqual } from '../meta/deep-equal.ts';
+import { equalSteps } from '../meta/deep-equal.ts';
 import type { DeepReadonly, ManagedFieldsEntry, UnstructuredObject } from '../meta/object.ts';
 import type { JsonObject } from '../meta/own-property.ts';
 import { ApiError, badRequest, internalError } from '../meta/status.ts';
-import { finish, type Steps } from '../meta/steps.ts';
+import { finish, Pace, type Steps } from '../meta/steps.ts';
 import type { Schema } from '../schema/schema.ts';
 import type { ApplyConflict } from './conflict.ts';
 import { type FieldSet, isEmptySet, recursiveDifference } from './field-set.ts';
 import { allowedByLastApplied, refreshLastApplied } from './last-applied.ts';
 import { identityOf, type Manager, type Managers, readManagersSteps, writeManagersSteps } from './managers.ts';
-import { mergeObjects } from './merge.ts';
+import { mergeSteps } from './merge.ts';
 import {
   currentManagers,
   ignoredFields,
@@ -134,10 +134,10 @@ function* attempt(options: ApplyOptions, managers: ReadonlyMap<string, Manager>,
   const mine: Manager = { ...identity, time: previous?.time, set };
   const claimed = new Map(managers).set(self, mine);
   yield;
-  const merged = mergeObjects(schema, live, config) as JsonObject;
+  const merged = (yield* mergeSteps(schema, live, config, new Pace())) as JsonObject;
   yield;
   const { versions } = options;
-  // A map or list that pruning emptied is gone, even if the configuration speaks of it (`spec: {}`): so upstream has it.
+  // A map or list that pruning emptied is null, even if the configuration speaks of it (`spec: {}`): so upstream has it.
   const object = yield* pruneSteps(merged, { managers: claimed, last: previous, schema, apiVersion, versions });
 
   yield;
@@ -155,8 +155,11 @@ function* attempt(options: ApplyOptions, managers: ReadonlyMap<string, Manager>,
   const kept = stripIdentity(set);
   const out = change.managers;
   if (isEmptySet(kept)) out.delete(self);
-  // The time is that of the last change: a manager that only joins others in what there is has none.
-  else out.set(self, { ...mine, time: deepEqual(live, object) ? previous?.time : options.now, set: kept });
+  else {
+    // The time is that of the last change: a manager that only joins others in what there is has none.
+    const keepsTime = options.subresource === 'scale' || (yield* equalSteps(live, object, new Pace()));
+    out.set(self, { ...mine, time: keepsTime ? previous?.time : options.now, set: kept });
+  }
   yield;
   refreshLastApplied({ config, object, manager: options.manager });
   const managedFields = yield* writeManagersSteps(out);

@@ -180,11 +180,11 @@ test('a field that is no longer mentioned goes, unless somebody else owns it', (
   assert.deepEqual(board.owner('two'), { 'f:spec': {} }, 'an empty spec is still spoken of');
 });
 
-test('a map or list that an apply empties is gone, though the configuration speaks of it', () => {
+test('a map or list that an apply empties is null, though the configuration speaks of it', () => {
   const board = new Board();
   board.apply('one', { labels: { a: '1' }, set: ['s'], replicas: 1 });
   board.apply('one', { labels: {}, set: [], replicas: 1 }, { now: T1 });
-  assert.deepEqual(board.spec, { replicas: 1 });
+  assert.deepEqual(board.spec, { labels: null, replicas: 1 });
   assert.deepEqual(board.owner('one'), { 'f:spec': { 'f:labels': {}, 'f:replicas': {} } });
   board.apply('one', { labels: {}, set: [], replicas: 1 }, { now: T1 });
   assert.deepEqual(board.spec, { labels: {}, set: [], replicas: 1 }, 'nothing was taken away this time');

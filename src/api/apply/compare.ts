@@ -1,11 +1,12 @@
 /** The difference of two objects as sets of fields. */
-import { deepEqual } from '../meta/deep-equal.ts';
+import { deepEqual, equalSteps } from '../meta/deep-equal.ts';
 import { getOwn, type JsonObject } from '../meta/own-property.ts';
-import type { Steps } from '../meta/steps.ts';
+import { keysOfLarge } from '../meta/small.ts';
+import { Pace, type Steps } from '../meta/steps.ts';
 import { stableText } from '../schema/list-types.ts';
 import type { Schema } from '../schema/schema.ts';
 import { type FieldSet, insertPath, type MutableFieldSet, newSet, nodeAt } from './field-set.ts';
-import { cannotBeAbsent, type ListItem, listItems, memberSchema, shapeOf } from './topology.ts';
+import { cannotBeAbsent, isNullWhenEmpty, type ListItem, listItems, memberSchema, shapeOf } from './topology.ts';
 
 export interface Comparison {
   readonly added: FieldSet;
@@ -51,7 +52,7 @@ function compare(schema: Schema | undefined, before: unknown, after: unknown, pa
   const shape = left ?? right;
   const changesShape = left !== undefined && right !== undefined && left !== right;
   // Naming the members of a large map is a step of its own: it is counted once.
-  const size = sets.later === undefined ? undefined : lengthOf(before) + lengthOf(after);
+  const size = sets.later === undefined ? undefined : sizeOf(before, after);
   const isLeaf =
     shape === undefined ||
     shape === 'leaf' ||
@@ -61,7 +62,9 @@ function compare(schema: Schema | undefined, before: unknown, after: unknown, pa
   if (isLeaf) {
     if (before === undefined) insertPath(sets.added, path);
     else if (after === undefined) insertPath(sets.removed, path);
-    else if (!deepEqual(before, after)) insertPath(sets.modified, path);
+    else if (sets.later !== undefined && keysOfLarge(before) !== undefined) {
+      sets.later.push(leafSteps(before, after, [...path], sets));
+    } else if (!deepEqual(before, after)) insertPath(sets.modified, path);
     // A map that turned into a leaf (or back) takes its members with it.
     if (changesShape) {
       if (left !== 'leaf') compare(schema, before, undefined, path, sets);
@@ -78,9 +81,20 @@ function compare(schema: Schema | undefined, before: unknown, after: unknown, pa
   else if (after === undefined) insertPath(sets.removed, path);
 }
 
+/** Whole values of any form, and large ones. */
+function* leafSteps(before: unknown, after: unknown, path: string[], sets: Sets): Steps<void> {
+  if (!(yield* equalSteps(before, after, new Pace()))) insertPath(sets.modified, path);
+}
+
 const NO_MEMBERS: JsonObject = Object.freeze(Object.create(null) as JsonObject);
 const asMap = (value: unknown): JsonObject => (value ?? NO_MEMBERS) as JsonObject;
 const asList = (value: unknown): readonly unknown[] => (value ?? []) as unknown[];
+
+/** Members or items of both sides, as far as it matters. */
+function sizeOf(before: unknown, after: unknown): number {
+  const size = lengthOf(before);
+  return size > SLICE ? size : size + lengthOf(after);
+}
 
 const lengthOf = (value: unknown): number =>
   Array.isArray(value) ? value.length : typeof value === 'object' && value !== null ? Object.keys(value).length : 0;
@@ -188,7 +202,7 @@ function compareMember(
   // Most members are texts that stay as they were.
   if (old === now) return;
   path.push(`f:${key}`);
-  const implied = cannotBeAbsent(schema, key) ? NO_MEMBERS : undefined;
+  const implied = cannotBeAbsent(schema, key) ? NO_MEMBERS : isNullWhenEmpty(schema, key) ? null : undefined;
   if (implied === undefined) compare(memberSchema(schema, key), old, now, path, sets);
   else compare(memberSchema(schema, key), old ?? implied, now ?? implied, path, sets);
   path.pop();

@@ -1,10 +1,11 @@
 /**
- * What a create gives to its manager. It follows from the object's shape alone (which members it has, not what is in
- * them), and clients create objects of the same few shapes again and again, so it is remembered by shape.
+ * What a create gives to its manager: what sets the object apart from an empty one of its kind, in which Go writes some
+ * members, too. It follows from the object's shape alone (which members it has and which of them are empty), and clients
+ * create objects of the same few shapes again and again, so it is remembered by shape.
  */
 import type { JsonObject } from '../meta/own-property.ts';
 import type { Steps } from '../meta/steps.ts';
-import type { Schema } from '../schema/schema.ts';
+import { type Schema, ZEROS } from '../schema/schema.ts';
 import { type Comparison, compareObjects, compareSteps } from './compare.ts';
 import { type FieldSet, recursiveDifference, union } from './field-set.ts';
 import { ignoredFields, stripIdentity } from './ownership.ts';
@@ -39,7 +40,7 @@ export function createdFields(
   const text = shape === undefined ? undefined : `${numberOf(schema)}${ignored}${shape}`;
   const known = text === undefined ? undefined : shapes.get(text);
   if (known !== undefined) return known;
-  const fields = wonBy(compareObjects(schema, {}, object), ignore);
+  const fields = wonBy(compareObjects(schema, emptyObject(schema), object), ignore);
   if (text === undefined || text.length > MAX_SHAPE_TEXT) return fields;
   if (shapes.size >= MAX_SHAPES) shapes.delete(shapes.keys().next().value!);
   shapes.set(text, fields);
@@ -52,9 +53,25 @@ export function* createdFieldsSteps(
   object: JsonObject,
   ignore: readonly (readonly string[])[] | undefined,
 ): Steps<FieldSet> {
-  const comparison = yield* compareSteps(schema, {}, object);
+  const comparison = yield* compareSteps(schema, emptyObject(schema), object);
   yield;
   return wonBy(comparison, ignore);
+}
+
+const emptyObjects = new WeakMap<Schema, JsonObject>();
+
+/** What Go writes of an object that nobody has set anything in. */
+function emptyObject(schema: Schema): JsonObject {
+  let empty = emptyObjects.get(schema);
+  if (empty === undefined) {
+    empty = {};
+    for (const [key, zero] of Object.entries(schema[ZEROS] ?? {})) {
+      const isStruct = typeof zero === 'object' && zero !== null;
+      empty[key] = isStruct ? emptyObject(schema.properties?.[key] ?? {}) : zero;
+    }
+    emptyObjects.set(schema, empty);
+  }
+  return empty;
 }
 
 function wonBy({ added, modified }: Comparison, ignore: readonly (readonly string[])[] | undefined): FieldSet {
@@ -69,7 +86,7 @@ function wonBy({ added, modified }: Comparison, ignore: readonly (readonly strin
  */
 function shapeText(schema: Schema | undefined, value: unknown): string | undefined {
   if (value === null) return 'n';
-  if (typeof value !== 'object') return 's';
+  if (typeof value !== 'object') return value === '' || value === 0 || value === false ? 'z' : 's';
   switch (shapeOf(schema, value)) {
     case 'leaf':
       return Array.isArray(value) ? 'a' : Object.keys(value).length === 0 ? 'e' : 'o';

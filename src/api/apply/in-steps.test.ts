@@ -9,6 +9,7 @@ import { applyObject } from './apply-object.ts';
 import { compareObjects, compareSteps } from './compare.ts';
 import { applyConflictError } from './conflict.ts';
 import { equalSets, fromFieldsV1, fromFieldsV1Steps, toFieldsV1, toFieldsV1Steps } from './field-set.ts';
+import { mergeObjects, mergeSteps } from './merge.ts';
 import { toFieldSet, toFieldSetSteps } from './to-field-set.ts';
 import { trackUpdate, trackUpdateSteps } from './track-update.ts';
 
@@ -29,6 +30,7 @@ const schema: Schema = {
         },
         atomic: { type: 'array', items: text },
         open: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+        whole: { type: 'object', 'x-kubernetes-map-type': 'atomic', 'x-kubernetes-preserve-unknown-fields': true },
       },
     },
   },
@@ -43,9 +45,10 @@ function numbers({ size, skip, salt }: Row): number[] {
   return salt === 1 ? all.reverse() : all;
 }
 
-const spec = fc.record({ map: row, set: row, keyed: row, atomic: row, open: row }, { requiredKeys: [] }).map((rows) => {
+const rows = { map: row, set: row, keyed: row, atomic: row, open: row, whole: row };
+const spec = fc.record(rows, { requiredKeys: [] }).map((rows) => {
   const out: Record<string, unknown> = {};
-  const { map, set, keyed, atomic, open } = rows;
+  const { map, set, keyed, atomic, open, whole } = rows;
   if (map) out['map'] = Object.fromEntries(numbers(map).map((at) => [`k${at}`, `${map.salt}`]));
   if (set) out['set'] = numbers(set).map((at) => `s${at}`);
   if (keyed) {
@@ -57,6 +60,7 @@ const spec = fc.record({ map: row, set: row, keyed: row, atomic: row, open: row 
   if (atomic) out['atomic'] = numbers(atomic).map(String);
   if (open)
     out['open'] = Object.fromEntries(numbers(open).map((at) => [`o${at}`, at % 2 ? { at, salt: open.salt } : null]));
+  if (whole) out['whole'] = Object.fromEntries(numbers(whole).map((at) => [`w${at}`, { at, salt: whole.salt }]));
   return out;
 });
 
@@ -90,6 +94,27 @@ test('sets of fields, comparisons and their FieldsV1 are the same in steps', () 
     { numRuns: 60 },
   );
   assert.ok(stops > 100, `${stops} stops`);
+});
+
+test('a configuration is merged into what there is alike in steps, and shares nothing with it', () => {
+  let stops = 0;
+  fc.assert(
+    fc.property(spec, spec, fc.boolean(), (a, b, isNull) => {
+      const [live, config] = [object(a), object({ ...b, ...(isNull && { map: null, open: null }) })];
+      const direct = mergeObjects(schema, live, config);
+      const stepped = counted(mergeSteps(schema, live, config, new Pace()));
+      stops += stepped.stops;
+      // Members in the same order, too.
+      assert.equal(JSON.stringify(stepped.value), JSON.stringify(direct));
+      const { spec: merged } = stepped.value as { spec: Record<string, unknown> };
+      for (const name of Object.keys(merged)) {
+        if (typeof merged[name] !== 'object' || merged[name] === null) continue;
+        assert.notEqual(merged[name], (live as typeof stepped.value as { spec: Record<string, unknown> }).spec[name]);
+      }
+    }),
+    { numRuns: 60 },
+  );
+  assert.ok(stops > 50, `${stops} stops`);
 });
 
 test('FieldsV1 of many elements of every sort are in order and frozen', () => {

@@ -1,6 +1,8 @@
 /** Merging a configuration into a live object by the schema's list and map types. */
-import { cloneJson } from '../meta/deep-clone.ts';
+import { cloneJson, cloneSteps } from '../meta/deep-clone.ts';
 import { getOwn, type JsonObject, setOwn } from '../meta/own-property.ts';
+import { nodesLeft } from '../meta/small.ts';
+import type { Pace, Steps } from '../meta/steps.ts';
 import type { Schema } from '../schema/schema.ts';
 import { listItems, memberSchema, shapeOf } from './topology.ts';
 
@@ -14,7 +16,35 @@ export function mergeObjects(schema: Schema | undefined, live: unknown, config: 
   if (shape === 'leaf' || shape !== shapeOf(schema, live)) return cloneJson(config);
   return shape === 'map'
     ? mergeMaps(schema, live as JsonObject, config as JsonObject)
-    : mergeLists(schema, live as unknown[], config as unknown[]);
+    : [...rowOf(schema, live as unknown[], config as unknown[])].map(([ours, theirs]) =>
+        mergeObjects(schema?.items, ours, theirs),
+      );
+}
+
+/** Nodes merged in one go. */
+const TOGETHER = 200;
+
+/** The same in steps, for large values. */
+export function* mergeSteps(schema: Schema | undefined, live: unknown, config: unknown, pace: Pace): Steps<unknown> {
+  const left = nodesLeft(live, nodesLeft(config, TOGETHER));
+  if (left >= 0) {
+    if (pace.due(TOGETHER - left)) yield;
+    return mergeObjects(schema, live, config);
+  }
+  yield;
+  if (config === undefined || (config === null && isKeptUnderNull(schema, live))) return yield* cloneSteps(live, pace);
+  if (live === undefined || live === null || config === null) return yield* cloneSteps(config, pace);
+  const shape = shapeOf(schema, config);
+  if (shape === 'leaf' || shape !== shapeOf(schema, live)) return yield* cloneSteps(config, pace);
+  if (shape === 'map') return yield* mapSteps(schema, live as JsonObject, config as JsonObject, pace);
+  const out: unknown[] = [];
+  // Naming the items was a step of its own.
+  yield;
+  for (const [ours, theirs] of rowOf(schema, live as unknown[], config as unknown[])) {
+    out.push(yield* mergeSteps(schema?.items, ours, theirs, pace));
+    if (pace.due()) yield;
+  }
+  return out;
 }
 
 const isKeptUnderNull = (schema: Schema | undefined, live: unknown): boolean =>
@@ -34,11 +64,33 @@ function mergeMaps(schema: Schema | undefined, live: JsonObject, config: JsonObj
   return out;
 }
 
+/** As `mergeMaps`. */
+function* mapSteps(schema: Schema | undefined, live: JsonObject, config: JsonObject, pace: Pace): Steps<JsonObject> {
+  const out: JsonObject = {};
+  yield;
+  for (const key of Object.keys(live)) {
+    const merged = yield* mergeSteps(memberSchema(schema, key), live[key], getOwn(config, key), pace);
+    if (merged !== undefined) setOwn(out, key, merged);
+  }
+  yield;
+  for (const key of Object.keys(config)) {
+    if (pace.due()) yield;
+    if (Object.hasOwn(live, key)) continue;
+    const added = yield* cloneSteps(config[key], pace);
+    if (added !== undefined) setOwn(out, key, added);
+  }
+  return out;
+}
+
 /**
  * Items of both sides in one row: the configuration decides the order of its items, items that only the server has stay
- * behind the neighbour they had (structured-merge-diff, typed/merge.go).
+ * behind the neighbour they had (structured-merge-diff, typed/merge.go). Each as what there is of it, and what is said.
  */
-function mergeLists(schema: Schema | undefined, live: readonly unknown[], config: readonly unknown[]): unknown[] {
+function* rowOf(
+  schema: Schema | undefined,
+  live: readonly unknown[],
+  config: readonly unknown[],
+): Generator<readonly [unknown, unknown]> {
   const left = listItems(schema, live);
   const right = listItems(schema, config);
   const leftValues = new Map<string, unknown>();
@@ -49,17 +101,16 @@ function mergeLists(schema: Schema | undefined, live: readonly unknown[], config
   const rightValues = new Map(right.map(({ element, value }) => [element, value]));
   const shared = right.filter(({ element }) => leftValues.has(element)).map(({ element }) => element);
   const taken = new Set<string>();
-  const out: unknown[] = [];
-  const take = (element: string): void => {
+  const take = (element: string): readonly [unknown, unknown] => {
     taken.add(element);
-    out.push(mergeObjects(schema?.items, leftValues.get(element), rightValues.get(element)));
+    return [leftValues.get(element), rightValues.get(element)];
   };
   let [l, r, s] = [0, 0, 0];
   while (l < left.length || r < right.length) {
     const [mine, theirs] = [left[l], right[r]];
     if (mine !== undefined && theirs !== undefined) {
       if (mine.element === theirs.element) {
-        take(mine.element);
+        yield take(mine.element);
         l++;
         r++;
         s++;
@@ -73,17 +124,16 @@ function mergeLists(schema: Schema | undefined, live: readonly unknown[], config
     }
     if (mine !== undefined) {
       if (!rightValues.has(mine.element)) {
-        out.push(cloneJson(mine.value));
+        yield [mine.value, undefined];
         l++;
         continue;
       }
       if (taken.has(mine.element)) l++;
     }
     if (theirs !== undefined) {
-      take(theirs.element);
+      yield take(theirs.element);
       if (shared[s] === theirs.element) s++;
       r++;
     }
   }
-  return out;
 }

@@ -5,7 +5,10 @@ import type { FieldSet } from './field-set.ts';
 import { isEmptySet } from './field-set.ts';
 import { isDeclared, listItems, memberSchema, shapeOf } from './topology.ts';
 
-/** A copy of the value without the fields of the set; a map or list that this empties is gone as well. */
+/**
+ * A copy of the value without the fields of the set; undefined when nothing is left. A map or list within it that this
+ * empties becomes null, which the kind then judges (structured-merge-diff, typed/remove.go).
+ */
 export function removeFields(schema: Schema | undefined, value: unknown, fields: FieldSet): unknown {
   switch (shapeOf(schema, value)) {
     case 'leaf':
@@ -19,7 +22,7 @@ export function removeFields(schema: Schema | undefined, value: unknown, fields:
         if (fields.members.has(item.element)) continue;
         const below = fields.children.get(item.element);
         const rest = below && !isEmptySet(below) ? removeFields(schema?.items, item.value, below) : item.value;
-        if (rest !== undefined) kept.push(rest);
+        kept.push(rest ?? null);
       }
       return kept.length > 0 ? kept : undefined;
     }
@@ -32,7 +35,7 @@ export function removeFields(schema: Schema | undefined, value: unknown, fields:
         const below = fields.children.get(element);
         const member = object[key];
         const rest = below && !isEmptySet(below) ? removeFields(memberSchema(schema, key), member, below) : member;
-        if (rest !== undefined) setOwn(out, key, rest);
+        setOwn(out, key, rest ?? null);
       }
       return Object.keys(out).length > 0 ? out : undefined;
     }

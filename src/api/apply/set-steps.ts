@@ -116,7 +116,7 @@ export function* removeFieldsSteps(
         below && !isEmptySet(below)
           ? yield* removeFieldsSteps(schema?.items, item.value, { fields: below, pace })
           : item.value;
-      if (rest !== undefined) kept.push(rest);
+      kept.push(rest ?? null);
     }
     return kept.length > 0 ? kept : undefined;
   }
@@ -133,8 +133,7 @@ export function* removeFieldsSteps(
       below && !isEmptySet(below)
         ? yield* removeFieldsSteps(memberSchema(schema, key), member, { fields: below, pace })
         : member;
-    if (rest === undefined) continue;
-    setOwn(out, key, rest);
+    setOwn(out, key, rest ?? null);
     left++;
   }
   return left > 0 ? out : undefined;

@@ -62,6 +62,12 @@ const ALWAYS_THERE = new Set([
   'updateStrategy',
   'jobTemplate',
   'resources',
+  'names',
+  'acceptedNames',
+  'loadBalancer',
+  'nodeInfo',
+  'daemonEndpoints',
+  'kubeletEndpoint',
 ]);
 
 /** True for a member whose mere appearance is no change, because its Go counterpart cannot be absent. */
@@ -71,6 +77,10 @@ export const cannotBeAbsent = (parent: Schema | undefined, key: string): boolean
   isBuiltin(parent) &&
   // A condition has a `status` too, and that one is a text.
   memberSchema(parent, key)?.type === 'object';
+
+/** True for a keyed list that Go writes as null where there is none: that items are in it is all that is new. */
+export const isNullWhenEmpty = (parent: Schema | undefined, key: string): boolean =>
+  key === 'conditions' && parent?.['x-coracle-name']?.endsWith('.CustomResourceDefinitionStatus') === true;
 
 /** One item of a keyed list with its path element. */
 export interface ListItem {

@@ -1,6 +1,7 @@
+import { equalSteps } from '../meta/deep-equal.ts';
 import type { DeepReadonly, ManagedFieldsEntry, UnstructuredObject } from '../meta/object.ts';
 import type { JsonObject } from '../meta/own-property.ts';
-import type { Steps } from '../meta/steps.ts';
+import { finish, Pace, type Steps } from '../meta/steps.ts';
 import type { Schema } from '../schema/schema.ts';
 import { createdFields, createdFieldsSteps } from './created-fields.ts';
 import { equalSets, type FieldSet, isEmptySet, union } from './field-set.ts';
@@ -25,7 +26,7 @@ import {
   withoutManagedFields,
 } from './ownership.ts';
 import { rootSchema } from './topology.ts';
-import { mayBeUntypable, typingErrors } from './typing-errors.ts';
+import { mayBeUntypable, typingErrorsSteps } from './typing-errors.ts';
 
 export interface TrackUpdateOptions {
   readonly schema: Schema;
@@ -44,6 +45,8 @@ export interface TrackUpdateOptions {
   readonly isServed?: (apiVersion: string) => boolean;
   /** How other versions show the object; absent: as this one. What its `convert` throws is thrown on. */
   readonly versions?: Versions;
+  /** Set for an object that may not fit its kind: what it carries of `ignore` nobody judges, and perhaps `live` is old. */
+  readonly doubt?: { readonly live: boolean } | undefined;
 }
 
 /**
@@ -54,7 +57,7 @@ export function trackUpdate(options: TrackUpdateOptions): ManagedFieldsEntry[] |
   const managers = incomingManagers(options);
   // Once tracking was cleared it stays off for updates; the next apply starts it again.
   if (managers.size === 0 && options.live !== undefined) return undefined;
-  if (isUntypable(options)) return undefined;
+  if (finish(isUntypableSteps(options))) return undefined;
   return writeManagers(capUpdaters(recordUpdate(options, managers)));
 }
 
@@ -63,17 +66,28 @@ export function* trackUpdateSteps(options: TrackUpdateOptions): Steps<ManagedFie
   const managers = yield* incomingManagersSteps(options);
   yield;
   if (managers.size === 0 && options.live !== undefined) return undefined;
-  if (isUntypable(options)) return undefined;
+  if (yield* isUntypableSteps(options)) return undefined;
   const recorded = yield* recordUpdateSteps(options, managers);
   yield;
   return yield* writeManagersSteps(capUpdaters(recorded));
 }
 
 /** Upstream gives up the record of who made an object rather than the object (FieldManager.UpdateNoErrors). */
-function isUntypable({ schema, live, updated }: TrackUpdateOptions): boolean {
+function* isUntypableSteps({ schema, live, updated, ignore, doubt }: TrackUpdateOptions): Steps<boolean> {
   const kind = rootSchema(schema);
-  if (!mayBeUntypable(kind)) return false;
-  return [live, updated].some((object) => typingErrors(kind, object, { allowDuplicates: true }).length > 0);
+  const misfits = function* (value: unknown): Steps<boolean> {
+    return (yield* typingErrorsSteps(kind, value, { allowDuplicates: true })).length > 0;
+  };
+  if (mayBeUntypable(kind)) return (yield* misfits(live)) || (yield* misfits(updated));
+  if (doubt === undefined) return false;
+  if (doubt.live && (yield* misfits(live))) return true;
+  for (const [name = ''] of ignore ?? []) {
+    const part = (updated as JsonObject)[name];
+    if (name === 'metadata' || typeof part !== 'object' || part === null) continue;
+    const isSame = yield* equalSteps(part, (live as JsonObject | undefined)?.[name], new Pace());
+    if (!isSame && (yield* misfits({ [name]: part }))) return true;
+  }
+  return false;
 }
 
 type Written = readonly ManagedFieldsEntry[] | undefined | null;
@@ -164,6 +178,8 @@ function takeOver(options: TrackUpdateOptions, current: Managers, change: Owners
   const set = rest === undefined ? won : union(rest.set, won);
   // Mostly a manager writes the fields it has: the very same set then needs no spelling out.
   const own = current.get(key);
-  out.set(key, { ...identity, time: options.now, set: own !== undefined && equalSets(own.set, set) ? own.set : set });
+  // Upstream takes the times of scale's entries from the object as it was (managedfields/scalehandler.go).
+  const time = options.subresource === 'scale' ? own?.time : options.now;
+  out.set(key, { ...identity, time, set: own !== undefined && equalSets(own.set, set) ? own.set : set });
   return out;
 }

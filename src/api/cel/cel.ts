@@ -13,11 +13,10 @@
  */
 import { checkExpression } from './check.ts';
 import { type Binding, type Code, compileExpression, type Frame } from './compile.ts';
-import { evaluationError } from './compile-call.ts';
 import { estimateCost } from './cost.ts';
 import type { Environment } from './declarations.ts';
 import { kubernetesEnvironment, type OptionalLibrary } from './environment.ts';
-import { CelBudgetError, CelCompileError } from './errors.ts';
+import { CelBudgetError, CelCompileError, failureOf, isFailure } from './errors.ts';
 import { celToJson } from './json.ts';
 import { parseExpression } from './parser.ts';
 import { selectsField } from './selects.ts';
@@ -121,7 +120,14 @@ export function compileIn(environment: Environment, expression: string, options:
     throw new CelCompileError('result', `must evaluate to ${wanted} but got ${fullTypeName(checked.type)}`);
   }
   const compiled = compileExpression(checked.root, environment, options.variables);
-  return new Program(expression, checked, compiled);
+  return new Program(expression, { checked, compiled, self: options.variables['self'] });
+}
+
+interface ProgramParts {
+  readonly checked: ReturnType<typeof checkExpression>;
+  readonly compiled: ReturnType<typeof compileExpression>;
+  /** The type of the variable of that name: sizes that nothing else tells are taken from it. */
+  readonly self: CelType | undefined;
 }
 
 class Program implements CelProgram {
@@ -132,13 +138,10 @@ class Program implements CelProgram {
   readonly #slots: number;
   readonly #bound: readonly Binding[];
   readonly #root: Expr;
+  readonly #self: CelType | undefined;
   #estimated: number | undefined;
 
-  constructor(
-    expression: string,
-    checked: ReturnType<typeof checkExpression>,
-    compiled: ReturnType<typeof compileExpression>,
-  ) {
+  constructor(expression: string, { checked, compiled, self }: ProgramParts) {
     this.expression = expression;
     this.resultType = checked.type;
     this.references = checked.references;
@@ -146,10 +149,11 @@ class Program implements CelProgram {
     this.#slots = compiled.slots;
     this.#bound = compiled.bound;
     this.#root = checked.root;
+    this.#self = self;
   }
 
   get estimatedCost(): number {
-    this.#estimated ??= estimateCost(this.#root);
+    this.#estimated ??= estimateCost(this.#root, this.#self);
     return this.#estimated;
   }
 
@@ -164,15 +168,16 @@ class Program implements CelProgram {
       values[slot] = raw === undefined ? raw : wrap(raw);
     }
     const frame: Frame = { values, cost: 0, limit: budget.perCall };
+    let value: unknown;
     try {
-      const value = this.#code(frame);
+      value = this.#code(frame);
       if (frame.cost > frame.limit) throw new CelBudgetError('call');
-      return value;
     } catch (error) {
-      throw error instanceof CelBudgetError ? error : evaluationError(error);
-    } finally {
-      charge(budget, frame.cost);
+      value = error instanceof CelBudgetError ? error : failureOf(error);
     }
+    charge(budget, frame.cost);
+    if (isFailure(value) || value instanceof CelBudgetError) throw value;
+    return value;
   }
 
   json(bindings: Readonly<Record<string, unknown>>, budget: CelBudget): unknown {

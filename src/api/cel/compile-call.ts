@@ -1,131 +1,65 @@
-/** Calls and operators as closures. */
+/**
+ * Calls and operators as closures. A call whose argument fails fails with it, and costs what it would have; so does one that
+ * no function takes.
+ */
 import type { Code, Compiler, Frame } from './compile.ts';
-import { constantOf, spend } from './compile.ts';
-import { type CostModel, constant } from './cost-models.ts';
+import { spend } from './compile.ts';
+import { constantOf, isConstantSet } from './compile-constant.ts';
+import { type CostModel, OPAQUE_EQUALITY } from './cost-models.ts';
 import type { Implementation, Overload } from './declarations.ts';
 import { equals } from './equality.ts';
-import { CelCompileError, CelEvaluationError, noOverload } from './errors.ts';
+import { CelCompileError, type CelEvaluationError, failureOf, isFailure, noOverload } from './errors.ts';
 import { compileRegex } from './libraries/regex-cache.ts';
 import { equalByListType, mergeByListType } from './list-types.ts';
-import { index, optionalIndex, stepInOptional } from './map-access.ts';
-import type { Call, Expr } from './syntax.ts';
+import { noFit } from './no-fit.ts';
+import type { Call } from './syntax.ts';
 import { type CelType, isDynamic } from './types.ts';
-import { CelMap, CelOptional, matchesType, NONE, runtimeTypeName } from './values.ts';
+import { CelOpaque, CelOptional, matchesType, NONE } from './values.ts';
 
+/** Compiles a call that is no path. */
 export function compileCall(compiler: Compiler, expr: Call): Code {
   const { name } = expr;
-  const args = (expr.target === undefined ? expr.args : [expr.target, ...expr.args]).map((arg) =>
-    compiler.compile(arg),
-  );
-  const [a, b, c] = args;
+  const args = argumentsOf(expr).map((arg) => compiler.compile(arg));
+  const [a, b] = args;
   switch (name) {
     case '_&&_':
       return shortCircuit(a!, b!, false);
     case '_||_':
       return shortCircuit(a!, b!, true);
-    case '_?_:_':
-      return conditional(a!, b!, c!);
-    case '!_':
-      return not(a!);
     case '_==_':
     case '_!=_':
-      return equality(expr, a!, b!, name === '_!=_');
-    case '_[_]':
-      refuseQualifier(compiler, expr.args[1]!);
-      return element(expr.args[0]!, a!, { key: b!, named: expr.args[1]!.op === 'ident' });
-    case '_[?_]':
-      refuseQualifier(compiler, expr.args[1]!);
-      return optionalElement(expr.args[0]!, a!, b!);
+      return equality(expr, a!, b!);
     case 'orValue':
     case 'or':
       return orElse(a!, b!, name);
     case 'matches':
     case 'find':
     case 'findAll':
-      refusePattern(compiler, expr);
-      return dispatchOrDirect(expr, args);
-    default:
-      if (!isFolded(expr)) return dispatchOrDirect(expr, args);
-      return knownToWork(compiler, expr, dispatchOrDirect(free(expr), args));
+      return hasKnownPattern(compiler, expr)
+        ? invoke(expr, args, true, noOverload)
+        : invoke(expr, args, args.length > 2);
+    default: {
+      const folded = constantOf(compiler.environment, expr);
+      if (folded !== undefined) return () => folded.value;
+      if (isConstantSet(compiler.environment, expr)) return membership(a!, b!, expr.overloads![0]!.run);
+      return invoke(expr, args, args.length > 2 || isOpen(expr));
+    }
   }
 }
 
-const CONVERSIONS = new Set(['bool', 'bytes', 'double', 'duration', 'dyn', 'int', 'string', 'timestamp', 'uint']);
-const isScalar = (value: unknown): boolean => typeof value !== 'object' || value === null || !Array.isArray(value);
+const argumentsOf = (expr: Call): Call['args'] => (expr.target === undefined ? expr.args : [expr.target, ...expr.args]);
 
-/** Calls that cel-go works out beforehand: conversions of literals, and membership in a list of them. */
-function isFolded({ name, target, args }: Call): boolean {
-  if (target !== undefined) return false;
-  if (CONVERSIONS.has(name)) return args.length === 1 && isConstant(args[0]!);
-  const list = name === '@in' ? constantOf(args[1]!)?.value : undefined;
-  return Array.isArray(list) && list.every(isScalar);
-}
-
-/** A literal, or a conversion of one. */
-const isConstant = (expr: Expr): boolean =>
-  constantOf(expr) !== undefined || (expr.op === 'call' && CONVERSIONS.has(expr.name) && isFolded(expr));
-
-/** A conversion of a literal that fails is refused with the whole expression. Throws CelCompileError. */
-function knownToWork(compiler: Compiler, { name }: Call, code: Code): Code {
-  if (!compiler.environment.literalChecks || !CONVERSIONS.has(name)) return code;
-  try {
-    code({ values: [], cost: 0, limit: Number.POSITIVE_INFINITY });
-  } catch (error) {
-    throw new CelCompileError('program', evaluationError(error).message);
-  }
-  return code;
-}
-
-/** A literal pattern that is none. Throws CelCompileError. */
-function refusePattern(compiler: Compiler, { target, args }: Call): void {
+/** Whether the pattern is a literal: it is read beforehand. Throws CelCompileError when it is no pattern. */
+function hasKnownPattern(compiler: Compiler, { target, args }: Call): boolean {
   const pattern = target === undefined ? args[1] : args[0];
-  if (!compiler.environment.literalChecks || pattern?.op !== 'literal' || typeof pattern.value !== 'string') return;
+  const known = pattern === undefined ? undefined : constantOf(compiler.environment, pattern);
+  if (known === undefined || typeof known.value !== 'string') return false;
   try {
-    compileRegex(pattern.value);
+    compileRegex(known.value);
   } catch (error) {
-    throw new CelCompileError('program', evaluationError(error).message);
+    if (compiler.environment.literalChecks) throw new CelCompileError('program', failureOf(error).message);
   }
-}
-
-/** A constant that nothing can be found by, where the types say nothing. Throws CelCompileError. */
-function refuseQualifier(compiler: Compiler, key: Expr): void {
-  if (!compiler.environment.literalChecks) return;
-  const type = qualifierFault(key);
-  if (type !== undefined) throw new CelCompileError('program', `invalid qualifier type: ${type}`);
-}
-
-/** Conversions to what nothing can be found by. */
-const UNFINDABLE: Readonly<Record<string, string>> = {
-  bytes: 'types.Bytes',
-  duration: 'types.Duration',
-  timestamp: 'types.Timestamp',
-};
-
-/** The name of its type in Go; undefined for what may be looked for, and for what is not constant. */
-function qualifierFault(key: Expr): string | undefined {
-  const named = key.op === 'select' ? key.qualified : key;
-  if (named?.op === 'ident' && named.constant !== undefined) return '*types.Type';
-  if (key.op === 'call' && Object.hasOwn(UNFINDABLE, key.name) && isConstant(key)) return UNFINDABLE[key.name];
-  const known = constantOf(key);
-  if (known === undefined) return undefined;
-  if (known.value === null) return 'types.Null';
-  if (known.value instanceof Uint8Array) return 'types.Bytes';
-  if (Array.isArray(known.value)) return '*types.baseList';
-  return known.value instanceof CelMap ? '*types.baseMap' : undefined;
-}
-
-const FREE = constant(0);
-
-/** The call at no cost but that of its arguments. */
-const free = (expr: Call): Call => ({
-  ...expr,
-  overloads: expr.overloads!.map((overload) => ({ ...overload, cost: FREE })),
-});
-
-function dispatchOrDirect(expr: Call, args: readonly Code[]): Code {
-  return expr.overloads!.length === 1 && isStatic(expr, expr.overloads![0]!)
-    ? direct(expr.overloads![0]!, implementation(expr, expr.overloads![0]!), args)
-    : dispatch(expr, args);
+  return true;
 }
 
 /**
@@ -134,98 +68,35 @@ function dispatchOrDirect(expr: Call, args: readonly Code[]): Code {
  */
 function shortCircuit(left: Code, right: Code, decisive: boolean): Code {
   return (frame) => {
-    let failure: CelEvaluationError | undefined;
-    try {
-      const first = left(frame);
-      if (first === decisive) return decisive;
-      if (typeof first !== 'boolean') failure = noOverload();
-    } catch (error) {
-      failure = evaluationError(error);
-    }
-    if (failure === undefined) {
-      const second = right(frame);
-      if (typeof second !== 'boolean') throw noOverload();
-      return second;
-    }
-    if (absorbed(right, frame) === decisive) return decisive;
-    throw failure;
+    const first = left(frame);
+    if (first === decisive) return decisive;
+    const second = right(frame);
+    if (second === decisive) return decisive;
+    if (isFailure(first)) return first;
+    if (typeof first !== 'boolean') return noOverload();
+    return typeof second === 'boolean' || isFailure(second) ? second : noOverload();
   };
 }
 
-/** The value, or undefined when it is an error: the other side's error wins. */
-function absorbed(code: Code, frame: Frame): unknown {
-  try {
-    return code(frame);
-  } catch (error) {
-    evaluationError(error);
-    return undefined;
-  }
-}
-
-/** Hands on everything that is no failed evaluation, above all an exhausted budget. */
-export function evaluationError(error: unknown): CelEvaluationError {
-  if (error instanceof CelEvaluationError) return error;
-  // Data too deep or a text too long is an evaluation that failed, not a fault of ours.
-  if (error instanceof RangeError) return new CelEvaluationError(error.message);
-  // A null can get past the static types when a schema is nullable.
-  // Nor has data of another kind than its schema says, which BigInt() refuses.
-  if (error instanceof TypeError || error instanceof SyntaxError) return noOverload();
-  throw error;
-}
-
-function conditional(test: Code, yes: Code, no: Code): Code {
-  return (frame) => {
-    const chosen = test(frame);
-    if (chosen === true) return yes(frame);
-    if (chosen === false) return no(frame);
-    throw noOverload();
-  };
-}
-
-function not(operand: Code): Code {
-  return (frame) => {
-    const value = operand(frame);
-    frame.cost += 1;
-    if (typeof value !== 'boolean') throw noOverload();
-    return !value;
-  };
-}
-
-function equality(expr: Call, left: Code, right: Code, negate: boolean): Code {
+function equality(expr: Call, left: Code, right: Code): Code {
   const model = expr.overloads![0]!.cost!;
+  const negate = expr.name === '_!=_';
   const listType = expr.args[0]!.type?.listType ?? expr.args[1]!.type?.listType;
   const test = listType === undefined ? equals : (a: unknown, b: unknown) => equalByListType(listType, a, b);
   return (frame) => {
     const a = left(frame);
     const b = right(frame);
-    if (typeof a === 'object' || typeof a === 'string') spend(frame, model.run([a, b], undefined));
-    else frame.cost += 1;
-    return test(a, b) !== negate;
+    if (typeof a !== 'object' && typeof a !== 'string') frame.cost += 1;
+    else spend(frame, (negate || !(a instanceof CelOpaque) ? model : OPAQUE_EQUALITY).run([a, b], undefined));
+    if (isFailure(a)) return a;
+    return isFailure(b) ? b : test(a, b) !== negate;
   };
 }
 
-/** A key that is a plain name is read as a part of the path, for nothing. */
-function element(target: Expr, list: Code, { key, named }: { readonly key: Code; readonly named: boolean }): Code {
-  const wrap = elementWrap(target.type);
-  const lifted = target.type?.kind === 'optional';
+function membership(item: Code, list: Code, test: Implementation): Code {
   return (frame) => {
-    const value = list(frame);
-    const found = lifted ? stepInOptional(value, key(frame)) : index(value, key(frame));
-    if (!named) frame.cost += 1;
-    return wrap === undefined ? found : wrap(found);
-  };
-}
-
-const elementWrap = (type: CelType | undefined): ((raw: unknown) => unknown) | undefined =>
-  type?.kind === 'list' || type?.kind === 'map' ? type.params.at(-1)?.wrap : undefined;
-
-function optionalElement(target: Expr, list: Code, key: Code): Code {
-  const wrap = elementWrap(target.type?.kind === 'optional' ? target.type.params[0] : target.type);
-  return (frame) => {
-    const value = list(frame);
-    const found = optionalIndex(value, key(frame));
-    frame.cost += 1;
-    return wrap === undefined || found.value === undefined ? found : new CelOptional(wrap(found.value));
+    const value = item(frame);
+    return isFailure(value) ? value : test(value, list(frame));
   };
 }
 
@@ -233,27 +104,35 @@ function optionalElement(target: Expr, list: Code, key: Code): Code {
 function orElse(optional: Code, alternative: Code, name: string): Code {
   return (frame) => {
     const value = optional(frame);
-    if (!(value instanceof CelOptional)) throw noOverload();
+    if (!(value instanceof CelOptional)) return isFailure(value) ? value : noOverload();
     if (value !== NONE && value.value !== undefined) return name === 'or' ? value : value.value;
     return alternative(frame);
   };
 }
 
 /** Whether the static types leave nothing to find out at run time. */
-function isStatic(expr: Call, overload: Overload): boolean {
-  const args = expr.target === undefined ? expr.args : [expr.target, ...expr.args];
-  return args.every((arg, i) => {
-    const declared = overload.args[i]!;
-    if (isDynamic(declared) || declared.kind === 'param') return true;
-    if (arg.type?.nullable === true) return false;
-    return arg.type !== undefined && !isDynamic(arg.type) && arg.type.kind !== 'null' && arg.type.kind !== 'wrapper';
-  });
+const isStatic = (expr: Call, overloads: readonly Overload[]): boolean =>
+  overloads[0]!.unguarded === true ||
+  (overloads.length === 1 && argumentsOf(expr).every((arg, i) => isSettled(overloads[0]!.args[i]!, arg.type)));
+
+function isSettled(declared: CelType, actual: CelType | undefined): boolean {
+  if (isDynamic(declared) || declared.kind === 'param') return true;
+  if (actual === undefined || actual.nullable === true) return false;
+  if (isDynamic(actual) || actual.kind === 'null' || actual.kind === 'wrapper') return false;
+  const looksInside = declared.kind === 'list' || declared.kind === 'map';
+  return !looksInside || declared.params.every((inner, i) => isSettled(inner, actual.params[i]));
 }
 
 /** Lists of type set and map are joined without doubles. */
 function implementation(expr: Call, overload: Overload): Implementation {
   const listType = expr.name === '_+_' ? expr.args[0]!.type?.listType : undefined;
   return listType === undefined ? overload.run : (a, b) => mergeByListType(listType, a, b);
+}
+
+/** What a call costs: while several functions may be meant, upstream goes by the name alone. */
+function modelOf(overloads: readonly Overload[]): CostModel | undefined {
+  const model = overloads[0]?.cost;
+  return overloads.length === 1 || model?.byName === true ? model : undefined;
 }
 
 /** Pays for a call whose cost the arguments decide; the rest is paid by `payAfter`. */
@@ -266,64 +145,87 @@ function payAfter(frame: Frame, model: CostModel | undefined, args: readonly unk
   if (model?.after === true) spend(frame, model.run(args, result));
 }
 
-function direct(overload: Overload, run: Implementation, args: readonly Code[]): Code {
-  const { cost } = overload;
+/** A failed call costs what it would have. */
+function failedCall(
+  frame: Frame,
+  model: CostModel | undefined,
+  args: readonly unknown[],
+  failure: CelEvaluationError,
+): CelEvaluationError {
+  payBefore(frame, model, args);
+  payAfter(frame, model, args, failure);
+  return failure;
+}
+
+/**
+ * A call. `inOrder` (of more than two arguments, or open) stops at the first that fails, and is charged only when that was the
+ * last one.
+ */
+function invoke(expr: Call, args: readonly Code[], inOrder: boolean, refusal: typeof noFit = noFit): Code {
+  const overloads = expr.overloads!;
+  const model = modelOf(overloads);
+  const run = isStatic(expr, overloads) ? implementation(expr, overloads[0]!) : dispatch(expr, refusal);
   const [a, b] = args;
-  switch (args.length) {
-    case 1:
-      return (frame) => {
-        const x = a!(frame);
-        const values = cost === undefined ? NOTHING : [x];
-        payBefore(frame, cost, values);
-        const result = run(x);
-        payAfter(frame, cost, values, result);
-        return result;
-      };
-    case 2:
-      return (frame) => {
-        const x = a!(frame);
-        const y = b!(frame);
-        const values = cost === undefined ? NOTHING : [x, y];
-        payBefore(frame, cost, values);
-        const result = run(x, y);
-        payAfter(frame, cost, values, result);
-        return result;
-      };
-    default:
-      return (frame) => {
-        const values = args.map((arg) => arg(frame));
-        payBefore(frame, cost, values);
-        const result = run(...values);
-        payAfter(frame, cost, values, result);
-        return result;
-      };
+  if (args.length === 1) {
+    return (frame) => {
+      const x = a!(frame);
+      const values = model === undefined ? NOTHING : [x];
+      if (isFailure(x)) return failedCall(frame, model, values, x);
+      payBefore(frame, model, values);
+      const result = attempt(run, x);
+      payAfter(frame, model, values, result);
+      return result;
+    };
   }
+  if (args.length === 2 && !inOrder) {
+    return (frame) => {
+      const x = a!(frame);
+      const y = b!(frame);
+      const values = model === undefined ? NOTHING : [x, y];
+      if (isFailure(x)) return failedCall(frame, model, values, x);
+      if (isFailure(y)) return failedCall(frame, model, values, y);
+      payBefore(frame, model, values);
+      const result = attempt(run, x, y);
+      payAfter(frame, model, values, result);
+      return result;
+    };
+  }
+  return (frame) => {
+    const values: unknown[] = new Array(args.length);
+    for (let i = 0; i < args.length; i++) {
+      const value = args[i]!(frame);
+      values[i] = value;
+      if (isFailure(value)) return i === args.length - 1 ? failedCall(frame, model, values, value) : value;
+    }
+    payBefore(frame, model, values);
+    const result = attempt(run, ...values);
+    payAfter(frame, model, values, result);
+    return result;
+  };
 }
 
 const NOTHING: readonly unknown[] = [];
 
-/** Picks the overload by the values. */
-function dispatch(expr: Call, args: readonly Code[]): Code {
-  const overloads = expr.overloads!;
-  const implementations = overloads.map((overload) => implementation(expr, overload));
-  return (frame) => {
-    const values = args.map((arg) => arg(frame));
-    for (let i = 0; i < overloads.length; i++) {
-      const overload = overloads[i]!;
-      if (!fits(overload, values)) continue;
-      payBefore(frame, overload.cost, values);
-      const result = implementations[i]!(...values);
-      payAfter(frame, overload.cost, values, result);
-      return result;
-    }
-    throw noFit(expr.name, values);
-  };
+function attempt(run: Implementation, ...values: readonly unknown[]): unknown {
+  try {
+    return run(...values);
+  } catch (error) {
+    return failureOf(error);
+  }
 }
 
-/** Operators say less than functions, as in cel-go. */
-function noFit(name: string, values: readonly unknown[]): CelEvaluationError {
-  if (/^[_@!-]/.test(name)) return noOverload();
-  return new CelEvaluationError(`no such overload: ${name}(${values.map(runtimeTypeName).join(', ')})`);
+/** Whether a function, no operator, is only found when the values are there: its arguments are looked at in order then. */
+const isOpen = ({ name, overloads }: Call): boolean =>
+  overloads!.length > 1 && !/^[_@!-]/.test(name) && name !== 'sort';
+
+/** Picks the overload by the values. */
+function dispatch(expr: Call, refusal: typeof noFit): Implementation {
+  const overloads = expr.overloads!;
+  const implementations = overloads.map((overload) => implementation(expr, overload));
+  return (...values: readonly unknown[]) => {
+    const chosen = overloads.findIndex((overload) => fits(overload, values));
+    return chosen === -1 ? refusal(expr.name, values) : implementations[chosen]!(...values);
+  };
 }
 
 function fits(overload: Overload, values: readonly unknown[]): boolean {

@@ -4,15 +4,16 @@
  */
 import type { Code, Compiler, Frame } from './compile.ts';
 import { spend } from './compile.ts';
-import { evaluationError } from './compile-call.ts';
+import { constantOf } from './compile-constant.ts';
 import { LIST_COST } from './cost-models.ts';
-import { CelEvaluationError, noOverload } from './errors.ts';
-import { mapFind, mapInsert } from './map-access.ts';
+import { CelEvaluationError, failureOf, isFailure, noOverload } from './errors.ts';
+import { goTypeName } from './go-types.ts';
+import { mapFind, mapReplace } from './map-access.ts';
 import type { Fold } from './syntax.ts';
-import { CelMap, fromJson, isPlainObject, runtimeTypeName } from './values.ts';
+import { CelMap, fromJson, isPlainObject } from './values.ts';
 
-/** Sets the names of a turn; false after the last. */
-type Turns = (frame: Frame, turn: () => boolean) => void;
+/** Sets the names of each turn, until one gives false. Gives the failure when there is nothing to go over. */
+type Turns = (frame: Frame, turn: () => boolean) => CelEvaluationError | undefined;
 
 export function compileFold(compiler: Compiler, expr: Fold): Code {
   const range = compiler.compile(expr.range);
@@ -30,17 +31,16 @@ export function compileFold(compiler: Compiler, expr: Fold): Code {
       case 'existsOne':
         return exactlyOne(turns, test!);
       case 'filter':
-        return collect(turns, test, (frame) => frame.values[slots[0]!], true);
+        return collect(turns, test, (frame) => frame.values[slots[0]!], LIST_COST + 3);
       case 'map':
-      case 'transformList':
-        return collect(turns, test, body!, false);
+      case 'transformList': {
+        const known = constantOf(compiler.environment, expr.body!) !== undefined;
+        return collect(turns, test, body!, (known ? 0 : LIST_COST) + 2);
+      }
       case 'transformMap':
-        return collectMap(turns, test, (frame, map) => {
-          mapInsert(map, frame.values[slots[0]!], body!(frame));
-          spend(frame, 1);
-        });
+        return collectEntries(turns, test, slots[0]!, body!);
       case 'transformMapEntry':
-        return collectMap(turns, test, (frame, map) => insertAll(map, body!(frame)));
+        return collectMaps(turns, test, body!);
     }
   });
 }
@@ -50,6 +50,7 @@ function loop(range: Code, slots: readonly number[], wrap: (raw: unknown) => unk
   const [first, second] = slots;
   return (frame, turn) => {
     const target = range(frame);
+    if (isFailure(target)) return target;
     const { values } = frame;
     if (Array.isArray(target)) {
       for (let i = 0; i < target.length; i++) {
@@ -58,42 +59,32 @@ function loop(range: Code, slots: readonly number[], wrap: (raw: unknown) => unk
           values[first!] = i;
           values[second] = wrap(target[i]);
         }
-        if (!turn()) return;
+        if (!turn()) return undefined;
       }
     } else if (isPlainObject(target)) {
       for (const key of Object.keys(target)) {
         values[first!] = key;
         if (second !== undefined) values[second] = wrap(target[key]);
-        if (!turn()) return;
+        if (!turn()) return undefined;
       }
     } else if (target instanceof CelMap) {
       for (const [key, value] of target.entries.values()) {
         values[first!] = key;
         if (second !== undefined) values[second] = value;
-        if (!turn()) return;
+        if (!turn()) return undefined;
       }
     } else {
-      throw notIterable(target);
+      return notIterable(target, second !== undefined);
     }
+    return undefined;
   };
 }
 
-/** As Go names the types that have no elements. */
-const GO_NAMES: Readonly<Record<string, string>> = {
-  null_type: 'types.Null',
-  bool: 'types.Bool',
-  int: 'types.Int',
-  uint: 'types.Uint',
-  double: 'types.Double',
-  string: 'types.String',
-  bytes: 'types.Bytes',
-  'google.protobuf.Timestamp': 'types.Timestamp',
-  'google.protobuf.Duration': 'types.Duration',
-};
-
-function notIterable(value: unknown): CelEvaluationError {
-  const name = GO_NAMES[runtimeTypeName(value)];
-  return name === undefined ? noOverload() : new CelEvaluationError(`got '${name}', expected iterable type`);
+function notIterable(value: unknown, twoNames: boolean): CelEvaluationError {
+  const name = goTypeName(value);
+  return new CelEvaluationError(
+    twoNames ? `unsupported comprehension range type: ${name}` : `got '${name}', expected iterable type`,
+  );
 }
 
 /** `all` and `exists`: the first decisive element ends it; an error counts only when none is decisive. */
@@ -103,78 +94,121 @@ function quantifier(turns: Turns, test: Code, decisive: boolean): Code {
   return (frame) => {
     let failure: CelEvaluationError | undefined;
     let decided = false;
-    turns(frame, () => {
+    const nothing = turns(frame, () => {
       // That it is decided shows before the next turn, which is no turn then: the accumulator is looked at once more.
       if (decided) {
         spend(frame, turnCost - 1);
         return false;
       }
       spend(frame, turnCost);
-      try {
-        const value = test(frame);
-        if (value === decisive) decided = true;
-        else if (typeof value !== 'boolean') failure ??= noOverload();
-      } catch (error) {
-        failure ??= evaluationError(error);
-      }
+      const value = test(frame);
+      if (value === decisive) decided = true;
+      else if (typeof value !== 'boolean') failure ??= isFailure(value) ? value : noOverload();
       return true;
     });
+    if (nothing !== undefined) return nothing;
     frame.cost += 1;
-    if (decided) return decisive;
-    if (failure !== undefined) throw failure;
-    return !decisive;
+    return decided ? decisive : (failure ?? !decisive);
   };
 }
 
+/** The last error is told: each test makes the accumulator anew. */
 function exactlyOne(turns: Turns, test: Code): Code {
   return (frame) => {
     let count = 0;
-    turns(frame, () => {
+    let failure: CelEvaluationError | undefined;
+    const nothing = turns(frame, () => {
       const value = test(frame);
-      if (typeof value !== 'boolean') throw noOverload();
-      if (value) count++;
-      if (value) spend(frame, 2);
-      return true;
-    });
-    frame.cost += 2;
-    return count === 1;
-  };
-}
-
-/** Whether the element of this turn passes; one that does not costs its test only. */
-function isKept(test: Code, frame: Frame): boolean {
-  const kept = test(frame);
-  if (typeof kept !== 'boolean') throw noOverload();
-  return kept;
-}
-
-function collect(turns: Turns, test: Code | undefined, body: Code, names: boolean): Code {
-  return (frame) => {
-    const list: unknown[] = [];
-    turns(frame, () => {
-      if (test !== undefined && !isKept(test, frame)) return true;
-      list.push(body(frame));
-      // The accumulator, the list of one, the joining; `filter` also reads the element.
-      spend(frame, LIST_COST + 2 + (names ? 1 : 0));
-      return true;
-    });
-    frame.cost += 1;
-    return list;
-  };
-}
-
-function collectMap(turns: Turns, test: Code | undefined, insert: (frame: Frame, map: CelMap) => void): Code {
-  return (frame) => {
-    const map = new CelMap();
-    turns(frame, () => {
-      if (test !== undefined && !isKept(test, frame)) return true;
-      insert(frame, map);
+      if (typeof value !== 'boolean') failure = isFailure(value) ? value : noOverload();
+      if (value !== true) return true;
+      count++;
       spend(frame, 2);
       return true;
     });
-    frame.cost += 1;
-    return map;
+    if (nothing !== undefined) return nothing;
+    frame.cost += 2;
+    return failure ?? count === 1;
   };
+}
+
+interface Collector<T> {
+  readonly turns: Turns;
+  readonly test: Code | undefined;
+  readonly start: () => T;
+  /** Puts the value of a turn into the accumulator, which is the failure once there is one. Gives the accumulator. */
+  readonly put: (frame: Frame, into: T | CelEvaluationError) => T | CelEvaluationError;
+}
+
+/** An element that does not pass costs its test only; a test that fails makes the accumulator a failure. */
+function collector<T>({ turns, test, start, put }: Collector<T>): Code {
+  return (frame) => {
+    let result: T | CelEvaluationError = start();
+    const nothing = turns(frame, () => {
+      const kept = test === undefined ? true : test(frame);
+      if (typeof kept !== 'boolean') result = isFailure(kept) ? kept : noOverload();
+      else if (kept) result = put(frame, result);
+      return true;
+    });
+    if (nothing !== undefined) return nothing;
+    frame.cost += 1;
+    return result;
+  };
+}
+
+/** What it costs to join a value to a list: the accumulator, the list of one, the joining. */
+function collect(turns: Turns, test: Code | undefined, body: Code, joining: number): Code {
+  return collector<unknown[]>({
+    turns,
+    test,
+    start: () => [],
+    put(frame, list) {
+      const value = body(frame);
+      spend(frame, joining);
+      if (isFailure(list)) return list;
+      if (isFailure(value)) return value;
+      list.push(value);
+      return list;
+    },
+  });
+}
+
+function collectEntries(turns: Turns, test: Code | undefined, key: number, body: Code): Code {
+  return collector<CelMap>({
+    turns,
+    test,
+    start: () => new CelMap(),
+    put(frame, map) {
+      spend(frame, 1);
+      // The accumulator is the first argument: nothing else is looked at when it is a failure.
+      if (isFailure(map)) return map;
+      const value = body(frame);
+      spend(frame, 2);
+      return isFailure(value) ? value : inserted(map, () => insertNew(map, frame.values[key], value));
+    },
+  });
+}
+
+function collectMaps(turns: Turns, test: Code | undefined, body: Code): Code {
+  return collector<CelMap>({
+    turns,
+    test,
+    start: () => new CelMap(),
+    put(frame, map) {
+      const value = body(frame);
+      spend(frame, 2);
+      if (isFailure(map)) return map;
+      return isFailure(value) ? value : inserted(map, () => insertAll(map, value));
+    },
+  });
+}
+
+function inserted(map: CelMap, insert: () => void): CelMap | CelEvaluationError {
+  try {
+    insert();
+    return map;
+  } catch (error) {
+    return failureOf(error);
+  }
 }
 
 function insertAll(map: CelMap, entries: unknown): void {
@@ -189,5 +223,5 @@ function insertAll(map: CelMap, entries: unknown): void {
 
 function insertNew(map: CelMap, key: unknown, value: unknown): void {
   if (mapFind(map, key) !== undefined) throw new CelEvaluationError(`insert failed: key ${String(key)} already exists`);
-  mapInsert(map, key, value);
+  mapReplace(map, key, value);
 }

@@ -1,17 +1,20 @@
 /**
  * Turns a checked tree into closures. Each closure evaluates its node in a frame and counts the cost as cel-go's cost
- * tracker does: 1 for a name and for each step of a path, 10, 30 and 40 for making a list, a map, an object.
+ * tracker does: 1 for a name and for each step of a path, 10, 30 and 40 for making a list, a map, an object. What a call or
+ * a literal costs is counted when a part of it fails, too.
  */
 
 import { compileCall } from './compile-call.ts';
+import { constantOf } from './compile-constant.ts';
 import { compileFold } from './compile-fold.ts';
+import { compilePath, isPath } from './compile-path.ts';
 import { LIST_COST, MAP_COST, STRUCT_COST } from './cost-models.ts';
 import type { Environment } from './declarations.ts';
-import { CelBudgetError, CelCompileError, CelEvaluationError } from './errors.ts';
-import { isSet, mapInsert, optionalIndex, select, stepInOptional } from './map-access.ts';
-import type { Bind, Expr, Ident, ListLiteral, MapLiteral, Select, StructLiteral } from './syntax.ts';
-import type { CelField, CelType } from './types.ts';
-import { CelMap, CelOptional, CelStruct, fromJson, isPlainObject, NONE } from './values.ts';
+import { CelBudgetError, CelCompileError, CelEvaluationError, isFailure } from './errors.ts';
+import { mapReplace } from './map-access.ts';
+import type { Bind, Expr, Ident, ListLiteral, MapLiteral, StructLiteral } from './syntax.ts';
+import type { CelType } from './types.ts';
+import { CelMap, CelOptional, CelStruct, fromJson } from './values.ts';
 
 export interface Frame {
   /** Bound variables first, then local names. */
@@ -20,7 +23,10 @@ export interface Frame {
   readonly limit: number;
 }
 
-/** One node, ready to run. */
+/**
+ * One node, ready to run. Gives a CEL value, or the `CelEvaluationError` that it fails with: what surrounds it goes on
+ * evaluating its other parts, as upstream does, and their cost counts. Only an exhausted budget is thrown.
+ */
 export type Code = (frame: Frame) => unknown;
 
 /** Where a declared variable goes. */
@@ -54,29 +60,6 @@ export function spend(frame: Frame, cost: number): void {
   if (frame.cost > frame.limit) throw new CelBudgetError('call');
 }
 
-/** Lists and maps of literals are made when the program is, as cel-go does: they cost nothing when it runs. */
-export function constantOf(expr: Expr): { readonly value: unknown } | undefined {
-  if (expr.op === 'literal') return { value: expr.value };
-  if (expr.op === 'list') {
-    const items = expr.items.map(({ value, optional }) => (optional ? undefined : constantOf(value)));
-    return items.every((item) => item !== undefined) ? { value: items.map(({ value }) => value) } : undefined;
-  }
-  if (expr.op !== 'map') return undefined;
-  const map = new CelMap();
-  for (const entry of expr.entries) {
-    const key = entry.optional ? undefined : constantOf(entry.key);
-    const value = constantOf(entry.value);
-    if (key === undefined || value === undefined) return undefined;
-    try {
-      mapInsert(map, key.value, value.value);
-    } catch {
-      // A key that is there twice is an error of the evaluation.
-      return undefined;
-    }
-  }
-  return { value: map };
-}
-
 export class Compiler {
   readonly bound: Binding[] = [];
   slots = 0;
@@ -90,15 +73,15 @@ export class Compiler {
   }
 
   compile(expr: Expr): Code {
+    if (isPath(expr)) return compilePath(this, expr, 1);
     switch (expr.op) {
       case 'literal': {
         const { value } = expr;
         return () => value;
       }
       case 'ident':
-        return this.#ident(expr);
       case 'select':
-        return this.#select(expr);
+        return namedConstant(expr.op === 'ident' ? expr : expr.qualified!);
       case 'call':
         return compileCall(this, expr);
       case 'list':
@@ -125,21 +108,16 @@ export class Compiler {
     return result;
   }
 
-  #ident(expr: Ident): Code {
-    if (expr.valueless) throw new CelCompileError('program', `reference to undefined type: ${expr.name}`);
-    if (expr.constant !== undefined) {
-      const { value } = expr.constant;
-      return () => value;
-    }
+  /** Reads a variable or a local name; `cost` is 0 where cel-go charges the path that it begins, not the name. */
+  name(expr: Ident, cost: 0 | 1): Code {
     const local = this.#locals.findLast(({ name }) => name === expr.name);
-    if (local?.lazy === true) return lazyLocal(local.slot);
+    if (local?.lazy === true) return lazyLocal(local.slot, cost);
     const name = expr.name.replace(/^\./, '');
     const slot = local?.slot ?? this.#slot(name);
     return (frame) => {
-      frame.cost += 1;
+      frame.cost += cost;
       const value = frame.values[slot];
-      if (value === undefined) throw new CelEvaluationError(`no such attribute(s): ${name}`);
-      return value;
+      return value === undefined ? new CelEvaluationError(`no such attribute(s): ${name}`) : value;
     };
   }
 
@@ -151,44 +129,19 @@ export class Compiler {
     return slot;
   }
 
-  #select(expr: Select): Code {
-    if (expr.qualified !== undefined) return this.#ident(expr.qualified);
-    const operand = this.compile(expr.operand);
-    const name = expr.resolved?.property ?? expr.field;
-    const lifted = expr.operand.type?.kind === 'optional';
-    if (expr.test) {
-      // `has` itself is free; the path up to the field is not.
-      return (frame) => isSet(operand(frame), name);
-    }
-    if (expr.optional || lifted) {
-      const step = expr.optional ? optionalIndex : stepInOptional;
-      return optionalField(operand, { step, name, wrap: expr.resolved?.type.wrap });
-    }
-    if (expr.resolved !== undefined) return objectField(operand, expr.resolved);
-    const wrap = expr.operand.type?.kind === 'map' ? expr.operand.type.params[1]?.wrap : undefined;
-    if (wrap !== undefined) {
-      return (frame) => {
-        const target = operand(frame);
-        frame.cost += 1;
-        return wrap(select(target, name));
-      };
-    }
-    return (frame) => {
-      const target = operand(frame);
-      frame.cost += 1;
-      return select(target, name);
-    };
-  }
-
   #list(expr: ListLiteral): Code {
-    const folded = constantOf(expr);
-    if (folded !== undefined) return () => folded.value;
     const items = expr.items.map(({ value, optional }) => ({ code: this.compile(value), optional }));
+    const folded = constantOf(this.environment, expr);
+    if (folded !== undefined) return () => folded.value;
     if (items.every(({ optional }) => !optional)) {
       const codes = items.map(({ code }) => code);
       return (frame) => {
         const list: unknown[] = new Array(codes.length);
-        for (let i = 0; i < codes.length; i++) list[i] = codes[i]!(frame);
+        for (let i = 0; i < codes.length; i++) {
+          const value = codes[i]!(frame);
+          if (isFailure(value)) return failedLiteral(frame, LIST_COST, value);
+          list[i] = value;
+        }
         frame.cost += LIST_COST;
         return list;
       };
@@ -197,8 +150,9 @@ export class Compiler {
       const list: unknown[] = [];
       for (const { code, optional } of items) {
         const value = code(frame);
-        if (!optional) list.push(value);
-        else if (presentValue(value) !== undefined) list.push(presentValue(value));
+        const kept = optional ? presentValue(value) : value;
+        if (isFailure(kept)) return failedLiteral(frame, LIST_COST, kept);
+        if (kept !== undefined) list.push(kept);
       }
       frame.cost += LIST_COST;
       return list;
@@ -206,20 +160,23 @@ export class Compiler {
   }
 
   #map(expr: MapLiteral): Code {
-    const folded = constantOf(expr);
-    if (folded !== undefined) return () => folded.value;
     const entries = expr.entries.map(({ key, value, optional }) => ({
       key: this.compile(key),
       value: this.compile(value),
       optional,
     }));
+    const folded = constantOf(this.environment, expr);
+    if (folded !== undefined) return () => folded.value;
     return (frame) => {
       const map = new CelMap();
       for (const entry of entries) {
         const key = entry.key(frame);
+        if (isFailure(key)) return failedLiteral(frame, MAP_COST, key);
         const value = entry.value(frame);
         const kept = entry.optional ? presentValue(value) : value;
-        if (kept !== undefined) mapInsert(map, key, kept);
+        if (isFailure(kept)) return failedLiteral(frame, MAP_COST, kept);
+        // The last of equal keys wins.
+        if (kept !== undefined) mapReplace(map, key, kept);
       }
       frame.cost += MAP_COST;
       return map;
@@ -234,6 +191,7 @@ export class Compiler {
       for (const field of fields) {
         const value = field.code(frame);
         const kept = field.optional ? presentValue(value) : value;
+        if (isFailure(kept)) return failedLiteral(frame, STRUCT_COST, kept);
         if (kept !== undefined) values.set(field.name, kept);
       }
       frame.cost += STRUCT_COST;
@@ -253,6 +211,19 @@ export class Compiler {
   }
 }
 
+/** A name that is a type or a constant: it costs nothing. */
+function namedConstant(expr: Ident): Code {
+  if (expr.valueless) throw new CelCompileError('program', `reference to undefined type: ${expr.name}`);
+  const { value } = expr.constant!;
+  return () => value;
+}
+
+/** A literal costs the same when it could not be made. */
+function failedLiteral(frame: Frame, cost: number, failure: CelEvaluationError): CelEvaluationError {
+  frame.cost += cost;
+  return failure;
+}
+
 /** What makes a CEL value of a bound value. */
 function bindingWrap(type: CelType): (raw: unknown) => unknown {
   if (type.kind !== 'optional') return type.wrap ?? fromJson;
@@ -268,9 +239,9 @@ class Pending {
   }
 }
 
-function lazyLocal(slot: number): Code {
+function lazyLocal(slot: number, cost: 0 | 1): Code {
   return (frame) => {
-    frame.cost += 1;
+    frame.cost += cost;
     let value = frame.values[slot];
     if (value instanceof Pending) {
       value = value.init(frame);
@@ -280,43 +251,8 @@ function lazyLocal(slot: number): Code {
   };
 }
 
-/** The value of an optional; undefined for none. @throws CelEvaluationError when it is no optional */
+/** The value of an optional, undefined for none; a failure when it is one, and when it is no optional. */
 function presentValue(value: unknown): unknown {
   if (value instanceof CelOptional) return value.value;
-  throw new CelEvaluationError(`cannot initialize optional entry from non-optional value`);
-}
-
-/** A declared field of an object: the hottest path there is. */
-function objectField(operand: Code, { property, type }: CelField): Code {
-  const { wrap } = type;
-  const risky = property in Object.prototype;
-  return (frame) => {
-    const target = operand(frame);
-    frame.cost += 1;
-    if (!isPlainObject(target) || risky) {
-      const value = select(target, property);
-      return wrap === undefined ? value : wrap(value);
-    }
-    const value = target[property];
-    if (value === undefined) throw new CelEvaluationError(`no such key: ${property}`);
-    if (wrap !== undefined) return wrap(value);
-    return typeof value === 'number' ? fromJson(value) : value;
-  };
-}
-
-interface OptionalField {
-  readonly step: (inner: unknown, key: unknown) => CelOptional;
-  readonly name: string;
-  readonly wrap: ((raw: unknown) => unknown) | undefined;
-}
-
-function optionalField(operand: Code, { step, name, wrap }: OptionalField): Code {
-  return (frame) => {
-    const target = operand(frame);
-    frame.cost += 1;
-    const inner = target instanceof CelOptional ? target.value : target;
-    if (inner === undefined) return NONE;
-    const value = step(inner, name);
-    return wrap === undefined || value.value === undefined ? value : new CelOptional(wrap(value.value));
-  };
+  return isFailure(value) ? value : new CelEvaluationError('cannot initialize optional entry from non-optional value');
 }

@@ -2,7 +2,7 @@
  * What calls cost: once at run time from actual sizes, once as a static range from declared sizes. Numbers are cel-go's
  * and those of the Kubernetes estimator; what has no model costs 1.
  */
-import { sizeOf } from './values.ts';
+import { CelMap, CelOpaque, CelOptional, codePoints, isInt, isPlainObject, sizeOf } from './values.ts';
 
 /** A closed range of a size or a cost, capped at 2^64. */
 export interface Range {
@@ -35,6 +35,8 @@ export interface CallSizes {
   readonly sizes: readonly Range[];
   /** Of lists: the size of a string or bytes element; undefined for other elements. */
   readonly elements: readonly (Range | undefined)[];
+  /** The values of literal arguments; undefined for others. */
+  readonly literals: readonly unknown[];
   readonly member: boolean;
   /** Whether the first argument is a list. */
   readonly list: boolean;
@@ -43,27 +45,38 @@ export interface CallSizes {
 export interface CostModel {
   /** The cost depends on the result. All others are paid first, so that nothing too dear is begun. */
   readonly after?: true;
+  /** Upstream knows the cost by the name of the function, also while the overload is open until the evaluation. */
+  readonly byName?: true;
   run(args: readonly unknown[], result: unknown): number;
   /** `size` is the size of the result, when the model bounds it. */
   estimate(call: CallSizes): { readonly cost: Range; readonly size?: Range };
 }
 
-/** The size that costs are counted by; UTF-16 units of a string, which only differ beyond the basic plane. */
-export const actualSize = (value: unknown): number =>
-  typeof value === 'string' ? value.length : typeof value === 'object' && value !== null ? (sizeOf(value) ?? 1) : 1;
+/** The size that costs are counted by: code points of a text; what has no size counts 1. */
+export function actualSize(value: unknown): number {
+  if (typeof value === 'string') return codePoints(value);
+  if (value instanceof CelOptional && value.value !== undefined) return actualSize(value.value);
+  if (value instanceof CelOpaque) return value.size;
+  return typeof value === 'object' && value !== null ? (sizeOf(value) ?? 1) : 1;
+}
 
 export const constant = (cost: number): CostModel => ({ run: () => cost, estimate: () => ({ cost: fixed(cost) }) });
 
 const one = { cost: fixed(1) };
 
+/** `==` of two values of a library. */
+export const OPAQUE_EQUALITY = constant(1);
+
 /** One walk over the first argument; the result is no longer than it. */
 export const TRAVERSE: CostModel = {
+  byName: true,
   run: (args) => share(actualSize(args[0]), TRAVERSAL),
   estimate: ({ sizes }) => ({ cost: scaleRange(sizes[0]!, TRAVERSAL), size: sizes[0]! }),
 };
 
 /** A walk whose result has no size worth knowing. */
 export const TRAVERSE_ONLY: CostModel = {
+  byName: true,
   run: (args) => share(actualSize(args[0]), TRAVERSAL),
   estimate: ({ sizes }) => ({ cost: scaleRange(sizes[0]!, TRAVERSAL) }),
 };
@@ -76,21 +89,24 @@ export const PREFIX: CostModel = {
 
 /** Two walks over the first argument. */
 export const TRAVERSE_TWICE: CostModel = {
+  byName: true,
   run: (args) => share(actualSize(args[0]), 2 * TRAVERSAL),
   estimate: ({ sizes }) => ({ cost: scaleRange(sizes[0]!, 2 * TRAVERSAL) }),
 };
 
 /** `split`: at worst one element for each character. */
 export const SPLIT: CostModel = {
+  byName: true,
   run: (args) => share(actualSize(args[0]), 2 * TRAVERSAL),
-  estimate: ({ sizes }) => ({
+  estimate: ({ sizes, literals: [, , limit] }) => ({
     cost: scaleRange(sizes[0]!, 2 * TRAVERSAL),
-    size: { min: 0, max: sizes[0]!.max },
+    size: { min: 0, max: isInt(limit) ? (limit < 0 ? UNBOUNDED : Number(limit)) : sizes[0]!.max },
   }),
 };
 
 /** `replace`. */
 export const REPLACE: CostModel = {
+  byName: true,
   run: (args) => share(actualSize(args[0]), 2 * TRAVERSAL),
   estimate: ({ sizes }) => ({
     cost: scaleRange(sizes[0]!, 2 * TRAVERSAL),
@@ -116,6 +132,7 @@ function replacedSize(text: Range, from: Range, to: Range): Range {
 
 /** `join`. */
 export const JOIN: CostModel = {
+  byName: true,
   after: true,
   run: (_, result) => share(actualSize(result), 2 * TRAVERSAL),
   estimate({ sizes, elements }) {
@@ -142,6 +159,7 @@ export const REGEX_AT_RUN: CostModel = { run: regexCost, estimate: () => one };
 
 /** `find`, `findAll`. */
 export const FIND: CostModel = {
+  byName: true,
   run: regexCost,
   estimate: (call) => ({ cost: regexEstimate(call), size: { min: 0, max: call.sizes[0]!.max } }),
 };
@@ -211,12 +229,14 @@ export const QUOTE: CostModel = {
   run: (args) => share(actualSize(args[0]), TRAVERSAL),
   estimate: ({ sizes }) => ({
     cost: scaleRange(sizes[0]!, TRAVERSAL),
-    size: { min: sizes[0]!.min + 2, max: cap(sizes[0]!.max * 2 + 2) },
+    // As upstream counts in 64 bits: twice what has no bound is nothing.
+    size: { min: sizes[0]!.min + 2, max: sizes[0]!.max >= UNBOUNDED ? 0 : sizes[0]!.max * 2 + 2 },
   }),
 };
 
-/** `isSorted`, `sum`, `min`, `max`, `indexOf`: one walk; text inside is walked too. */
+/** `isSorted`, `sum`, `min`, `max`, `indexOf`: one walk over all that is inside. */
 export const WALK: CostModel = {
+  byName: true,
   run: (args) => walk(args[0]),
   estimate({ sizes, elements, list }) {
     if (!list) return { cost: scaleRange(sizes[0]!, TRAVERSAL) };
@@ -227,9 +247,12 @@ export const WALK: CostModel = {
 };
 
 function walk(value: unknown): number {
-  if (typeof value === 'string') return Math.floor(value.length * TRAVERSAL);
+  if (typeof value === 'string') return Math.floor(Buffer.byteLength(value) * TRAVERSAL);
   if (value instanceof Uint8Array) return Math.floor(value.length * TRAVERSAL);
   if (Array.isArray(value)) return value.reduce((sum: number, item) => sum + walk(item), 0);
+  if (value instanceof CelMap)
+    return [...value.entries.values()].reduce((sum, [key, item]) => sum + walk(key) + walk(item), 0);
+  if (isPlainObject(value)) return Object.entries(value).reduce((sum, [key, item]) => sum + walk(key) + walk(item), 0);
   return 1;
 }
 
@@ -241,8 +264,10 @@ export const productModel = (times: number): CostModel => ({
 
 /** An address inside a network: twice the bytes of an address, and the text when it must be parsed. */
 export const containsModel = (network: boolean, text: boolean): CostModel => ({
+  byName: true,
   run(args) {
-    const base = 1 + (network ? 2 : 0);
+    const size = actualSize(args[0]);
+    const base = share(2 * size, TRAVERSAL) + (network ? share(size, TRAVERSAL) + 1 : 0);
     return base + (text ? share(actualSize(args[1]), TRAVERSAL) : 0);
   },
   estimate({ sizes }) {

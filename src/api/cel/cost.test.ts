@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Schema } from '../schema/schema.ts';
-import { CelEvaluationError, celBudget, celTypeOfSchema, compileCel } from './cel.ts';
+import { AUTHORIZER, CelEvaluationError, celBudget, celTypeOfSchema, compileCel, DYN, optionalOf } from './cel.ts';
 
 type Make = (max: number | undefined) => Schema;
 
@@ -189,3 +189,42 @@ for (const rule of RULES) {
     );
   });
 }
+
+/** Where no schema says anything, and an unbounded size is 2^64. */
+const UNTYPED: readonly (readonly [string, number])[] = [
+  ['lists.range(5)', 16],
+  ['lists.range(object.i)', 2 ** 64],
+  ['[1, 2, 3].slice(0, 2)', 23],
+  ['[[1], [2]].flatten(3)', 47],
+  ["['b', 'a'].sort()", 30],
+  ['[1, 2].distinct()', 29],
+  ["'a,b'.split(',', 3).join()", 2 ** 64 / 10],
+  ["size(strings.quote('ab'))", 2],
+  ['isQuantity(strings.quote(object.s))', 2 ** 64 / 10],
+  ["isQuantity('%s'.format([1]))", 2 ** 64 / 10],
+  ["{'a': 1}.transformMapEntry(k, v, {v: k})", 95],
+  ["authorizer.group('').resource('pods').labelSelector('a=b').check('get').allowed()", 350115],
+  ['[1, 2].map(x, x).sortBy(x, -x)', 117],
+];
+
+test('estimates without a schema', () => {
+  for (const [expression, estimate] of UNTYPED) {
+    const program = compileCel(expression, { variables: { object: DYN, authorizer: AUTHORIZER } });
+    assert.ok(
+      Math.abs(program.estimatedCost - estimate) <= estimate * 1e-12,
+      `${expression}: ${program.estimatedCost}`,
+    );
+  }
+});
+
+test('a bare name counts as the whole object, an old value that may be missing as what it may be', () => {
+  const estimate = (schema: Schema, rule: string, optional = false): number => {
+    const self = celTypeOfSchema(schema);
+    return compileCel(rule, { variables: { self, oldSelf: optional ? optionalOf(self) : self } }).estimatedCost;
+  };
+  assert.equal(estimate({ 'x-kubernetes-int-or-string': true }, 'type(self) == int'), 314576);
+  assert.equal(estimate({ type: 'string', maxLength: 63 }, 'oldSelf == optional.of(self)', true), 29);
+  // What a literal list holds has no bound that is known.
+  assert.ok(estimate({ type: 'string', maxLength: 5 }, "[self, 'a'].join('-').size() > 1") > 2 ** 60);
+  assert.equal(celTypeOfSchema({ type: 'object', properties: { a: { type: 'string' } } }).minSize, 2);
+});

@@ -16,8 +16,8 @@ import type { Bind, Call, Expr, Fold } from './syntax.ts';
 import type { CelType } from './types.ts';
 import { codePoints } from './values.ts';
 
-/** The upper end of the estimate, in cost units; at most 2^64. */
-export const estimateCost = (root: Expr): number => new Estimator().cost(root).max;
+/** The upper end of the estimate, in cost units; at most 2^64. `self` is the type of the variable that rules speak of. */
+export const estimateCost = (root: Expr, self?: CelType): number => new Estimator(self).cost(root).max;
 
 /** What is known of a value besides its type. */
 interface Known {
@@ -25,11 +25,19 @@ interface Known {
   /** Sizes of items of a list; of keys and values of a map. */
   readonly key?: Range | undefined;
   readonly value?: Range | undefined;
+  /** Of a local name: whether it stands for a part of a variable. */
+  readonly declared?: boolean;
 }
 
 class Estimator {
   readonly #known = new Map<Expr, Known>();
   readonly #locals: { readonly name: string; readonly known: Known }[] = [];
+  /** The estimator of Kubernetes takes any bare name for the whole object. */
+  readonly #bareName: Known;
+
+  constructor(self: CelType | undefined) {
+    this.#bareName = { size: (self && declaredSize(self)) ?? fixed(0) };
+  }
 
   cost(expr: Expr): Range {
     switch (expr.op) {
@@ -77,7 +85,7 @@ class Estimator {
   /** The size of a value that was costed before. */
   size(expr: Expr): Range {
     // What may be inside of an optional has no bounds that anybody would know.
-    if (expr.type?.kind === 'optional') return ANY_SIZE;
+    if (expr.type?.kind === 'optional') return (expr.op === 'ident' ? typeSize(expr.type) : undefined) ?? ANY_SIZE;
     return this.#knownOf(expr).size ?? typeSize(expr.type!) ?? ANY_SIZE;
   }
 
@@ -85,9 +93,8 @@ class Estimator {
     const known = this.#known.get(expr);
     if (known !== undefined) return known;
     if (expr.op === 'literal') return { size: literalSize(expr.value) };
-    // The estimator of Kubernetes takes any bare name for the object, which has size 0.
-    if (expr.op === 'ident' && expr.constant !== undefined) return { size: fixed(0) };
-    if (expr.op === 'select' && expr.qualified?.constant !== undefined) return { size: fixed(0) };
+    if (expr.op === 'ident' && expr.constant !== undefined) return this.#bareName;
+    if (expr.op === 'select' && expr.qualified?.constant !== undefined) return this.#bareName;
     if (expr.op === 'ident') return this.#locals.findLast(({ name }) => name === expr.name)?.known ?? {};
     return {};
   }
@@ -126,12 +133,20 @@ class Estimator {
     return addRange(test!, unionRange(yes!, no!));
   }
 
+  /** Whether a value is read from a variable: only there the declared bounds of what is inside are known. */
+  #isDeclared(expr: Expr): boolean {
+    if (expr.op === 'ident') return this.#locals.findLast(({ name }) => name === expr.name)?.known.declared ?? true;
+    if (expr.op === 'select') return expr.qualified !== undefined || (!expr.optional && this.#isDeclared(expr.operand));
+    return expr.op === 'call' && expr.name === '_[_]' && this.#isDeclared(expr.args[0]!);
+  }
+
   #function(expr: Call, args: readonly Expr[]): Range {
     let cost: Range | undefined;
     let size: Range | undefined;
     const sizes: CallSizes = {
       sizes: args.map((arg) => this.size(arg)),
-      elements: args.map((arg) => elementSize(arg.type!)),
+      elements: args.map((arg) => elementSize(arg.type!, this.#isDeclared(arg))),
+      literals: args.map((arg) => (arg.op === 'literal' ? arg.value : undefined)),
       member: expr.target !== undefined,
       list: args[0]?.type?.kind === 'list',
     };
@@ -152,8 +167,9 @@ class Estimator {
     const count = this.size(expr.range);
     const known = this.#knownOf(expr.range);
     const isMap = expr.range.type!.kind === 'map';
-    const key: Known = { size: known.key };
-    const value: Known = { size: known.value };
+    const declared = this.#isDeclared(expr.range);
+    const key: Known = { size: known.key, declared };
+    const value: Known = { size: known.value, declared };
     const locals = expr.names.length === 2 ? [key, value] : [isMap ? key : value];
     locals.forEach((local, i) => {
       this.#locals.push({ name: expr.names[i]!, known: local });
@@ -169,7 +185,8 @@ class Estimator {
 
   #bind(expr: Bind): Range {
     const init = this.cost(expr.init);
-    this.#locals.push({ name: expr.name, known: { ...this.#knownOf(expr.init), size: this.size(expr.init) } });
+    const known = { ...this.#knownOf(expr.init), size: this.size(expr.init), declared: false };
+    this.#locals.push({ name: expr.name, known });
     const body = this.cost(expr.body);
     this.#known.set(expr, { ...this.#knownOf(expr.body), size: this.size(expr.body) });
     this.#locals.length--;
@@ -204,7 +221,7 @@ function foldCosts(expr: Fold, test: Range | undefined, body: Range | undefined)
     }
     case 'transformMap':
     case 'transformMapEntry': {
-      const step = addRange(body!, fixed(3));
+      const step = addRange(body!, fixed(expr.kind === 'transformMap' ? 3 : 2));
       return {
         init: fixed(MAP_COST + 1),
         turn: test === undefined ? step : addRange(test, unionRange(fixed(1), step)),
@@ -237,8 +254,8 @@ function typeSize(type: CelType): Range | undefined {
 }
 
 /** The size of the text in a list, for walks that look into it. */
-function elementSize(type: CelType): Range | undefined {
+function elementSize(type: CelType, isDeclared: boolean): Range | undefined {
   const element = type.kind === 'list' ? type.params[0]! : undefined;
   if (element?.kind !== 'string' && element?.kind !== 'bytes') return undefined;
-  return declaredSize(element) ?? ANY_SIZE;
+  return (isDeclared ? declaredSize(element) : undefined) ?? ANY_SIZE;
 }

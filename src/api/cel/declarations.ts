@@ -35,6 +35,8 @@ export interface Overload {
   readonly generics: number;
   readonly run: Implementation;
   readonly cost: CostModel | undefined;
+  /** It looks at its arguments itself. */
+  readonly unguarded?: true;
 }
 
 /** A type whose objects an expression can make: `Object.spec{...}`. */

@@ -37,6 +37,23 @@ export class CelEvaluationError {
 Object.setPrototypeOf(CelEvaluationError.prototype, Error.prototype);
 Object.defineProperty(CelEvaluationError.prototype, 'name', { value: 'CelEvaluationError' });
 
+/** Whether an evaluation came out as a failure: inside of an expression a failure is a value like any other. */
+export const isFailure = (value: unknown): value is CelEvaluationError => value instanceof CelEvaluationError;
+
+/**
+ * What was thrown while a value was made, as the failure it stands for. Hands on everything that is no failed evaluation,
+ * above all an exhausted budget.
+ */
+export function failureOf(error: unknown): CelEvaluationError {
+  if (error instanceof CelEvaluationError) return error;
+  // Data too deep or a text too long is an evaluation that failed, not a fault of ours.
+  if (error instanceof RangeError) return new CelEvaluationError(error.message);
+  // A null can get past the static types when a schema is nullable.
+  // Nor has data of another kind than its schema says, which BigInt() refuses.
+  if (error instanceof TypeError || error instanceof SyntaxError) return noOverload();
+  throw error;
+}
+
 /** The value was made, but an object in it bears the name of another field than the one it stands in. */
 export class CelTypeNameError extends CelEvaluationError {}
 

@@ -25,7 +25,8 @@ export function canonicalKey(key: unknown): unknown {
   return kind === 'string' || kind === 'number' || kind === 'bigint' || kind === 'boolean' ? key : undefined;
 }
 
-const noSuchKey = (key: unknown): CelEvaluationError => new CelEvaluationError(`no such key: ${stringOf(key)}`);
+/** A map or an object without the key. */
+export const noSuchKey = (key: unknown): CelEvaluationError => new CelEvaluationError(`no such key: ${stringOf(key)}`);
 
 const badListIndex = (key: unknown): CelEvaluationError =>
   new CelEvaluationError(`unsupported index type '${runtimeTypeName(key)}' in list`);
@@ -33,15 +34,9 @@ const badListIndex = (key: unknown): CelEvaluationError =>
 /** Whether a value has entries at all. What has none (null, a number, a text) lacks every key: that is no overload error. */
 const hasEntries = (value: unknown): boolean => value instanceof CelMap || isPlainObject(value);
 
-/** Sets an entry. @throws CelEvaluationError for keys that cannot be one, and for repeated ones */
-export function mapInsert(map: CelMap, key: unknown, value: unknown): void {
-  const kind = typeof key;
-  if (kind !== 'string' && kind !== 'number' && kind !== 'bigint' && kind !== 'boolean' && !(key instanceof CelUint)) {
-    throw new CelEvaluationError('unsupported key type');
-  }
-  const canonical = canonicalKey(key);
-  if (map.entries.has(canonical)) throw new CelEvaluationError(`Failed with repeated key`);
-  map.entries.set(canonical, [key, value]);
+/** Sets an entry, also one that is there, and whatever the key is: what is no scalar is equal to itself only. */
+export function mapReplace(map: CelMap, key: unknown, value: unknown): void {
+  map.entries.set(canonicalKey(key) ?? key, [key, value]);
 }
 
 /** The value of a key, or undefined. @throws CelEvaluationError when the target is no map */
@@ -56,7 +51,7 @@ export function mapFind(map: unknown, key: unknown): unknown {
 
 /** `list[i]`, `map[k]`. */
 export function index(target: unknown, key: unknown): unknown {
-  if (target instanceof CelOptional) return stepInOptional(target, key);
+  if (target instanceof CelOptional) return optionalIndex(target, key);
   if (Array.isArray(target)) return fromJson(target[listIndex(target, key)]);
   if (target instanceof CelStruct) throw noOverload();
   const value = hasEntries(target) ? mapFind(target, key) : undefined;
@@ -91,14 +86,6 @@ export function optionalIndex(target: unknown, key: unknown): CelOptional {
   return value === undefined ? NONE : new CelOptional(value);
 }
 
-/** `[k]` or `.k` of an optional: an optional. What has no entries at all lacks the key, as outside an optional. */
-export function stepInOptional(target: unknown, key: unknown): CelOptional {
-  const value = target instanceof CelOptional ? target.value : target;
-  if (value !== undefined && !hasEntries(value) && !Array.isArray(value) && !(value instanceof CelStruct))
-    throw noSuchKey(key);
-  return optionalIndex(target, key);
-}
-
 /** `x.name`. Of an optional: an optional. */
 export function select(target: unknown, name: string): unknown {
   if (isPlainObject(target)) {
@@ -111,7 +98,7 @@ export function select(target: unknown, name: string): unknown {
     if (entry === undefined) throw noSuchKey(name);
     return entry[1];
   }
-  if (target instanceof CelOptional) return stepInOptional(target, name);
+  if (target instanceof CelOptional) return optionalIndex(target, name);
   if (target instanceof CelStruct) {
     const value = target.fields.get(name);
     if (value === undefined) throw noSuchKey(name);

@@ -42,7 +42,9 @@ export interface SchemaTypeOptions {
  * is `dyn`. The graph may be cyclic: fields are resolved when they are named.
  */
 export function celTypeOfSchema(schema: Schema, options: SchemaTypeOptions = {}): CelType {
-  return typeOfNode(schema, options.root === true, options.name ?? 'object') ?? DYN;
+  const type = typeOfNode(schema, options.root === true, options.name ?? 'object') ?? DYN;
+  // Of an object within only what it holds is asked for.
+  return type.kind === 'object' ? { ...type, minSize: minSize(schema) } : type;
 }
 
 function typeOfNode(schema: Schema, root: boolean, name: string): CelType | undefined {
@@ -145,7 +147,7 @@ function objectType(schema: Schema, name: string): CelType {
       const escaped = escapeProperty(property);
       if (escaped === undefined) continue;
       const type = typeOfNode(child, isEmbedded(child), child['x-coracle-name'] ?? `${name}.${escaped}`);
-      if (type !== undefined) found.set(escaped, { property, type });
+      if (type !== undefined) found.set(escaped, { property, type, nullIsAbsent: true });
     }
     return found;
   };

@@ -29,6 +29,8 @@ export interface CelField {
   /** The property of the JSON object, before escaping. */
   readonly property: string;
   readonly type: CelType;
+  /** A null is read as no value at all: a field that a schema declares. */
+  readonly nullIsAbsent?: true;
 }
 
 export interface CelType {

@@ -65,9 +65,12 @@ export const celOptional = (value: unknown): unknown => (value === undefined ? N
 export class CelOpaque<T = unknown> {
   readonly typeName: string;
   readonly value: T;
-  constructor(typeName: string, value: T) {
+  /** What costs count it as, where that is not 1. */
+  readonly size: number;
+  constructor(typeName: string, value: T, size = 1) {
     this.typeName = typeName;
     this.value = value;
+    this.size = size;
   }
 }
 
@@ -171,7 +174,10 @@ const RUNTIME_NAMES: Readonly<Partial<Record<CelType['kind'], string>>> = {
 /** The runtime name of a static type. */
 export const runtimeName = (type: CelType): string => RUNTIME_NAMES[type.kind] ?? type.name;
 
-/** Whether a value may be passed where a type is declared; looks at the outermost kind only, as cel-go's dispatch. */
+/**
+ * Whether a value may be passed where a type is declared. As cel-go's dispatch, of lists and maps it looks at the first
+ * element only.
+ */
 export function matchesType(type: CelType, value: unknown): boolean {
   switch (type.kind) {
     case 'dyn':
@@ -190,9 +196,9 @@ export function matchesType(type: CelType, value: unknown): boolean {
     case 'double':
       return value instanceof CelDouble;
     case 'list':
-      return Array.isArray(value);
+      return Array.isArray(value) && (value.length === 0 || matchesType(type.params[0]!, fromJson(value[0])));
     case 'map':
-      return value instanceof CelMap || isPlainObject(value);
+      return matchesMap(type, value);
     case 'wrapper':
       return value === null || matchesType(type.params[0]!, value);
     case 'object':
@@ -200,6 +206,16 @@ export function matchesType(type: CelType, value: unknown): boolean {
     default:
       return runtimeTypeName(value) === runtimeName(type);
   }
+}
+
+function matchesMap({ params }: CelType, value: unknown): boolean {
+  if (value instanceof CelMap) {
+    const first = value.entries.values().next().value;
+    return first === undefined || (matchesType(params[0]!, first[0]) && matchesType(params[1]!, first[1]));
+  }
+  if (!isPlainObject(value)) return false;
+  for (const key in value) return matchesType(params[0]!, key) && matchesType(params[1]!, fromJson(value[key]));
+  return true;
 }
 
 /** Number of characters, bytes, items or entries; undefined for what has no size. Characters are code points. */

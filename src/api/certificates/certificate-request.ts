@@ -36,11 +36,16 @@ const SUBJECT_ALTERNATIVE_NAME = '2.5.29.17';
 const ATTRIBUTES = 0xa0;
 const NAME_TAGS = { email: 0x81, dns: 0x82, uri: 0x86, ip: 0x87 } as const;
 
+/** One of ten thousand names is as large. What is larger is a load to read element by element, not a request. */
+const MAX_BYTES = 256 * 1024;
+
 /** Reads the first PEM block. Throws SyntaxError, with Go's words where it is no request at all. */
 export function parseCertificateRequest(pem: string): CertificateRequest {
   const block = /-----BEGIN ([^-\r\n]+)-----([^-]*)-----END \1-----/.exec(pem);
   if (block?.[1] !== 'CERTIFICATE REQUEST') throw new SyntaxError('PEM block type must be CERTIFICATE REQUEST');
-  const whole = readDer(readOne(decodeBase64(block[2]!.replace(/\s+/g, '')), SEQUENCE).content);
+  const der = decodeBase64(block[2]!.replace(/\s+/g, ''));
+  if (der.length > MAX_BYTES) throw new SyntaxError(`a certificate request has at most ${MAX_BYTES} bytes`);
+  const whole = readDer(readOne(der, SEQUENCE).content);
   const info = expect(whole, 0, SEQUENCE);
   const parts = readDer(info.content);
   expect(parts, 0, INTEGER);
@@ -98,13 +103,16 @@ function alternativeNames(
   return found;
 }
 
-type Hash = 'SHA-256' | 'SHA-384' | 'SHA-512';
+/** SHA-1 as well: Go takes it for requests, though for nothing else. */
+type Hash = 'SHA-1' | 'SHA-256' | 'SHA-384' | 'SHA-512';
 const RSA_HASHES: Readonly<Record<string, Hash>> = {
+  '1.2.840.113549.1.1.5': 'SHA-1',
   '1.2.840.113549.1.1.11': 'SHA-256',
   '1.2.840.113549.1.1.12': 'SHA-384',
   '1.2.840.113549.1.1.13': 'SHA-512',
 };
 const ECDSA_HASHES: Readonly<Record<string, Hash>> = {
+  '1.2.840.10045.4.1': 'SHA-1',
   '1.2.840.10045.4.3.2': 'SHA-256',
   '1.2.840.10045.4.3.3': 'SHA-384',
   '1.2.840.10045.4.3.4': 'SHA-512',

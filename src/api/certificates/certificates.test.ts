@@ -41,6 +41,35 @@ test('a request made elsewhere is read: subject, names, and its RSA signature', 
   assert.equal(await checkRequestSignature(forged), 'crypto/rsa: verification error');
 });
 
+test('a request of a great many elements is not read', () => {
+  const pem = (der: Uint8Array): string =>
+    `-----BEGIN CERTIFICATE REQUEST-----\n${Buffer.from(der).toString('base64')}\n-----END CERTIFICATE REQUEST-----\n`;
+  const most = 256 * 1024;
+  assert.throws(() => parseCertificateRequest(pem(new Uint8Array(most + 2))), {
+    name: 'SyntaxError',
+    message: `a certificate request has at most ${most} bytes`,
+  });
+  assert.throws(() => parseCertificateRequest(pem(new Uint8Array(most))), /asn1: structure error/);
+});
+
+test('a request may be signed with SHA-1, as Go has it for requests alone', async () => {
+  const algorithm = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-1' };
+  const size = { modulusLength: 2048, publicExponent: Uint8Array.of(1, 0, 1) };
+  const keys = await crypto.subtle.generateKey({ ...algorithm, ...size }, true, ['sign', 'verify']);
+  const parsed = parseCertificateRequest(RSA);
+  const request = {
+    ...parsed,
+    publicKey: new Uint8Array(await crypto.subtle.exportKey('spki', keys.publicKey)),
+    signatureAlgorithm: '1.2.840.113549.1.1.5',
+    signature: new Uint8Array(await crypto.subtle.sign(algorithm, keys.privateKey, new Uint8Array(parsed.signed))),
+  };
+  assert.equal(await checkRequestSignature(request), undefined);
+  assert.equal(
+    await checkRequestSignature({ ...request, signature: parsed.signature }),
+    'crypto/rsa: verification error',
+  );
+});
+
 test('our own requests are ECDSA, and a certificate says when it ends', async () => {
   const clock = createFakeClock(Date.UTC(2030, 0, 1));
   const { request: pem } = await createSigningRequest({ commonName: 'system:node:n', organizations: ['system:nodes'] });
@@ -149,4 +178,10 @@ test('a client certificate is for client authentication', () => {
   assert.equal(clientUsagesProblem(['client auth', 'digital signature']), undefined);
   assert.equal(clientUsagesProblem(['code signing']), 'invalid usage for client certificate: code signing');
   assert.equal(clientUsagesProblem([]), 'missing required usage for client certificate: client auth');
+});
+
+test('readDer() reads no more elements than a certificate could have', () => {
+  const nulls = new Uint8Array(2 * 16_385).map((_, i) => (i % 2 === 0 ? 5 : 0));
+  assert.equal(readDer(nulls.subarray(2)).length, 16_384);
+  assert.throws(() => readDer(nulls), { name: 'SyntaxError', message: 'asn1: structure error: too many elements' });
 });

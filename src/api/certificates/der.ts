@@ -17,11 +17,15 @@ export const OBJECT_IDENTIFIER = 0x06;
 export const UTC_TIME = 0x17;
 export const GENERALIZED_TIME = 0x18;
 
+/** No certificate and no request has more in one place: one of ten thousand names has as many. */
+const MOST_ELEMENTS = 16_384;
+
 /** The elements of `bytes`, which they must fill. Throws SyntaxError. */
 export function readDer(bytes: Uint8Array): DerElement[] {
   const elements: DerElement[] = [];
   let at = 0;
   while (at < bytes.length) {
+    if (elements.length >= MOST_ELEMENTS) throw new SyntaxError('asn1: structure error: too many elements');
     const element = readAt(bytes, at);
     elements.push(element);
     at += element.raw.length;
@@ -31,9 +35,8 @@ export function readDer(bytes: Uint8Array): DerElement[] {
 
 /** The one element that fills `bytes`, with that tag. Throws SyntaxError. */
 export function readOne(bytes: Uint8Array, tag: number): DerElement {
-  const elements = readDer(bytes);
-  const [first] = elements;
-  if (elements.length !== 1 || first?.tag !== tag) throw new SyntaxError('asn1: structure error');
+  const first = readAt(bytes, 0);
+  if (first.raw.length !== bytes.length || first.tag !== tag) throw new SyntaxError('asn1: structure error');
   return first;
 }
 

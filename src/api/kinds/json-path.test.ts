@@ -46,10 +46,23 @@ test('findJsonPath() gives every value', () => {
   assert.deepEqual(findJsonPath(OBJECT, '.spec.ports[*].port'), [80, 443]);
   assert.deepEqual(findJsonPath(OBJECT, '.spec.ports[1:].port'), [443]);
   assert.deepEqual(findJsonPath(OBJECT, '.'), [OBJECT]);
+  assert.deepEqual(findJsonPath(OBJECT, '..type'), ['Ready', 'Paused']);
+  assert.deepEqual(findJsonPath(OBJECT, '.spec..port'), [80, 443]);
+  assert.deepEqual(findJsonPath(OBJECT, '.spec.ports..name'), ['tls']);
+  assert.deepEqual(findJsonPath(OBJECT, ".metadata['name','absent','name']"), ['vm-1', 'vm-1']);
+  assert.deepEqual(findJsonPath(OBJECT, '.spec.ports[1,0].port'), [443, 80]);
+});
+
+test('a path that descends again and again ends', () => {
+  let deep: unknown = 1;
+  for (let level = 0; level < 900; level++) deep = { a: deep, b: [deep] };
+  assert.ok(findJsonPath({ a: [1, { b: 2 }] }, '..*').length === 4);
+  const path = `${'..*'.repeat(20)}.nowhere`;
+  assert.deepEqual(findJsonPath(deep, path), []);
 });
 
 test('a path outside the language is refused with its text', () => {
-  for (const path of ['spec', '..name', '.a[', '.a[b]', '.a[?(@.x==)]', '.a[?(@.x==y)]', '.a..b']) {
+  for (const path of ['spec', '..', '.a[', '.a[b]', '.a[?(@.x==)]', '.a[?(@.x==y)]', '.a..', '.a[0,b]']) {
     assert.throws(() => readJsonPath(OBJECT, path), JsonPathError, path);
   }
 });

@@ -1,7 +1,7 @@
 /**
  * The JSONPath that printer columns and selectable fields are written in (client-go util/jsonpath, the part that needs
  * no template): `.spec.replicas`, `.status.conditions[?(@.type=="Ready")].status`, `['a.b']`, `.metadata.labels.a\.b`,
- * `[0]`, `[-1]`, `[1:3]`, `[*]`, `.*`. Recursive descent (`..`) and unions are refused.
+ * `[0]`, `[-1]`, `[1:3]`, `[*]`, `.*`, `['a','b']`, `..name`.
  */
 import { isJsonObject } from '../meta/own-property.ts';
 
@@ -24,6 +24,9 @@ const MAX_COMPILED = 2048;
 
 const NOTHING: readonly unknown[] = [];
 
+/** Paths descend into an object again and again (`..*..*`): what they would find after this many values is not looked for. */
+const MAX_VALUES = 10_000;
+
 /**
  * Every value that the path leads to; none when something on the way is absent.
  * @throws JsonPathError
@@ -32,9 +35,18 @@ export function findJsonPath(object: unknown, path: string): readonly unknown[] 
   let values: readonly unknown[] = [object];
   for (const step of compileJsonPath(path)) {
     if (values.length === 0) return NOTHING;
-    values = values.length === 1 ? step(values[0]) : values.flatMap(step);
+    values = values.length === 1 ? step(values[0]) : stepAll(step, values);
   }
   return values;
+}
+
+function stepAll(step: Step, values: readonly unknown[]): readonly unknown[] {
+  const found: unknown[] = [];
+  for (const value of values) {
+    for (const one of step(value)) found.push(one);
+    if (found.length > MAX_VALUES) break;
+  }
+  return found;
 }
 
 /**
@@ -76,6 +88,25 @@ const slice =
   (value) =>
     Array.isArray(value) ? value.slice(from, to) : NOTHING;
 
+/** The value and all that it holds, but for what holds nothing itself. */
+const descend: Step = (value) => {
+  const found: unknown[] = [];
+  const waiting = [value];
+  while (waiting.length > 0 && found.length < MAX_VALUES) {
+    const at = waiting.pop();
+    const inner = everything(at);
+    if (inner.length === 0) continue;
+    found.push(at);
+    for (let i = inner.length - 1; i >= 0; i--) waiting.push(inner[i]);
+  }
+  return found;
+};
+
+const union =
+  (steps: readonly Step[]): Step =>
+  (value) =>
+    steps.flatMap((step) => step(value));
+
 type Test = (value: unknown) => boolean;
 
 const filter =
@@ -115,7 +146,11 @@ class PathReader {
     this.#at++;
     const next = this.#text[this.#at];
     if (next === undefined || next === '[') return [];
-    if (next === '.') this.#fail('recursive descent is not supported');
+    if (next === '.') {
+      const [after, ...more] = this.#dot();
+      if (after === undefined) this.#fail('a name is missing');
+      return [descend, after, ...more];
+    }
     if (next === '*') {
       this.#at++;
       return [everything];
@@ -131,7 +166,10 @@ class PathReader {
   }
 
   #bracket(): Step {
-    const inside = this.#untilClosed();
+    return this.#inside(this.#untilClosed());
+  }
+
+  #inside(inside: string): Step {
     const quoted = unquote(inside);
     if (quoted !== undefined) return member(quoted);
     if (inside === '*') return everything;
@@ -139,6 +177,8 @@ class PathReader {
     const range = SLICE.exec(inside);
     if (range !== null) return slice(bound(range[1]), bound(range[2]));
     const condition = FILTER.exec(inside);
+    const parts = condition === null ? inside.split(',') : [];
+    if (parts.length > 1) return union(parts.map((part) => this.#inside(part.trim())));
     if (condition === null) return this.#fail(`[${inside}] is not supported`);
     const [, path = '', operator, literal = ''] = condition;
     return filter(this.#test({ path, operator, literal }));
@@ -180,7 +220,17 @@ const bound = (text: string | undefined): number | undefined => (text ? Number(t
 function unquote(text: string): string | undefined {
   const quote = text[0];
   if (text.length < 2 || (quote !== '"' && quote !== "'") || text.at(-1) !== quote) return undefined;
+  if (isQuoteInside(text, quote)) return undefined;
   return text.slice(1, -1).replaceAll(/\\(.)/g, '$1');
+}
+
+/** `'a','b'` is two names, not one. */
+function isQuoteInside(text: string, quote: string): boolean {
+  for (let at = 1; at < text.length - 1; at++) {
+    if (text[at] === '\\') at++;
+    else if (text[at] === quote) return true;
+  }
+  return false;
 }
 
 function parseLiteral(text: string): string | number | boolean | undefined {

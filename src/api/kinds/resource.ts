@@ -17,6 +17,14 @@ export interface PrinterColumn {
   readonly cell?: (object: Readonly<Record<string, unknown>>, now: number) => string | number | boolean | null;
 }
 
+/** What a Table says of its rows beside their cells. */
+export interface TableRows {
+  /** What is to be known of the whole object, as that it has come to its end. */
+  readonly conditions?: (object: Readonly<Record<string, unknown>>) => readonly object[] | undefined;
+  /** The order of the rows of a list; absent = that of the list. */
+  readonly compare?: (a: Readonly<Record<string, unknown>>, b: Readonly<Record<string, unknown>>) => number;
+}
+
 /** Where a scalable kind keeps its replica counts: dotted paths, named as in a CRD's `subresources.scale`. */
 export interface ScalePaths {
   readonly specReplicasPath: string;
@@ -39,8 +47,8 @@ export interface SubresourceInfo {
 
 /** How one kind departs from the common registry behaviour (apiserver "strategy"). */
 export interface ResourceStrategy {
-  /** When `metadata.generation` moves: 'spec' = on a change of spec; 'except-status' = any change outside metadata and status; 'none' = never set. */
-  readonly generation: 'none' | 'spec' | 'except-status';
+  /** When `metadata.generation` moves: 'spec' = on a change of spec; 'except-status' = any change outside metadata and status; 'one' = never, after the create; 'none' = never set. */
+  readonly generation: 'none' | 'one' | 'spec' | 'except-status';
   /** True when `/status` is served: the main endpoint then ignores status and `/status` ignores the rest. */
   readonly statusSubresource: boolean;
   /** What a create does with the status in the body: drops it, as nearly all kinds do, or takes it. */
@@ -57,6 +65,8 @@ export interface ResourceStrategy {
   readonly custom: boolean;
   /** Whole numbers beyond ±2^53 are kept (as bigints): no code of ours counts with what is in these objects. */
   readonly wideIntegers?: true;
+  /** A new object that says no name is given a uuid for one. */
+  readonly namesItself?: true;
   /** Name rule of the kind. */
   readonly names: 'subdomain' | 'label' | 'path-segment';
   /** A delete that names no policy leaves the dependents behind; `warning` is what it is told. */
@@ -127,6 +137,8 @@ export interface ResourceInfo {
   readonly schema: Schema;
   /** Columns after Name; empty = `Created At` fallback. */
   readonly columns: readonly PrinterColumn[];
+  /** Absent = rows are their cells, in the order of the list. */
+  readonly rows?: TableRows;
   /** Field selectors beside metadata.name/namespace: label -> reader of the value. */
   readonly selectableFields: Readonly<Record<string, (object: Readonly<Record<string, unknown>>) => string>>;
   readonly strategy: ResourceStrategy;
@@ -134,6 +146,17 @@ export interface ResourceInfo {
   readonly setDefaults?: (object: Record<string, unknown>) => void;
   /** The same in steps, for large objects; absent = there is never much to do. */
   readonly setDefaultsSteps?: (object: Record<string, unknown>) => import('../meta/steps.ts').Steps<void>;
+  /** What becomes of a new object beside its defaults, once, after mutating admission. Sets members of the object. */
+  readonly prepareCreate?: (
+    object: Record<string, unknown>,
+    about: { readonly now: number; readonly warn: (text: string) => void },
+  ) => void;
+  /** The same of an object that was written through `subresource` over `old`. */
+  readonly prepareUpdate?: (
+    object: Record<string, unknown>,
+    old: Readonly<Record<string, unknown>>,
+    about: { readonly now: number; readonly subresource: string },
+  ) => void;
   /** Kind-specific validation after schema validation. `old` is present on update. */
   readonly validate?: (
     object: Readonly<Record<string, unknown>>,
@@ -159,6 +182,8 @@ export interface ResourceInfo {
     object: Readonly<Record<string, unknown>>,
     old: Readonly<Record<string, unknown>>,
   ) => import('../meta/steps.ts').Steps<readonly string[]>;
+  /** What a write of the status deserves to be told. */
+  readonly statusWarnings?: (object: Readonly<Record<string, unknown>>) => readonly string[];
   /** Every version that the kind is defined in, the unserved ones too, in that order; absent = those that are served. */
   readonly versions?: () => readonly ResourceInfo[];
   /** Storage version (`group/version`) when it differs from this one. */

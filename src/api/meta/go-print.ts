@@ -27,6 +27,8 @@ export function goTypeOf(value: unknown): string | undefined {
       return 'map[string]interface {}';
     case 'number':
       return isInt64(value) ? 'int64' : 'float64';
+    case 'bigint':
+      return 'int64';
     case 'boolean':
       return 'bool';
     default:

@@ -32,6 +32,15 @@ export function goQuote(text: string): string {
   return `"${escaped}"`;
 }
 
+/** A list of texts as Go prints it with %q. */
+export const goQuoteAll = (list: readonly string[]): string => `[${list.map(goQuote).join(' ')}]`;
+
+/** The kind of a value as Go's decoder names it. */
+export function jsonKind(value: unknown): string {
+  if (Array.isArray(value)) return 'array';
+  return typeof value === 'boolean' ? 'bool' : typeof value;
+}
+
 /** True for a number that Go reads from JSON as an int64; others are float64. */
 export const isInt64 = (value: number): boolean => Number.isInteger(value) && Math.abs(value) < 2 ** 63;
 

@@ -1,4 +1,5 @@
 /** Writing JSON in steps: what JSON.stringify says, with others served in between. */
+import { joinBytes } from './join-bytes.ts';
 import { keysOfLarge } from './small.ts';
 import type { Steps } from './steps.ts';
 
@@ -17,20 +18,11 @@ export function* encodeJsonSteps(value: unknown): Steps<Uint8Array> {
   yield* write(value, keys, { depth: 0, state });
   // Chunk by chunk: the join of a million parts, and the bytes of twenty million characters, are long steps themselves.
   const chunks: Uint8Array[] = [];
-  let length = 0;
   for (let at = 0; at < state.parts.length; at += SLICE * 10) {
-    const chunk = encoder.encode(state.parts.slice(at, at + SLICE * 10).join(''));
-    chunks.push(chunk);
-    length += chunk.length;
+    chunks.push(encoder.encode(state.parts.slice(at, at + SLICE * 10).join('')));
     yield;
   }
-  const bytes = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
-  }
-  return bytes;
+  return joinBytes(chunks);
 }
 
 interface State {

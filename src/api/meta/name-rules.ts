@@ -50,6 +50,25 @@ function subdomainShape(name: string): string[] {
   return errors;
 }
 
+const UNDERSCORED = '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?';
+const UNDERSCORED_CHARS = /^_?[a-z0-9]([-_a-z0-9]*)$/;
+
+/** A subdomain whose parts may hold underscores and begin with one: search paths of DNS. */
+export function checkSubdomainWithUnderscore(name: string): string[] {
+  const errors = byteLength(name) > 253 ? [tooManyCharacters(253)] : [];
+  const isPart = (part: string): boolean => UNDERSCORED_CHARS.test(part) && LOWER_ALNUM.test(part[part.length - 1]!);
+  if (!name.split('.').every(isPart)) {
+    errors.push(
+      regexError(
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+        `${UNDERSCORED}(\\.${UNDERSCORED})*`,
+        'example.com',
+      ),
+    );
+  }
+  return errors;
+}
+
 /** RFC 1123 label, at most 63 bytes: namespaces, services. */
 export function checkLabelName(name: string): string[] {
   const errors = byteLength(name) > 63 ? [tooManyCharacters(63)] : [];

@@ -1,69 +1,54 @@
-/** Indented JSON in steps: what JSON.stringify says with two blanks, with others served in between. */
+/**
+ * JSON of large documents in steps and in parts, with others served in between: indented as JSON.stringify does it with two
+ * blanks, or compact. What is small is written by JSON.stringify itself, so that most of a document costs no more than there.
+ */
+import { nodesLeft } from './small.ts';
 import type { Steps } from './steps.ts';
+import { TextParts } from './text-parts.ts';
 
-/** Characters joined into one part, and written between two stops. */
-const PART = 64 * 1024;
 /** Nodes written in one go. */
 const TOGETHER = 500;
 
-const encoder = new TextEncoder();
-
 /** The bytes of `JSON.stringify(value, null, 2)`, in parts; a JSON value. */
 export function* prettySteps(value: unknown): Steps<Uint8Array[]> {
-  const out: Output = { parts: [], texts: [], size: 0 };
-  yield* write(value, '', out);
-  flush(out);
-  return out.parts;
+  return yield* partsOf(value, 2);
+}
+
+/** The bytes of `JSON.stringify(value)`, in parts; a JSON value. */
+export function* compactSteps(value: unknown): Steps<Uint8Array[]> {
+  return yield* partsOf(value, 0);
+}
+
+function* partsOf(value: unknown, blanks: 0 | 2): Steps<Uint8Array[]> {
+  const out = new TextParts();
+  yield* write(value, '', { blanks, out });
+  return out.end();
 }
 
 interface Output {
-  readonly parts: Uint8Array[];
-  texts: string[];
-  size: number;
+  readonly blanks: 0 | 2;
+  readonly out: TextParts;
 }
 
-function flush(out: Output): void {
-  out.parts.push(encoder.encode(out.texts.join('')));
-  out.texts = [];
-  out.size = 0;
-}
-
-function* put(out: Output, text: string): Steps<void> {
-  out.texts.push(text);
-  out.size += text.length;
-  if (out.size < PART) return;
-  flush(out);
-  yield;
-}
-
-function* write(value: unknown, indent: string, out: Output): Steps<void> {
+function* write(value: unknown, indent: string, output: Output): Steps<void> {
+  const { blanks, out } = output;
   if (nodesLeft(value, TOGETHER) >= 0) {
-    const text = JSON.stringify(value, null, 2) ?? 'null';
-    yield* put(out, indent === '' ? text : text.replaceAll('\n', `\n${indent}`));
+    const text = JSON.stringify(value, null, blanks) ?? 'null';
+    if (out.put(indent === '' ? text : text.replaceAll('\n', `\n${indent}`))) yield;
     return;
   }
-  const inside = `${indent}  `;
+  yield;
+  const inside = blanks === 0 ? '' : `${indent}  `;
+  const [begin, next, last, colon] =
+    blanks === 0 ? ['', ',', '', ':'] : [`\n${inside}`, `,\n${inside}`, `\n${indent}`, ': '];
   const isList = Array.isArray(value);
-  let separator = isList ? '[\n' : '{\n';
+  let separator = (isList ? '[' : '{') + begin;
   for (const key of isList ? value.keys() : Object.keys(value as object)) {
     const member: unknown = (value as Record<string | number, unknown>)[key];
     if (member === undefined && !isList) continue;
-    yield* put(out, isList ? separator + inside : `${separator}${inside}${JSON.stringify(key)}: `);
-    yield* write(member, inside, out);
-    separator = ',\n';
+    if (out.put(isList ? separator : `${separator}${JSON.stringify(key)}${colon}`)) yield;
+    yield* write(member, inside, output);
+    separator = next;
   }
-  yield* put(out, `\n${indent}${isList ? ']' : '}'}`);
-}
-
-/** What is left of so many nodes; below zero for a value of more. */
-function nodesLeft(value: unknown, most: number): number {
-  if (typeof value !== 'object' || value === null) return most - 1;
-  const members: unknown[] = Array.isArray(value) ? value : Object.values(value);
-  let left = most - 1;
-  if (members.length > left) return -1;
-  for (const member of members) {
-    if (left < 0) break;
-    left = nodesLeft(member, left);
-  }
-  return left;
+  if (out.put(`${last}${isList ? ']' : '}'}`)) yield;
 }

@@ -140,11 +140,11 @@ export const internalError = (message: string, cause?: unknown): ApiError =>
     { cause },
   );
 
-export const tooLargeResourceVersion = (): ApiError =>
+export const tooLargeResourceVersion = (wanted: number, current: number): ApiError =>
   new ApiError({
     code: 504,
     reason: 'Timeout',
-    message: 'Timeout: Too large resource version',
+    message: `Timeout: Too large resource version: ${wanted}, current: ${current}`,
     details: {
       causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
       retryAfterSeconds: 1,

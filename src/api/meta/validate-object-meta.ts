@@ -55,8 +55,8 @@ export function* validateObjectMetaSteps(meta: Readonly<ObjectMeta>, options: Me
   if (meta.generation !== undefined && meta.generation < 0) {
     invalid('metadata.generation', meta.generation, 'must be greater than or equal to 0');
   }
-  if (meta.labels) yield* labelErrors(meta.labels, 'metadata.labels', errors, pace);
-  if (meta.annotations) yield* annotationErrors(meta.annotations, 'metadata.annotations', errors, pace);
+  if (meta.labels) yield* judgeLabelMap(meta.labels, 'metadata.labels', errors, pace);
+  if (meta.annotations) yield* judgeAnnotations(meta.annotations, 'metadata.annotations', errors, pace);
   if (meta.ownerReferences) yield* ownerErrors(meta.ownerReferences, errors, pace);
   if (meta.finalizers) yield* finalizerErrors(meta.finalizers, errors, pace);
   // Custom resources are warned instead: `unqualifiedFinalizers`.
@@ -66,19 +66,19 @@ export function* validateObjectMetaSteps(meta: Readonly<ObjectMeta>, options: Me
       if (pace.due()) yield;
     }
   }
-  if (meta.managedFields) managedFieldsErrors(meta.managedFields, errors);
+  if (meta.managedFields) yield* managedFieldsErrors(meta.managedFields, errors, pace);
   return errors;
 }
 
 /** Label keys and values; `field` is the path of the map. */
 export function validateLabels(labels: Readonly<Record<string, string>> | undefined, field: string): FieldError[] {
   const errors: FieldError[] = [];
-  if (labels) finish(labelErrors(labels, field, errors, new Pace()));
+  if (labels) finish(judgeLabelMap(labels, field, errors, new Pace()));
   return errors;
 }
 
-// These add to one list: spread as arguments, some hundred thousand of them would not fit on the stack.
-function* labelErrors(
+/** Adds to one list: spread as arguments, some hundred thousand mistakes would not fit on the stack. */
+export function* judgeLabelMap(
   labels: Readonly<Record<string, string>>,
   field: string,
   errors: FieldError[],
@@ -98,11 +98,12 @@ export function validateAnnotations(
   field: string,
 ): FieldError[] {
   const errors: FieldError[] = [];
-  if (annotations) finish(annotationErrors(annotations, field, errors, new Pace()));
+  if (annotations) finish(judgeAnnotations(annotations, field, errors, new Pace()));
   return errors;
 }
 
-function* annotationErrors(
+/** Adds what is wrong with annotations, one by one. */
+export function* judgeAnnotations(
   annotations: Readonly<Record<string, string>>,
   field: string,
   errors: FieldError[],
@@ -172,11 +173,19 @@ function* finalizerErrors(finalizers: readonly string[], errors: FieldError[], p
   }
 }
 
-function managedFieldsErrors(entries: readonly ManagedFieldsEntry[], errors: FieldError[]): void {
+/** What is wrong with entries of `metadata.managedFields`, each by itself. */
+export const managedFieldsMistakes = (entries: readonly ManagedFieldsEntry[]): readonly FieldError[] => {
+  const errors: FieldError[] = [];
+  finish(managedFieldsErrors(entries, errors, new Pace()));
+  return errors;
+};
+
+function* managedFieldsErrors(entries: readonly ManagedFieldsEntry[], errors: FieldError[], pace: Pace): Steps<void> {
   const invalid = (field: string, value: unknown, detail: string): void => {
     errors.push({ type: 'FieldValueInvalid', field, value, detail });
   };
   for (const [i, entry] of entries.entries()) {
+    if (pace.due()) yield;
     const field = `metadata.managedFields[${i}]`;
     if (entry.operation !== 'Apply' && entry.operation !== 'Update') {
       invalid(`${field}.operation`, entry.operation ?? '', 'must be `Apply` or `Update`');
@@ -184,7 +193,7 @@ function managedFieldsErrors(entries: readonly ManagedFieldsEntry[], errors: Fie
     if (entry.fieldsType && entry.fieldsType !== 'FieldsV1') {
       invalid(`${field}.fieldsType`, entry.fieldsType, 'must be `FieldsV1`');
     }
-    errors.push(...validateFieldManager(entry.manager ?? '', `${field}.manager`));
+    for (const error of validateFieldManager(entry.manager ?? '', `${field}.manager`)) errors.push(error);
     if (entry.subresource && entry.subresource.length > 256) {
       errors.push({
         type: 'FieldValueTooLong',
@@ -195,6 +204,9 @@ function managedFieldsErrors(entries: readonly ManagedFieldsEntry[], errors: Fie
   }
 }
 
+/** Wrong characters of one name that are told: an answer tells no more mistakes, and a name may have a million. */
+const MOST_CHARACTERS = 1000;
+
 /** A manager name: at most 128 bytes, printable. */
 export function validateFieldManager(manager: string, field: string): FieldError[] {
   const errors: FieldError[] = [];
@@ -204,6 +216,7 @@ export function validateFieldManager(manager: string, field: string): FieldError
   if (isPrintable(manager)) return errors;
   let position = 0;
   for (const char of manager) {
+    if (errors.length > MOST_CHARACTERS) break;
     if (!isPrintable(char)) {
       const number = char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0');
       const detail = `invalid character U+${number} (at position ${position})`;

@@ -3,8 +3,10 @@
  * counts from the end; a member that is not there reads as null, so that a test for null passes, a copy of it adds null
  * and a replace puts it there; the whole document can be tested and replaced, but not added, removed, moved or copied.
  */
+
 import { cloneJson, cloneSteps } from '../meta/deep-clone.ts';
 import { deepEqual } from '../meta/deep-equal.ts';
+import { jsonKind } from '../meta/go-text.ts';
 import { isJsonObject, setOwn } from '../meta/own-property.ts';
 import { ApiError, badRequest } from '../meta/status.ts';
 import { finish, Pace, type Steps } from '../meta/steps.ts';
@@ -86,12 +88,6 @@ export function unknownMembers(operations: unknown): string[] {
 
 const undecodable = (value: unknown, into: string): ApiError =>
   badRequest(`error decoding patch: json: cannot unmarshal ${jsonKind(value)} into ${into}`);
-
-/** The kind of a value as Go's decoder names it. */
-export function jsonKind(value: unknown): string {
-  if (Array.isArray(value)) return 'array';
-  return typeof value === 'boolean' ? 'bool' : typeof value;
-}
 
 /** Why an operation does not apply, in the library's words. */
 class Inapplicable extends Error {}

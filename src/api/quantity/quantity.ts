@@ -61,10 +61,10 @@ function remember<T>(known: Map<string, T>, text: string, read: T): T {
  * @throws QuantityError
  */
 export function parseQuantity(text: string): Quantity {
-  return knownQuantities.get(text) ?? remember(knownQuantities, text, Object.freeze(readQuantity(text)));
+  return knownQuantities.get(text) ?? remember(knownQuantities, text, Object.freeze(scanQuantity(text)));
 }
 
-function readQuantity(text: string): Quantity {
+function scanQuantity(text: string): Quantity {
   if (text.length === 0 || text.length > MAX_TEXT) throw new QuantityError(FORMAT_WRONG);
   const match = /^([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)$/.exec(text);
   if (match === null) throw new QuantityError(FORMAT_WRONG);
@@ -95,6 +95,34 @@ function readQuantity(text: string): Quantity {
  */
 export function quantityText(text: string): string {
   return knownTexts.get(text) ?? remember(knownTexts, text, canonicalText(text));
+}
+
+/** The amount of a value that nobody has judged yet; undefined when it is absent or none (its schema tells of that). */
+export function readQuantity(value: unknown): Quantity | undefined {
+  if (typeof value !== 'string' && typeof value !== 'number') return undefined;
+  try {
+    return parseQuantity(String(value));
+  } catch (error) {
+    if (error instanceof QuantityError) return undefined;
+    throw error;
+  }
+}
+
+/** True when both are there and the first is larger. */
+export const exceeds = (a: Quantity | undefined, b: Quantity | undefined): boolean =>
+  a !== undefined && b !== undefined && compareQuantity(a, b) > 0;
+
+const MILLI = 1_000_000n;
+
+/**
+ * The text of an amount in a list of resources, where nothing is finer than a thousandth: what is, is rounded up.
+ * @throws QuantityError
+ */
+export function resourceText(text: string): string {
+  const { nano, format } = parseQuantity(text);
+  if (nano % MILLI === 0n) return quantityText(text);
+  const milli = divideUp(abs(nano), MILLI) * MILLI;
+  return formatQuantity({ nano: nano < 0n ? -milli : milli, format });
 }
 
 function canonicalText(text: string): string {

@@ -6,7 +6,7 @@
 
 import { decodeBase64, encodeBase64, isBase64 } from '../meta/base64.ts';
 import { Pace, type Steps } from '../meta/steps.ts';
-import { quantityText } from '../quantity/quantity.ts';
+import { quantityText, resourceText } from '../quantity/quantity.ts';
 import { parseGoTime, secondsText } from './go-time.ts';
 import type { Schema } from './schema.ts';
 import { createReach } from './schema-reach.ts';
@@ -19,7 +19,7 @@ interface Walk {
 }
 
 const REWRITES = new Map<string, Rewrite>([
-  ['Quantity', rewriteQuantity],
+  ['Quantity', (value) => rewriteWith(quantityText, value)],
   ['Time', (value) => rewriteTime(value, 0)],
   ['MicroTime', (value) => rewriteTime(value, 6)],
 ]);
@@ -57,19 +57,26 @@ interface Place {
   readonly below?: Schema;
 }
 
+/** Amounts by name are a list of resources, as which upstream rounds them (SetDefaults_ResourceList). */
+function placeOfEach(schema: Schema): Place | undefined {
+  return rewriteOf(schema) === REWRITES.get('Quantity') ? placing(rewriteAmount) : placeOf(schema);
+}
+
 /** Schemas may be cyclic, so what lies below a node is compiled when a value first reaches it. */
 function placeOf(schema: Schema): Place | undefined {
   const rewrite = rewriteOf(schema);
-  if (rewrite !== undefined) {
-    return (holder, key) => {
-      const value = holder[key];
-      const canonical = rewrite(value);
-      if (canonical !== value) holder[key] = canonical;
-    };
-  }
+  if (rewrite !== undefined) return placing(rewrite);
   if (!reachesScalar(schema)) return undefined;
   const place = (holder: Record<string | number, unknown>, key: string | number): void => walkOf(schema)(holder[key]);
   return Object.assign(place, { below: schema });
+}
+
+function placing(rewrite: Rewrite): Place {
+  return (holder, key) => {
+    const value = holder[key];
+    const canonical = rewrite(value);
+    if (canonical !== value) holder[key] = canonical;
+  };
 }
 
 function compile(schema: Schema): Walk {
@@ -78,7 +85,7 @@ function compile(schema: Schema): Walk {
     const place = placeOf(properties![key]!);
     return place === undefined || key === '__proto__' ? [] : [{ key, place }];
   });
-  const rest = typeof schema.additionalProperties === 'object' ? placeOf(schema.additionalProperties) : undefined;
+  const rest = typeof schema.additionalProperties === 'object' ? placeOfEach(schema.additionalProperties) : undefined;
   const item = items && placeOf(items);
   const walk: Walk = (value) => {
     if (typeof value !== 'object' || value === null) return;
@@ -136,10 +143,14 @@ function rewriteBytes(value: unknown): unknown {
   return LAST_LETTER.test(whole) && isBase64(whole) ? encodeBase64(decodeBase64(whole)) : whole;
 }
 
-function rewriteQuantity(value: unknown): unknown {
+function rewriteAmount(value: unknown): unknown {
+  return rewriteWith(resourceText, value);
+}
+
+function rewriteWith(textOf: (text: string) => string, value: unknown): unknown {
   if (typeof value !== 'string' && typeof value !== 'number') return value;
   try {
-    return quantityText(String(value).trim());
+    return textOf(String(value).trim());
   } catch {
     return value;
   }

@@ -4,7 +4,7 @@
  */
 import { keysOfLarge } from '../meta/small.ts';
 import { Pace, type Steps } from '../meta/steps.ts';
-import { hasOwnDecoder, wordedProblem } from './decode-walk.ts';
+import { hasOwnDecoder, wordedProblem, wordedProblemSteps } from './decode-walk.ts';
 import type { OddNumbers } from './scan-json.ts';
 import { FORMS, type Forms, formOf, type Schema } from './schema.ts';
 
@@ -24,10 +24,11 @@ export function decodeErrors(
   gvk: ObjectKind,
   numbers?: OddNumbers,
 ): string | undefined {
-  const problem = decodeProblem(schema, value, numbers);
-  if (problem === undefined) return undefined;
-  return `${gvk.kind} in version "${gvk.version}" cannot be handled as a ${gvk.kind}: ${problem}`;
+  return asSentence(decodeProblem(schema, value, numbers), gvk);
 }
+
+const asSentence = (problem: string | undefined, { kind, version }: ObjectKind): string | undefined =>
+  problem && `${kind} in version "${version}" cannot be handled as a ${kind}: ${problem}`;
 
 /** The same in steps, for large values. */
 export function* decodeErrorsSteps(
@@ -39,7 +40,7 @@ export function* decodeErrorsSteps(
   const fits = fitsOf(schema);
   const isFit = fits.steps ? yield* fits.steps(value, new Pace()) : fits(value);
   yield;
-  return isFit && !numbers?.size ? undefined : decodeErrors(schema, value, gvk, numbers);
+  return isFit && !numbers?.size ? undefined : asSentence(yield* wordedProblemSteps(schema, value, numbers), gvk);
 }
 
 /** The same without the sentence around it: `json: cannot unmarshal string into ...`. */

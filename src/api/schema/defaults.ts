@@ -52,7 +52,10 @@ function compile(schema: Schema): Apply {
   const additional = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined;
   const zeros = schema[ZEROS];
   const members = Object.keys(properties ?? {})
-    .map((key) => ({ key, schema: properties![key]!, fallback: properties![key]!.default ?? zeros?.[key] }))
+    .map((key) => {
+      const fallback = properties![key]!.default ?? zeros?.[key];
+      return { key, schema: properties![key]!, fallback, isNull: fallback === null && zeros?.[key] === null };
+    })
     .filter((member) => member.fallback !== undefined || reachesDefault(member.schema));
   const rest = additional && reachesDefault(additional) ? additional : undefined;
   const element = items && reachesDefault(items) ? items : undefined;
@@ -61,6 +64,9 @@ function compile(schema: Schema): Apply {
     if (member.fallback !== undefined && member.fallback !== null && lacks(current, member.schema)) {
       current = cloneJson(member.fallback);
       setOwn(object, member.key, current);
+    } else if (member.isNull && current === undefined) {
+      current = null;
+      object[member.key] = null;
     }
     return current;
   };
@@ -127,21 +133,28 @@ function restOf(object: JsonObject, key: string, rest: Schema): unknown {
 }
 
 /**
- * Handles explicit nulls, in place. Built-in kinds: a null field is unset, a null map value or list item is the zero
- * value of its type, as Go decodes it. Custom kinds: nulls of non-nullable fields without a default are removed.
+ * Handles explicit nulls, in place. Built-in kinds: a null field is unset (and stays where Go writes it as null), a null
+ * map value or list item is the zero value of its type, as Go decodes it. Custom kinds: nulls of non-nullable fields
+ * without a default are removed.
  */
 export function dropNulls(schema: Schema, value: unknown, options: { custom: boolean }): void {
   if (!containsNull(value)) return;
-  if (options.custom) dropCustom(schema, value, true);
+  if (options.custom) dropCustom(schema, value, { root: true });
   else dropBuiltin(schema, value);
 }
 
-/** The same, with the search for a null in steps, for large objects. */
+/** Takes out what is null in the metadata of a custom object and of the objects in it, and nothing else. */
+export function dropMetadataNulls(schema: Schema, value: unknown): void {
+  if (containsNull(value)) dropCustom(schema, value, { root: true, metadataOnly: true });
+}
+
+/** The same in steps, for large objects (but for the nulls of a custom kind, which are rare). */
 export function* dropNullsSteps(schema: Schema, value: unknown, options: { custom: boolean }): Steps<void> {
-  if (!(yield* containsNullSteps(value, new Pace()))) return;
+  const pace = new Pace();
+  if (!(yield* containsNullSteps(value, pace))) return;
   yield;
-  if (options.custom) dropCustom(schema, value, true);
-  else dropBuiltin(schema, value);
+  if (options.custom) dropCustom(schema, value, { root: true });
+  else yield* dropBuiltinSteps(schema, value, pace);
 }
 
 function* containsNullSteps(value: unknown, pace: Pace): Steps<boolean> {
@@ -189,21 +202,50 @@ function dropBuiltin(schema: Schema, value: unknown): void {
     }
     return;
   }
-  const object = value as JsonObject;
+  if (schema.properties === undefined && typeof schema.additionalProperties !== 'object') return;
+  for (const key of Object.keys(value)) {
+    const below = dropMember(schema, value as JsonObject, key);
+    if (below !== undefined) dropBuiltin(below, (value as JsonObject)[key]);
+  }
+}
+
+/** Handles the member where it is null; else returns the schema to go on with below it, if there is one. */
+function dropMember(schema: Schema, object: JsonObject, key: string): Schema | undefined {
+  const { properties } = schema;
   const rest = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined;
-  const properties = schema.properties;
-  if (properties === undefined && rest === undefined) return;
-  for (const key of Object.keys(object)) {
-    const property = properties && Object.hasOwn(properties, key) ? properties[key] : undefined;
-    const member = object[key];
-    if (typeof member !== 'object') continue;
-    if (property !== undefined) {
-      if (member === null) delete object[key];
-      else dropBuiltin(property, member);
-    } else if (rest !== undefined) {
-      if (member === null) setOwn(object, key, zeroOf(rest));
-      else dropBuiltin(rest, member);
+  const property = properties && Object.hasOwn(properties, key) ? properties[key] : undefined;
+  const member = object[key];
+  if (typeof member !== 'object') return undefined;
+  if (member !== null) return property ?? rest;
+  if (property === undefined) {
+    if (rest !== undefined) setOwn(object, key, zeroOf(rest));
+  } else if (schema[ZEROS]?.[key] !== null) delete object[key];
+  return undefined;
+}
+
+function* dropBuiltinSteps(schema: Schema, value: unknown, pace: Pace): Steps<void> {
+  const keys = keysOfLarge(value);
+  const isPlain = schema[FORMS] === undefined && !schema['x-kubernetes-preserve-unknown-fields'];
+  if (keys === undefined || !isPlain) {
+    dropBuiltin(schema, value);
+    return;
+  }
+  if (Array.isArray(value)) {
+    const item = schema.items;
+    if (item === undefined) return;
+    for (let i = 0; i < value.length; i++) {
+      if (pace.due()) yield;
+      if (value[i] === null) value[i] = zeroOf(item);
+      else yield* dropBuiltinSteps(item, value[i], pace);
     }
+    return;
+  }
+  if (schema.properties === undefined && typeof schema.additionalProperties !== 'object') return;
+  if (pace.due(keys.length)) yield;
+  for (const key of keys) {
+    if (pace.due()) yield;
+    const below = dropMember(schema, value as JsonObject, key);
+    if (below !== undefined) yield* dropBuiltinSteps(below, (value as JsonObject)[key], pace);
   }
 }
 
@@ -226,10 +268,15 @@ function zeroOf(schema: Schema): unknown {
   }
 }
 
-function dropCustom(schema: Schema, value: unknown, root: boolean): void {
+interface DropCustom {
+  readonly root?: boolean;
+  readonly metadataOnly?: boolean;
+}
+
+function dropCustom(schema: Schema, value: unknown, { root = false, metadataOnly = false }: DropCustom): void {
   if (typeof value !== 'object' || value === null) return;
   if (Array.isArray(value)) {
-    if (schema.items) for (const item of value) dropCustom(schema.items, item, false);
+    if (schema.items) for (const item of value) dropCustom(schema.items, item, { metadataOnly });
     return;
   }
   const object = value as JsonObject;
@@ -245,7 +292,8 @@ function dropCustom(schema: Schema, value: unknown, root: boolean): void {
     }
     const property = properties && Object.hasOwn(properties, key) ? properties[key] : rest;
     if (property === undefined) continue;
-    if (member !== null) dropCustom(property, member, false);
-    else if (!property.nullable && (property.default === undefined || property.default === null)) delete object[key];
+    if (member !== null) dropCustom(property, member, { metadataOnly });
+    else if (!metadataOnly && !property.nullable && (property.default === undefined || property.default === null))
+      delete object[key];
   }
 }

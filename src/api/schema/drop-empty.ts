@@ -118,8 +118,12 @@ function dropMember({ members, rest }: Plan, object: JsonObject, key: string): S
   return undefined;
 }
 
-function* dropSteps(schema: Schema, value: unknown, pace: Pace): Steps<void> {
-  const keys = keysOfLarge(value);
+function* dropSteps(
+  schema: Schema,
+  value: unknown,
+  pace: Pace,
+  keys: readonly string[] | undefined = hasNothing(schema) ? undefined : keysOfLarge(value),
+): Steps<void> {
   if (keys === undefined) return drop(schema, value);
   if (Array.isArray(value)) {
     const { items } = schema;
@@ -136,10 +140,23 @@ function* dropSteps(schema: Schema, value: unknown, pace: Pace): Steps<void> {
   if (pace.due(keys.length)) yield;
   for (const key of keys) {
     if (pace.due()) yield;
+    const member = object[key];
+    const within = typeof member === 'object' ? plan.members.get(key) : undefined;
+    // Whether a map is empty takes as long as its names: where there are many, they are told once.
+    const names = within?.drops && !hasNothing(within.schema) ? keysOfLarge(member) : undefined;
+    if (names !== undefined && names.length > 0) {
+      yield* dropSteps(within!.schema, member, pace, names);
+      continue;
+    }
     const below = dropMember(plan, object, key);
-    if (below !== undefined) yield* dropSteps(below, object[key], pace);
+    if (below !== undefined) yield* dropSteps(below, member, pace);
   }
 }
+
+/** True for a map of texts and the like: nothing in it goes. */
+const hasNothing = (schema: Schema): boolean =>
+  schema.type === 'object' && schema[FORMS] === undefined && isIdle(planOf(schema));
+const isIdle = ({ members, rest }: Plan): boolean => members.size === 0 && rest === undefined;
 
 function isEmpty(value: object): boolean {
   if (Array.isArray(value)) return value.length === 0;

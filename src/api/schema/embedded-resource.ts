@@ -4,13 +4,12 @@ import { checkDns1035Label } from '../meta/name-rules.ts';
 import type { ObjectMeta } from '../meta/object.ts';
 import { getOwn, isJsonObject } from '../meta/own-property.ts';
 import type { FieldError } from '../meta/status.ts';
-import type { Pace, Steps } from '../meta/steps.ts';
 import { validateObjectMeta } from '../meta/validate-object-meta.ts';
 import { decodeProblem } from './decode-errors.ts';
 import { OBJECT_META_SCHEMA } from './object-meta-schema.ts';
 import { pruneUnknown } from './prune.ts';
 import type { Schema } from './schema.ts';
-import { eachBelow } from './schema-reach.ts';
+import { createTreeSearch } from './schema-reach.ts';
 
 /** Where a value stands; `whole` makes it an embedded resource whatever its schema says. */
 export interface EmbeddedPlace {
@@ -18,28 +17,8 @@ export interface EmbeddedPlace {
   readonly whole: boolean;
 }
 
-const HAS_EMBEDDED = new WeakMap<Schema, boolean>();
-
 /** True when a schema allows objects inside of its objects: others need no walk. Schemas of definitions have no cycles. */
-export function hasEmbedded(schema: Schema): boolean {
-  let found = HAS_EMBEDDED.get(schema);
-  if (found === undefined) {
-    const { items, additionalProperties: rest } = schema;
-    found =
-      schema['x-kubernetes-embedded-resource'] === true ||
-      (items !== undefined && hasEmbedded(items)) ||
-      (typeof rest === 'object' && hasEmbedded(rest)) ||
-      Object.values(schema.properties ?? {}).some(hasEmbedded);
-    HAS_EMBEDDED.set(schema, found);
-  }
-  return found;
-}
-
-/** Finds that out for all nodes of a schema, in steps: `hasEmbedded` then knows. */
-export function* lookForEmbedded(schema: Schema, pace: Pace): Steps<void> {
-  yield* eachBelow(schema, pace, lookForEmbedded);
-  hasEmbedded(schema);
-}
+export const hasEmbedded = createTreeSearch((schema) => schema['x-kubernetes-embedded-resource'] === true);
 
 const below = (path: string, field: string): string => (path === '' ? field : `${path}.${field}`);
 

@@ -34,7 +34,7 @@ export function* duplicateItemsSteps(list: readonly unknown[], schema: Schema, p
 }
 
 /** The key members as one text; a length in front of each string keeps neighbours apart. */
-function keysText(item: Record<string, unknown>, keys: readonly string[]): string {
+export function keysText(item: Readonly<Record<string, unknown>>, keys: readonly string[]): string {
   let text = '';
   for (const key of keys) {
     const value = getOwn(item, key);

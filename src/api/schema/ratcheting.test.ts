@@ -35,6 +35,20 @@ const CASES: readonly (readonly [string, Schema, unknown, unknown, readonly stri
     [],
   ],
   [
+    'a list with keys whose items changed places',
+    object({ o: object({ l: list(ITEM, { ...keyed, maxItems: 1 }) }), c: short }),
+    { o: { l: [{ k: 'a' }, { k: 'b', v: 'long' }] } },
+    { o: { l: [{ k: 'b', v: 'long' }, { k: 'a' }] }, c: 'x' },
+    [],
+  ],
+  [
+    'a list with keys that lost an item',
+    object({ l: list(ITEM, { ...keyed, maxItems: 1 }) }),
+    { l: [{ k: 'a' }, { k: 'b' }, { k: 'c' }] },
+    { l: [{ k: 'c' }, { k: 'a' }] },
+    ['l'],
+  ],
+  [
     'an item with keys that changed',
     object({ l: list(ITEM, keyed) }),
     { l: [{ k: 'a', v: 'long' }] },
@@ -76,3 +90,9 @@ for (const [what, schema, old, value, expected] of CASES) {
     assert.deepEqual(fields(schema, old, value), expected);
   });
 }
+
+test('validateSchema() with an old value looks through a long list with keys once', () => {
+  const schema = object({ l: list(ITEM, keyed) });
+  const items = (v: string) => Array.from({ length: 20_000 }, (_, i) => ({ k: `k${i}`, v: i === 0 ? v : 'long' }));
+  assert.deepEqual(fields(schema, { l: items('long') }, { l: items('other').reverse() }), ['l[19999].v']);
+});

@@ -2,8 +2,8 @@
 export const UNSIGNED: unique symbol = Symbol('unsigned');
 
 /**
- * The properties that Go writes though nobody sent them, with the value they then have; undefined is one that may be
- * absent and is not written. They are not asked for, whatever `required` publishes. A symbol, for the same reason.
+ * The properties that Go writes though nobody sent them, with the value they then have, which may be null. They are not
+ * asked for, whatever `required` publishes. A symbol, for the same reason.
  */
 export const ZEROS: unique symbol = Symbol('zeros');
 

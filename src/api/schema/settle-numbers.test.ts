@@ -24,6 +24,29 @@ test('content of any form keeps every int64, and so do fields that nobody counts
   });
 });
 
+test('an int64 is kept where upstream takes it, and left to validation where that refuses it', () => {
+  const wide = '9007199254740993';
+  assert.deepEqual(settled('core.v1.Toleration', `{"tolerationSeconds":-${wide}}`), {
+    tolerationSeconds: -9007199254740993n,
+  });
+  assert.deepEqual(settled('core.v1.LinuxContainerUser', `{"supplementalGroups":[1,${wide}]}`), {
+    supplementalGroups: [1, 9007199254740993n],
+  });
+  assert.deepEqual(settled('apps.v1.DeploymentStatus', `{"observedGeneration":${wide}}`), {
+    observedGeneration: 9007199254740993n,
+  });
+  assert.deepEqual(settled('batch.v1.JobSpec', `{"activeDeadlineSeconds":${wide}}`), {
+    activeDeadlineSeconds: 9007199254740993n,
+  });
+  // Doubles, for rules that say it is too much or too little.
+  assert.deepEqual(settled('batch.v1.JobSpec', `{"activeDeadlineSeconds":-${wide}}`), {
+    activeDeadlineSeconds: -9007199254740992,
+  });
+  assert.deepEqual(settled('core.v1.PodSpec', `{"securityContext":{"supplementalGroups":[${wide}]}}`), {
+    securityContext: { supplementalGroups: [9007199254740992] },
+  });
+});
+
 test('what a double does not hold is refused elsewhere, with its place', () => {
   assert.throws(
     () => settled('core.v1.PodSpec', '{"terminationGracePeriodSeconds":9007199254740993}'),

@@ -12,8 +12,8 @@ type Holder = Record<string | number, unknown>;
 
 /**
  * Puts, in place, the text of a number where a Quantity is wanted, and an integer beyond ±2^53 where it is content of any
- * form or a WIDE field. The value must decode.
- * @throws ApiError 400 for any other number that a double does not hold
+ * form or an int64 that is kept. The value must decode.
+ * @throws ApiError 400 for a number that a double does not hold and code of ours counts with
  */
 export function settleNumbers(schema: Schema, value: unknown, numbers: OddNumbers): void {
   for (const [path, number] of numbers) {
@@ -46,15 +46,69 @@ function settle(schema: Schema, { keys, text }: OddNumber, path: string): unknow
   if (target.schema['x-coracle-name']?.endsWith('.Quantity')) return text;
   const read = readNumber(text);
   if (typeof read === 'number' && Number.isFinite(read)) return undefined;
-  const isOpen = target.schema['x-kubernetes-preserve-unknown-fields'] === true || WIDE.has(target.field);
-  if (typeof read === 'bigint' && isOpen) return read;
+  if (typeof read === 'bigint') {
+    if (target.schema['x-kubernetes-preserve-unknown-fields'] === true) return read;
+    switch (rangeOf(target.field, read)) {
+      case 'kept':
+        return read;
+      case 'refused':
+        return undefined;
+      case 'counted':
+    }
+  }
   throw inexactNumber(text, path);
 }
 
-/** Fields with an int64 that no code of ours counts with, by type and name. */
-const WIDE: ReadonlySet<string> = new Set([
-  'io.k8s.api.apps.v1.ControllerRevision.revision',
-  'io.k8s.api.resource.v1.DeviceAttribute.int',
+/**
+ * What becomes of an int64 beyond ±2^53 in a field (`io.k8s.api.core.v1.Toleration.tolerationSeconds`): it is kept with
+ * all its digits; validation refuses any that large, so that a double will do until then; or code of ours counts with it.
+ */
+export function rangeOf(field: string, value: bigint): 'kept' | 'refused' | 'counted' {
+  const [type = '', name = ''] = field.split('.').slice(-2);
+  if (name === 'observedGeneration' || KEPT.has(`${type}.${name}`)) return 'kept';
+  if (NOT_NEGATIVE.has(`${type}.${name}`)) return value < 0n ? 'refused' : 'kept';
+  return REFUSED.has(`${type}.${name}`) ? 'refused' : 'counted';
+}
+
+const KEPT: ReadonlySet<string> = new Set([
+  'ContainerImage.sizeBytes',
+  'ControllerRevision.revision',
+  'DeviceAttribute.int',
+  'DeviceAttribute.ints',
+  'DeviceToleration.tolerationSeconds',
+  'LinuxContainerUser.gid',
+  'LinuxContainerUser.supplementalGroups',
+  'LinuxContainerUser.uid',
+  'NodeSwapStatus.capacity',
+  'Toleration.tolerationSeconds',
+]);
+
+/** Upstream takes any that is not negative. */
+const NOT_NEGATIVE: ReadonlySet<string> = new Set([
+  'CronJobSpec.startingDeadlineSeconds',
+  'DeviceSubRequest.count',
+  'ExactDeviceRequest.count',
+  'JobSpec.activeDeadlineSeconds',
+  'ObjectMeta.deletionGracePeriodSeconds',
+  'ObjectMeta.generation',
+  'Probe.terminationGracePeriodSeconds',
+  'ResourcePool.generation',
+  'ResourcePool.resourceSliceCount',
+]);
+
+/** The bounds of these are far closer (validation.go of their groups). */
+const REFUSED: ReadonlySet<string> = new Set([
+  'PodSecurityContext.fsGroup',
+  'PodSecurityContext.runAsGroup',
+  'PodSecurityContext.runAsUser',
+  'PodSecurityContext.supplementalGroups',
+  'PodSpec.activeDeadlineSeconds',
+  'SecurityContext.runAsGroup',
+  'SecurityContext.runAsUser',
+  'ServiceAccountTokenProjection.expirationSeconds',
+  'SleepAction.seconds',
+  'TokenRequest.expirationSeconds',
+  'TokenRequestSpec.expirationSeconds',
 ]);
 
 /** The schema of a number, or of the content of any form that holds it; undefined below an unknown field. */
@@ -76,7 +130,8 @@ function targetOf(
     else if (node.properties !== undefined && Object.hasOwn(node.properties, key)) next = node.properties[key];
     else if (typeof node.additionalProperties === 'object') next = node.additionalProperties;
     if (next === undefined) return undefined;
-    field = `${node['x-coracle-name'] ?? ''}.${key}`;
+    // The items of a list go by its name.
+    if (typeof key !== 'number') field = `${node['x-coracle-name'] ?? ''}.${key}`;
     node = next;
   }
   return { schema: node, field };

@@ -107,11 +107,14 @@ function compile(schema: Schema, custom: boolean): Check {
   add(arrayCheck(schema, custom));
   add(enumCheck(schema));
   add(objectCheck(schema, custom));
-  const nullCheck = compileNull(schema);
+  // A null that a built-in kind has kept is what Go writes for nothing.
+  const nullCheck = custom ? compileNull(schema) : noCheck;
   const all = inOrder(checks, nullCheck);
   if (checks.some((check) => check.steps)) all.steps = stepsInOrder(checks, nullCheck);
   return all;
 }
+
+const noCheck: Check = () => {};
 
 /** The same checks, with stops in those that have any. */
 const stepsInOrder = (checks: readonly Check[], nullCheck: Check): NonNullable<Check['steps']> =>

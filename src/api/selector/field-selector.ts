@@ -15,7 +15,10 @@ export interface FieldRequirement {
 export function parseFieldSelector(text: string): FieldRequirement[] {
   const requirements: FieldRequirement[] = [];
   for (const term of splitTerms(text).sort()) {
-    if (term !== '') requirements.push(parseTerm(term, text));
+    if (term === '') continue;
+    const requirement = parseTerm(term, text);
+    // `=` alone asks for nothing (fields.Selector.Transform).
+    if (requirement.field !== '' || requirement.value !== '') requirements.push(requirement);
   }
   return requirements;
 }

@@ -1,3 +1,5 @@
+import { endOfTurn } from './next-turn.ts';
+
 /** Time as a dependency: everything that waits or stamps takes a Clock, so that tests own the time. */
 export interface Clock {
   /** Wall clock, milliseconds since the epoch. For stamps that people read. */
@@ -8,9 +10,18 @@ export interface Clock {
   sleep(ms: number, signal: AbortSignal): Promise<void>;
   /** Calls `fire` once after `ms`; the returned function cancels it. */
   schedule(ms: number, fire: () => void): () => void;
+  /**
+   * True when those who asked in this turn of the event loop have kept it for some milliseconds: time to wait for
+   * `nextTurn`. For whoever may have thousands of small things to do, each of which waits for nobody.
+   */
+  turnIsLong(): boolean;
 }
 
 type TimerHandle = ReturnType<typeof setTimeout> & { unref?: () => void };
+
+const LONG_TURN_MS = 5;
+/** When somebody first asked in this turn. */
+let turnBegan: number | undefined;
 
 /** The real clock. Scheduled callbacks do not keep a process alive. */
 export const systemClock: Clock = {
@@ -35,5 +46,14 @@ export const systemClock: Clock = {
     const timer = setTimeout(fire, ms) as TimerHandle;
     timer.unref?.();
     return () => clearTimeout(timer);
+  },
+  turnIsLong() {
+    const now = performance.now();
+    if (turnBegan !== undefined) return now - turnBegan >= LONG_TURN_MS;
+    turnBegan = now;
+    endOfTurn(() => {
+      turnBegan = undefined;
+    });
+    return false;
   },
 };

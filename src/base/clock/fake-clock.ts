@@ -30,6 +30,7 @@ export function createFakeClock(start = Date.UTC(2030, 0, 1)): FakeClock {
     now: () => now,
     monotonic: () => now - start,
     schedule,
+    turnIsLong: () => false,
     sleep(ms, signal) {
       return new Promise((resolve, reject) => {
         if (signal.aborted) return reject(signal.reason as Error);

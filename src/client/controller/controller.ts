@@ -8,10 +8,11 @@
  */
 import type { DeepReadonly, KubeObject, ObjectKey } from '../../api/meta/object.ts';
 import { keyOf, keyText } from '../../api/meta/object.ts';
+import type { ApiError } from '../../api/meta/status.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { aborted } from '../../base/signal/abortable.ts';
-import { isConflict } from '../api-failure.ts';
+import { isConflict, isNotFound } from '../api-failure.ts';
 import type { Client } from '../client.ts';
 import type { Informer } from '../informer/informer.ts';
 import { createWorkQueue } from '../queue/work-queue.ts';
@@ -97,6 +98,10 @@ const parseKey = (text: string): ObjectKey => {
   return slash < 0 ? { namespace: '', name: text } : { namespace: text.slice(0, slash), name: text.slice(slash + 1) };
 };
 
+/** True when the very object of a pass was deleted before the pass wrote it. */
+const isGone = (error: unknown, { name }: ObjectKey): error is ApiError =>
+  isNotFound(error) && error.status.details?.name === name;
+
 /** Makes a controller; nothing happens before `start`. */
 export function createController(options: ControllerOptions): Controller {
   const { name, client, clock, sources, reconcile, concurrency = 1, resyncMs, random } = options;
@@ -120,8 +125,9 @@ export function createController(options: ControllerOptions): Controller {
         return;
       }
       const retryMs = Math.round(queue.addRateLimited(text));
-      if (isConflict(error)) passLog.debug('reconcile lost a race', { error: error.message, retryMs });
-      else passLog.error('reconcile failed', { error: describe(error), retryMs });
+      if (isConflict(error) || isGone(error, key)) {
+        passLog.debug('reconcile lost a race', { error: error.message, retryMs });
+      } else passLog.error('reconcile failed', { error: describe(error), retryMs });
     }
   };
   const queue = createWorkQueue({ clock, concurrency, run: pass, ...(random && { random }) });

@@ -32,8 +32,7 @@ interface Harness {
 const settle = (): Promise<void> => new Promise((done) => setImmediate(done));
 const encode = (value: unknown): Uint8Array => new TextEncoder().encode(`${JSON.stringify(value)}\n`);
 
-function harness(): Harness {
-  const clock = createFakeClock();
+function harness(clock: FakeClock = createFakeClock()): Harness {
   const asked: Exchange[] = [];
   const client = createClient((request) => new Promise((resolve) => asked.push({ request, answer: resolve })));
   const informer = createInformer(client, CONFIG_MAPS, {
@@ -455,4 +454,22 @@ test('a kind that the server does not have is told once, and waited for', async 
   assert.equal(informer.isSynced, true);
   stop.abort();
   await ended;
+});
+
+test('of a whole state no more is told in one turn than it should hold; who comes meanwhile hears each object once', async () => {
+  let told = 0;
+  const clock = { ...createFakeClock(), turnIsLong: () => told++ > 1 };
+  const h = harness(clock);
+  const watch = await h.watch();
+  const late: string[] = [];
+  h.informer.onChange(({ object }) => {
+    if (object.metadata.name === 'b') h.informer.onChange((change) => late.push(change.object.metadata.name!));
+  });
+  await watch.send(...['a', 'b', 'c', 'd'].map((name, i) => event('ADDED', name, i + 1)), bookmark(10, true));
+  assert.ok(h.heard.length < 4);
+  await h.informer.synced(new AbortController().signal);
+  assert.deepEqual(h.heard, ['added a@1', 'added b@2', 'added c@3', 'added d@4']);
+  assert.deepEqual(late, ['a', 'b', 'c', 'd']);
+  h.stop.abort();
+  await h.ended;
 });

@@ -9,6 +9,7 @@
 import { apiVersionOf, type ResourceType } from '../../api/meta/gvk.ts';
 import type { DeepReadonly, KubeObject, ObjectKey } from '../../api/meta/object.ts';
 import { type Clock, systemClock } from '../../base/clock/clock.ts';
+import { nextTurn } from '../../base/clock/next-turn.ts';
 import { type Logger, silentLogger } from '../../base/log/log.ts';
 import { createBackoff } from '../../base/retry/backoff.ts';
 import { abortable } from '../../base/signal/abortable.ts';
@@ -206,7 +207,12 @@ export function createInformer<T extends KubeObject>(
       const step = stepWatch(state, input);
       state = step.state;
       if (step.change) {
-        for (const change of store.take(step.change)) for (const listener of listeners) notify(listener, change);
+        for (const change of store.take(step.change)) {
+          // One who comes while it is told is shown what the store holds, and that among it.
+          if (change !== undefined) for (const listener of [...listeners]) notify(listener, change);
+          // One event is told at once: what other informers show meanwhile must not run ahead of it for long.
+          if (step.change.type === 'replace' && clock.turnIsLong()) await nextTurn();
+        }
         if (step.change.type === 'replace' && !synced) {
           synced = true;
           firstSync.resolve();

@@ -68,15 +68,18 @@ export class StoreWriter<T extends KubeObject> implements Store<T> {
     for (const [key, object] of this.#objects) file(index, key, object);
   }
 
-  /** Takes a change over and returns what readers must hear: nothing when it is old news. */
-  take(change: WatchChange<T>): Change<T>[] {
+  /**
+   * Takes a change over, object by object, and says what readers must hear of each: undefined when it is old news. It has
+   * to be gone through to its end; what was told is in the store, what follows is not yet.
+   */
+  *take(change: WatchChange<T>): Generator<Change<T> | undefined, void, void> {
     switch (change.type) {
       case 'apply':
-        return this.#apply(change.object);
+        return yield* this.#apply(change.object);
       case 'delete':
-        return this.#delete(textOf(change.object), change.object);
+        return yield* this.#delete(textOf(change.object), change.object);
       case 'replace':
-        return this.#replace(change.objects, change.resourceVersion);
+        return yield* this.#replace(change.objects, change.resourceVersion);
     }
   }
 
@@ -102,8 +105,7 @@ export class StoreWriter<T extends KubeObject> implements Store<T> {
   }
 
   /** The whole state at one version: what differs is told, what is missing was deleted while nobody looked. */
-  #replace(objects: Iterable<T>, resourceVersion: string): Change<T>[] {
-    const changes: Change<T>[] = [];
+  *#replace(objects: Iterable<T>, resourceVersion: string): Generator<Change<T> | undefined, void, void> {
     // A version that went back is another server's history (a restored backup): then nothing held counts as newer.
     const sameHistory = !isOlder(resourceVersion, this.#resourceVersion);
     this.#resourceVersion = resourceVersion;
@@ -115,14 +117,16 @@ export class StoreWriter<T extends KubeObject> implements Store<T> {
       if (previous && previous.metadata.uid === object.metadata.uid) {
         const held = previous.metadata.resourceVersion ?? '';
         const offered = object.metadata.resourceVersion ?? '';
-        if (held === offered || (sameHistory && isOlder(offered, held))) continue;
+        if (held === offered || (sameHistory && isOlder(offered, held))) {
+          yield undefined;
+          continue;
+        }
       }
-      changes.push(...this.#apply(object));
+      yield* this.#apply(object);
     }
     for (const key of [...this.#objects.keys()]) {
-      if (!present.has(key)) changes.push(...this.#delete(key, this.#objects.get(key)!));
+      if (!present.has(key)) yield* this.#delete(key, this.#objects.get(key)!);
     }
-    return changes;
   }
 
   #put(key: string, object: DeepReadonly<T>, previous: DeepReadonly<T> | undefined): void {

@@ -1,7 +1,11 @@
 /**
  * The runner half of the work queue: runs ready keys, `concurrency` at a time, never two equal keys at once. A key that
  * becomes ready while it runs is held and runs once more after. Bounded by the number of distinct keys.
+ *
+ * Many keys need no more than a look, and wait for nobody: others are let in between them all the same.
  */
+import type { Clock } from '../../base/clock/clock.ts';
+import { nextTurn } from '../../base/clock/next-turn.ts';
 
 export interface Runner {
   /** Marks a key ready; a key that is ready already stays where it is in the line. */
@@ -18,7 +22,11 @@ export interface Runner {
 }
 
 /** Makes a closed runner. `run` must not throw. */
-export function createRunner(concurrency: number, run: (key: string) => Promise<void>): Runner {
+export function createRunner(
+  concurrency: number,
+  run: (key: string) => Promise<void>,
+  clock: Pick<Clock, 'turnIsLong'>,
+): Runner {
   /** In order of arrival. */
   const line = new Set<string>();
   const running = new Set<string>();
@@ -26,9 +34,21 @@ export function createRunner(concurrency: number, run: (key: string) => Promise<
   let accepting = true;
   let opened = false;
   let idlers: (() => void)[] = [];
+  let pausing = false;
+
+  /** True while others have their turn. */
+  const pauses = (): boolean => {
+    if (pausing || !clock.turnIsLong()) return pausing;
+    pausing = true;
+    void nextTurn().then(() => {
+      pausing = false;
+      pump();
+    });
+    return true;
+  };
 
   const pump = (): void => {
-    while (opened && accepting && running.size < concurrency) {
+    while (opened && accepting && running.size < concurrency && line.size > 0 && !pauses()) {
       const next = line.values().next();
       if (next.done) break;
       const key = next.value;

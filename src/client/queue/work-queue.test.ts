@@ -137,3 +137,16 @@ test('whatever is added, no key is lost, none runs twice at once, and the bound 
     { numRuns: 200 },
   );
 });
+
+test('where a turn of the event loop has gone on for long, the next key waits for the next turn', async () => {
+  const runs: string[] = [];
+  const clock = { ...createFakeClock(), turnIsLong: () => runs.length % 3 === 2 };
+  const queue = createWorkQueue({ clock, run: async (key) => void runs.push(key) });
+  for (const key of ['a', 'b', 'c', 'd']) queue.add(key);
+  queue.start();
+  for (let i = 0; i < 50; i++) await Promise.resolve();
+  assert.deepEqual(runs, ['a', 'b']);
+  clock.turnIsLong = () => false;
+  await queue.idle();
+  assert.deepEqual(runs, ['a', 'b', 'c', 'd']);
+});

@@ -47,7 +47,7 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   const { clock, concurrency = 1, backoff = ITEM_BACKOFF, random } = options;
   /** Only keys that failed since their last success. */
   const failures = new Map<string, number>();
-  const runner = createRunner(concurrency, options.run);
+  const runner = createRunner(concurrency, options.run, clock);
   const delayed = createDelayQueue(clock, (key) => runner.add(key));
   let stopped = false;
 

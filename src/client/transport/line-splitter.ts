@@ -1,4 +1,5 @@
 /** Cuts a byte stream at newlines: the framing of JSON watches. */
+import { joinBytes } from '../../api/meta/join-bytes.ts';
 
 /** Longest frame, newline excluded. A server stores objects of at most 3 MiB; a watch event wraps one. */
 export const MAX_FRAME_BYTES = 8 * 1024 * 1024;
@@ -18,13 +19,7 @@ export function createLineSplitter(maxFrameBytes: number = MAX_FRAME_BYTES): Lin
 
   const take = (last: Uint8Array): string => {
     if (held === 0) return decoder.decode(last);
-    const line = new Uint8Array(held + last.length);
-    let at = 0;
-    for (const part of parts) {
-      line.set(part, at);
-      at += part.length;
-    }
-    line.set(last, at);
+    const line = joinBytes([...parts, last]);
     parts = [];
     held = 0;
     return decoder.decode(line);

@@ -1,4 +1,5 @@
 /** Reads the three forms a response body may have: bytes, a list of chunks, a stream. */
+import { joinBytes } from '../../api/meta/join-bytes.ts';
 import type { ApiResponse } from '../../base/http/seam.ts';
 import { NO_BYTES } from '../../base/http/seam.ts';
 import { createByteQueue, type Part } from './byte-queue.ts';
@@ -64,12 +65,5 @@ export async function wholeBody(response: ApiResponse, signal: AbortSignal): Pro
   if (typeof body === 'function' && declared !== undefined && size < Number(declared)) {
     throw new Error(`Cannot read response: connection ended after ${size} of ${declared} bytes`);
   }
-  if (parts.length === 1) return parts[0]!;
-  const whole = new Uint8Array(size);
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
+  return parts.length === 1 ? parts[0]! : joinBytes(parts);
 }

@@ -1,12 +1,12 @@
 /** Who is asked what users may do, from the flags of `coracle up`; `open-authorizers.ts` reads the files they name. */
 import { resolve } from 'node:path';
-import { parseDuration } from '../../api/cel/time.ts';
 import { goDuration } from '../../api/meta/go-duration.ts';
 import type { ConfiguredAuthorizer } from '../../server/auth/authorization-configuration.ts';
 import { AUTHORIZATION_MODES } from '../../server/auth/authorization-modes.ts';
 import type { AuthorizationWebhook } from '../../server/auth/webhook-authorizer.ts';
 import { AUTHORIZATION_FLAGS } from './authorization-flags.ts';
 import { type FlagValues, textFlag, UsageError } from './command.ts';
+import { durationFlag } from './duration-flag.ts';
 
 const MODE = 'authorization-mode';
 export const WEBHOOK_FILE_FLAG = 'authorization-webhook-config-file';
@@ -50,8 +50,8 @@ export function authorizationChoice(flags: FlagValues): AuthorizationChoice | un
     throw new UsageError(`${MODE} Webhook's authorization config file not passed`);
   if (!modes.includes('Webhook') && file !== undefined)
     throw new UsageError(`cannot specify --${WEBHOOK_FILE_FLAG} without mode Webhook`);
-  const authorizedMs = durationFlag(flags, ALLOWED, 300_000);
-  const unauthorizedMs = durationFlag(flags, REFUSED, 30_000);
+  const authorizedMs = durationFlag(flags, ALLOWED, { or: 300_000 });
+  const unauthorizedMs = durationFlag(flags, REFUSED, { or: 30_000 });
   return {
     modes,
     ...(file !== undefined && { webhook: { file: resolve(file), version, authorizedMs, unauthorizedMs } }),
@@ -70,15 +70,6 @@ function readModes(text: string): Mode[] {
       `${MODE} [${modes.map((mode) => JSON.stringify(mode)).join(' ')}] has mode specified more than once`,
     );
   return modes as Mode[];
-}
-
-function durationFlag(flags: FlagValues, name: string, or: number): number {
-  const text = textFlag(flags, name);
-  if (text === undefined) return or;
-  const duration = parseDuration(text);
-  if (duration === undefined || duration.nanos < 0n)
-    throw new UsageError(`--${name} takes a duration such as 30s or 5m, not ${JSON.stringify(text)}`);
-  return Number(duration.nanos) / 1e6;
 }
 
 /** The choice as flags again, for the process that is started in the background. */

@@ -14,7 +14,7 @@ export const TOKEN_WEBHOOK_FLAGS: Readonly<Record<string, FlagSpec>> = {
   },
   'authentication-token-webhook-cache-ttl': {
     type: 'string',
-    value: 'SECONDS',
-    summary: 'how long its answers stand (default: 120)',
+    value: 'DURATION',
+    summary: 'how long its answers stand (default: 2m)',
   },
 };

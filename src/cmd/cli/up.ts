@@ -1,7 +1,9 @@
 /** `coracle up`: the control plane and its nodes in one process, in the foreground or detached. */
 import { closeSync, fstatSync, openSync, readFileSync, readSync, realpathSync, statfsSync } from 'node:fs';
+import { flushCompileCache } from 'node:module';
 import { delimiter, dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
 import { DEFAULT_SERVICE_CIDR } from '../../api/kinds/builtin/service-cidrs.ts';
 import { systemClock } from '../../base/clock/clock.ts';
 import { isRunning, signalProcess } from '../../base/process/identity.ts';
@@ -34,6 +36,8 @@ import { untilStopped } from './until-stopped.ts';
 
 const DEFAULT_PORT = 16443;
 const POLL_MS = 10;
+/** By how much the old generation may grow between two collections once the server is ready; the launcher has less. */
+const HEAP_GROWTH_PERCENT = 100;
 const WARNING = 'warning: ';
 /** First start makes keys and may probe the host; past this something is wrong. */
 const START_MS = 60_000;
@@ -232,6 +236,10 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
     startedAt: new Date(systemClock.now()).toISOString(),
   });
   print(readyLine(context, { dir, url: host.url, seconds: (systemClock.monotonic() - options.started) / 1000 }));
+  // Node writes it at the end, and a process that is killed has none: the next start would compile everything again.
+  flushCompileCache();
+  // What the start left is not worth keeping; under load each collection of the old generation costs all requests.
+  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT}`);
   await aborted(stop.signal);
   // Ctrl-C stops everything; a bare SIGTERM (an upgrade, a supervisor) leaves guests running, as `down --keep-vms` does.
   const { keepVms } = signal.aborted ? { keepVms: false } : takeStopRequest(dir);

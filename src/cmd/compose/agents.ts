@@ -3,15 +3,14 @@ import { mkdirSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Clock } from '../../base/clock/clock.ts';
+import { nextTurn } from '../../base/clock/next-turn.ts';
 import { startTlsServer, type TlsServer } from '../../base/http/tls-server.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { MetricFamily } from '../../base/metrics/metric-family.ts';
 import type { Client } from '../../client/client.ts';
-import { type Agent, createAgent } from '../../node/agent/agent.ts';
+import type { Agent } from '../../node/agent/agent.ts';
 import type { PeerIdentity } from '../../node/agent/migration/peer.ts';
 import { streamMetrics } from '../../node/agent/migration/stream-figures.ts';
-import { openImageStore } from '../../node/image/image-store.ts';
-import { readNodeFacts } from '../../node/qemu/node-facts.ts';
 import type { DataDir } from '../config/data-dir.ts';
 import type { Pki } from '../config/pki.ts';
 import { VERSION } from '../config/version.ts';
@@ -88,6 +87,13 @@ export function startAgents(options: AgentsOptions): RunningAgents {
 async function startAll(options: AgentsOptions, started: { agent: Agent; server: TlsServer }[]): Promise<void> {
   const { dir, clock, log, signal, address = LOOPBACK } = options;
   mkdirSync(dir.nodes, { recursive: true, mode: 0o700 });
+  // What only nodes need is loaded when there are some, and once the API has said that it is ready.
+  await nextTurn();
+  const [{ createAgent }, { openImageStore }, { readNodeFacts }] = await Promise.all([
+    import('../../node/agent/agent.ts'),
+    import('../../node/image/image-store.ts'),
+    import('../../node/qemu/node-facts.ts'),
+  ]);
   const facts = await readNodeFacts({ directory: dir.nodes, clock, log, signal });
   const images = await openImageStore(dir.images, { clock, log, architecture: facts.architecture });
   await Promise.all(

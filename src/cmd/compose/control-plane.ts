@@ -4,6 +4,7 @@
  */
 
 import { builtinResources } from '../../api/kinds/builtin/builtin-resources.ts';
+import { SECRETS } from '../../api/kinds/builtin/resource-types.ts';
 import { type VersionFacts, versionInfo } from '../../api/kinds/discovery/version-info.ts';
 import { kubevirtCrds, kubevirtResources } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { PROTOBUF } from '../../api/kinds/protobuf/documents.ts';
@@ -36,6 +37,7 @@ import { CONTROLLER_BINDINGS, CONTROLLER_ROLES } from '../../server/auth/control
 import { rbacEscalation } from '../../server/auth/escalation.ts';
 import type { FrontProxyOptions } from '../../server/auth/front-proxy.ts';
 import { createIssuersUsers } from '../../server/auth/jwt-users.ts';
+import { createLegacyTokenUse, tokenTracking } from '../../server/auth/legacy-token-use.ts';
 import { createNodeAuthorizer } from '../../server/auth/node-authorizer.ts';
 import { createNodeGraph } from '../../server/auth/node-graph.ts';
 import { createOidcUsers, type OidcSettings } from '../../server/auth/oidc.ts';
@@ -58,10 +60,10 @@ import { type ConnectOutbound, noOutbound } from '../../server/outbound/outbound
 import { ensureBootstrapObjects } from '../../server/registry/bootstrap-objects.ts';
 import { createFieldManagement } from '../../server/registry/field-management.ts';
 import { keepBootstrapObjects } from '../../server/registry/keep-bootstrap-objects.ts';
+import { renewStored } from '../../server/registry/renew-stored.ts';
 import { createResourceCatalog } from '../../server/registry/resource-catalog.ts';
 import type { Backend } from '../../server/storage/backend.ts';
 import { policyOf } from './component-policy.ts';
-import { COMPONENT_TOKEN_SECONDS, createTokenSource, type TokenSource } from './component-token.ts';
 import { AGENT_ACCOUNT, COMPONENT_NAMESPACE, COMPONENTS, type PolicyRuleData } from './components.ts';
 import { createVirtApi, virtPolicy } from './virt-api.ts';
 import { createVirtMetrics } from './virt-metrics.ts';
@@ -124,34 +126,34 @@ export interface ControlPlane {
   readonly store: ObjectStore;
   /** A client that acts as the agent of a node (`system:node:NAME`). */
   clientForNode(name: string): Client;
-  /** A client that acts as one of the components' service accounts. */
-  clientFor(account: string): Promise<Client>;
+  /** A client that acts as one of the components' service accounts, also while that does not exist. */
+  clientFor(account: string): Client;
   /** A client with every right (group system:masters), for the process that holds the state anyway. */
   adminClient(): Promise<Client>;
   /** Signs the token of a Secret of type `kubernetes.io/service-account-token`. */
   readonly signLegacyToken: TokenIssuer['signLegacy'];
-  /** A token of one of the components' service accounts, kept fresh. */
-  tokenFor(account: string): Promise<TokenSource>;
   /** Answers what is in flight, makes everything durable, closes the store. */
   close(signal: AbortSignal): Promise<void>;
 }
 
 /** Calls that never left the process come from whoever holds its keys: as if they had shown a certificate of its CA. */
-const inProcessPeer = (commonName: string, organization: string): Peer => ({
+const inProcessPeer = (commonName: string, ...organizations: string[]): Peer => ({
   address: '',
   certificate: {
     verified: true,
     commonName,
-    organizations: [organization],
+    organizations,
     fingerprint: `in-process ${commonName}`,
   },
 });
+/** What the server writes of its own accord, by a way that clients could take. */
+const SERVER_PEER = inProcessPeer('system:apiserver', 'system:masters');
 const ADMIN_PEER = inProcessPeer('kubernetes-admin', 'system:masters');
 
 /** Starts the control plane on a backend; resolves when it is ready to serve. Rejects with StorageError when the state cannot be opened. */
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const { backend, clock, log, signal } = options;
-  const store = await createObjectStore({ backend, clock, log, signal });
+  const store = await createObjectStore({ backend, clock, log, renew: renewStored, signal });
   try {
     return await assemble(store, options);
   } catch (error) {
@@ -170,6 +172,17 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
     clock,
     findUid,
     secretToken: secretTokenIn(store),
+    legacyTokenUsed: createLegacyTokenUse({
+      store,
+      clock,
+      log,
+      label: ({ namespace, name, uid }, labels) =>
+        clientAs(SERVER_PEER, 'kube-apiserver').patch(
+          SECRETS,
+          { namespace, name },
+          { type: 'merge', body: { metadata: { uid, labels } } },
+        ),
+    }),
   });
   const rbac = createRbac(store);
   const connectOutbound = options.connectOutbound?.(store) ?? noOutbound;
@@ -195,7 +208,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
     clock,
     log,
   });
-  const reviews = createReviewHandlers({ authorize, rulesFor, tokens: tokenAuthenticator });
+  const reviews = createReviewHandlers({ authorize, rulesFor, tokens: tokenAuthenticator, clock });
   const createOnlyHandlers = new Map<string, CreateOnlyHandler>(
     [...reviews].map(([resource, review]) => [
       resource,
@@ -205,9 +218,8 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
   const subresourceHandlers = new Map<string, SubresourceHandler>([
     [
       '/serviceaccounts/token',
-      async ({ body, info, annotate }) => {
-        const empty = { kind: 'TokenRequest', apiVersion: 'authentication.k8s.io/v1', metadata: {} };
-        const { object, id } = await requestToken(body ?? (empty as UnstructuredObject), info, { store, tokens });
+      async ({ body, info, annotate, validate }) => {
+        const { object, id } = await requestToken(body!, info, { store, tokens, clock, validate });
         annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${id}`);
         return { status: 201, object };
       },
@@ -217,29 +229,19 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
   // Late-bound: virt-api is a client of the very server it is a part of.
   let serve: ApiHandler = () => Promise.reject(new Error('the server is not put together yet'));
   const handler: ApiHandler = (request) => serve(request);
-  const sources: TokenSource[] = [];
-  const tokenFor = async (account: string): Promise<TokenSource> => {
-    const source = await createTokenSource(
-      async () => {
-        const uid = findUid('ServiceAccount', COMPONENT_NAMESPACE, account);
-        if (uid === undefined) throw new Error(`service account ${COMPONENT_NAMESPACE}/${account} does not exist`);
-        return tokens.sign({
-          namespace: COMPONENT_NAMESPACE,
-          serviceAccount: { name: account, uid },
-          audiences: [issuer],
-          expirationSeconds: COMPONENT_TOKEN_SECONDS,
-        });
-      },
-      { clock, log },
+  const clientAs = (peer: Peer, userAgent: string): Client =>
+    createClient((request) => handler(redirected(request, { peer })), { userAgent });
+  // No token: it would die with the account, and who deletes its namespace waits for these very clients to finish that.
+  const clientFor = (account: string): Client => {
+    const peer = inProcessPeer(
+      `system:serviceaccount:${COMPONENT_NAMESPACE}:${account}`,
+      'system:serviceaccounts',
+      `system:serviceaccounts:${COMPONENT_NAMESPACE}`,
     );
-    sources.push(source);
-    return source;
-  };
-  const clientFor = async (account: string): Promise<Client> => {
-    const source = await tokenFor(account);
-    return createClient(handler, { userAgent: account, token: source.current });
+    return clientAs(peer, account);
   };
 
+  const virtClient = clientFor(VIRT_API_ACCOUNT);
   const virtApi = createVirtApi({
     version: options.version,
     architecture: options.architecture ?? 'amd64',
@@ -248,22 +250,16 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
     authorize,
     store,
     revisions: resources.lookup('apps', 'v1', 'controllerrevisions')!,
-    client: () => clientFor(VIRT_API_ACCOUNT),
+    client: virtClient,
     ...(options.connectNode && { connectNode: options.connectNode }),
   });
   const { connectNode } = options;
   const admissionMetrics = createAdmissionMetrics(clock);
   const virtMetrics = createVirtMetrics(store, clock);
-  let nodeClient: Promise<Client> | undefined;
   const server = createApiServer({
     store,
     resources,
-    ...(connectNode && {
-      connectNode: async (name: string) => {
-        nodeClient ??= clientFor(VIRT_API_ACCOUNT);
-        return connectNode(name, await nodeClient);
-      },
-    }),
+    ...(connectNode && { connectNode: (name: string) => connectNode(name, virtClient) }),
     authenticate: createAuthenticator({
       tokens: tokenAuthenticator,
       clock,
@@ -271,21 +267,25 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
       ...(authentication && { anonymous: () => authentication().anonymous ?? { enabled: true } }),
     }),
     authorize,
-    admission: defaultPlugins(store, clock, [
-      ...certificatePlugins({ clock, authorize }),
-      rbacEscalation({ ...rbac, authorize }),
-      ...extensions.admission,
-      ...dynamicPlugins({
-        store,
-        clock,
-        log,
-        resources,
-        authorize,
-        connectOutbound,
-        webhookLike: virtApi.admission,
-        metrics: admissionMetrics,
-      }),
-    ]),
+    admission: defaultPlugins(store, {
+      clock,
+      authorize,
+      more: [
+        ...certificatePlugins({ clock, authorize }),
+        rbacEscalation({ ...rbac, authorize }),
+        ...extensions.admission,
+        ...dynamicPlugins({
+          store,
+          clock,
+          log,
+          resources,
+          authorize,
+          connectOutbound,
+          webhookLike: virtApi.admission,
+          metrics: admissionMetrics,
+        }),
+      ],
+    }),
     clock,
     log,
     version: versionInfo({ ...options.build, platform: `linux/${options.architecture ?? 'amd64'}` }),
@@ -327,19 +327,20 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
     ...(options.serviceCidr && { serviceCidr: options.serviceCidr }),
     ...(options.clientCa && { clientCa: options.clientCa }),
     ...(options.frontProxy && { frontProxy: options.frontProxy }),
-  };
-  await ensureBootstrapObjects(server.registry, {
-    ...lasting,
-    more: [
+    lasting: [
       { apiVersion: 'v1', kind: 'Namespace', metadata: { name: COMPONENT_NAMESPACE } },
       ...accounts.map((name) => ({
         apiVersion: 'v1',
         kind: 'ServiceAccount',
         metadata: { name, namespace: COMPONENT_NAMESPACE },
       })),
-      ...kubevirtCrds(clock.now()).map((crd) => crd as unknown as UnstructuredObject),
+      tokenTracking(clock.now()),
       ...virtApi.objects,
     ],
+  };
+  await ensureBootstrapObjects(server.registry, {
+    ...lasting,
+    more: kubevirtCrds(clock.now()).map((crd) => crd as unknown as UnstructuredObject),
   });
   extensions.start(server.registry);
   const virt = virtPolicy();
@@ -379,23 +380,16 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
     stamp,
   );
   const stopKeeping = keepBootstrapObjects(server.registry, { ...lasting, log });
-  await virtApi.start();
   server.setReady();
 
   return {
     handler,
     store,
     clientFor,
-    adminClient: async () =>
-      createClient((request) => handler(redirected(request, { peer: ADMIN_PEER })), { userAgent: 'coracle-admin' }),
-    clientForNode: (name) => {
-      const peer = inProcessPeer(`system:node:${name}`, 'system:nodes');
-      return createClient((request) => handler(redirected(request, { peer })), { userAgent: AGENT_ACCOUNT });
-    },
+    adminClient: async () => clientAs(ADMIN_PEER, 'coracle-admin'),
+    clientForNode: (name) => clientAs(inProcessPeer(`system:node:${name}`, 'system:nodes'), AGENT_ACCOUNT),
     signLegacyToken: tokens.signLegacy,
-    tokenFor,
     async close(closing) {
-      for (const source of sources) source.stop();
       virtApi.stop();
       stopKeeping();
       extensions.stop();

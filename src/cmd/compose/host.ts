@@ -165,12 +165,10 @@ export async function startHost(options: HostOptions): Promise<Host> {
     serve = plane.handler;
 
     const running: Promise<void>[] = [];
-    // All tokens before the first controller runs: what the controllers read at their start would hold up each of them.
-    const clients = await Promise.all(chosen.map(({ account }) => plane.clientFor(account)));
-    for (const [i, component] of chosen.entries()) {
+    for (const component of chosen) {
       const run = runComponent({
         component,
-        client: clients[i]!,
+        client: plane.clientFor(component.account),
         facts: { rootCa: pki.ca, keys: { sign: pki.sign, signToken: plane.signLegacyToken } },
         clock,
         log,

@@ -39,8 +39,8 @@ export interface VirtApiOptions {
   readonly log: Logger;
   readonly store: ObjectStore;
   readonly authorize: Authorizer;
-  /** A client that acts as virt-api; asked for once the server can sign tokens. */
-  readonly client: () => Promise<Client>;
+  /** Acts as virt-api. Every call fails until the server is put together. */
+  readonly client: Client;
   readonly connectNode?: (nodeName: string, client: Client) => Promise<ApiHandler>;
   readonly version: string;
   /** ControllerRevisions: what is captured at admission is stored together with the virtual machine. */
@@ -54,8 +54,6 @@ export interface VirtApi {
   readonly subresources: AggregatedApi;
   /** Objects that must exist from the start: the KubeVirt object. */
   readonly objects: readonly UnstructuredObject[];
-  /** Gets its identity; writes to KubeVirt kinds are refused before. */
-  start(): Promise<void>;
   stop(): void;
 }
 
@@ -68,11 +66,9 @@ const presetsIn = (store: ObjectStore, namespace: string): readonly DeepReadonly
 const NO_NODES = (name: string): Promise<never> =>
   Promise.reject(new Error(`node ${name} cannot be reached from here`));
 
-/** Puts KubeVirt's API together; it works after `start`. */
+/** Puts KubeVirt's API together. */
 export function createVirtApi(options: VirtApiOptions): VirtApi {
-  const { store, clock, log, connectNode } = options;
-  let held: Client | undefined;
-  const client = lateClient(() => held);
+  const { store, clock, log, client, connectNode } = options;
   let config: ClusterConfig | undefined;
   const watch = store.watch(KUBEVIRTS_PREFIX, store.revision(), () => {
     config = undefined;
@@ -110,29 +106,7 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
         useEmulation: true,
       }) as unknown as UnstructuredObject,
     ],
-    async start() {
-      held = await options.client();
-    },
     stop: () => watch.stop(),
-  };
-}
-
-/** A client that appears later: every call fails until then. */
-function lateClient(get: () => Client | undefined): Client {
-  const now = (): Client => {
-    const client = get();
-    if (!client) throw new Error('virt-api has not started yet');
-    return client;
-  };
-  return {
-    get: (...call) => now().get(...call),
-    list: (...call) => now().list(...call),
-    create: (...call) => now().create(...call),
-    update: (...call) => now().update(...call),
-    patch: (...call) => now().patch(...call),
-    delete: (...call) => now().delete(...call),
-    watch: (...call) => now().watch(...call),
-    raw: (...call) => now().raw(...call),
   };
 }
 
@@ -180,6 +154,7 @@ const requestOf = (attributes: AdmissionAttributes, object: DeepReadonly<KubeObj
   old: attributes.oldObject as DeepReadonly<KubeObject> | undefined,
   user: attributes.user,
   dryRun: attributes.dryRun,
+  ...(attributes.pause && { pause: attributes.pause }),
 });
 
 /** KubeVirt's roles for users, and what virt-api itself may do. */

@@ -12,7 +12,6 @@ import {
 } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { keyOf, keyText } from '../../api/meta/object.ts';
 import { isApiError, isNamespaceTerminating, isNotFound } from '../../client/api-failure.ts';
-import { commit } from '../../client/commit/commit.ts';
 import {
   type Controller,
   controllerOwner,
@@ -25,6 +24,7 @@ import {
 import type { ControllerEnvironment } from '../../client/controller/environment.ts';
 import type { EventRecorder } from '../../client/events/recorder.ts';
 import { createExpectations } from '../../client/expectations/expectations.ts';
+import { isOlder } from '../../client/informer/resource-version.ts';
 import { clusterConfigOf } from '../../domain/machine-defaults/cluster-config.ts';
 import { BUDGET_PREFIX, budgetFor, type ReadonlyBudget, wantedBudget } from './budget-plan.ts';
 import type { ReadonlyVmi } from './evacuation-plan.ts';
@@ -51,6 +51,8 @@ export function createBudgetController({
   );
   migrations.addIndex('instance', ({ metadata, spec }) => [`${metadata.namespace}/${spec.vmiName}`]);
   const expectations = createExpectations(clock);
+  /** By instance: the budget that was changed here and may not be in the cache yet. */
+  const changed = new Map<string, { readonly uid: string | undefined; readonly resourceVersion: string }>();
 
   const remove = async (budget: ReadonlyBudget): Promise<void> => {
     try {
@@ -107,6 +109,7 @@ export function createBudgetController({
       if (!vmi) {
         // The garbage collector takes the budget of an instance that is gone.
         expectations.forget(text);
+        changed.delete(text);
         return DONE;
       }
       if (!expectations.satisfied(text)) return DONE;
@@ -123,12 +126,22 @@ export function createBudgetController({
       for (const budget of wanted === undefined ? own : surplus) await remove(budget);
       if (wanted === undefined) return DONE;
       if (!kept) return create(text, vmi, wanted);
+      // The event that shows the change brings the next pass.
+      const mine = changed.get(text);
+      if (mine?.uid === kept.metadata.uid && isOlder(kept.metadata.resourceVersion ?? '', mine?.resourceVersion ?? ''))
+        return DONE;
+      changed.delete(text);
       if (kept.spec?.minAvailable !== wanted) {
-        const before = kept as PodDisruptionBudget;
-        await commit(client, POD_DISRUPTION_BUDGETS, {
-          before,
-          after: { ...before, spec: { ...before.spec, minAvailable: wanted } },
-        });
+        // Nobody else writes this field, but every Pod that comes or goes has the disruption controller write the status:
+        // under the revision that was read, most of these would be conflicts.
+        const body = { metadata: { uid: kept.metadata.uid }, spec: { minAvailable: wanted } };
+        try {
+          const { metadata } = await client.patch(POD_DISRUPTION_BUDGETS, keyOf(kept), { type: 'merge', body });
+          changed.set(text, { uid: metadata.uid, resourceVersion: metadata.resourceVersion ?? '' });
+        } catch (error) {
+          // Gone, or another one by now: its own event brings the next pass.
+          if (!isNotFound(error) && !isApiError(error, 409)) throw error;
+        }
       }
       return DONE;
     },

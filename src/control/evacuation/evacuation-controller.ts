@@ -100,15 +100,22 @@ export function createEvacuationController({ client, informers, clock, log }: Co
     }
   };
 
+  /** False when the instance is gone, which is no reason to leave the others of its node waiting. */
+  const write = async (change: Parameters<typeof commit<VirtualMachineInstance>>[2]): Promise<boolean> => {
+    try {
+      await commit(client, VIRTUAL_MACHINE_INSTANCES, change);
+      return true;
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      return false;
+    }
+  };
   /** Takes the mark back, unless it is another one by now; then the note of the drain. */
   const release = async (nodeName: string, vmi: ReadonlyVmi): Promise<void> => {
     const before = vmi as VirtualMachineInstance;
     const { evacuationNodeName: _, ...status } = before.status ?? {};
-    await commit(client, VIRTUAL_MACHINE_INSTANCES, {
-      before,
-      after: { ...before, status: status as NonNullable<VirtualMachineInstance['status']> },
-      subresource: 'status',
-    });
+    const after = { ...before, status: status as NonNullable<VirtualMachineInstance['status']> };
+    if (!(await write({ before, after, subresource: 'status' }))) return;
     events.event(
       vmi,
       'Normal',
@@ -120,10 +127,7 @@ export function createEvacuationController({ client, informers, clock, log }: Co
     const before = vmi as VirtualMachineInstance;
     const { [DRAIN_ANNOTATION]: _, ...rest } = before.metadata.annotations ?? {};
     const annotations = nodeName === undefined ? rest : { ...rest, [DRAIN_ANNOTATION]: nodeName };
-    await commit(client, VIRTUAL_MACHINE_INSTANCES, {
-      before,
-      after: { ...before, metadata: { ...before.metadata, annotations } },
-    });
+    await write({ before, after: { ...before, metadata: { ...before.metadata, annotations } } });
   };
   const cancel = async (migration: ReadonlyMigration): Promise<void> => {
     try {

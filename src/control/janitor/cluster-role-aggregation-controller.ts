@@ -31,11 +31,21 @@ export function aggregatedRules(
     .filter((other) => other.metadata.name !== role.metadata.name)
     .filter((other) => selectors.some((selector) => matchesLabels(selector, other.metadata.labels ?? {})))
     .sort((a, b) => ((a.metadata.name ?? '') < (b.metadata.name ?? '') ? -1 : 1));
+  const known = new Set<string>();
   for (const other of selected) {
-    for (const rule of other.rules ?? []) if (!rules.some((known) => deepEqual(known, rule))) rules.push(rule);
+    for (const rule of other.rules ?? []) {
+      const text = textOf(rule);
+      if (known.has(text)) continue;
+      known.add(text);
+      rules.push(rule);
+    }
   }
   return rules;
 }
+
+/** The same for equal rules only. */
+const textOf = ({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: DeepReadonly<PolicyRule>): string =>
+  JSON.stringify([verbs, apiGroups, resources, resourceNames, nonResourceURLs]);
 
 /** Makes the controller; its keys are aggregating ClusterRoles. */
 export function createClusterRoleAggregationController(environment: ControllerEnvironment): Controller {

@@ -8,7 +8,13 @@ import type { IntOrString, Pod, PodDisruptionBudget } from '../../api/kinds/buil
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
 import { type DeepReadonly, formatTime } from '../../api/meta/object.ts';
-import { fromLabelSelectorObject, type LabelSelectorObject, matchesLabels } from '../../api/selector/label-selector.ts';
+import {
+  fromLabelSelectorObject,
+  type LabelSelector,
+  type LabelSelectorObject,
+  matchesLabels,
+  NOTHING,
+} from '../../api/selector/label-selector.ts';
 import { isNotFound } from '../../client/api-failure.ts';
 import { createController, DONE, ownKeys, requeueAfter, source } from '../../client/controller/controller.ts';
 import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
@@ -49,12 +55,22 @@ export interface BudgetFacts {
 
 /** True when the budget selects the Pod: an empty selector selects every Pod, none or a broken one selects no Pod. */
 export function selectsPod(budget: Budget, pod: DeepReadonly<Pod>): boolean {
-  const selector = budget.spec?.selector;
-  if (!selector) return false;
+  let selector = selectors.get(budget);
+  if (selector === undefined) {
+    selector = selectorOf(budget);
+    selectors.set(budget, selector);
+  }
+  return matchesLabels(selector, pod.metadata.labels ?? {});
+}
+
+/** Of budgets that were asked about: each is asked about thousands of Pods. */
+const selectors = new WeakMap<Budget, LabelSelector>();
+
+function selectorOf({ spec }: Budget): LabelSelector {
   try {
-    return matchesLabels(fromLabelSelectorObject(selector as LabelSelectorObject), pod.metadata.labels ?? {});
+    return fromLabelSelectorObject(spec?.selector as LabelSelectorObject | undefined);
   } catch {
-    return false;
+    return NOTHING;
   }
 }
 

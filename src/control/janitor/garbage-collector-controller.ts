@@ -10,6 +10,7 @@
 import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
 import { apiVersionOf, type ResourceType } from '../../api/meta/gvk.ts';
 import type { DeepReadonly, KubeObject, ObjectKey, OwnerReference } from '../../api/meta/object.ts';
+import { nextTurn } from '../../base/clock/next-turn.ts';
 import { isNotFound } from '../../client/api-failure.ts';
 import {
   createController,
@@ -45,6 +46,8 @@ type Reference = DeepReadonly<OwnerReference>;
 
 const NAME = 'garbage-collector-controller';
 const CONCURRENCY = 20;
+/** Dependents of one owner that are made to forget it at once. */
+const ORPHANED_AT_ONCE = 20;
 /** How soon a pass comes back while monitors are filling. */
 const NOT_READY_MS = 100;
 /** Changes of CRDs are gathered this long before discovery is read again. */
@@ -105,8 +108,8 @@ export function createGarbageCollectorController(environment: ControllerEnvironm
   }
   /** Tells once of each reference into another namespace, whichever of the two objects was seen first. */
   function reportFarOwners(node: GraphNode, previous: GraphNode | undefined): void {
-    const isNew = ({ uid }: Reference): boolean => !previous?.owners.some((before) => before.uid === uid);
-    const far = node.owners.find((ref) => isNew(ref) && isFar(graph.get(ref.uid), node));
+    const before = new Set(previous?.owners.map(({ uid }) => uid));
+    const far = node.owners.find(({ uid }) => !before.has(uid) && isFar(graph.get(uid), node));
     if (far) warnNamespace(far, node);
     if (previous === undefined && node.namespace !== '') {
       for (const dependent of graph.dependentsOf(node.uid)) {
@@ -204,7 +207,11 @@ export function createGarbageCollectorController(environment: ControllerEnvironm
 
   async function verdictOf(node: GraphNode, signal: AbortSignal) {
     const owners: { reference: Reference; state: OwnerState }[] = [];
-    for (const reference of node.owners) owners.push({ reference, state: await ownerState(reference, node, signal) });
+    for (const reference of node.owners) {
+      // There may be thousands, and one that is asked for in this process keeps the turn.
+      if (clock.turnIsLong()) await nextTurn();
+      owners.push({ reference, state: await ownerState(reference, node, signal) });
+    }
     const dependents = graph.dependentsOf(node.uid);
     return garbageVerdict({
       owners,
@@ -258,22 +265,28 @@ export function createGarbageCollectorController(environment: ControllerEnvironm
     if (!dependents.some(isBlocking)) await dropFinalizer(owner, FOREGROUND_FINALIZER, signal);
   }
 
-  /** Orphan: dependents forget the owner, then the owner goes. */
+  /** Orphan: dependents forget the owner, then the owner goes. Some at a time: an owner of thousands must not flood the server. */
   async function orphanDependents(owner: GraphNode, { signal }: ReconcileContext): Promise<void> {
-    await Promise.all(
-      graph.dependentsOf(owner.uid).map(async (dependent) => {
-        const stored = await read(dependent, signal);
-        const held = stored?.metadata.ownerReferences ?? [];
-        const references = held.filter((ref) => ref.uid !== owner.uid);
-        if (!stored || references.length === held.length) return;
-        try {
-          await patchMetadata(dependent, stored, { ownerReferences: references }, signal);
-        } catch (error) {
-          if (!isNotFound(error)) throw error;
-        }
-      }),
-    );
+    const left = graph.dependentsOf(owner.uid).values();
+    const worker = async (): Promise<void> => {
+      for (const dependent of left) {
+        if (clock.turnIsLong()) await nextTurn();
+        await orphan(dependent, owner, signal);
+      }
+    };
+    await Promise.all(Array.from({ length: ORPHANED_AT_ONCE }, worker));
     await dropFinalizer(owner, ORPHAN_FINALIZER, signal);
+  }
+  async function orphan(dependent: GraphNode, owner: GraphNode, signal: AbortSignal): Promise<void> {
+    const stored = await read(dependent, signal);
+    const held = stored?.metadata.ownerReferences ?? [];
+    const references = held.filter((ref) => ref.uid !== owner.uid);
+    if (!stored || references.length === held.length) return;
+    try {
+      await patchMetadata(dependent, stored, { ownerReferences: references }, signal);
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
   }
 
   async function dropFinalizer(node: GraphNode, finalizer: string, signal: AbortSignal): Promise<void> {

@@ -13,6 +13,7 @@ import {
 } from './endpoint-slice-mirroring-controller.ts';
 import { createEventTtlController, eventTtlRules } from './event-ttl-controller.ts';
 import { createGarbageCollectorController, garbageCollectorRules } from './garbage-collector-controller.ts';
+import { createLegacyTokenCleanerController, legacyTokenCleanerRules } from './legacy-token-cleaner-controller.ts';
 import { createNamespaceController, namespaceRules } from './namespace-controller.ts';
 import { createNodeLifecycleController, nodeLifecycleRules } from './node-lifecycle-controller.ts';
 import { createPodGcController, podGcRules } from './pod-gc-controller.ts';
@@ -46,6 +47,11 @@ export const janitorControllers: readonly JanitorController[] = [
   { name: 'garbage-collector-controller', rules: garbageCollectorRules, create: createGarbageCollectorController },
   { name: 'namespace-controller', rules: namespaceRules, create: createNamespaceController },
   { name: 'serviceaccount-controller', rules: serviceAccountRules, create: createServiceAccountController },
+  {
+    name: 'legacy-serviceaccount-token-cleaner-controller',
+    rules: legacyTokenCleanerRules,
+    create: createLegacyTokenCleanerController,
+  },
   { name: 'service-cidr-controller', rules: serviceCidrRules, create: createServiceCidrController },
   { name: 'root-ca-certificate-publisher-controller', rules: rootCaRules, create: createRootCaController },
   { name: 'event-ttl-controller', rules: eventTtlRules, create: createEventTtlController },

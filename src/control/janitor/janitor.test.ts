@@ -21,7 +21,7 @@ import type { Runnable } from '../../client/controller/environment.ts';
 import { createClient } from '../../client/create-client.ts';
 import { createFakeApi } from '../../client/fake-api.fixture.ts';
 import { createInformerSet } from '../../client/informer/informer-set.ts';
-import { createClusterRoleAggregationController } from './cluster-role-aggregation-controller.ts';
+import { aggregatedRules, createClusterRoleAggregationController } from './cluster-role-aggregation-controller.ts';
 import { budgetStatus, createDisruptionController } from './disruption-controller.ts';
 import { createEventTtlController } from './event-ttl-controller.ts';
 import { type JanitorOptions, janitorControllers } from './janitor-controllers.ts';
@@ -392,6 +392,27 @@ test('every janitor has its own name and rules that name no more than they must'
 async function settled(clock: { advance(ms: number): Promise<void> }): Promise<void> {
   for (let i = 0; i < 10; i++) await clock.advance(1);
 }
+
+test('clusterrole-aggregation-controller: of thousands of rules each is looked at a few times', () => {
+  const COUNT = 3000;
+  let looks = 0;
+  const rule = (i: number) => ({
+    get verbs() {
+      looks++;
+      return ['get'];
+    },
+    resources: [`r${i % (COUNT / 2)}`],
+  });
+  const labels = { collect: 'yes' };
+  const all = Array.from({ length: COUNT }, (_, i) => ({ metadata: { name: `c${i}`, labels }, rules: [rule(i)] }));
+  const collector = {
+    metadata: { name: 'all' },
+    aggregationRule: { clusterRoleSelectors: [{ matchLabels: labels }] },
+    rules: [],
+  };
+  assert.equal(aggregatedRules(collector as never, all as never).length, COUNT / 2);
+  assert.ok(looks < 10 * COUNT, `${looks} looks`);
+});
 
 test('clusterrole-aggregation-controller: the rules of selected roles are written down, once each, level by level', async () => {
   const h = harness(createClusterRoleAggregationController);

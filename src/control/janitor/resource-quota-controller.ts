@@ -22,6 +22,7 @@ import { compareQuantity } from '../../api/quantity/quantity.ts';
 import { type Amounts, fromAmounts, masked, plus, toAmounts, whole } from '../../api/quota/amounts.ts';
 import { type QuotaEvaluator, quotaEvaluator, quotaMatches } from '../../api/quota/evaluator.ts';
 import { type QuotaSpec, scopesOf } from '../../api/quota/scopes.ts';
+import { nextTurn } from '../../base/clock/next-turn.ts';
 import { isNotFound } from '../../client/api-failure.ts';
 import { type Controller, createController, DONE, ownKeys, requeueAfter } from '../../client/controller/controller.ts';
 import type { ControllerEnvironment } from '../../client/controller/environment.ts';
@@ -44,6 +45,8 @@ export const resourceQuotaRules: PolicyRule[] = [
 const SETTLE_MS = 500;
 /** Kinds counted by number are asked for this often: nothing watches them all. */
 const COUNT_EVERY_MS = 2_000;
+/** Objects counted by value in one go. */
+const LOOKED_TOGETHER = 200;
 /** All others: as upstream's resync. */
 const RESYNC_MS = 5 * 60_000;
 
@@ -94,7 +97,10 @@ export function createResourceQuotaController(environment: ControllerEnvironment
       if (names.length === 0) continue;
       for (const name of names) done.add(name);
       used = plus(used, new Map(names.map((name) => [name, whole(0)])));
+      let looked = 0;
       for (const object of informer.list(namespace)) {
+        // What is counted while others are let in is the state at the beginning, as is the revision it is written under.
+        if (++looked % LOOKED_TOGETHER === 0) await nextTurn();
         const target = object as unknown as UnstructuredObject;
         if (quotaMatches(evaluator, { hard: names, spec }, target)) {
           used = plus(used, masked(evaluator.usage(target, clock.now()), hard));

@@ -38,7 +38,7 @@ export function toleratedFor(pod: DeepReadonly<Pod>, taints: readonly DeepReadon
     const answering = (pod.spec.tolerations ?? []).find((one) => tolerates(one, taint));
     if (!answering) return 0;
     const { tolerationSeconds } = answering;
-    if (tolerationSeconds !== undefined) least = Math.min(least, Math.max(0, tolerationSeconds) * 1000);
+    if (tolerationSeconds !== undefined) least = Math.min(least, Math.max(0, Number(tolerationSeconds)) * 1000);
   }
   return least;
 }

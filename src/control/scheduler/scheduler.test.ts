@@ -160,6 +160,33 @@ test('a binding that fails gives its room back and is tried again', async () => 
   await h.end();
 });
 
+test('a binding refused because the namespace ends is neither an error nor tried again; its room is free', async () => {
+  const h = harness();
+  h.node('n1', '1');
+  let refused = 0;
+  h.api.intercept = ({ method, path }) => {
+    if (method !== 'POST' || !path.endsWith('/p/binding')) return;
+    refused++;
+    throw new ApiError({
+      code: 403,
+      reason: 'Forbidden',
+      message: 'unable to create new content in namespace ns because it is being terminated',
+      details: { name: 'p', kind: 'pods', causes: [{ reason: 'NamespaceTerminating', message: 'it ends' }] },
+    });
+  };
+  h.pod('p', '1');
+  await h.pass(60_000);
+  assert.equal(refused, 1);
+  assert.deepEqual(
+    h.logged.filter(({ level }) => level === 'error' || level === 'warn'),
+    [],
+  );
+  h.pod('q', '1');
+  await h.pass(1000);
+  assert.equal(h.get('q')?.spec.nodeName, 'n1');
+  await h.end();
+});
+
 test('heartbeats of nodes do not try waiting pods again', async () => {
   const h = harness();
   h.node('n1', '1');

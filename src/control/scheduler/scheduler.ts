@@ -11,7 +11,7 @@ import { deepEqual } from '../../api/meta/deep-equal.ts';
 import type { ResourceType } from '../../api/meta/gvk.ts';
 import type { DeepReadonly, ObjectKey } from '../../api/meta/object.ts';
 import { formatTime, keyOf, keyText } from '../../api/meta/object.ts';
-import { isNotFound } from '../../client/api-failure.ts';
+import { isNamespaceTerminating, isNotFound } from '../../client/api-failure.ts';
 import {
   type Controller,
   createController,
@@ -194,6 +194,11 @@ export function createScheduler(options: SchedulerOptions): Controller {
       return requeueAfter(RETRY_MS);
     } catch (error) {
       if (isNotFound(error)) return DONE;
+      // The namespace is on its way out, and takes the Pod along.
+      if (isNamespaceTerminating(error)) {
+        passLog.debug('pod not bound, its namespace ends');
+        return DONE;
+      }
       throw error;
     }
   };

@@ -14,6 +14,7 @@ import {
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { type DeepReadonly, keyOf, keyText, type ObjectKey } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';
+import { nextTurn } from '../../base/clock/next-turn.ts';
 import { commit } from '../../client/commit/commit.ts';
 import {
   type Controller,
@@ -243,6 +244,7 @@ export function createVmController(options: VmControllerOptions): Controller {
     // What the machine stands for now cannot be told: what was known of it still holds.
     if (!layers) return 'continue';
     pass.restartRequired = start.isRestartRequired(pass) ? NOT_LIVE_UPDATABLE : undefined;
+    if (clock.turnIsLong()) await nextTurn();
     if (!instance || pass.restartRequired !== undefined) return 'continue';
     const cpuAllocationRatio = cpuAllocationRatioOf(kubevirts.list()[0]);
     const update = await updateInstance({ vm, instance, layers }, { client, config: config(), cpuAllocationRatio });
@@ -391,7 +393,11 @@ export function createVmController(options: VmControllerOptions): Controller {
       };
       let error: unknown;
       try {
-        for (const step of STEPS) if ((await step(pass)) === 'stop') break;
+        for (const step of STEPS) {
+          // A machine may be large, and several steps reckon what it stands for.
+          if (clock.turnIsLong()) await nextTurn();
+          if ((await step(pass)) === 'stop') break;
+        }
       } catch (thrown) {
         error = thrown;
       }

@@ -8,7 +8,7 @@ import type { MigrationPolicy } from '../../api/kinds/kubevirt/kinds.ts';
 import type { EvictionStrategy, VirtualMachine, VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
-import { parseQuantity, QuantityError, quantityValue } from '../../api/quantity/quantity.ts';
+import { quantityValue, readQuantity } from '../../api/quantity/quantity.ts';
 import { fromLabelSelectorObject, matchesLabels } from '../../api/selector/label-selector.ts';
 import { evictedPodOf, evictionStrategyOf, evictionVerdict } from '../eviction/eviction-verdict.ts';
 import { MIGRATION_JOB_LABEL, MIGRATION_JOB_NAME_ANNOTATION } from '../launcher/launcher-labels.ts';
@@ -240,12 +240,8 @@ function migrationSeconds(vmi: DeepReadonly<VirtualMachineInstance>, input: Drai
 }
 
 function bytesOf(text: string | number | undefined): number {
-  try {
-    return text === undefined ? 0 : quantityValue(parseQuantity(String(text)));
-  } catch (error) {
-    if (error instanceof QuantityError) return 0;
-    throw error;
-  }
+  const quantity = readQuantity(text);
+  return quantity === undefined ? 0 : quantityValue(quantity);
 }
 
 /** The node's agent has stopped reporting: the janitor says so. */

@@ -1,13 +1,6 @@
 /** Quantities as upstream's typed round trip leaves them. */
 import type { QuantityValue } from '../../api/kinds/kubevirt/kubevirt.ts';
-import {
-  formatQuantity,
-  parseQuantity,
-  type Quantity,
-  QuantityError,
-  type QuantityFormat,
-  quantityValue,
-} from '../../api/quantity/quantity.ts';
+import { formatQuantity, type QuantityFormat, quantityValue, readQuantity } from '../../api/quantity/quantity.ts';
 
 /** Most amounts are written like this and are canonical unless 1024 divides them. */
 const PLAIN_BINARY = /^([1-9][0-9]{0,5})(?:Ki|Mi|Gi|Ti)$/;
@@ -18,18 +11,8 @@ export function canonicalQuantity(value: QuantityValue): QuantityValue {
     const plain = PLAIN_BINARY.exec(value);
     if (plain !== null && Number(plain[1]) % 1024 !== 0) return value;
   }
-  const quantity = amountOf(value);
+  const quantity = readQuantity(value);
   return quantity === undefined ? value : formatQuantity(quantity);
-}
-
-/** The amount; undefined when it is none. */
-export function amountOf(value: QuantityValue): Quantity | undefined {
-  try {
-    return parseQuantity(String(value));
-  } catch (error) {
-    if (error instanceof QuantityError) return undefined;
-    throw error;
-  }
 }
 
 const NANO = 1_000_000_000n;
@@ -39,7 +22,7 @@ const NANO = 1_000_000_000n;
  * which shows from 16 MiB on.
  */
 export function overcommittedMemory(guest: QuantityValue, percent: number): QuantityValue {
-  const amount = amountOf(guest);
+  const amount = readQuantity(guest);
   if (amount === undefined) return guest;
   const share = Math.fround(1 - Math.fround(Math.fround(percent) / 100));
   const bytes = Math.trunc(Math.fround(Math.fround(quantityValue(amount)) * share));

@@ -11,8 +11,8 @@ import {
 } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
-import { quantityValue } from '../../api/quantity/quantity.ts';
-import { amountOf, canonicalQuantity } from './amounts.ts';
+import { quantityValue, readQuantity } from '../../api/quantity/quantity.ts';
+import { canonicalQuantity } from './amounts.ts';
 
 export interface ConvertedPreset {
   /** Absent when the preset does not say how much memory. */
@@ -59,7 +59,7 @@ function processorsOf(
   const processors = sockets * cores * threads;
   if (processors === 1) {
     const request = resources?.requests?.['cpu'];
-    const amount = request === undefined ? undefined : amountOf(request);
+    const amount = request === undefined ? undefined : readQuantity(request);
     return {
       processors: amount === undefined ? 1 : Math.max(1, quantityValue(amount)),
       ...(features.length > 0 && { topology: withFeatures }),

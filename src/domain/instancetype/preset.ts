@@ -11,9 +11,8 @@ import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';
-import { compareQuantity } from '../../api/quantity/quantity.ts';
+import { compareQuantity, readQuantity } from '../../api/quantity/quantity.ts';
 import { fromLabelSelectorObject, matchesLabels } from '../../api/selector/label-selector.ts';
-import { amountOf } from './amounts.ts';
 
 /** An instance with this annotation set to `true` takes no presets. */
 export const PRESET_EXCLUSION = 'virtualmachineinstancepresets.admission.kubevirt.io/exclude';
@@ -123,7 +122,7 @@ function domainConflicts(preset: Domain, own: Domain): string[] {
 }
 
 function isSameAmount(a: string | number, b: string | number): boolean {
-  const [left, right] = [amountOf(a), amountOf(b)];
+  const [left, right] = [readQuantity(a), readQuantity(b)];
   return left === undefined || right === undefined ? a === b : compareQuantity(left, right) === 0;
 }
 

@@ -2,8 +2,7 @@
 import type { PreferenceSpec, VirtualMachineInstanceSpec } from '../../api/kinds/kubevirt/kubevirt.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import type { FieldError } from '../../api/meta/status.ts';
-import { compareQuantity, formatQuantity, parseQuantity } from '../../api/quantity/quantity.ts';
-import { amountOf } from './amounts.ts';
+import { compareQuantity, formatQuantity, parseQuantity, readQuantity } from '../../api/quantity/quantity.ts';
 import { type Conflict, conflictPaths } from './conflicts.ts';
 import { preferredTopology, spreadOptions } from './cpu-topology.ts';
 import type { Layers } from './expand.ts';
@@ -88,9 +87,9 @@ function checkCpu(
 const NOTHING = parseQuantity('0');
 
 function checkMemory(required: string, { instancetype }: Layers, spec: Spec): Shortfall | undefined {
-  const needs = amountOf(required);
+  const needs = readQuantity(required);
   if (needs === undefined) return undefined;
-  const provided = amountOf(spec.domain.memory?.guest ?? instancetype?.memory.guest ?? '0') ?? NOTHING;
+  const provided = readQuantity(spec.domain.memory?.guest ?? instancetype?.memory.guest ?? '0') ?? NOTHING;
   if (compareQuantity(provided, needs) >= 0) return undefined;
   const by = instancetype === undefined ? 'VirtualMachine' : 'instance type';
   return shortfall(

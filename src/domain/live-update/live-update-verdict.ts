@@ -13,9 +13,10 @@ import {
   type Quantity,
   quantityFromBytes,
   quantityValue,
+  readQuantity,
 } from '../../api/quantity/quantity.ts';
 import { MIN_PLUGGABLE_GUEST_BYTES } from '../machine/hotplug.ts';
-import { amountOf, isPresent } from '../machine-defaults/amounts.ts';
+import { isPresent } from '../machine-defaults/amounts.ts';
 import { memoryHotplugObstacle } from '../machine-defaults/live-update.ts';
 import { isMoving } from './pending-changes.ts';
 
@@ -123,10 +124,10 @@ const PLACEMENT = [
 ] as const;
 
 function judgeMemory({ wanted, vmi }: LiveUpdateInput): Step {
-  const guest = amountOf(wanted.domain?.memory?.guest);
-  const now = amountOf(vmi.spec.domain?.memory?.guest);
+  const guest = readQuantity(wanted.domain?.memory?.guest);
+  const now = readQuantity(vmi.spec.domain?.memory?.guest);
   const { guestCurrent, guestAtBoot } = vmi.status?.memory ?? {};
-  const current = amountOf(guestCurrent);
+  const current = readQuantity(guestCurrent);
   if (guest === undefined || now === undefined || current === undefined) return {};
   if (conditionOf(vmi, 'HotMemoryChange') === 'False')
     return {
@@ -137,7 +138,7 @@ function judgeMemory({ wanted, vmi }: LiveUpdateInput): Step {
   if (conditionOf(vmi, 'LiveMigratable') !== 'True')
     return refuse('. Memory-hotplug is only available for migratable VMs');
   const maxGuest = vmi.spec.domain?.memory?.maxGuest;
-  const most = amountOf(maxGuest);
+  const most = readQuantity(maxGuest);
   if (maxGuest === undefined || most === undefined)
     return refuse('. Memory-hotplug is not available for this VM configuration');
   const wait = (why: string): Step => ({
@@ -148,9 +149,9 @@ function judgeMemory({ wanted, vmi }: LiveUpdateInput): Step {
   });
   if (conditionOf(vmi, 'HotMemoryChange') === 'True') return wait('another memory hotplug is in progress');
   if (isMoving(vmi)) return wait('memory hotplug is not allowed while VMI is migrating');
-  const obstacle = memoryHotplugObstacle(wanted, maxGuest)?.message ?? tooSmall(amountOf(guestAtBoot));
+  const obstacle = memoryHotplugObstacle(wanted, maxGuest)?.message ?? tooSmall(readQuantity(guestAtBoot));
   if (obstacle !== undefined) return { restart: `memory hotplug not supported, ${obstacle}` };
-  const atBoot = amountOf(guestAtBoot);
+  const atBoot = readQuantity(guestAtBoot);
   if (atBoot !== undefined && compareQuantity(guest, atBoot) < 0)
     return refuse(' to a value lower than what the VM started with');
 
@@ -196,7 +197,7 @@ function raised(
   next: (was: Quantity) => string,
 ): PatchOperation[] {
   const value = of.vmi.spec.domain?.resources?.[of.field]?.[of.resource];
-  const was = amountOf(value);
+  const was = readQuantity(value);
   if (was === undefined || !isPresent(of.wanted.domain?.resources?.[of.field]?.[of.resource])) return [];
   return change(`/spec/domain/resources/${of.field}/${of.resource}`, value, next(was));
 }

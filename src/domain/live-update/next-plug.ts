@@ -2,9 +2,8 @@
 import type { Pod } from '../../api/kinds/builtin/types.ts';
 import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
-import { quantityValue } from '../../api/quantity/quantity.ts';
+import { quantityValue, readQuantity } from '../../api/quantity/quantity.ts';
 import type { MachinePlan } from '../machine/machine-plan.ts';
-import { amountOf } from '../machine-defaults/amounts.ts';
 import { coversInstance } from './pod-resize.ts';
 
 export interface NextPlug {
@@ -27,8 +26,8 @@ export function nextPlug(
 ): NextPlug {
   const { cpu, memory } = spec.domain;
   const sockets = cpu?.maxSockets ? cpu.sockets || 1 : plan.cpu.sockets;
-  const guest = memory?.maxGuest === undefined ? undefined : amountOf(memory.guest);
-  const told = amountOf(status?.memory?.guestRequested);
+  const guest = memory?.maxGuest === undefined ? undefined : readQuantity(memory.guest);
+  const told = readQuantity(status?.memory?.guestRequested);
   // A plan holds whole mebibytes: what was never changed is not compared with it.
   const isChanged = guest !== undefined && told !== undefined && guest.nano !== told.nano;
   const extra = isChanged ? quantityValue(guest) - plan.memoryBytes : 0;

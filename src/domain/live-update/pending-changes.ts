@@ -1,8 +1,7 @@
 /** What an instance is to have and its guest has not yet. */
 import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
-import { compareQuantity } from '../../api/quantity/quantity.ts';
-import { amountOf } from '../machine-defaults/amounts.ts';
+import { compareQuantity, readQuantity } from '../../api/quantity/quantity.ts';
 
 type Vmi = DeepReadonly<VirtualMachineInstance>;
 
@@ -23,8 +22,8 @@ export function pendingChanges({ spec, status }: Vmi): PendingChanges {
   const topology = status?.currentCPUTopology;
   const count = (of: { readonly sockets?: number; readonly cores?: number; readonly threads?: number }): number =>
     (of.sockets || 1) * (of.cores || 1) * (of.threads || 1);
-  const guest = amountOf(memory?.guest);
-  const requested = amountOf(status?.memory?.guestRequested);
+  const guest = readQuantity(memory?.guest);
+  const requested = readQuantity(status?.memory?.guestRequested);
   return {
     vcpus: !!cpu?.maxSockets && topology !== undefined && count(cpu) !== count(topology),
     memory:

@@ -2,9 +2,8 @@
 import type { Container, Pod, PodCondition } from '../../api/kinds/builtin/types.ts';
 import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
-import { compareQuantity, parseQuantity, type Quantity } from '../../api/quantity/quantity.ts';
+import { compareQuantity, parseQuantity, type Quantity, readQuantity } from '../../api/quantity/quantity.ts';
 import { launcherResources } from '../launcher/launcher-resources.ts';
-import { amountOf as memoryOf } from '../machine-defaults/amounts.ts';
 import { type Amounts, addAmounts, amountsOf, isTerminated, podRequests } from '../placement/pod-requests.ts';
 
 type ReadonlyPod = DeepReadonly<Pod>;
@@ -36,8 +35,8 @@ const quantityOf = (list: DeepReadonly<Record<string, unknown>> | undefined, nam
 export function resizeOf(vmi: Vmi, pod: ReadonlyPod, cpuAllocationRatio: number): Resources | undefined {
   const have = computeOf(pod)?.resources;
   const needed = neededBy(vmi, cpuAllocationRatio);
-  const guest = memoryOf(vmi.spec.domain?.memory?.guest);
-  const current = memoryOf(vmi.status?.memory?.guestCurrent);
+  const guest = readQuantity(vmi.spec.domain?.memory?.guest);
+  const current = readQuantity(vmi.status?.memory?.guestCurrent);
   const mayShrink = guest === undefined || current === undefined || compareQuantity(current, guest) <= 0;
   let differs = false;
   const sized = (list: 'requests' | 'limits'): Record<string, string> => {

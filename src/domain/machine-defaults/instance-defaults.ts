@@ -8,8 +8,8 @@ import type {
   VirtualMachineInstance,
   VirtualMachineInstanceSpec,
 } from '../../api/kinds/kubevirt/kubevirt.ts';
-import { compareQuantity, quantityValue } from '../../api/quantity/quantity.ts';
-import { amountOf, isPresent } from './amounts.ts';
+import { compareQuantity, quantityValue, readQuantity } from '../../api/quantity/quantity.ts';
+import { isPresent } from './amounts.ts';
 import { type ClusterConfig, DEFAULT_CPU_REQUEST } from './cluster-config.ts';
 import { addHypervDependencies, fillSwitches } from './feature-defaults.ts';
 import { addDefaultNetwork, addDisksForVolumes } from './implicit-devices.ts';
@@ -76,9 +76,9 @@ function setCpuRequest(spec: VirtualMachineInstanceSpec, config: ClusterConfig):
     resources.requests = { ...resources.requests, cpu: limit };
   }
   // The default of 100m is not written down: the launcher pod gets its request from the number of processors.
-  const clusterRequest = amountOf(config.cpuRequest);
+  const clusterRequest = readQuantity(config.cpuRequest);
   const isDefault =
-    clusterRequest === undefined || compareQuantity(clusterRequest, amountOf(DEFAULT_CPU_REQUEST)!) === 0;
+    clusterRequest === undefined || compareQuantity(clusterRequest, readQuantity(DEFAULT_CPU_REQUEST)!) === 0;
   if (isDefault || resources.requests?.['cpu'] !== undefined || spec.domain.cpu?.dedicatedCpuPlacement === true) return;
   resources.requests = { ...resources.requests, cpu: config.cpuRequest };
 }
@@ -92,7 +92,7 @@ function setGuestMemory(spec: VirtualMachineInstanceSpec): void {
   const page = memory.hugepages?.pageSize;
   if (request !== undefined && isPresent(request)) memory.guest = request;
   else if (limit !== undefined && isPresent(limit)) memory.guest = limit;
-  else if (page !== undefined && amountOf(page) !== undefined) memory.guest = page;
+  else if (page !== undefined && readQuantity(page) !== undefined) memory.guest = page;
 }
 
 function setTopology(spec: VirtualMachineInstanceSpec): void {
@@ -100,7 +100,7 @@ function setTopology(spec: VirtualMachineInstanceSpec): void {
   const { cpu } = spec.domain;
   const nothingSet = !cpu.cores && !cpu.sockets && !cpu.threads;
   if (nothingSet) {
-    const amount = amountOf(spec.domain.resources?.limits?.['cpu'] ?? spec.domain.resources?.requests?.['cpu']);
+    const amount = readQuantity(spec.domain.resources?.limits?.['cpu'] ?? spec.domain.resources?.requests?.['cpu']);
     // Sockets, because they are what can be plugged later.
     cpu.sockets = amount === undefined ? 1 : Math.max(1, quantityValue(amount));
     cpu.cores = 1;

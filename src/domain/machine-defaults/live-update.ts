@@ -5,8 +5,13 @@ import type {
   VirtualMachineInstanceSpec,
 } from '../../api/kinds/kubevirt/kubevirt.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
-import { compareQuantity, formatQuantity, quantityFromBytes, quantityValue } from '../../api/quantity/quantity.ts';
-import { amountOf } from './amounts.ts';
+import {
+  compareQuantity,
+  formatQuantity,
+  quantityFromBytes,
+  quantityValue,
+  readQuantity,
+} from '../../api/quantity/quantity.ts';
 import type { ClusterConfig } from './cluster-config.ts';
 
 /** More virtual processors than any machine type takes. */
@@ -43,7 +48,7 @@ function setMaxSockets(spec: VirtualMachineInstanceSpec, config: ClusterConfig):
 }
 
 function scaledGuest(guest: QuantityValue | undefined, ratio: number): string | undefined {
-  const amount = amountOf(guest);
+  const amount = readQuantity(guest);
   return amount && formatQuantity(quantityFromBytes(BigInt(quantityValue(amount)) * BigInt(ratio)));
 }
 
@@ -66,8 +71,8 @@ export function memoryHotplugObstacle(
   if (launchSecurity !== undefined) {
     return obstacle('domain.launchSecurity', 'Memory hotplug is not compatible with encrypted VMs');
   }
-  const guest = amountOf(memory?.guest);
-  const most = amountOf(maxGuest);
+  const guest = readQuantity(memory?.guest);
+  const most = readQuantity(maxGuest);
   if (guest === undefined || most === undefined) {
     return obstacle('domain.memory.guest', 'Guest memory must be configured when memory hotplug is enabled');
   }

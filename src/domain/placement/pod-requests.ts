@@ -1,7 +1,7 @@
 /** How much of a node a Pod takes: the sums the scheduler works with. */
 import type { Container, Pod, ResourceList } from '../../api/kinds/builtin/types.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
-import { milliValue, parseQuantity, QuantityError, quantityValue } from '../../api/quantity/quantity.ts';
+import { milliValue, quantityValue, readQuantity } from '../../api/quantity/quantity.ts';
 
 /** Amounts by resource name: cpu in thousandths, everything else in whole units (memory in bytes). */
 export type Amounts = ReadonlyMap<string, number>;
@@ -12,13 +12,9 @@ const DEFAULT_MEMORY = 200 * 1024 * 1024;
 
 /** One amount in the unit of its resource; what is no quantity counts as 0, the API server has validated it. */
 export function amountOf(resource: string, text: string): number {
-  try {
-    const quantity = parseQuantity(String(text));
-    return resource === 'cpu' ? milliValue(quantity) : quantityValue(quantity);
-  } catch (error) {
-    if (error instanceof QuantityError) return 0;
-    throw error;
-  }
+  const quantity = readQuantity(text);
+  if (quantity === undefined) return 0;
+  return resource === 'cpu' ? milliValue(quantity) : quantityValue(quantity);
 }
 
 /** A resource list as amounts. */

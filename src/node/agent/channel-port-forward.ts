@@ -8,14 +8,12 @@ import { createConnection, type Socket } from 'node:net';
 import { badRequest } from '../../api/meta/status.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { MessageSocket } from '../../base/http/seam.ts';
+import { CONNECT_MS, createBrake, MAX_BUFFERED, passOn } from './guest-line.ts';
 import type { ForwardTarget } from './pod-port-forward.ts';
 
 export const CHANNEL_PROTOCOL = 'v4.channel.k8s.io';
-/** Ports of one WebSocket, and bytes that may wait on either side before the other is held back. */
+/** Ports of one WebSocket. */
 const MAX_PORTS = 32;
-const MAX_BUFFERED = 1024 * 1024;
-const POLL_MS = 20;
-const CONNECT_MS = 10_000;
 
 /** The ports asked for. Throws ApiError 400 when there are none, too many, or one is no port. */
 export function portsOf(query: string): readonly number[] {
@@ -37,25 +35,14 @@ export function forwardChannels(
 ): void {
   const lines = new Map<number, Socket>();
   const early = new Map<number, Uint8Array[]>();
-  const behind = new Set<Socket>();
+  const brake = createBrake(socket);
   let left = ports.length;
   let open = true;
   const say = (channel: number, bytes: Uint8Array): void => {
     if (open) socket.send(Buffer.concat([Buffer.of(channel), bytes]));
   };
-  const release = (line: Socket): void => {
-    if (behind.delete(line) && behind.size === 0) socket.resume?.();
-  };
   const done = (): void => {
     if (--left === 0 && open) socket.close(1000, '');
-  };
-  const take = (line: Socket, bytes: Uint8Array): void => {
-    if (line.destroyed) return;
-    if (line.writableLength > 16 * MAX_BUFFERED) line.destroy(new Error('the guest reads too slowly'));
-    else line.write(bytes);
-    if (line.destroyed || line.writableLength <= MAX_BUFFERED) return;
-    if (behind.size === 0) socket.pause?.();
-    behind.add(line);
   };
   const connect = async (port: number, channel: number): Promise<void> => {
     const fail = (why: string): void =>
@@ -71,25 +58,16 @@ export function forwardChannels(
     lines.set(channel, line);
     const cancel = clock.schedule(CONNECT_MS, () => line.destroy(new Error('the guest does not answer')));
     line.once('connect', cancel);
-    line.on('drain', () => release(line));
-    line.on('data', (chunk: Buffer) => {
-      say(channel, chunk);
-      if (socket.buffered <= MAX_BUFFERED) return;
-      line.pause();
-      const look = (): void => {
-        if (!open) return;
-        if (socket.buffered > MAX_BUFFERED / 2) clock.schedule(POLL_MS, look);
-        else line.resume();
-      };
-      clock.schedule(POLL_MS, look);
-    });
+    line.on('drain', () => brake.release(line));
+    const pass = (bytes: Buffer): void => say(channel, bytes);
+    passOn(line, { pass, waiting: () => socket.buffered, open: () => open }, clock);
     line.once('error', (error) => fail(error.message));
     line.once('close', () => {
       cancel();
-      release(line);
+      brake.release(line);
       done();
     });
-    for (const bytes of early.get(channel) ?? []) take(line, bytes);
+    for (const bytes of early.get(channel) ?? []) brake.give(line, bytes);
     early.delete(channel);
   };
 
@@ -105,7 +83,7 @@ export function forwardChannels(
     const [channel = 0] = message;
     const bytes = message.subarray(1);
     const line = lines.get(channel);
-    if (line) return take(line, bytes);
+    if (line) return brake.give(line, bytes);
     waiting += bytes.length;
     if (waiting > MAX_BUFFERED) return socket.close(1009, 'nothing is connected yet');
     early.get(channel)?.push(bytes);

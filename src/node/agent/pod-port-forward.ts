@@ -2,15 +2,11 @@
  * `kubectl port-forward` to a launcher Pod: in a SPDY session each connection is a pair of streams, one for bytes and
  * one for what went wrong (kubelet/pkg/cri/streaming/portforward).
  */
-import { createConnection, type Socket } from 'node:net';
+import { createConnection } from 'node:net';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { MessageSocket } from '../../base/http/seam.ts';
+import { type Brake, CONNECT_MS, createBrake, passOn } from './guest-line.ts';
 import { type SpdyStream, serveSpdy } from './spdy-session.ts';
-
-/** Bytes that may wait on either side before the other is held back or let go. */
-const MAX_BUFFERED = 1024 * 1024;
-const POLL_MS = 20;
-const CONNECT_MS = 10_000;
 
 export interface ForwardTarget {
   readonly pod: string;
@@ -36,25 +32,6 @@ export function forwardPorts(socket: MessageSocket, target: ForwardTarget, { clo
     waiting.delete(id);
     void connect(stream, errors, { socket, target, clock, brake });
   });
-}
-
-/** Stops the reading of a session while one of its connections is behind: all of them share its bytes. */
-interface Brake {
-  hold(line: Socket): void;
-  release(line: Socket): void;
-}
-
-function createBrake(socket: MessageSocket): Brake {
-  const behind = new Set<Socket>();
-  return {
-    hold(line) {
-      if (behind.size === 0) socket.pause?.();
-      behind.add(line);
-    },
-    release(line) {
-      if (behind.delete(line) && behind.size === 0) socket.resume?.();
-    },
-  };
 }
 
 async function connect(
@@ -91,17 +68,8 @@ async function connect(
   const line = createConnection({ ...address, allowHalfOpen: true });
   const cancel = clock.schedule(CONNECT_MS, () => line.destroy(new Error('the guest does not answer')));
   line.once('connect', cancel);
-  line.on('data', (chunk: Buffer) => {
-    stream.write(chunk);
-    if (socket.buffered + stream.buffered <= MAX_BUFFERED) return;
-    line.pause();
-    const look = (): void => {
-      if (gone) return;
-      if (socket.buffered + stream.buffered > MAX_BUFFERED / 2) clock.schedule(POLL_MS, look);
-      else line.resume();
-    };
-    clock.schedule(POLL_MS, look);
-  });
+  const pass = (bytes: Buffer): void => stream.write(bytes);
+  passOn(line, { pass, waiting: () => socket.buffered + stream.buffered, open: () => !gone }, clock);
   let failed = false;
   line.once('end', () => stream.end());
   line.once('error', (error) => {
@@ -120,11 +88,7 @@ async function connect(
     gone = true;
     line.destroy();
   };
-  stream.onData = (bytes) => {
-    if (line.writableLength > 16 * MAX_BUFFERED) line.destroy(new Error('the guest reads too slowly'));
-    else if (!line.destroyed) line.write(bytes);
-    if (!line.destroyed && line.writableLength > MAX_BUFFERED) brake.hold(line);
-  };
+  stream.onData = (bytes) => brake.give(line, bytes);
   stream.onEnd = () => {
     line.end();
   };

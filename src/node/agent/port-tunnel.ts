@@ -2,11 +2,7 @@
 import { createConnection, type Socket } from 'node:net';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { MessageSocket } from '../../base/http/seam.ts';
-
-/** Bytes that may wait on either side before the other is held back or let go. */
-const MAX_BUFFERED = 1024 * 1024;
-const POLL_MS = 20;
-const CONNECT_MS = 10_000;
+import { CONNECT_MS, MAX_BUFFERED, passOn } from './guest-line.ts';
 
 /** Dials and pumps until one side ends. */
 export function tunnel(
@@ -31,17 +27,7 @@ export function joinTo(socket: MessageSocket, line: Socket, { clock }: { readonl
   const cancel = clock.schedule(CONNECT_MS, () => close(1011, 'the guest does not answer'));
   if (line.connecting) line.once('connect', cancel);
   else cancel();
-  line.on('data', (chunk: Buffer) => {
-    socket.send(chunk);
-    if (socket.buffered <= MAX_BUFFERED) return;
-    line.pause();
-    const look = (): void => {
-      if (!open) return;
-      if (socket.buffered > MAX_BUFFERED / 2) clock.schedule(POLL_MS, look);
-      else line.resume();
-    };
-    clock.schedule(POLL_MS, look);
-  });
+  passOn(line, { pass: (bytes) => socket.send(bytes), waiting: () => socket.buffered, open: () => open }, clock);
   line.once('end', () => close(1000, ''));
   line.once('error', (error) => close(1011, error.message.slice(0, 100)));
   line.once('close', () => close(1000, ''));

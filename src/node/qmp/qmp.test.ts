@@ -153,9 +153,10 @@ test('keepQmp() connects again after a loss and stops with its signal', async ()
 test('a socket path beyond 107 bytes is reached through its directory', async () => {
   const long = join(dir, 'd'.repeat(90));
   await mkdir(long, { recursive: true });
+  const before = process.cwd();
   process.chdir(long);
   await fakeQemu(() => undefined, GREETING, 'q.sock');
-  process.chdir('/');
+  process.chdir(before);
   const socket = await connectUnix(join(long, 'q.sock'), { clock: systemClock, timeoutMs: 1000, signal });
   socket.destroy();
 });

@@ -8,15 +8,28 @@ import {
   checkRequestSignature,
   parseCertificateRequest,
 } from '../../api/certificates/certificate-request.ts';
+import { issuedCertificateProblem } from '../../api/certificates/issued-certificate.ts';
 import { CLIENT_SIGNER, LEGACY_SIGNER } from '../../api/certificates/kubelet-request.ts';
+import {
+  duplicate,
+  type Judging,
+  judgeEach,
+  newJudging,
+  forbidden as refused,
+  required,
+  unsupported,
+  invalid as wrong,
+} from '../../api/kinds/builtin/validation/field-errors.ts';
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { decodeBase64 } from '../../api/meta/base64.ts';
-import { deepEqual } from '../../api/meta/deep-equal.ts';
+import { equalSteps } from '../../api/meta/deep-equal.ts';
 import { formatTime, type UnstructuredObject } from '../../api/meta/object.ts';
 import { type FieldError, forbidden, invalid } from '../../api/meta/status.ts';
+import { eachInSteps, Pace, runSteps, type Steps } from '../../api/meta/steps.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Authorizer } from '../auth/identity.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
+import { signerNameErrors } from './signer-name.ts';
 
 const GROUP = 'certificates.k8s.io';
 const KIND = { group: GROUP, kind: 'CertificateSigningRequest' };
@@ -73,21 +86,22 @@ export function certificatePlugins({ clock, authorize }: CertificateAdmissionOpt
       name: 'CertificateApproval',
       matches: (operation, info, subresource) =>
         operation === 'UPDATE' && subresource === 'approval' && isRequest(info),
-      mutate: (attributes) => stampConditions(attributes, formatTime(clock.now())),
+      mutate: (attributes) => runSteps(stampConditions(attributes, formatTime(clock.now())), attributes.pause),
       async validate(attributes) {
         await may(attributes, 'approve');
-        checkConditions(attributes);
+        await runSteps(checkConditions(attributes), attributes.pause);
       },
     },
     {
       name: 'CertificateSigning',
       matches: (operation, info, subresource) => operation === 'UPDATE' && subresource === 'status' && isRequest(info),
-      mutate: (attributes) => stampConditions(attributes, formatTime(clock.now())),
+      mutate: (attributes) => runSteps(stampConditions(attributes, formatTime(clock.now())), attributes.pause),
       async validate(attributes) {
+        const { pause } = attributes;
         const [before, after] = [partsOf(attributes.oldObject).status, partsOf(attributes.object).status];
-        if (before?.certificate !== after?.certificate || !deepEqual(before?.conditions ?? [], after?.conditions ?? []))
-          await may(attributes, 'sign');
-        checkConditions(attributes);
+        const same = equalSteps(before?.conditions ?? [], after?.conditions ?? [], new Pace());
+        if (before?.certificate !== after?.certificate || !(await runSteps(same, pause))) await may(attributes, 'sign');
+        await runSteps(checkConditions(attributes), pause);
       },
     },
     {
@@ -98,7 +112,7 @@ export function certificatePlugins({ clock, authorize }: CertificateAdmissionOpt
   ];
 }
 
-async function checkNewRequest({ object, info, name }: AdmissionAttributes): Promise<void> {
+async function checkNewRequest({ object, info, name, pause }: AdmissionAttributes): Promise<void> {
   const { spec = {} } = partsOf(object);
   let parsed: CertificateRequest | undefined;
   let problem: string | undefined;
@@ -108,7 +122,10 @@ async function checkNewRequest({ object, info, name }: AdmissionAttributes): Pro
   } catch (error) {
     problem = (error as Error).message;
   }
-  const errors = [...(problem ? [requestError(spec.request, problem)] : []), ...specErrors(spec)];
+  const judging = newJudging();
+  const { errors } = judging;
+  if (problem) errors.push(requestError(spec.request, problem));
+  await runSteps(judgeSpec(judging, spec), pause);
   if (errors.length > 0) throw invalid(KIND, object?.metadata.name ?? '', errors);
   if (spec.signerName === CLIENT_SIGNER && parsed?.organizations.includes(MASTERS))
     throw forbidden(info, name, `use of ${CLIENT_SIGNER} signer with ${MASTERS} group is not allowed`);
@@ -148,32 +165,25 @@ const USAGES: readonly string[] = [
   'timestamping',
 ];
 
-function specErrors({ usages = [], signerName = '', expirationSeconds }: NonNullable<Parts['spec']>): FieldError[] {
-  const errors: FieldError[] = [];
-  if (usages.length === 0)
-    errors.push({ type: 'FieldValueRequired', field: 'spec.usages', detail: 'usages must be provided' });
-  usages.forEach((usage, at) => {
-    if (!USAGES.includes(usage))
-      errors.push({
-        type: 'FieldValueNotSupported',
-        field: `spec.usages[${at}]`,
-        value: usage,
-        detail: `supported values: ${USAGES.map((one) => JSON.stringify(one)).join(', ')}`,
-      });
-    else if (usages.indexOf(usage) < at)
-      errors.push({ type: 'FieldValueDuplicate', field: `spec.usages[${at}]`, value: usage });
+function* judgeSpec(
+  judging: Judging,
+  { usages = [], signerName = '', expirationSeconds }: NonNullable<Parts['spec']>,
+): Steps<void> {
+  const { errors } = judging;
+  const place = (at: number): string => `spec.usages[${at}]`;
+  if (usages.length === 0) errors.push(required('spec.usages'));
+  yield* judgeEach(judging, usages, (usage, at) =>
+    USAGES.includes(usage) ? [] : [unsupported(place(at), usage, USAGES)],
+  );
+  const seen = new Set<string>();
+  yield* judgeEach(judging, usages, (usage, at) => {
+    const isNew = !seen.has(usage);
+    seen.add(usage);
+    return isNew ? [] : [duplicate(place(at), usage)];
   });
-  const signer = (detail: string): FieldError => ({
-    type: 'FieldValueInvalid',
-    field: 'spec.signerName',
-    value: signerName,
-    detail,
-  });
-  if (signerName === '') errors.push({ type: 'FieldValueRequired', field: 'spec.signerName' });
-  else if (signerName === LEGACY_SIGNER)
-    errors.push(signer('the legacy signerName is not allowed via this API version'));
-  else if (!/^[^/]+\.[^/]+\/.+$/.test(signerName) || signerName.split('/').length !== 2)
-    errors.push(signer(`must be a fully qualified domain and path of the form 'example.com/signer-name'`));
+  const signer = 'spec.signerName';
+  if (signerName !== LEGACY_SIGNER) errors.push(...signerNameErrors(signerName, signer));
+  else errors.push(wrong(signer, signerName, 'the legacy signerName is not allowed via this API version'));
   if (expirationSeconds !== undefined && expirationSeconds !== null && expirationSeconds < MIN_SECONDS)
     errors.push({
       type: 'FieldValueInvalid',
@@ -181,14 +191,18 @@ function specErrors({ usages = [], signerName = '', expirationSeconds }: NonNull
       value: expirationSeconds,
       detail: `may not specify a duration less than ${MIN_SECONDS} seconds (10 minutes)`,
     });
-  return errors;
 }
 
 /** A condition says when it was written and when it last changed. */
-function stampConditions({ object, oldObject }: AdmissionAttributes, now: string): void {
-  const before = partsOf(oldObject).status?.conditions ?? [];
+function* stampConditions({ object, oldObject }: AdmissionAttributes, now: string): Steps<void> {
+  const pace = new Pace();
+  const before = new Map<string | undefined, Condition>();
+  yield* eachInSteps(pace, partsOf(oldObject).status?.conditions ?? [], (condition) => {
+    if (!before.has(condition.type)) before.set(condition.type, condition);
+  });
   for (const condition of partsOf(object).status?.conditions ?? []) {
-    const held = before.find(({ type }) => type === condition.type);
+    if (pace.due()) yield;
+    const held = before.get(condition.type);
     condition.lastUpdateTime ||= now;
     if (held?.status === condition.status && held?.lastTransitionTime) {
       condition.lastTransitionTime ||= held.lastTransitionTime;
@@ -196,45 +210,50 @@ function stampConditions({ object, oldObject }: AdmissionAttributes, now: string
   }
 }
 
-const VERDICTS = ['Approved', 'Denied', 'Failed'];
+const certificateProblem = (encoded: string): string | undefined =>
+  issuedCertificateProblem(new TextDecoder().decode(decodeBase64(encoded)));
 
-function checkConditions({ object, oldObject }: AdmissionAttributes): void {
+/** Conditions that are true, or are not there. */
+const VERDICTS = ['Approved', 'Denied', 'Failed'];
+/** Those that the approval endpoint alone gives. */
+const JUDGEMENTS = ['Approved', 'Denied'];
+const STATUSES = ['False', 'True', 'Unknown'];
+const CONDITIONS = 'status.conditions';
+
+function* checkConditions({ object, oldObject, subresource }: AdmissionAttributes): Steps<void> {
   const conditions = partsOf(object).status?.conditions ?? [];
-  const errors: FieldError[] = [];
-  const field = 'status.conditions';
+  const before = partsOf(oldObject).status?.conditions ?? [];
+  const judging = newJudging();
+  const { errors } = judging;
   const types = new Set<string>();
-  conditions.forEach(({ type = '', status = '' }, at) => {
-    if (type === '') errors.push({ type: 'FieldValueRequired', field: `${field}[${at}].type` });
-    else if (types.has(type)) errors.push({ type: 'FieldValueDuplicate', field: `${field}[${at}].type`, value: type });
+  yield* judgeEach(judging, conditions, ({ type = '', status = '' }, at) => {
+    const found: FieldError[] = [];
+    const field = `${CONDITIONS}[${at}]`;
+    const allowed = VERDICTS.includes(type) ? ['True'] : STATUSES;
+    if (type === '') found.push(required(`${field}.type`));
+    if (status === '') found.push(required(`${field}.status`));
+    else if (!allowed.includes(status)) found.push(unsupported(`${field}.status`, status, allowed));
+    const isContrary = JUDGEMENTS.includes(type) && JUDGEMENTS.some((one) => one !== type && types.has(one));
+    if (isContrary) found.push(wrong(`${field}.type`, type, 'Approved and Denied conditions are mutually exclusive'));
+    if (types.has(type)) found.push(duplicate(`${field}.type`, type));
     types.add(type);
-    if (VERDICTS.includes(type) && status !== 'True')
-      errors.push({
-        type: 'FieldValueNotSupported',
-        field: `${field}[${at}].status`,
-        value: status,
-        detail: 'supported values: "True"',
-      });
+    return found;
   });
-  if (types.has('Approved') && types.has('Denied'))
-    errors.push({
-      type: 'FieldValueInvalid',
-      field: `${field}[${conditions.findIndex(({ type }) => type === 'Denied')}].type`,
-      value: 'Denied',
-      detail: 'Approved and Denied conditions are mutually exclusive',
-    });
-  for (const { type = '' } of partsOf(oldObject).status?.conditions ?? [])
-    if (VERDICTS.includes(type) && !types.has(type))
-      errors.push({
-        type: 'FieldValueForbidden',
-        field,
-        detail: `updates may not remove a condition of type ${JSON.stringify(type)}`,
-      });
+  const count = (list: readonly Condition[], type: string): number => list.filter((one) => one.type === type).length;
+  const refuse = (what: 'add' | 'remove', type: string): void => {
+    errors.push(refused(CONDITIONS, `updates may not ${what} a condition of type ${JSON.stringify(type)}`));
+  };
+  for (const type of VERDICTS) if (count(conditions, type) < count(before, type)) refuse('remove', type);
+  for (const type of subresource === 'approval' ? [] : JUDGEMENTS) {
+    if (count(conditions, type) > count(before, type)) refuse('add', type);
+  }
   const issued = partsOf(oldObject).status?.certificate;
-  if (issued && partsOf(object).status?.certificate !== issued)
-    errors.push({
-      type: 'FieldValueForbidden',
-      field: 'status.certificate',
-      detail: 'updates may not modify an existing certificate',
-    });
+  const certificate = partsOf(object).status?.certificate;
+  // One that came here before it was judged stays.
+  const problem = certificate && certificate !== issued ? certificateProblem(certificate) : undefined;
+  if (problem !== undefined) errors.push(wrong('status.certificate', '<certificate data>', problem));
+  if (issued && certificate !== issued) {
+    errors.push(refused('status.certificate', 'updates may not modify existing certificate content'));
+  }
   if (errors.length > 0) throw invalid(KIND, object?.metadata.name ?? '', errors);
 }

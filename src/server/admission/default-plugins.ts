@@ -1,7 +1,9 @@
 /** The plug-ins that are on in every server, in upstream's order. KubeVirt's own come just before ResourceQuota. */
 import type { Clock } from '../../base/clock/clock.ts';
+import type { Authorizer } from '../auth/identity.ts';
 import type { ObjectStore } from '../cache/object-store.ts';
 import { certificateRequestor } from './certificate-requestor.ts';
+import { claimStatusRights } from './claim-status-rights.ts';
 import { defaultClasses } from './default-classes.ts';
 import { deviceAdminAccess } from './device-admin-access.ts';
 import { limitRanger } from './limit-ranger.ts';
@@ -11,6 +13,7 @@ import { taintNodesByCondition } from './node-taints.ts';
 import type { AdmissionPlugin } from './plugin.ts';
 import { defaultTolerationSeconds, priority } from './pod-defaults.ts';
 import { podSecurity } from './pod-security/pod-security.ts';
+import { podTopologyLabels } from './pod-topology-labels.ts';
 import { resourceQuota } from './resource-quota.ts';
 import { runtimeClass } from './runtime-class.ts';
 import { serviceAccount } from './service-account.ts';
@@ -23,12 +26,15 @@ import { claimResize, storageInUseProtection } from './storage-plugins.ts';
  */
 export function defaultPlugins(
   store: ObjectStore,
-  clock: Clock,
-  more: readonly AdmissionPlugin[] = [],
+  {
+    clock,
+    authorize,
+    more = [],
+  }: { readonly clock: Clock; readonly authorize: Authorizer; readonly more?: readonly AdmissionPlugin[] },
 ): AdmissionPlugin[] {
   return [
     namespaceLifecycle(store),
-    nodeRestriction(store),
+    nodeRestriction({ store, authorize }),
     limitRanger(store),
     serviceAccount(store, clock),
     taintNodesByCondition,
@@ -40,7 +46,9 @@ export function defaultPlugins(
     runtimeClass(store),
     certificateRequestor,
     deviceAdminAccess(store),
+    claimStatusRights(authorize),
     ...defaultClasses(store),
+    podTopologyLabels(store),
     serviceAllocation(store, clock),
     ...more,
     resourceQuota(store, clock),

@@ -5,9 +5,11 @@
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { isJsonObject } from '../../api/meta/own-property.ts';
 import { forbidden } from '../../api/meta/status.ts';
+import { finish, inPieces, Pace, type Steps } from '../../api/meta/steps.ts';
 import { formatQuantity, milliValue, type Quantity } from '../../api/quantity/quantity.ts';
 import { type Amounts, toAmounts } from '../../api/quota/amounts.ts';
 import { type PodSpecParts, podAmounts } from '../../api/quota/pod-amounts.ts';
+import { nextTurn } from '../../base/clock/next-turn.ts';
 import type { ObjectStore } from '../cache/object-store.ts';
 import type { AdmissionPlugin } from './plugin.ts';
 
@@ -50,22 +52,54 @@ export function limitRanger(store: Pick<ObjectStore, 'count' | 'list'>): Admissi
     },
     mutate({ info, object, namespace, operation }) {
       if (info.resource !== 'pods' || operation !== 'CREATE') return;
-      for (const limits of rangesOf(namespace)) fillIn(object!, limits);
+      const ranges = rangesOf(namespace);
+      return done(fillIn(object!, ranges), isMuch(object!, ranges));
     },
     validate(attributes) {
       const { info, object, namespace } = attributes;
       if (object!.metadata.deletionTimestamp !== undefined) return;
-      for (const limits of rangesOf(namespace)) {
-        const problems = info.resource === 'pods' ? podProblems(object!, limits) : claimProblems(object!, limits);
-        if (problems.length === 0) continue;
+      const ranges = rangesOf(namespace);
+      const refuse = (problems: readonly string[]): void => {
         const unique = [...new Set(problems)];
         throw forbidden(info, attributes.name, unique.length === 1 ? unique[0]! : `[${unique.join(', ')}]`);
-      }
+      };
+      return info.resource === 'pods'
+        ? done(judgePod(object!, ranges, refuse), isMuch(object!, ranges))
+        : done(judgeClaim(object!, ranges, refuse), ranges.length > TOGETHER);
     },
   };
 }
 
-function fillIn(pod: UnstructuredObject, limits: readonly LimitItem[]): void {
+type Ranges = readonly (readonly LimitItem[])[];
+type Refuse = (problems: readonly string[]) => void;
+
+/** Containers held against ranges in one go. */
+const TOGETHER = 500;
+/** Weight of one: the pace counts members. */
+const EACH = 4;
+
+/** True when a Pod of so many containers under so many ranges takes long. */
+const isMuch = (pod: Readonly<UnstructuredObject>, ranges: Ranges): boolean =>
+  containersOf(pod).length * ranges.reduce((sum, limits) => sum + limits.length, 0) > TOGETHER;
+
+/** Does it at once, or in pieces. */
+function done(work: Steps<void>, inSteps: boolean): Promise<void> | void {
+  return inSteps ? inPieces(work, nextTurn) : finish(work);
+}
+
+function containersOf(pod: Readonly<UnstructuredObject>): MutableContainer[] {
+  const spec = pod['spec'];
+  if (!isJsonObject(spec)) return [];
+  const { containers = [], initContainers = [] } = spec as Record<string, MutableContainer[] | undefined>;
+  return [...(containers ?? []), ...(initContainers ?? [])];
+}
+
+function* fillIn(pod: UnstructuredObject, ranges: Ranges): Steps<void> {
+  const pace = new Pace();
+  for (const limits of ranges) yield* fillInOne(pod, limits, pace);
+}
+
+function* fillInOne(pod: UnstructuredObject, limits: readonly LimitItem[], pace: Pace): Steps<void> {
   const spec = pod['spec'];
   if (!isJsonObject(spec)) return;
   const defaults: ResourceList = {};
@@ -75,55 +109,82 @@ function fillIn(pod: UnstructuredObject, limits: readonly LimitItem[]): void {
     Object.assign(defaults, item.default);
     Object.assign(requests, item.defaultRequest);
   }
-  const done: string[] = [];
+  const sides = [
+    ['requests', requests, 'request', Object.keys(requests).sort()],
+    ['limits', defaults, 'limit', Object.keys(defaults).sort()],
+  ] as const;
+  const filled: string[] = [];
   const fill = (container: MutableContainer, kind: string): void => {
     container.resources ??= {};
     const { resources } = container;
-    for (const [side, values, word] of [
-      ['requests', requests, 'request'],
-      ['limits', defaults, 'limit'],
-    ] as const) {
+    for (const [side, values, word, names] of sides) {
       const held = resources[side] ?? {};
-      const added = Object.keys(values)
-        .filter((name) => held[name] === undefined)
-        .sort();
+      const added = names.filter((name) => held[name] === undefined);
       if (added.length === 0) continue;
       for (const name of added) held[name] = values[name]!;
       resources[side] = held;
-      done.push(`${added.join(', ')} ${word} for ${kind} ${container.name}`);
+      filled.push(`${added.join(', ')} ${word} for ${kind} ${container.name}`);
     }
   };
-  for (const container of (spec['containers'] as MutableContainer[] | undefined) ?? []) fill(container, 'container');
-  for (const container of (spec['initContainers'] as MutableContainer[] | undefined) ?? []) {
-    fill(container, 'init container');
+  for (const [member, kind] of [
+    ['containers', 'container'],
+    ['initContainers', 'init container'],
+  ] as const) {
+    for (const container of (spec[member] as MutableContainer[] | undefined) ?? []) {
+      fill(container, kind);
+      if (pace.due(EACH)) yield;
+    }
   }
-  if (done.length === 0) return;
+  if (filled.length === 0) return;
   pod.metadata.annotations = {
     ...pod.metadata.annotations,
-    [ANNOTATION]: `LimitRanger plugin set: ${done.join('; ')}`,
+    [ANNOTATION]: `LimitRanger plugin set: ${filled.join('; ')}`,
   };
   // Worked out of the resources, which are others now; the defaults set it again.
   if (isJsonObject(pod['status'])) delete pod['status']['qosClass'];
 }
 
-function podProblems(pod: Readonly<UnstructuredObject>, limits: readonly LimitItem[]): string[] {
+/** Each container is measured once, each bound read once. */
+function* judgePod(pod: Readonly<UnstructuredObject>, ranges: Ranges, refuse: Refuse): Steps<void> {
+  const pace = new Pace();
   const spec = (pod['spec'] ?? {}) as PodSpecParts;
-  const problems: string[] = [];
-  for (const item of limits) {
-    if (item.type === 'Container') {
-      for (const { resources } of [...(spec.containers ?? []), ...(spec.initContainers ?? [])]) {
-        const measured = { requests: toAmounts(resources?.requests), limits: toAmounts(resources?.limits) };
-        problems.push(...outside(item, measured));
+  let containers: Measured[] | undefined;
+  let whole: Measured | undefined;
+  for (const limits of ranges) {
+    const problems: string[] = [];
+    for (const item of limits) {
+      if (item.type === 'Container') {
+        if (containers === undefined) {
+          containers = [];
+          for (const { resources } of containersOf(pod)) {
+            containers.push({ requests: toAmounts(resources?.requests), limits: toAmounts(resources?.limits) });
+            if (pace.due(EACH)) yield;
+          }
+        }
+        const judge = outside(item);
+        for (const measured of containers) {
+          for (const problem of judge(measured)) problems.push(problem);
+          if (pace.due(EACH)) yield;
+        }
+      }
+      if (item.type === 'Pod') {
+        const how = { overhead: false };
+        whole ??= { requests: podAmounts(spec, 'requests', how), limits: podAmounts(spec, 'limits', how) };
+        problems.push(...outside(item)(whole));
+        if (pace.due(EACH)) yield;
       }
     }
-    if (item.type === 'Pod') {
-      const how = { overhead: false };
-      problems.push(
-        ...outside(item, { requests: podAmounts(spec, 'requests', how), limits: podAmounts(spec, 'limits', how) }),
-      );
-    }
+    if (problems.length > 0) refuse(problems);
   }
-  return problems;
+}
+
+function* judgeClaim(claim: Readonly<UnstructuredObject>, ranges: Ranges, refuse: Refuse): Steps<void> {
+  const pace = new Pace();
+  for (const limits of ranges) {
+    const problems = claimProblems(claim, limits);
+    if (problems.length > 0) refuse(problems);
+    if (pace.due(EACH)) yield;
+  }
 }
 
 function claimProblems(claim: Readonly<UnstructuredObject>, limits: readonly LimitItem[]): string[] {
@@ -147,11 +208,13 @@ interface Bound {
 const sorted = (list: ResourceList | undefined): [string, Quantity][] =>
   [...toAmounts(list)].sort(([a], [b]) => (a < b ? -1 : 1));
 
-function outside(item: LimitItem, measured: Measured): string[] {
-  return [
-    ...sorted(item.min).flatMap(([name, bound]) => tooLittle(item.type, { name, bound }, measured)),
-    ...sorted(item.max).flatMap(([name, bound]) => tooMuch(item.type, { name, bound }, measured)),
-    ...sorted(item.maxLimitRequestRatio).flatMap(([name, bound]) => tooFar(item.type, { name, bound }, measured)),
+function outside(item: LimitItem): (measured: Measured) => string[] {
+  const { type } = item;
+  const [min, max, ratio] = [sorted(item.min), sorted(item.max), sorted(item.maxLimitRequestRatio)];
+  return (measured) => [
+    ...min.flatMap(([name, bound]) => tooLittle(type, { name, bound }, measured)),
+    ...max.flatMap(([name, bound]) => tooMuch(type, { name, bound }, measured)),
+    ...ratio.flatMap(([name, bound]) => tooFar(type, { name, bound }, measured)),
   ];
 }
 

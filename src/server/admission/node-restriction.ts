@@ -1,15 +1,20 @@
 /**
  * NodeRestriction (plugin/pkg/admission/noderestriction): what a node may write is its own Node, Lease and CSINode, the
- * status of the Pods bound to it, and tokens bound to those. The Node authorizer has let the request pass by its kind;
- * here its contents are looked at. Users that are no nodes are none of its business.
+ * status of the Pods bound to it, tokens bound to those, and requests of certificates in its own name. The Node
+ * authorizer has let the request pass by its kind; here its contents are looked at. Users that are no nodes are none of
+ * its business.
  */
+import { parseCertificateRequest } from '../../api/certificates/certificate-request.ts';
+import { KUBELET_CLIENT_SIGNER, KUBELET_SERVING_SIGNER } from '../../api/certificates/kubelet-request.ts';
+import { nodeNameOf, podReferences } from '../../api/kinds/builtin/pod-references.ts';
+import { decodeBase64 } from '../../api/meta/base64.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { type ApiError, forbidden, notFound } from '../../api/meta/status.ts';
 import { nodeIdentity } from '../auth/node-authorizer.ts';
-import { nodeNameOf, podReferences } from '../auth/pod-references.ts';
 import type { ObjectStore } from '../cache/object-store.ts';
+import { type AudienceOptions, checkTokenAudience } from './node-token-audience.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
 
 const MIRROR = 'kubernetes.io/config.mirror';
@@ -47,6 +52,7 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['coordination.k8s.io/leases', checkLease],
   ['storage.k8s.io/csinodes', checkCsiNode],
   ['resource.k8s.io/resourceslices', checkSlice],
+  ['certificates.k8s.io/certificatesigningrequests', checkSigningRequest],
 ]);
 
 /** Group by resource: what `matches` asks at every write. */
@@ -57,8 +63,8 @@ const GROUPS: ReadonlyMap<string, string> = new Map(
 const refusal = ({ info, name }: AdmissionAttributes, why: string): ApiError => forbidden(info, name, why);
 const quoted = (text: string): string => JSON.stringify(text);
 
-/** The plug-in over this store's Pods and Nodes. */
-export function nodeRestriction(store: Store): AdmissionPlugin {
+/** The plug-in over this store's Pods, Nodes and volumes. */
+export function nodeRestriction(options: AudienceOptions): AdmissionPlugin {
   return {
     name: 'NodeRestriction',
     matches: (operation, info) => GROUPS.get(info.resource) === info.group && operation !== 'CONNECT',
@@ -67,7 +73,9 @@ export function nodeRestriction(store: Store): AdmissionPlugin {
       if (node === undefined) return;
       if (node === '')
         throw refusal(attributes, `could not determine node from user ${quoted(attributes.user.username)}`);
-      CHECKS.get(`${attributes.info.group}/${attributes.info.resource}`)!(node, attributes, store);
+      CHECKS.get(`${attributes.info.group}/${attributes.info.resource}`)!(node, attributes, options.store);
+      const pod = boundPod(attributes, options.store);
+      return pod && checkTokenAudience(attributes, pod, options);
     },
   };
 }
@@ -225,10 +233,20 @@ interface BoundRef {
   spec?: { boundObjectRef?: { apiVersion?: string; kind?: string; name?: string; uid?: string } };
 }
 
+const isTokenRequest = ({ operation, subresource, info }: AdmissionAttributes): boolean =>
+  info.resource === 'serviceaccounts' && operation === 'CREATE' && subresource === 'token';
+
+/** The Pod that a token is asked for, once `checkTokenRequest` has found nothing wrong with it; undefined for all else. */
+function boundPod(attributes: AdmissionAttributes, store: Store): Readonly<UnstructuredObject> | undefined {
+  if (!isTokenRequest(attributes)) return undefined;
+  const name = (attributes.object as BoundRef | undefined)?.spec?.boundObjectRef?.name ?? '';
+  return store.peek({ prefix: '/pods', namespace: attributes.namespace, name })?.object;
+}
+
 /** Tokens a node asks for are bound to a Pod on it. */
 function checkTokenRequest(node: string, attributes: AdmissionAttributes, store: Store): void {
-  const { operation, subresource, object, namespace } = attributes;
-  if (operation !== 'CREATE' || subresource !== 'token') return;
+  if (!isTokenRequest(attributes)) return;
+  const { object, namespace } = attributes;
   const ref = (object as BoundRef | undefined)?.spec?.boundObjectRef;
   if (ref?.apiVersion !== 'v1' || ref.kind !== 'Pod' || !ref.name)
     throw refusal(attributes, 'node requested token not bound to a pod');
@@ -264,6 +282,22 @@ function checkSlice(node: string, attributes: AdmissionAttributes): void {
     throw refusal(attributes, 'can only create ResourceSlice with the same NodeName as the requesting node');
   if (operation === 'DELETE' && named(oldObject) !== node)
     throw refusal(attributes, 'can only delete ResourceSlice with the same NodeName as the requesting node');
+}
+
+/** Certificates of kubelets are asked for by the node they name. What else is in them the signer judges. */
+function checkSigningRequest(node: string, attributes: AdmissionAttributes): void {
+  if (attributes.operation !== 'CREATE') return;
+  const { signerName, request = '' } =
+    (attributes.object as { spec?: { signerName?: string; request?: string } }).spec ?? {};
+  if (signerName !== KUBELET_SERVING_SIGNER && signerName !== KUBELET_CLIENT_SIGNER) return;
+  let commonName: string;
+  try {
+    ({ commonName } = parseCertificateRequest(new TextDecoder().decode(decodeBase64(request))));
+  } catch (error) {
+    throw refusal(attributes, `unable to parse csr: ${(error as Error).message}`);
+  }
+  if (commonName !== `system:node:${node}`)
+    throw refusal(attributes, `can only create a node CSR with CN=system:node:${node}`);
 }
 
 /** On create the URL has no name. */

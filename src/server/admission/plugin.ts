@@ -6,6 +6,8 @@
 
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
+import type { FieldError } from '../../api/meta/status.ts';
+import type { Pause } from '../../api/meta/steps.ts';
 import type { UserInfo } from '../auth/identity.ts';
 import type { Reinvocation } from './reinvocation.ts';
 
@@ -22,6 +24,8 @@ export interface Companion {
 
 export interface AdmissionAttributes {
   readonly operation: AdmissionOperation;
+  /** The verb that was authorised: patches are an UPDATE, too. */
+  readonly requestVerb: string;
   readonly info: ResourceInfo;
   /** '' for the main resource. */
   readonly subresource: string;
@@ -40,7 +44,12 @@ export interface AdmissionAttributes {
    * only at the levels Request and RequestResponse, as it shows something of the body.
    */
   annotate(key: string, value: string, detail?: boolean): void;
+  /** Aborts when the client goes or its time is over. */
   readonly signal: AbortSignal;
+  /** When its time is over, in monotonic milliseconds; undefined on long-running requests. */
+  readonly deadline?: number | undefined;
+  /** Lets others in between the steps of a large write; absent for all others. */
+  readonly pause?: Pause | undefined;
   /** The request's options as an object of meta.k8s.io/v1 (`CreateOptions`, ...); undefined on CONNECT. */
   readonly options: Readonly<Record<string, unknown>> | undefined;
   /** What a validating plug-in adds here is created together with the object. Undefined unless one is created. */
@@ -54,6 +63,11 @@ export interface AdmissionPlugin {
   matches(operation: AdmissionOperation, info: ResourceInfo, subresource: string): boolean;
   /** Changes `attributes.object` in place. Throws ApiError to refuse. */
   readonly mutate?: (attributes: AdmissionAttributes) => Promise<void> | void;
+  /**
+   * Rights that a kind asks for in its own rules, of writes to a subresource: what is missing is listed together with what
+   * those rules are against. After the mutating plug-ins, so that it judges what webhooks made of the object.
+   */
+  readonly judge?: (attributes: AdmissionAttributes) => Promise<readonly FieldError[]>;
   /** Throws ApiError to refuse. */
   readonly validate?: (attributes: AdmissionAttributes) => Promise<void> | void;
 }

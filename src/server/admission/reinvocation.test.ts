@@ -14,6 +14,7 @@ const plugin = (name: string, act: (attributes: AdmissionAttributes) => Promise<
 const attributes = (): AdmissionAttributes =>
   ({
     operation: 'CREATE',
+    requestVerb: 'create',
     info: {},
     subresource: '',
     object: {},

@@ -1,7 +1,7 @@
 /**
  * ResourceQuota: a write that would take more than a namespace's quotas allow is refused, else it is charged to them
- * (apiserver/pkg/admission/plugin/resourcequota). Checking and charging are one synchronous step against the newest
- * decided state, so two writes at once cannot both take the last share. What was charged for a write that failed
+ * (apiserver/pkg/admission/plugin/resourcequota). Checking and charging a quota are one synchronous step against the
+ * newest decided state, so two writes at once cannot both take the last share. What was charged for a write that failed
  * afterwards is given back by the quota controller.
  */
 import { cloneJson } from '../../api/meta/deep-clone.ts';
@@ -20,6 +20,7 @@ import {
 import { type QuotaEvaluator, quotaEvaluator, quotaMatches } from '../../api/quota/evaluator.ts';
 import type { QuotaSpec } from '../../api/quota/scopes.ts';
 import type { Clock } from '../../base/clock/clock.ts';
+import { nextTurn } from '../../base/clock/next-turn.ts';
 import type { ObjectStore, StoredObject } from '../cache/object-store.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
 
@@ -66,11 +67,35 @@ export function resourceQuota(
       if (items.length === 0) return;
       const evaluator = quotaEvaluator(attributes.info);
       if (!evaluator || !isCharged(attributes, evaluator)) return;
-      const newest = items.map((item) => store.peek(item)).filter((item) => item !== undefined);
-      const charges = chargesFor(attributes, { quotas: newest, evaluator, now: clock.now() });
-      if (!attributes.dryRun) charges.forEach(charge);
+      const take = (some: readonly StoredObject[], charges: boolean): void => {
+        const newest = some.map((item) => store.peek(item)).filter((item) => item !== undefined);
+        const due = chargesFor(attributes, { quotas: newest, evaluator, now: clock.now() });
+        if (charges) due.forEach(charge);
+      };
+      if (items.length > TOGETHER) return takeInPieces(items, take, attributes.dryRun);
+      take(items, !attributes.dryRun);
     },
   };
+}
+
+/** Quotas that are checked and charged in one go. */
+const TOGETHER = 50;
+
+/**
+ * A namespace of thousands of quotas: all are asked before the first is charged. Each is asked again as it is charged; when
+ * one refuses only then, what the others were charged is given back as that of a write that failed.
+ */
+async function takeInPieces(
+  items: readonly StoredObject[],
+  take: (some: readonly StoredObject[], charges: boolean) => void,
+  dryRun: boolean,
+): Promise<void> {
+  for (const charges of dryRun ? [false] : [false, true]) {
+    for (let from = 0; from < items.length; from += TOGETHER) {
+      take(items.slice(from, from + TOGETHER), charges);
+      await nextTurn();
+    }
+  }
 }
 
 function isCharged({ operation, subresource }: AdmissionAttributes, evaluator: QuotaEvaluator): boolean {

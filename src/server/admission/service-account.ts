@@ -105,8 +105,8 @@ function refuseMirror({ name }: AdmissionAttributes, spec: PodSpec): void {
   if (spec.serviceAccountName) throw forbidden(PODS, name, 'a mirror pod may not reference service accounts');
   for (const volume of spec.volumes ?? []) {
     if (volume['secret']) throw forbidden(PODS, name, 'a mirror pod may not reference secrets');
-    const { sources = [] } = (volume['projected'] ?? {}) as { sources?: { serviceAccountToken?: unknown }[] };
-    if (sources.some((source) => source.serviceAccountToken)) {
+    const { sources } = (volume['projected'] ?? {}) as { sources?: { serviceAccountToken?: unknown }[] | null };
+    if (sources?.some((source) => source.serviceAccountToken)) {
       throw forbidden(PODS, name, 'a mirror pod may not use ServiceAccountToken volume projections');
     }
   }

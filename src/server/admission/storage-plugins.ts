@@ -1,6 +1,6 @@
 /** StorageObjectInUseProtection and PersistentVolumeClaimResize: what keeps storage from going or shrinking. */
 import { forbidden } from '../../api/meta/status.ts';
-import { compareQuantity, parseQuantity, QuantityError } from '../../api/quantity/quantity.ts';
+import { exceeds, readQuantity } from '../../api/quantity/quantity.ts';
 import type { ObjectStore } from '../cache/object-store.ts';
 import type { AdmissionPlugin } from './plugin.ts';
 
@@ -60,11 +60,5 @@ export function claimResize(store: Pick<ObjectStore, 'peek'>): AdmissionPlugin {
 
 function isLarger(spec: ClaimSpec, old: ClaimSpec): boolean {
   const [now, before] = [spec.resources?.requests?.storage, old.resources?.requests?.storage];
-  if (now === undefined || before === undefined || now === before) return false;
-  try {
-    return compareQuantity(parseQuantity(String(now)), parseQuantity(String(before))) > 0;
-  } catch (error) {
-    if (error instanceof QuantityError) return false;
-    throw error;
-  }
+  return now !== before && exceeds(readQuantity(now), readQuantity(before));
 }

@@ -3,12 +3,13 @@
  * goes (kube-aggregator's autoregister). Objects without the label are their users' and are left alone; one of the
  * server's own groups that a user deleted comes back at the next start only.
  */
+import { localCondition } from '../../api/kinds/builtin/preparations/preparations.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';
 import type { Logger } from '../../base/log/log.ts';
-import { AUTO_MANAGED, apiServices, localCondition } from '../registry/bootstrap-api-services.ts';
+import { AUTO_MANAGED, apiServices } from '../registry/bootstrap-api-services.ts';
 import { createObject } from '../registry/create.ts';
 import type { ResourceSource } from '../registry/resource-catalog.ts';
 import { NO_ADMISSION, type Registry } from '../registry/write-call.ts';
@@ -22,6 +23,9 @@ export interface AutoRegistrationOptions {
   readonly more: readonly { readonly group: string; readonly version: string }[];
   readonly log: Logger;
 }
+
+/** Objects written in one go: a definition may have thousands of versions. */
+const TOGETHER = 50;
 
 /** Brings the objects up to date now and after each change; the returned function ends that. */
 export function keepApiServices(options: AutoRegistrationOptions): () => void {
@@ -65,8 +69,14 @@ async function sync(options: AutoRegistrationOptions, atStart: boolean): Promise
   const wanted = new Map(
     apiServices([...resources.all(), ...more], clock.now()).map((object) => [object.metadata.name!, object]),
   );
-  const writes: Promise<unknown>[] = [];
+  let writes: Promise<unknown>[] = [];
+  const written = async (): Promise<void> => {
+    const batch = writes;
+    writes = [];
+    await Promise.all(batch);
+  };
   for (const [name, object] of wanted) {
+    if (writes.length >= TOGETHER) await written();
     const key = { prefix: API_SERVICES, namespace: '', name };
     const existing = store.peek(key);
     if (!existing) {
@@ -101,6 +111,7 @@ async function sync(options: AutoRegistrationOptions, atStart: boolean): Promise
   }
   for (const { name, object } of store.list(API_SERVICES).items) {
     if (wanted.has(name)) continue;
+    if (writes.length >= TOGETHER) await written();
     if (!isManaged(object)) {
       if (!(object as ApiServiceObject).spec.service) writes.push(markLocal(options, name));
       continue;
@@ -113,7 +124,7 @@ async function sync(options: AutoRegistrationOptions, atStart: boolean): Promise
       ),
     );
   }
-  await Promise.all(writes);
+  await written();
 }
 
 /** One that a user made for a group version of this server: available, as all local ones are. */

@@ -24,8 +24,8 @@ interface NamedPort {
 }
 
 interface SliceParts {
-  readonly endpoints?: readonly { readonly conditions?: { readonly ready?: boolean } }[];
-  readonly ports?: readonly NamedPort[];
+  readonly endpoints?: readonly { readonly conditions?: { readonly ready?: boolean } }[] | null;
+  readonly ports?: readonly NamedPort[] | null;
 }
 
 interface EndpointsParts {
@@ -45,7 +45,7 @@ export function serviceVerdict(store: Pick<ObjectStore, 'get' | 'list'>, { servi
   const servicePort = spec.ports?.find((one) => one.port === port);
   if (!servicePort) return no('ServicePortError', `${where} is not listening on port ${port}`);
   const portName = servicePort.name ?? '';
-  const named = (ports: readonly NamedPort[] | undefined): boolean =>
+  const named = (ports: readonly NamedPort[] | null | undefined): boolean =>
     ports?.some((one) => (one.name ?? '') === portName && one.port !== undefined) === true;
 
   const slices = store.list('discovery.k8s.io/endpointslices', {

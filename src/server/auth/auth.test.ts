@@ -63,7 +63,7 @@ test('verify() accepts a token only while it is fresh, ours, for us, and its ser
     'system:serviceaccounts:ns',
     'system:authenticated',
   ]);
-  assert.equal(await tokens.verify(token, ['other']), undefined);
+  assert.equal(await tokens.verify(token, { audiences: ['other'] }), undefined);
   const [head, body, signature] = token.split('.') as [string, string, string];
   const forged = encodeBase64Url(
     new TextEncoder().encode(atob(body.replaceAll('-', '+').replaceAll('_', '/')).replace('"sa"', '"root"')),

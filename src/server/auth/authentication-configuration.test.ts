@@ -64,7 +64,7 @@ test('claims with prefixes make a user', () => {
   const user = userOf({ claimMappings }, { email: 'j@x', roles: ['a', 'b'], id: '7' });
   assert.deepEqual(user, { username: 'u:j@x', groups: ['g:a', 'g:b'], uid: '7' });
   assert.throws(() => userOf({ claimMappings }, { email: 'j@x', email_verified: false, id: '7' }), ClaimsRefused);
-  assert.throws(() => userOf({ claimMappings }, { email: 'j@x' }), /claim id is no text/);
+  assert.throws(() => userOf({ claimMappings }, { email: 'j@x' }), /oidc: parse uid claim "id": claim not present$/);
 });
 
 test('expressions make a user', () => {
@@ -112,8 +112,11 @@ test('conditions on claims, and on the user that came out', () => {
   const claims = { sub: 'jane', hd: 'x', age: 20, roles: ['a'] };
   assert.deepEqual(userOf(rules, claims), { username: 'p:jane', groups: ['a'] });
   const refusals: [object, RegExp][] = [
-    [{ hd: 'y' }, /claim hd is not as required/],
-    [{ age: 7 }, /^validation expression 'claims\.age >= 18' failed: too young$/],
+    [{ hd: 'y' }, /^oidc: required claim hd value does not match. Got = y, want = x$/],
+    [
+      { age: 7 },
+      /^oidc: error evaluating claim validation expression: validation expression 'claims\.age >= 18' failed: too young$/,
+    ],
     [{ age: 'old' }, /resulted in error: no such overload/],
     [{ level: 'low' }, / failed: $/],
     [{ sub: 'system:admin' }, /failed: reserved$/],

@@ -10,7 +10,7 @@ import type { ApiRequest, PeerCertificate } from '../../base/http/seam.ts';
 import type { AnonymousRule } from './authentication-configuration.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { type FrontProxyOptions, proxiedUser } from './front-proxy.ts';
-import type { Authenticator, UserInfo } from './identity.ts';
+import type { Authenticator, CredentialNotes, UserInfo } from './identity.ts';
 import type { TokenAuthenticator } from './token-authenticator.ts';
 
 export const ANONYMOUS: UserInfo = { username: 'system:anonymous', groups: ['system:unauthenticated'] };
@@ -46,12 +46,12 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   /** A connection outlives the certificate it was made with: the user does not. */
   const isGood = ({ verified, authority = 'client', commonName, notAfter }: PeerCertificate): boolean =>
     verified && authority === 'client' && commonName !== '' && (notAfter === undefined || clock.now() <= notAfter);
-  const ofToken = async (token: string): Promise<UserInfo> => {
-    const verified = await options.tokens.verify(token);
+  const ofToken = async (token: string, notes: CredentialNotes | undefined): Promise<UserInfo> => {
+    const verified = await options.tokens.verify(token, { notes });
     if (!verified) throw unauthorized();
     return verified.user;
   };
-  return (request) => {
+  return (request, notes) => {
     const { certificate } = request.peer;
     if (certificate?.authority === 'front-proxy' && frontProxy) {
       const user = proxiedUser(request, frontProxy);
@@ -59,7 +59,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     }
     if (certificate && isGood(certificate)) return fromCertificate(certificate);
     const token = bearerToken(request);
-    if (token !== undefined) return ofToken(token);
+    if (token !== undefined) return ofToken(token, notes);
     // An untrusted or expired chain is a failed credential, not the absence of one.
     if (certificate || request.headers['authorization'] !== undefined) throw unauthorized();
     const rule = options.anonymous?.();

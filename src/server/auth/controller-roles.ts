@@ -98,6 +98,7 @@ const CONTROLLERS: Readonly<Record<string, readonly string[]>> = {
     'update : core : pods/finalizers',
     `create delete ${R} : resource.k8s.io : resourceclaims`,
     'patch update : resource.k8s.io : resourceclaims resourceclaims/status',
+    'patch update : resource.k8s.io : resourceclaims/binding',
     'patch update : core : pods/status',
     E,
   ],

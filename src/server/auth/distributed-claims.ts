@@ -64,11 +64,14 @@ export function createClaimResolver(
     return ask(source).then(
       (value) => ({ ...claims, [name]: value as JsonObject[string] }),
       (error: unknown) => {
-        throw new ClaimsRefused(`could not expand distributed claims: ${(error as Error).message}`);
+        throw unexpanded((error as Error).message);
       },
     );
   };
 }
+
+const unexpanded = (why: string): ClaimsRefused =>
+  new ClaimsRefused(`oidc: could not expand distributed claims: ${why}`);
 
 interface Source {
   readonly endpoint: string;
@@ -83,11 +86,12 @@ function sourceOf(claims: JsonObject, name: string): Source | undefined {
   const names = own(claims, '_claim_names');
   if (Object.hasOwn(claims, name) || names === undefined) return undefined;
   const sources = own(claims, '_claim_sources');
-  if (!isJsonObject(names) || !isJsonObject(sources)) throw new ClaimsRefused('no claim sources');
+  if (!isJsonObject(names) || !isJsonObject(sources)) throw unexpanded('oidc: no claim sources');
   const key = own(names, name);
   if (typeof key !== 'string') return undefined;
   const source = own(sources, key);
-  if (!isJsonObject(source)) throw new ClaimsRefused(`_claim_sources has no ${key}`);
+  if (!isJsonObject(source))
+    throw unexpanded(`id token _claim_names contained a source ${key} missing in _claims_sources`);
   const [endpoint, token] = [own(source, 'endpoint'), own(source, 'access_token')];
   // Without an endpoint it may be an aggregated claim, which nobody reads.
   if (typeof endpoint !== 'string' || endpoint === '') return undefined;

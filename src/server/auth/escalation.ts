@@ -5,6 +5,8 @@
 import { deepEqual } from '../../api/meta/deep-equal.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { forbidden, notFound } from '../../api/meta/status.ts';
+import { inPieces, type Steps } from '../../api/meta/steps.ts';
+import { nextTurn } from '../../base/clock/next-turn.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../admission/plugin.ts';
 import type { Authorizer } from './identity.ts';
 import { type PolicyRule, RBAC_GROUP, type Rbac } from './rbac.ts';
@@ -20,7 +22,7 @@ const EVERYTHING: readonly PolicyRule[] = [
 type Rights = Pick<Rbac, 'rulesFor' | 'rulesOf'> & { readonly authorize: Authorizer };
 
 interface RoleParts {
-  rules?: PolicyRule[];
+  rules?: PolicyRule[] | null;
   aggregationRule?: unknown;
 }
 
@@ -58,7 +60,8 @@ function onlyForCollectors(object: UnstructuredObject, old: Readonly<Unstructure
 
 async function checkRole(rbac: Rights, attributes: AdmissionAttributes): Promise<void> {
   const { user, info, namespace, name, object, oldObject } = attributes;
-  const { rules = [], aggregationRule } = object as RoleParts;
+  const { aggregationRule } = object as RoleParts;
+  const rules = (object as RoleParts).rules ?? [];
   const allowed = await rbac.authorize(user, {
     type: 'resource',
     verb: 'escalate',
@@ -73,10 +76,10 @@ async function checkRole(rbac: Rights, attributes: AdmissionAttributes): Promise
   const held = rbac.rulesFor(user, info.namespaced ? namespace : '');
   const aggregates =
     aggregationRule !== undefined || (oldObject as RoleParts | undefined)?.aggregationRule !== undefined;
-  if (aggregates && uncovered(held, EVERYTHING).length > 0) {
+  if (aggregates && (await inPieces(uncovered(held, EVERYTHING), nextTurn)).length > 0) {
     throw forbidden(info, name, 'must have cluster-admin privileges to use an aggregationRule');
   }
-  refuseMissing(attributes, uncovered(held, rules));
+  refuseMissing(attributes, await inPieces(uncovered(held, rules), nextTurn));
 }
 
 async function checkBinding(rbac: Rights, attributes: AdmissionAttributes): Promise<void> {
@@ -97,7 +100,7 @@ async function checkBinding(rbac: Rights, attributes: AdmissionAttributes): Prom
   if (allowed.allowed) return;
   const granted = rbac.rulesOf({ kind, namespace, name });
   if (!granted) throw notFound({ group: RBAC_GROUP, resource }, name);
-  refuseMissing(attributes, uncovered(rbac.rulesFor(user, namespace), granted));
+  refuseMissing(attributes, await inPieces(uncovered(rbac.rulesFor(user, namespace), granted), nextTurn));
 }
 
 function refuseMissing({ user, info, name }: AdmissionAttributes, missing: readonly PolicyRule[]): void {
@@ -110,24 +113,42 @@ function refuseMissing({ user, info, name }: AdmissionAttributes, missing: reado
   );
 }
 
-/** The parts of `wanted`, one group, resource, name and verb each, that no held rule covers. */
-export function uncovered(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): PolicyRule[] {
-  return wanted.flatMap(breakDown).filter((part) => !held.some((rule) => covers(rule, part)));
+/** Missing parts that are told. A rule of a thousand verbs, groups and resources has a thousand million parts. */
+const MAX_MISSING = 5000;
+/** Rules looked at between two stops. */
+const LOOKED_TOGETHER = 20_000;
+
+/**
+ * The parts of `wanted`, one group, resource, name and verb each, that no held rule covers, or the first thousands of
+ * them. In steps: both sides may be long.
+ */
+export function* uncovered(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): Steps<PolicyRule[]> {
+  const missing: PolicyRule[] = [];
+  let looked = 0;
+  for (const rule of wanted) {
+    for (const part of breakDown(rule)) {
+      const at = held.findIndex((one) => covers(one, part));
+      looked += at < 0 ? held.length + 1 : at + 1;
+      if (at < 0 && missing.push(part) === MAX_MISSING) return missing;
+      if (looked < LOOKED_TOGETHER) continue;
+      looked = 0;
+      yield;
+    }
+  }
+  return missing;
 }
 
-function breakDown(rule: PolicyRule): PolicyRule[] {
-  const parts: PolicyRule[] = [];
+function* breakDown(rule: PolicyRule): Generator<PolicyRule, void, void> {
   for (const verb of rule.verbs) {
-    for (const url of rule.nonResourceURLs ?? []) parts.push({ verbs: [verb], nonResourceURLs: [url] });
+    for (const url of rule.nonResourceURLs ?? []) yield { verbs: [verb], nonResourceURLs: [url] };
     for (const group of rule.apiGroups ?? []) {
       for (const resource of rule.resources ?? []) {
         const part: PolicyRule = { verbs: [verb], apiGroups: [group], resources: [resource] };
-        if (!rule.resourceNames?.length) parts.push(part);
-        else for (const name of rule.resourceNames) parts.push({ ...part, resourceNames: [name] });
+        if (!rule.resourceNames?.length) yield part;
+        else for (const name of rule.resourceNames) yield { ...part, resourceNames: [name] };
       }
     }
   }
-  return parts;
 }
 
 const includes = (list: readonly string[] | undefined, value: string): boolean =>
@@ -152,15 +173,14 @@ function covers(rule: PolicyRule, part: PolicyRule): boolean {
 
 /** Parts that differ in their verb only become one rule again. */
 function compact(parts: readonly PolicyRule[]): PolicyRule[] {
-  const merged = new Map<string, PolicyRule>();
-  for (const part of parts) {
-    const { verbs, ...rest } = part;
+  const merged = new Map<string, { readonly rest: Omit<PolicyRule, 'verbs'>; readonly verbs: Set<string> }>();
+  for (const { verbs, ...rest } of parts) {
     const key = JSON.stringify(rest);
     const known = merged.get(key);
-    if (!known) merged.set(key, { ...rest, verbs: [...verbs] });
-    else if (!known.verbs.includes(verbs[0]!)) known.verbs.push(verbs[0]!);
+    if (known) known.verbs.add(verbs[0]!);
+    else merged.set(key, { rest, verbs: new Set(verbs) });
   }
-  return [...merged.values()];
+  return [...merged.values()].map(({ rest, verbs }) => ({ ...rest, verbs: [...verbs] }));
 }
 
 const listText = (list: readonly string[]): string => `[${list.map((text) => JSON.stringify(text)).join(' ')}]`;

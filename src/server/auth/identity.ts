@@ -49,8 +49,14 @@ export type Authorizer = (
 /** One that never has to wait. */
 export type InstantAuthorizer = (user: UserInfo, attributes: AuthorizationAttributes) => AuthorizationVerdict;
 
+/** What there is to say of a credential beside whose it is: in the answer and in the audit event. */
+export interface CredentialNotes {
+  warn(text: string): void;
+  annotate(key: string, value: string): void;
+}
+
 /**
  * The user (possibly `system:anonymous`), at once where the credential is known already. Throws, or rejects with,
  * ApiError 401 when a credential is present but not valid.
  */
-export type Authenticator = (request: ApiRequest) => UserInfo | Promise<UserInfo>;
+export type Authenticator = (request: ApiRequest, notes?: CredentialNotes) => UserInfo | Promise<UserInfo>;

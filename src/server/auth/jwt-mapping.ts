@@ -63,15 +63,18 @@ export function mappedUser(mapping: JwtMapping, claims: JsonObject): UserInfo {
       ? `${username.prefix}${usernameIn(claims, username.claim)}`
       : nameFrom(username.expression, bindings);
   const member = groups === undefined ? [] : groupsFrom(groups, claims);
-  const id = uid === undefined ? '' : 'claim' in uid ? textIn(claims, uid.claim) : textFrom(uid.expression, bindings);
+  const id =
+    uid === undefined ? '' : 'claim' in uid ? textIn(claims, uid.claim) : textFrom('uid', uid.expression, bindings);
   const extra: Record<string, readonly string[]> = {};
   for (const { key, expression } of mapping.extra) {
-    const values = textsFrom(expression, bindings);
+    const wrong = `${failedClaim('extra')}${expression.expression}: `;
+    const values = textsFrom(expression, bindings, { failed: '', wrong });
     if (values.length > 0) extra[key] = values;
   }
   for (const { claim, value } of mapping.requiredClaims) requireClaim(claims, claim, value);
-  check(mapping.claimConditions, bindings);
-  check(mapping.userConditions, { user: { username: name, uid: id, groups: member, extra } });
+  check(mapping.claimConditions, bindings, 'oidc: error evaluating claim validation expression: ');
+  const user = { username: name, uid: id, groups: member, extra };
+  check(mapping.userConditions, { user }, 'oidc: error evaluating user info validation rule: ');
   return {
     username: name,
     groups: member,
@@ -83,40 +86,51 @@ export function mappedUser(mapping: JwtMapping, claims: JsonObject): UserInfo {
 const groupsFrom = (source: ClaimSource, claims: JsonObject): readonly string[] =>
   'claim' in source
     ? groupsIn(claims, source.claim).map((group) => `${source.prefix}${group}`)
-    : textsFrom(source.expression, { claims });
+    : textsFrom(source.expression, { claims }, { failed: failedClaim('group'), wrong: failedClaim('group') });
 
-function check(conditions: readonly Condition[], bindings: Readonly<Record<string, unknown>>): void {
+type Bindings = Readonly<Record<string, unknown>>;
+
+const failedClaim = (claim: string): string => `oidc: error evaluating ${claim} claim expression: `;
+
+function check(conditions: readonly Condition[], bindings: Bindings, failed: string): void {
   for (const { expression, message } of conditions) {
-    if (evaluated(expression, bindings) !== true)
-      throw new ClaimsRefused(`validation expression '${expression.expression}' failed: ${message}`);
+    if (evaluated(expression, bindings, failed) !== true)
+      throw new ClaimsRefused(`${failed}validation expression '${expression.expression}' failed: ${message}`);
   }
 }
 
-function nameFrom(expression: CelProgram, bindings: Readonly<Record<string, unknown>>): string {
-  const name = textFrom(expression, bindings);
-  if (name === '') throw new ClaimsRefused(`expression '${expression.expression}' gives an empty name`);
+function nameFrom(expression: CelProgram, bindings: Bindings): string {
+  const name = textFrom('username', expression, bindings);
+  if (name === '')
+    throw new ClaimsRefused(`${failedClaim('username')}expression '${expression.expression}' gives an empty name`);
   return name;
 }
 
-function textFrom(expression: CelProgram, bindings: Readonly<Record<string, unknown>>): string {
-  const value = evaluated(expression, bindings);
-  if (typeof value !== 'string') throw new ClaimsRefused(`expression '${expression.expression}' must return a string`);
+function textFrom(claim: 'username' | 'uid', expression: CelProgram, bindings: Bindings): string {
+  const value = evaluated(expression, bindings, failedClaim(claim));
+  if (typeof value !== 'string')
+    throw new ClaimsRefused(`${failedClaim(claim)}${claim} claim expression must return a string`);
   return value;
 }
 
 /** A text or a list of texts, without empty ones. */
-function textsFrom(expression: CelProgram, bindings: Readonly<Record<string, unknown>>): readonly string[] {
-  const value = evaluated(expression, bindings);
+function textsFrom(
+  expression: CelProgram,
+  bindings: Bindings,
+  { failed, wrong }: { readonly failed: string; readonly wrong: string },
+): readonly string[] {
+  const value = evaluated(expression, bindings, failed);
   const list: readonly unknown[] = value === null ? [] : Array.isArray(value) ? value : [value];
   if (!list.every((one) => typeof one === 'string'))
-    throw new ClaimsRefused(`expression '${expression.expression}' must return a string or a list of strings`);
+    throw new ClaimsRefused(`${wrong}expression must return a string or a list of strings`);
   return (list as readonly string[]).filter((one) => one !== '');
 }
 
-function evaluated(expression: CelProgram, bindings: Readonly<Record<string, unknown>>): unknown {
+function evaluated(expression: CelProgram, bindings: Bindings, failed: string): unknown {
   try {
     return expression.run(bindings, celBudget(PER_CALL, PER_CALL));
   } catch (error) {
-    throw new ClaimsRefused(`expression '${expression.expression}' resulted in error: ${(error as Error).message}`);
+    const why = (error as Error).message;
+    throw new ClaimsRefused(`${failed}expression '${expression.expression}' resulted in error: ${why}`);
   }
 }

@@ -2,6 +2,7 @@
  * Users by tokens that an issuer signed (apiserver plugin/pkg/authenticator/token/oidc): a statement that names the
  * issuer, this cluster among its audiences, and the user.
  */
+import { goQuote, goQuoteAll } from '../../api/meta/go-text.ts';
 import type { JsonObject } from '../../api/meta/own-property.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Logger } from '../../base/log/log.ts';
@@ -41,6 +42,7 @@ export interface JwtServices {
 const CACHE_BOUND = 1024;
 /** For how long; after it the issuer may have taken its key back. */
 const CACHE_MS = 10_000;
+const UNVERIFIED = 'oidc: verify token: ';
 
 interface Cached {
   readonly user: UserInfo;
@@ -59,27 +61,33 @@ export function createJwtUsers(issuer: JwtIssuer, { connect, clock, log }: JwtSe
   });
   const resolve = createClaimResolver(issuer, { connect, clock });
   const cache = new BoundedMap<string, Cached>(CACHE_BOUND);
-  const refused = (why: string): undefined => {
-    log.debug('token of an issuer refused', { issuer: issuerUrl, why });
-    return undefined;
-  };
-  return async (token) => {
+  return async (token, told) => {
+    const refused = (why: string): undefined => {
+      log.debug('token of an issuer refused', { issuer: issuerUrl, why });
+      told?.(why);
+      return undefined;
+    };
     const known = cache.get(token);
     if (known && clock.now() < known.goodUntil) return known.user;
     const parts = readToken(token);
     if (parts === undefined || parts.claims['iss'] !== issuerUrl) return undefined;
     const { header, claims, text, signature } = parts;
     const { alg: algorithm, kid } = header;
-    if (typeof algorithm !== 'string' || !signingAlgorithms.includes(algorithm)) return undefined;
+    if (typeof algorithm !== 'string' || !signingAlgorithms.includes(algorithm)) {
+      const got = goQuote(String(algorithm ?? ''));
+      const expected = goQuoteAll(signingAlgorithms);
+      return refused(`${UNVERIFIED}oidc: id token signed with unsupported algorithm, expected ${expected} got ${got}`);
+    }
     // For whom and when is looked at first: a stranger's token must not cost a signature.
     const problem = validityProblem(issuer.audiences, claims, clock.now());
-    if (problem !== undefined) return refused(problem);
+    if (problem !== undefined) return refused(`${UNVERIFIED}${problem}`);
     const keyId = typeof kid === 'string' ? kid : undefined;
     try {
-      if (!(await keys.verify({ algorithm, keyId, signature, text }))) return undefined;
+      if (!(await keys.verify({ algorithm, keyId, signature, text })))
+        return refused(`${UNVERIFIED}failed to verify signature: failed to verify id token signature`);
     } catch (error) {
       log.warn('the OIDC issuer cannot be asked for its keys', { issuer: issuerUrl, error: String(error) });
-      return undefined;
+      return refused('oidc: authenticator not initialized');
     }
     let user: UserInfo;
     try {
@@ -98,12 +106,12 @@ export function createJwtUsers(issuer: JwtIssuer, { connect, clock, log }: JwtSe
 /** Knows the tokens of several issuers, which may become others while the server runs. */
 export function createIssuersUsers(issuers: () => readonly JwtIssuer[], services: JwtServices): AskTokenUser {
   let built: { readonly from: readonly JwtIssuer[]; readonly users: ReadonlyMap<unknown, AskTokenUser> } | undefined;
-  return async (token) => {
+  return async (token, refused) => {
     const from = issuers();
     if (built?.from !== from) {
       built = { from, users: new Map(from.map((issuer) => [issuer.issuerUrl, createJwtUsers(issuer, services)])) };
     }
-    return built.users.get(readToken(token)?.claims['iss'])?.(token);
+    return built.users.get(readToken(token)?.claims['iss'])?.(token, refused);
   };
 }
 

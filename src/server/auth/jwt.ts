@@ -1,5 +1,7 @@
 /** JSON Web Tokens of issuers: their parts, and for whom and when they are good. Signatures are checked elsewhere. */
+
 import { decodeBase64Url } from '../../api/meta/base64.ts';
+import { goQuoteAll } from '../../api/meta/go-text.ts';
 import { isJsonObject, type JsonObject } from '../../api/meta/own-property.ts';
 
 /** Longest token looked at. */
@@ -30,15 +32,23 @@ export function readToken(token: string): TokenParts | undefined {
   }
 }
 
-/** Why a token is not for one of `audiences` now; undefined when it is. */
+/** Why a token is not for one of `audiences` now, as go-oidc tells it; undefined when it is. */
 export function validityProblem(
   audiences: readonly string[],
   { aud, exp, nbf }: JsonObject,
   now: number,
 ): string | undefined {
-  const said: unknown[] = Array.isArray(aud) ? aud : [aud];
-  if (!audiences.some((audience) => said.includes(audience))) return 'another audience';
-  if (typeof exp !== 'number' || exp * 1000 <= now) return 'expired';
-  if (typeof nbf === 'number' && nbf * 1000 > now + NOT_BEFORE_LEEWAY_S * 1000) return 'not valid yet';
-  return undefined;
+  const said: unknown[] = Array.isArray(aud) ? aud : aud === undefined ? [] : [aud];
+  if (typeof exp !== 'number' || exp * 1000 <= now) return `oidc: token is expired (Token Expiry: ${goTime(exp)})`;
+  if (typeof nbf === 'number' && nbf * 1000 > now + NOT_BEFORE_LEEWAY_S * 1000)
+    return `oidc: current time ${goTime(now / 1000)} before the nbf (not before) time: ${goTime(nbf)}`;
+  if (audiences.some((audience) => said.includes(audience))) return undefined;
+  return `oidc: expected audience in ${goQuoteAll([...audiences].sort())} got ${goQuoteAll(said.map(String))}`;
+}
+
+/** Seconds since the epoch as Go prints a time; what is none is its zero. */
+function goTime(seconds: unknown): string {
+  const at = new Date(typeof seconds === 'number' ? Math.trunc(seconds) * 1000 : Number.NaN);
+  const text = Number.isNaN(at.getTime()) ? '0001-01-01T00:00:00' : at.toISOString().slice(0, -5);
+  return `${text.replace('T', ' ')} +0000 UTC`;
 }

@@ -2,9 +2,10 @@
  * Which objects the Pods of a node refer to (plugin/pkg/auth/authorizer/node/graph.go). Kept by counting references as
  * Pods are bound and go, so that a question costs a look-up; volumes behind claims are followed when asked.
  */
+
+import { nodeNameOf, podReferences } from '../../api/kinds/builtin/pod-references.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import type { ObjectStore, StoredObject } from '../cache/object-store.ts';
-import { nodeNameOf, podReferences } from './pod-references.ts';
 
 export type ReferredResource =
   | 'secrets'

@@ -1,10 +1,10 @@
 /**
- * Role-based access control (rbac.authorization.k8s.io/v1) over the stored roles and bindings. Rules are compiled into
- * an index by subject when a role or binding changes, and verdicts are remembered per user object, so that a request
- * costs one look-up. RBAC only allows: what no rule grants is refused.
+ * Role-based access control (rbac.authorization.k8s.io/v1) over the stored roles and bindings. Bindings are indexed by
+ * subject as they change, and verdicts are remembered per user object, so that a request costs one look-up. RBAC only allows: what no rule grants is refused.
  */
 import { fromLabelSelectorObject, matchesLabels } from '../../api/selector/label-selector.ts';
-import type { ObjectStore, StoreWatch } from '../cache/object-store.ts';
+import type { Change, ObjectStore, StoredObject } from '../cache/object-store.ts';
+import { BindingIndex, type Bound, type RoleRef } from './binding-index.ts';
 import type { AuthorizationAttributes, AuthorizationVerdict, InstantAuthorizer, UserInfo } from './identity.ts';
 
 /** rbac.authorization.k8s.io/v1 PolicyRule. */
@@ -16,34 +16,10 @@ export interface PolicyRule {
   nonResourceURLs?: string[];
 }
 
-interface Subject {
-  kind: string;
-  name: string;
-  namespace?: string;
-}
-
-interface RoleRef {
-  kind: string;
-  name: string;
-}
-
 interface RoleLike {
   metadata: { name: string; namespace?: string; labels?: Record<string, string> };
-  rules?: PolicyRule[];
+  rules?: PolicyRule[] | null;
   aggregationRule?: { clusterRoleSelectors?: Parameters<typeof fromLabelSelectorObject>[0][] };
-}
-
-interface BindingLike {
-  metadata: { name: string; namespace?: string };
-  subjects?: Subject[];
-  roleRef: RoleRef;
-}
-
-/** One binding as it applies to one subject. `namespace` undefined = everywhere. */
-interface Grant {
-  readonly namespace: string | undefined;
-  readonly rules: readonly PolicyRule[];
-  readonly reason: (subject: string) => string;
 }
 
 export const RBAC_GROUP = 'rbac.authorization.k8s.io';
@@ -72,31 +48,36 @@ export interface Rbac {
 
 /** Starts an authorizer on the store's RBAC objects. */
 export function createRbac(store: ObjectStore): Rbac {
-  let index: ReadonlyMap<string, readonly Grant[]> | undefined;
+  const bindings = new BindingIndex(PREFIXES.clusterRoleBinding);
+  const roles = new Roles(store);
   let verdicts = new WeakMap<UserInfo, Map<string, AuthorizationVerdict>>();
-  const stale = (): void => {
-    index = undefined;
-    verdicts = new WeakMap();
-  };
-  const watches: StoreWatch[] = Object.values(PREFIXES).map((prefix) => store.watch(prefix, store.revision(), stale));
-  const grantsOf = (user: UserInfo): Grant[] => {
-    index ??= buildIndex(store);
-    return subjectKeys(user).flatMap((key) => index!.get(key) ?? []);
-  };
+  const revision = store.revision();
+  bindings.load(store, PREFIXES.clusterRoleBinding);
+  bindings.load(store, PREFIXES.roleBinding);
+  const follow = (prefix: string, take: (changes: readonly Change[]) => void) =>
+    store.watch(prefix, revision, (changes) => {
+      take(changes);
+      verdicts = new WeakMap();
+    });
+  const watches = [
+    follow(PREFIXES.clusterRoleBinding, (changes) => bindings.apply(changes)),
+    follow(PREFIXES.roleBinding, (changes) => bindings.apply(changes)),
+    follow(PREFIXES.clusterRole, () => roles.forgetCollected()),
+    follow(PREFIXES.role, () => {}),
+  ];
 
   const decide = (user: UserInfo, attributes: AuthorizationAttributes): AuthorizationVerdict => {
-    index ??= buildIndex(store);
     for (const key of subjectKeys(user)) {
-      for (const grant of index.get(key) ?? []) {
-        if (attributes.type === 'path') {
-          if (grant.namespace !== undefined) continue;
-          if (grant.rules.some((rule) => allowsPath(rule, attributes)))
-            return { allowed: true, reason: grant.reason(key) };
-        } else {
-          if (grant.namespace !== undefined && grant.namespace !== attributes.namespace) continue;
-          if (grant.rules.some((rule) => allowsResource(rule, attributes)))
-            return { allowed: true, reason: grant.reason(key) };
+      for (const bound of bindings.of(key)) {
+        if (bound.namespace !== undefined) {
+          if (attributes.type === 'path' || bound.namespace !== attributes.namespace) continue;
         }
+        const rules = roles.rulesOf(bound);
+        const allows =
+          attributes.type === 'path'
+            ? rules.some((rule) => allowsPath(rule, attributes))
+            : rules.some((rule) => allowsResource(rule, attributes));
+        if (allows) return { allowed: true, reason: reasonOf(bound, key) };
       }
     }
     return { allowed: false, reason: '' };
@@ -119,15 +100,17 @@ export function createRbac(store: ObjectStore): Rbac {
       return verdict;
     },
     rulesFor: (user, namespace) =>
-      grantsOf(user)
-        .filter((grant) => grant.namespace === undefined || grant.namespace === namespace)
-        .flatMap((grant) => grant.rules),
+      subjectKeys(user)
+        .flatMap((key) => bindings.of(key))
+        .filter((bound) => bound.namespace === undefined || bound.namespace === namespace)
+        .flatMap((bound) => roles.rulesOf(bound)),
     rulesOf({ kind, namespace, name }) {
       const prefix = kind === 'ClusterRole' ? PREFIXES.clusterRole : PREFIXES.role;
       const role = store.peek({ prefix, namespace: kind === 'ClusterRole' ? '' : namespace, name });
       if (!role) return undefined;
-      const { rules = [], aggregationRule } = role.object as unknown as RoleLike;
-      return aggregationRule ? effectiveRules(role.object as unknown as RoleLike, clusterRolesIn(store)) : rules;
+      const { rules, aggregationRule } = role.object as unknown as RoleLike;
+      if (!aggregationRule) return rules ?? [];
+      return effectiveRules(role.object as unknown as RoleLike, clusterRolesIn(store));
     },
     stop() {
       for (const watch of watches) watch.stop();
@@ -150,47 +133,68 @@ function subjectKeys(user: UserInfo): string[] {
   return keys;
 }
 
-function subjectKey(subject: Subject, bindingNamespace: string | undefined): string {
-  return subject.kind === 'ServiceAccount'
-    ? `ServiceAccount ${subject.namespace || bindingNamespace || ''}/${subject.name}`
-    : `${subject.kind} ${subject.name}`;
+/** Upstream's words. Of the account `b` of namespace `a`, whose key says `a/b`, they say `b/a`. */
+function reasonOf({ name, namespace, role }: Bound, key: string): string {
+  const where = namespace === undefined ? `ClusterRoleBinding "${name}"` : `RoleBinding "${name}/${namespace}"`;
+  const blank = key.indexOf(' ');
+  const kind = key.slice(0, blank);
+  const subject = key.slice(blank + 1);
+  const slash = subject.indexOf('/');
+  const shown = kind === 'ServiceAccount' ? `${subject.slice(slash + 1)}/${subject.slice(0, slash)}` : subject;
+  return `RBAC: allowed by ${where} of ${role.kind} "${role.name}" to ${kind} "${shown}"`;
 }
 
 const clusterRolesIn = (store: Pick<ObjectStore, 'list'>): ReadonlyMap<string, RoleLike> =>
   new Map(store.list(PREFIXES.clusterRole).items.map(({ name, object }) => [name, object as unknown as RoleLike]));
 
-function buildIndex(store: ObjectStore): ReadonlyMap<string, readonly Grant[]> {
-  const read = <T>(prefix: string): T[] => store.list(prefix).items.map((item) => item.object as unknown as T);
-  const clusterRoles = clusterRolesIn(store);
-  const roles = new Map(
-    read<RoleLike>(PREFIXES.role).map((role) => [`${role.metadata.namespace}/${role.metadata.name}`, role]),
-  );
-  const index = new Map<string, Grant[]>();
-  const add = (binding: BindingLike, namespace: string | undefined): void => {
-    const { kind, name } = binding.roleRef;
-    const role = kind === 'ClusterRole' ? clusterRoles.get(name) : roles.get(`${namespace ?? ''}/${name}`);
-    if (!role) return;
-    const rules = effectiveRules(role, clusterRoles);
-    const where =
-      namespace === undefined
-        ? `ClusterRoleBinding "${binding.metadata.name}"`
-        : `RoleBinding "${binding.metadata.name}/${namespace}"`;
-    for (const subject of binding.subjects ?? []) {
-      const key = subjectKey(subject, namespace);
-      const shown = `${subject.kind} "${subject.kind === 'ServiceAccount' ? `${subject.name}/${subject.namespace || namespace || ''}` : subject.name}"`;
-      const grant: Grant = {
-        namespace,
-        rules,
-        reason: () => `RBAC: allowed by ${where} of ${kind} "${name}" to ${shown}`,
-      };
-      const grants = index.get(key);
-      if (grants) grants.push(grant);
-      else index.set(key, [grant]);
+/** The rules behind a binding. Those that are in use stay parsed. */
+class Roles {
+  readonly #store: ObjectStore;
+  readonly #known = new WeakMap<StoredObject, RoleLike>();
+  /** Of roles that collect those of others, until a ClusterRole changes. */
+  #collected = new Map<string, readonly PolicyRule[]>();
+
+  constructor(store: ObjectStore) {
+    this.#store = store;
+  }
+
+  forgetCollected(): void {
+    this.#collected = new Map();
+  }
+
+  rulesOf({ role: { kind, name }, namespace }: { readonly role: RoleRef; readonly namespace: string | undefined }) {
+    const isOfCluster = kind === 'ClusterRole';
+    const stored = this.#store.get({
+      prefix: isOfCluster ? PREFIXES.clusterRole : PREFIXES.role,
+      namespace: isOfCluster ? '' : (namespace ?? ''),
+      name,
+    });
+    if (!stored) return [];
+    const role = this.#roleOf(stored);
+    if (role.aggregationRule === undefined) return role.rules ?? [];
+    let rules = this.#collected.get(name);
+    if (!rules) {
+      const { items } = this.#store.list(PREFIXES.clusterRole);
+      rules = effectiveRules(role, new Map(items.map((item) => [item.name, this.#roleOf(item)])));
+      this.#collected.set(name, rules);
     }
-  };
-  for (const binding of read<BindingLike>(PREFIXES.clusterRoleBinding)) add(binding, undefined);
-  for (const binding of read<BindingLike>(PREFIXES.roleBinding)) add(binding, binding.metadata.namespace ?? '');
-  return index;
+    return rules;
+  }
+
+  #roleOf(stored: StoredObject): RoleLike {
+    let role = this.#known.get(stored);
+    if (!role) {
+      const { metadata, rules, aggregationRule } = stored.object as unknown as RoleLike;
+      const { name, labels } = metadata;
+      role = {
+        metadata: { name, ...(labels && { labels }) },
+        ...(rules && { rules }),
+        ...(aggregationRule && { aggregationRule }),
+      };
+      this.#known.set(stored, role);
+    }
+    return role;
+  }
 }
 
 /**

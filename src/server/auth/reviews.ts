@@ -3,8 +3,9 @@
  * answers it with its status filled in. Nothing is stored.
  */
 
-import type { UnstructuredObject } from '../../api/meta/object.ts';
+import { formatTime, type UnstructuredObject } from '../../api/meta/object.ts';
 import { badRequest, type FieldError, invalid } from '../../api/meta/status.ts';
+import type { Clock } from '../../base/clock/clock.ts';
 import type { AuthorizerChain } from './authorizer-chain.ts';
 import type { AuthorizationAttributes, Authorizer, UserInfo } from './identity.ts';
 import type { PolicyRule } from './rbac.ts';
@@ -41,6 +42,7 @@ export interface ReviewOptions {
   readonly authorize: Authorizer;
   readonly rulesFor: AuthorizerChain['rulesFor'];
   readonly tokens: TokenAuthenticator;
+  readonly clock: Pick<Clock, 'now'>;
 }
 
 const AUTHORIZATION = 'authorization.k8s.io';
@@ -138,7 +140,7 @@ const userJson = ({ username, uid, groups, extra }: UserInfo): Record<string, un
 
 /** Review handlers by `group/resource`, for the server's create-only kinds. */
 export function createReviewHandlers(options: ReviewOptions): ReadonlyMap<string, ReviewHandler> {
-  const { authorize, tokens } = options;
+  const { authorize, tokens, clock } = options;
   const answer = async (object: UnstructuredObject, user: UserInfo): Promise<UnstructuredObject> => {
     const { attributes, problems } = questionOf(specOf(object));
     const { allowed, denied, reason, error } = await authorize(user, attributes);
@@ -225,7 +227,13 @@ export function createReviewHandlers(options: ReviewOptions): ReadonlyMap<string
     ],
     [
       'authentication.k8s.io/selfsubjectreviews',
-      async (object, user) => ({ ...object, status: { userInfo: userJson(user) } }),
+      // It is made anew: nothing of the body comes back.
+      async ({ apiVersion, kind }, user) => ({
+        apiVersion,
+        kind,
+        metadata: { creationTimestamp: formatTime(clock.now()) },
+        status: { userInfo: userJson(user) },
+      }),
     ],
     [
       'authentication.k8s.io/tokenreviews',
@@ -233,10 +241,12 @@ export function createReviewHandlers(options: ReviewOptions): ReadonlyMap<string
         const { token, audiences } = (object['spec'] ?? {}) as { token?: string; audiences?: string[] };
         if (!token) throw badRequest('token is required for TokenReview in authentication');
         const wanted = audiences?.length ? audiences : tokens.audiences;
-        const verified = await tokens.verify(token, wanted);
+        // Who knows the loopback credential alone is asked first upstream: that is the one word on every token.
+        const problems = ['invalid bearer token'];
+        const verified = await tokens.verify(token, { audiences: wanted, refused: (why) => void problems.push(why) });
         // The token itself is never sent back.
         const spec = audiences ? { audiences } : {};
-        if (!verified) return { ...object, spec, status: { user: {}, error: 'invalid bearer token' } };
+        if (!verified) return { ...object, spec, status: { user: {}, error: aggregated(problems) } };
         return {
           ...object,
           spec,

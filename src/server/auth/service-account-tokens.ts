@@ -2,10 +2,13 @@
  * Service-account tokens: JWTs signed with ES256 and bound to objects (KEP-1205). A token is good only as long as its
  * service account, and whatever it is bound to, still exist with the same uid.
  */
+import { INVALID_SINCE } from '../../api/kinds/builtin/legacy-tokens.ts';
 import { decodeBase64Url, encodeBase64Url } from '../../api/meta/base64.ts';
+import { goQuote, goQuoteAll } from '../../api/meta/go-text.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import { BoundedMap } from './bounded-map.ts';
-import type { UserInfo } from './identity.ts';
+import type { CredentialNotes, UserInfo } from './identity.ts';
+import type { LegacyTokenUse } from './legacy-token-use.ts';
 import { decodePem, encodePem } from './pem.ts';
 
 export interface BoundObject {
@@ -46,10 +49,18 @@ export interface TokenIssuer {
   /** Signs a token without an end, good as long as the Secret holds it. */
   signLegacy(claims: LegacyTokenClaims): Promise<string>;
   /** The user of a valid token with one of the given audiences; undefined when the token is not one of ours or not valid. */
-  verify(token: string, audiences?: readonly string[]): Promise<VerifiedToken | undefined>;
+  verify(token: string, use?: TokenUse): Promise<VerifiedToken | undefined>;
   /** The public key as a JSON Web Key Set document (RFC 7517). */
   readonly keySet: Readonly<Record<string, unknown>>;
   readonly issuer: string;
+}
+
+/** One use of a token: for whom it should be good (the API when not given), and where to note what it tells of itself. */
+export interface TokenUse {
+  readonly audiences?: readonly string[];
+  readonly notes?: CredentialNotes | undefined;
+  /** Told why a token is refused by those who take it for one of theirs. */
+  readonly refused?: ((why: string) => void) | undefined;
 }
 
 export interface VerifiedToken {
@@ -65,6 +76,8 @@ export interface TokenIssuerOptions {
   readonly findUid: FindUid;
   /** The token a Secret holds now; legacy tokens are refused without. */
   readonly secretToken?: (namespace: string, name: string) => string | undefined;
+  /** Told of each use of a token that a Secret holds; false refuses it. */
+  readonly legacyTokenUsed?: LegacyTokenUse;
 }
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
@@ -104,10 +117,12 @@ interface LegacyPayload {
   'kubernetes.io/serviceaccount/service-account.uid': string;
 }
 
-/** A token whose signature is good: what is left to ask each time. */
+/** A token whose signature is good: what is left to ask each time. A text says why it is refused. */
 interface CacheEntry {
-  readonly verify: (audiences: readonly string[]) => VerifiedToken | undefined;
+  readonly verify: (audiences: readonly string[], notes?: CredentialNotes) => VerifiedToken | string;
 }
+
+const INVALIDATED = 'service account token has been invalidated';
 
 const encoder = new TextEncoder();
 
@@ -132,23 +147,42 @@ export async function createTokenIssuer(options: TokenIssuerOptions): Promise<To
   const header = encodeBase64Url(encoder.encode(JSON.stringify({ alg: 'ES256', kid: keyId })));
   const cache = new BoundedMap<string, CacheEntry>(CACHE_BOUND);
 
-  const stillBound = ({ 'kubernetes.io': private_ }: Payload): boolean => {
+  /** Why a token does not count any more; undefined while all that it is bound to is there (claims.go, Validate). */
+  const unboundProblem = ({ 'kubernetes.io': private_ }: Payload): string | undefined => {
     const { namespace, serviceaccount, pod, node, secret } = private_;
-    if (findUid('ServiceAccount', namespace, serviceaccount.name) !== serviceaccount.uid) return false;
-    if (pod && findUid('Pod', namespace, pod.name) !== pod.uid) return false;
-    if (secret && findUid('Secret', namespace, secret.name) !== secret.uid) return false;
-    return !node || pod !== undefined || findUid('Node', '', node.name) === node.uid;
+    const account = findUid('ServiceAccount', namespace, serviceaccount.name);
+    if (account === undefined) return `serviceaccounts ${goQuote(serviceaccount.name)} not found`;
+    if (account !== serviceaccount.uid)
+      return `service account UID (${account}) does not match claim (${serviceaccount.uid})`;
+    const bound: [BoundObject['kind'], { name: string; uid?: string } | undefined][] = [
+      ['Secret', secret],
+      ['Pod', pod],
+      // The node of a Pod's token is a remark: what counts is the Pod.
+      ['Node', pod === undefined ? node : undefined],
+    ];
+    for (const [kind, ref] of bound) {
+      if (ref === undefined) continue;
+      const uid = findUid(kind, kind === 'Node' ? '' : namespace, ref.name);
+      if (uid === undefined) return INVALIDATED;
+      const word = kind.toLowerCase();
+      if (uid !== ref.uid) return `${word} UID (${uid}) does not match service account ${word} ref claim (${ref.uid})`;
+    }
+    return undefined;
   };
 
   const boundEntry = (payload: Payload): CacheEntry => {
     const user = userOf(payload);
     const verified = { user, audiences: payload.aud };
     return {
-      verify(audiences) {
+      verify(audiences, notes) {
         const now = clock.now() / 1000;
-        if (payload.iss !== issuer || payload.exp <= now || payload.nbf > now + LEEWAY_SECONDS) return undefined;
-        if (!payload.aud.some((audience) => audiences.includes(audience))) return undefined;
-        return stillBound(payload) ? verified : undefined;
+        if (!payload.aud.some((audience) => audiences.includes(audience))) return wrongAudience(payload.aud, audiences);
+        if (payload.exp <= now) return 'service account token has expired';
+        if (payload.nbf > now + LEEWAY_SECONDS) return 'service account token is not valid yet';
+        const problem = unboundProblem(payload);
+        if (problem !== undefined) return problem;
+        noteStale(payload, now, notes);
+        return verified;
       },
     };
   };
@@ -160,28 +194,35 @@ export async function createTokenIssuer(options: TokenIssuerOptions): Promise<To
     const uid = payload['kubernetes.io/serviceaccount/service-account.uid'];
     const verified = { user: serviceAccountUser(namespace, name, uid), audiences: [issuer] };
     return {
-      verify: (audiences) =>
-        audiences.includes(issuer) &&
-        findUid('Secret', namespace, secret) !== undefined &&
-        options.secretToken?.(namespace, secret) === token &&
-        findUid('ServiceAccount', namespace, name) === uid
-          ? verified
-          : undefined,
+      verify(audiences, notes) {
+        notes?.annotate('authentication.k8s.io/legacy-token', payload.sub);
+        if (!audiences.includes(issuer)) return wrongAudience([issuer], audiences);
+        if (findUid('Secret', namespace, secret) === undefined) return 'Token has been invalidated';
+        if (options.secretToken?.(namespace, secret) !== token) return "Token does not match server's copy";
+        const account = findUid('ServiceAccount', namespace, name);
+        if (account === undefined) return `serviceaccounts ${goQuote(name)} not found`;
+        if (account !== uid) return `ServiceAccount UID (${account}) does not match claim (${uid})`;
+        if (options.legacyTokenUsed?.({ namespace, secret, serviceAccount: name }, notes) ?? true) return verified;
+        return `the token in secret ${namespace}/${secret} for service account ${namespace}/${name} has been marked invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the '${INVALID_SINCE}' label from the secret to temporarily allow use of this token`;
+      },
     };
   };
 
-  const parse = async (token: string): Promise<CacheEntry | undefined> => {
+  const parse = async (token: string): Promise<CacheEntry | string | undefined> => {
     const [head, body, signature, ...rest] = token.split('.');
-    if (head !== header || !body || !signature || rest.length > 0) return undefined;
+    if (!head || !body || !signature || rest.length > 0) return undefined;
     try {
+      const payload = JSON.parse(new TextDecoder().decode(decodeBase64Url(body))) as Payload | LegacyPayload;
+      // Not believed yet: only whether it says that it is one of ours.
+      if (payload?.iss !== issuer && payload?.iss !== LEGACY_ISSUER) return undefined;
+      if (head !== header) return 'invalid signature, no keys found';
       const good = await crypto.subtle.verify(
         ALGORITHM,
         publicKey,
         decodeBase64Url(signature),
         encoder.encode(`${head}.${body}`),
       );
-      if (!good) return undefined;
-      const payload = JSON.parse(new TextDecoder().decode(decodeBase64Url(body))) as Payload | LegacyPayload;
+      if (!good) return 'go-jose/go-jose: error in cryptographic primitive';
       return payload.iss === LEGACY_ISSUER
         ? legacyEntry(payload as LegacyPayload, token)
         : boundEntry(payload as Payload);
@@ -229,17 +270,35 @@ export async function createTokenIssuer(options: TokenIssuerOptions): Promise<To
         'kubernetes.io/serviceaccount/service-account.uid': serviceAccount.uid,
         sub: `system:serviceaccount:${namespace}:${serviceAccount.name}`,
       }),
-    async verify(token, audiences = [issuer]) {
+    async verify(token, { audiences = [issuer], notes, refused } = {}) {
       if (token.length > MAX_TOKEN) return undefined;
       let entry = cache.get(token);
       if (!entry) {
-        entry = await parse(token);
-        if (!entry) return undefined;
+        const parsed = await parse(token);
+        if (parsed === undefined || typeof parsed === 'string') {
+          if (parsed !== undefined) refused?.(parsed);
+          return undefined;
+        }
+        entry = parsed;
         cache.set(token, entry);
       }
-      return entry.verify(audiences);
+      const answer = entry.verify(audiences, notes);
+      if (typeof answer !== 'string') return answer;
+      refused?.(answer);
+      return undefined;
     },
   };
+}
+
+const wrongAudience = (said: readonly string[], wanted: readonly string[]): string =>
+  `token audiences ${goQuoteAll(said)} is invalid for the target audiences ${goQuoteAll(wanted)}`;
+
+/** Who still uses a token after the time that was asked for, of one that was given longer. */
+function noteStale({ sub, 'kubernetes.io': private_ }: Payload, now: number, notes: CredentialNotes | undefined): void {
+  const { warnafter } = private_;
+  if (warnafter === undefined || now <= warnafter) return;
+  const seconds = Math.floor(now) - warnafter;
+  notes?.annotate('authentication.k8s.io/stale-token', `subject: ${sub}, seconds after warning threshold: ${seconds}`);
 }
 
 /** The user a service account acts as, with the groups every service account has. */

@@ -157,6 +157,7 @@ export const SYSTEM_ROLES: readonly PolicyRole[] = [
     rule(RESOURCE, ['deviceclasses'], READ),
     rule(RESOURCE, ['resourceclaims'], [...READ, 'patch', 'update']),
     rule(RESOURCE, ['resourceclaims/status'], ['patch', 'update']),
+    rule(RESOURCE, ['resourceclaims/binding'], ['patch', 'update']),
     rule('', ['pods/finalizers'], ['update']),
     rule(RESOURCE, ['resourceslices'], READ),
   ),

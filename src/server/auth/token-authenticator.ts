@@ -1,10 +1,10 @@
 /** Bearer tokens of every kind, asked one after the other: the first that knows the token decides. */
 import type { UserInfo } from './identity.ts';
-import type { TokenIssuer, VerifiedToken } from './service-account-tokens.ts';
+import type { TokenIssuer, TokenUse, VerifiedToken } from './service-account-tokens.ts';
 
 export interface TokenAuthenticator {
   /** For the API itself when no audiences are given. */
-  verify(token: string, audiences?: readonly string[]): Promise<VerifiedToken | undefined>;
+  verify(token: string, use?: TokenUse): Promise<VerifiedToken | undefined>;
   /** The audiences of the API itself. */
   readonly audiences: readonly string[];
 }
@@ -12,8 +12,8 @@ export interface TokenAuthenticator {
 /** A kind of token that names no audience: it is good for the API and for nobody else. */
 export type FindTokenUser = (token: string) => UserInfo | undefined;
 
-/** The same, of somebody else. Never rejects: who cannot be asked knows nobody. */
-export type AskTokenUser = (token: string) => Promise<UserInfo | undefined>;
+/** The same, of somebody else. Never rejects: who cannot be asked knows nobody. `refused`: as in TokenUse. */
+export type AskTokenUser = (token: string, refused?: (why: string) => void) => Promise<UserInfo | undefined>;
 
 /** Service-account tokens first, then the others. */
 export function createTokenAuthenticator(
@@ -23,13 +23,13 @@ export function createTokenAuthenticator(
   const own = [issuer.issuer];
   return {
     audiences: own,
-    async verify(token, audiences = own) {
-      const verified = await issuer.verify(token, audiences);
+    async verify(token, { audiences = own, notes, refused } = {}) {
+      const verified = await issuer.verify(token, { audiences, notes, refused });
       if (verified) return verified;
       const meant = own.filter((audience) => audiences.includes(audience));
       if (meant.length === 0) return undefined;
       for (const find of others) {
-        const found = find(token);
+        const found = find(token, refused);
         const user = found instanceof Promise ? await found : found;
         if (user) return { user: authenticated(user), audiences: meant };
       }

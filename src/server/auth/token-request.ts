@@ -48,6 +48,9 @@ interface Spec {
 export interface TokenRequestOptions {
   readonly store: Pick<ObjectStore, 'get'>;
   readonly tokens: TokenIssuer;
+  readonly clock: Pick<Clock, 'now'>;
+  /** Asked once the request says all that it will be answered for. Rejects with ApiError to refuse. */
+  readonly validate: () => Promise<void>;
 }
 
 export interface RequestedToken {
@@ -60,13 +63,18 @@ export interface RequestedToken {
 export async function requestToken(
   request: UnstructuredObject,
   target: { namespace: string; name: string },
-  { store, tokens }: TokenRequestOptions,
+  { store, tokens, clock, validate }: TokenRequestOptions,
 ): Promise<RequestedToken> {
-  const spec = (request['spec'] ?? {}) as Spec;
+  const spec: Spec = (request['spec'] as Spec | undefined) ?? {};
   const { namespace, name } = target;
+  checkNames(request, target);
   const uid = store.get({ prefix: PREFIX.ServiceAccount, namespace, name })?.object.metadata.uid;
   if (uid === undefined) throw notFound(ACCOUNTS, name);
-  checkIdentity(request, { namespace, name, uid });
+  const wanted = request.metadata.uid;
+  if (wanted && wanted !== uid) {
+    const detail = `the UID in the token request (${wanted}) does not match the UID of the service account (${uid})`;
+    throw conflict({ group: KIND.group, resource: KIND.kind }, name, detail);
+  }
   const seconds = spec.expirationSeconds ?? DEFAULT_SECONDS;
   if (seconds < MIN_SECONDS || seconds > MAX_SECONDS)
     throw invalid(KIND, '', [
@@ -80,8 +88,12 @@ export async function requestToken(
             : 'may not specify a duration larger than 2^32 seconds',
       },
     ]);
-  const found = spec.boundObjectRef ? boundObject(spec.boundObjectRef, target, store) : undefined;
   const audiences = spec.audiences?.length ? spec.audiences : [tokens.issuer];
+  Object.assign(request.metadata, { name, namespace, uid, creationTimestamp: formatTime(clock.now()) });
+  request['spec'] = { ...spec, audiences, expirationSeconds: seconds };
+  delete request['status'];
+  await validate();
+  const found = spec.boundObjectRef ? boundObject(spec.boundObjectRef, target, store) : undefined;
   const extended = seconds === MOUNTED_SECONDS && found?.bound.kind === 'Pod' && audiences.join() === tokens.issuer;
   const lifetime = extended ? EXTENDED_SECONDS : seconds;
   const { token, expires, id } = await tokens.sign({
@@ -93,35 +105,26 @@ export async function requestToken(
     ...(extended && { warnAfterSeconds: seconds }),
   });
   const issued = expires - lifetime * 1000;
+  const { boundObjectRef = null } = spec;
   const object = {
-    ...request,
     kind: KIND.kind,
     apiVersion: `${KIND.group}/v1`,
-    metadata: { name, namespace, creationTimestamp: formatTime(issued) },
-    spec: { ...spec, audiences, expirationSeconds: seconds },
+    metadata: { ...request.metadata, name, namespace, uid, creationTimestamp: formatTime(issued) },
+    spec: { audiences, expirationSeconds: seconds, boundObjectRef },
     status: { token, expirationTimestamp: formatTime(issued + seconds * 1000) },
   };
   return { object, id };
 }
 
 /** What the body says of the account must be what the URL says. */
-function checkIdentity(
-  { metadata }: UnstructuredObject,
-  account: { readonly namespace: string; readonly name: string; readonly uid: string },
-): void {
-  const mismatch = (field: string, value: string, want: string) =>
-    invalid(KIND, account.name, [
-      { type: 'FieldValueInvalid', field, value, detail: `must match the service account: ${want}` },
-    ]);
-  if (metadata?.name && metadata.name !== account.name) throw mismatch('metadata.name', metadata.name, account.name);
-  if (metadata?.namespace && metadata.namespace !== account.namespace)
-    throw mismatch('metadata.namespace', metadata.namespace, account.namespace);
-  if (metadata?.uid && metadata.uid !== account.uid)
-    throw conflict(
-      ACCOUNTS,
-      account.name,
-      `the UID in the token request (${metadata.uid}) does not match the UID of the service account (${account.uid})`,
-    );
+function checkNames({ metadata }: UnstructuredObject, account: { namespace: string; name: string }): void {
+  if (metadata.namespace && metadata.namespace !== account.namespace) {
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
+  }
+  const value = metadata.name;
+  if (!value || value === account.name) return;
+  const detail = 'must match the service account name if specified';
+  throw invalid(KIND, account.name, [{ type: 'FieldValueInvalid', field: 'metadata.name', value, detail }]);
 }
 
 interface PodParts {

@@ -2,11 +2,11 @@
  * Reviews sent to a webhook that knows users or rights (apiserver/pkg/util/webhook): one object of JSON is posted, the
  * same comes back with its status. What may pass is tried again, with growing waits.
  */
-import { goQuote } from '../../api/meta/go-text.ts';
 import { parseJson } from '../../api/schema/parse-json.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { ApiHandler, ApiResponse } from '../../base/http/seam.ts';
 import { abortable } from '../../base/signal/abortable.ts';
+import { answerProblem } from '../outbound/answer-problem.ts';
 import { readWhole } from '../outbound/read-whole.ts';
 
 /** Where a webhook is. */
@@ -89,42 +89,10 @@ function mayPass(error: unknown): boolean {
   return false;
 }
 
-function refuseStatus({ status, headers }: ApiResponse, body: Uint8Array): void {
+function refuseStatus(response: ApiResponse, body: Uint8Array): void {
+  const { status, headers } = response;
   if (status >= 200 && status <= 299) return;
   // Whoever says when to come again means to be asked again.
   const passes = status === 429 || (status >= 500 && status !== 503) || headers['retry-after'] !== undefined;
-  throw new (passes ? PassingFailure : Error)(statusText(status, new TextDecoder().decode(body).trim()));
-}
-
-const STATUS_TEXTS: Readonly<Record<number, string>> = {
-  400: 'the server rejected our request for an unknown reason',
-  401: 'the server has asked for the client to provide credentials',
-  404: 'the server could not find the requested resource',
-  405: 'the server does not allow this method on the requested resource',
-  429: 'the server has received too many requests and has asked us to try again later',
-  503: 'the server is currently unable to handle the request',
-  504: 'the server was unable to return a response in the time allotted, but may still be processing the request',
-};
-/** Of what a server says beside its status. */
-const MAX_SAID = 500;
-
-/** As client-go tells of an answer that is no good (NewGenericServerResponse): a Status speaks for itself. */
-function statusText(status: number, body: string): string {
-  const said = body.slice(0, MAX_SAID);
-  const own = /^\{/.test(body) ? messageIn(body) : undefined;
-  if (own !== undefined) return own;
-  if (STATUS_TEXTS[status] !== undefined) return STATUS_TEXTS[status];
-  if (status >= 500)
-    return `an error on the server (${goQuote(said || 'unknown')}) has prevented the request from succeeding`;
-  if (status === 403) return said;
-  return `the server responded with the status code ${status} but did not return more information`;
-}
-
-function messageIn(body: string): string | undefined {
-  try {
-    const { kind, message } = JSON.parse(body) as Record<string, unknown>;
-    return kind === 'Status' && typeof message === 'string' && message !== '' ? message.slice(0, MAX_SAID) : undefined;
-  } catch {
-    return undefined;
-  }
+  throw new (passes ? PassingFailure : Error)(answerProblem(response, body));
 }

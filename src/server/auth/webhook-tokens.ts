@@ -17,8 +17,13 @@ export interface TokenWebhook extends WebhookAddress {
 /** Answers remembered; refusals apart, so that made-up tokens do not push out the others. */
 const CACHE_BOUND = 1024;
 
-interface Answer {
-  readonly user: UserInfo | undefined;
+interface Verdict {
+  readonly user?: UserInfo;
+  /** What the webhook says of a token that it refuses. */
+  readonly why?: string;
+}
+
+interface Answer extends Verdict {
   readonly until: number;
 }
 
@@ -30,25 +35,25 @@ export function createWebhookUsers(
   const known = new BoundedMap<string, Answer>(CACHE_BOUND);
   const refused = new BoundedMap<string, Answer>(CACHE_BOUND);
   /** Requests of one user that come together ask once. Bounded by the requests that are answered at once. */
-  const asking = new Map<string, Promise<UserInfo | undefined>>();
+  const asking = new Map<string, Promise<Verdict>>();
 
-  const ask = async (token: string): Promise<UserInfo | undefined> => {
+  const ask = async (token: string): Promise<Verdict> => {
     const apiVersion = `authentication.k8s.io/${webhook.version}`;
     const review = { kind: 'TokenReview', apiVersion, spec: { token, audiences } };
     try {
-      const user = await askWebhook(webhook, review, { read: (answer) => userIn(answer, audiences), clock });
-      (user ? refused : known).delete(token);
-      (user ? known : refused).set(token, { user, until: clock.monotonic() + webhook.cacheMs });
-      return user;
+      const verdict = await askWebhook(webhook, review, { read: (answer) => verdictIn(answer, audiences), clock });
+      (verdict.user ? refused : known).delete(token);
+      (verdict.user ? known : refused).set(token, { ...verdict, until: clock.monotonic() + webhook.cacheMs });
+      return verdict;
     } catch (error) {
       log.warn('the token webhook does not answer', { error: String(error) });
-      return undefined;
+      return {};
     }
   };
 
-  return (token) => {
+  const verdictOn = (token: string): Verdict | Promise<Verdict> => {
     const answer = known.get(token) ?? refused.get(token);
-    if (answer && clock.monotonic() < answer.until) return Promise.resolve(answer.user);
+    if (answer && clock.monotonic() < answer.until) return answer;
     let pending = asking.get(token);
     if (pending === undefined) {
       pending = ask(token).finally(() => asking.delete(token));
@@ -56,26 +61,33 @@ export function createWebhookUsers(
     }
     return pending;
   };
+  return async (token, told) => {
+    const { user, why } = await verdictOn(token);
+    if (why !== undefined) told?.(why);
+    return user;
+  };
 }
 
-/** The user of a TokenReview that says yes; undefined for one that says no. */
-function userIn(answer: unknown, wanted: readonly string[]): UserInfo | undefined {
+/** What a TokenReview says: whose the token is, or why it is nobody's. */
+function verdictIn(answer: unknown, wanted: readonly string[]): Verdict {
   const status = isJsonObject(answer) ? answer['status'] : undefined;
   if (!isJsonObject(status)) throw new Error('the answer is no TokenReview');
-  const { authenticated, audiences, user } = status;
-  if (authenticated !== true) return undefined;
+  const { authenticated, audiences, user, error } = status;
+  if (authenticated !== true) return typeof error === 'string' && error !== '' ? { why: error } : {};
   // A webhook that names no audiences does not know of them: the token is good for the API.
   if (Array.isArray(audiences) && audiences.length > 0 && !audiences.some((one) => wanted.includes(one as string)))
-    return undefined;
+    return {};
   const { username, uid, groups, extra } = isJsonObject(user) ? user : {};
   if (typeof username !== 'string' || username === '') throw new Error('the answer names no user');
   return {
-    username,
-    ...(typeof uid === 'string' && uid !== '' && { uid }),
-    groups: [...new Set([...texts(groups), 'system:authenticated'])],
-    ...(isJsonObject(extra) && {
-      extra: Object.fromEntries(Object.entries(extra).map(([key, values]) => [key.toLowerCase(), texts(values)])),
-    }),
+    user: {
+      username,
+      ...(typeof uid === 'string' && uid !== '' && { uid }),
+      groups: [...new Set([...texts(groups), 'system:authenticated'])],
+      ...(isJsonObject(extra) && {
+        extra: Object.fromEntries(Object.entries(extra).map(([key, values]) => [key.toLowerCase(), texts(values)])),
+      }),
+    },
   };
 }
 

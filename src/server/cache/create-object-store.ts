@@ -6,7 +6,7 @@ import { COMPACTION_INTERVAL } from './compactor.ts';
 import { DEFAULT_HISTORY, History, type HistoryLimit } from './history.ts';
 import type { ObjectStore } from './object-store.ts';
 import { PublishedStore } from './published-store.ts';
-import { type Indexes, loadRows } from './store-load.ts';
+import { type Indexes, loadRows, type Renew } from './store-load.ts';
 import { createParsedObjects } from './stored-object.ts';
 
 /** JSON bytes of the objects whose parsed form is kept; the parsed forms take about four times as much (measured). */
@@ -22,6 +22,8 @@ export interface ObjectStoreOptions {
   readonly compactionInterval?: number;
   /** Bound of the parsed objects kept, in bytes of their JSON. */
   readonly parsedBytes?: number;
+  /** Applied to what older versions wrote; absent: it is taken as it is. */
+  readonly renew?: Renew;
   /** Aborting it while the log is being read gives the opening up. */
   readonly signal: AbortSignal;
 }
@@ -31,16 +33,17 @@ export interface ObjectStoreOptions {
  * holds the state, 'corrupt' when it cannot be read.
  */
 export async function createObjectStore(options: ObjectStoreOptions): Promise<ObjectStore> {
-  const { backend, log, clock, historyLimit, signal } = options;
+  const { backend, log, clock, historyLimit, renew, signal } = options;
   const began = clock.monotonic();
   const opened = await backend.open(signal);
   try {
     const history = new History({ ...DEFAULT_HISTORY, ...historyLimit }, opened.compacted);
     const parsed = createParsedObjects(options.parsedBytes ?? PARSED_BYTES);
     const indexes: Indexes = new Map();
-    const { compacted } = opened;
+    const { compacted, incomplete } = opened;
+    const renewal = renew && incomplete > 0 ? { until: incomplete, renew } : undefined;
     for await (const rows of opened.rows)
-      loadRows(rows, { indexes, history, parsed, compacted, now: clock.monotonic() });
+      loadRows(rows, { indexes, history, parsed, compacted, renewal, now: clock.monotonic() });
     if (opened.hole > 0) history.forget(opened.hole);
     if (opened.corrupt.length > 0)
       log.error('corrupt rows in the store', { keys: opened.corrupt.slice(0, 20).join(' ') });

@@ -370,6 +370,53 @@ describe('object store: watches', () => {
     assert.deepEqual(progress, [2, 3, 4]);
   });
 
+  it('a long log is told in pieces, and what is written meanwhile stands behind it', async () => {
+    const store = await fresh();
+    for (let i = 0; i < 2500; i++) await put(store, 'a', String(i));
+    const turn = (): Promise<void> => new Promise((done) => setImmediate(done));
+    const watches = Array.from({ length: 3 }, () => {
+      const seen: number[] = [];
+      const progress: number[] = [];
+      store.watch(
+        PREFIX,
+        0,
+        (changes) => seen.push(...changes.map(({ revision }) => revision)),
+        (revision) => progress.push(revision),
+      );
+      return { seen, progress };
+    });
+    await settle();
+    for (const { seen } of watches) assert.equal(seen.length, 1000);
+    await put(store, 'a', 'meanwhile');
+    for (const { seen, progress } of watches) {
+      assert.equal(seen.length, 1000);
+      assert.deepEqual(progress, []);
+    }
+    for (let i = 0; i < 10; i++) await turn();
+    await put(store, 'b', 'after');
+    for (const { seen, progress } of watches) {
+      assert.deepEqual(
+        seen,
+        Array.from({ length: 2502 }, (_, i) => i + 1),
+      );
+      assert.deepEqual(progress, [2502]);
+    }
+  });
+
+  it('a watch that is stopped while it is told a long log hears no more', async () => {
+    const store = await fresh();
+    for (let i = 0; i < 2500; i++) await put(store, 'a', String(i));
+    let heard = 0;
+    const watch = store.watch(PREFIX, 0, (changes) => {
+      heard += changes.length;
+    });
+    await settle();
+    watch.stop();
+    for (let i = 0; i < 5; i++) await new Promise((done) => setImmediate(done));
+    await put(store, 'a', 'after');
+    assert.equal(heard, 1000);
+  });
+
   it('a watch begun by a listener, in the middle of a publication, misses and repeats nothing', async () => {
     const store = await fresh();
     const inner: number[] = [];

@@ -23,6 +23,8 @@ export interface StoredObject {
    * parsed form may be let go again at any time.
    */
   load(pause: Pause): Promise<void> | undefined;
+  /** True while `object` is at hand without parsing. */
+  readonly isParsed: boolean;
   /** JSON of `object`, begins with `{"kind":K,"apiVersion":V,` (see `headLength`); no trailing newline. */
   readonly bytes: Uint8Array;
   /** Bytes of the leading `{"kind":..,"apiVersion":..,` part: list items of built-in kinds are `{` + bytes.subarray(headLength). */

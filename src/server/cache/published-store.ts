@@ -148,7 +148,7 @@ export class PublishedStore implements ObjectStore {
   list(prefix: string, options: ListOptions = {}): Listed {
     const { limit = 0, match } = options;
     const revision = options.revision ?? this.#revision;
-    if (revision > this.#revision) throw tooLargeResourceVersion();
+    if (revision > this.#revision) throw tooLargeResourceVersion(revision, this.#revision);
     if (revision < this.#history.floor) throw expired('The resourceVersion for the provided list is too old.');
     const range = keyRange(options);
     const index = this.#indexes.get(prefix) ?? NO_OBJECTS;

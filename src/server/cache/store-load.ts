@@ -27,20 +27,30 @@ export interface LoadOptions {
   readonly parsed: ParsedObjects;
   /** Rows at or below this revision are state, not changes to be told. */
   readonly compacted: number;
+  /** Makes the value of a row at or below `until` what it would be if it was written today. */
+  readonly renewal?: { readonly until: number; readonly renew: Renew } | undefined;
   /** Monotonic time that stands for when the retained changes happened. */
   readonly now: number;
 }
 
+/** The bytes of an object of today for those of an older version: the same ones where nothing has changed. */
+export type Renew = (place: Place, bytes: Uint8Array) => Uint8Array;
+
 /** Takes in one chunk of rows. Chunks come in ascending order. */
-export function loadRows(rows: readonly Row[], { indexes, history, parsed, compacted, now }: LoadOptions): void {
+export function loadRows(
+  rows: readonly Row[],
+  { indexes, history, parsed, compacted, renewal, now }: LoadOptions,
+): void {
   for (const row of rows) {
     const place = placeOf(row.key);
     const index = indexOf(indexes, place.prefix);
     const previous = index.get(place.key);
     let change: Change | undefined;
     if (row.value !== undefined) {
+      const isOld = renewal !== undefined && row.revision <= renewal.until;
+      const value = isOld ? renewal.renew(place, row.value) : row.value;
       // Its own memory: a view would hold the whole chunk for as long as one object of it lives.
-      const current = loadedObject(previous ?? place, row.revision, row.value, parsed);
+      const current = loadedObject(previous ?? place, row.revision, value, parsed);
       index.set(current);
       change = { type: previous ? 'MODIFIED' : 'ADDED', revision: row.revision, current, previous };
     } else if (previous) {

@@ -3,12 +3,13 @@
  * parsed objects cost about twice as much memory, so only a bounded number stays and the others are parsed again when
  * somebody asks.
  */
+import { joinBytes } from '../../api/meta/join-bytes.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { inPieces, Pace, type Pause } from '../../api/meta/steps.ts';
 import { parseJsonInPieces, parseStored } from '../../api/schema/parse-json.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import type { StoredObject } from './object-store.ts';
-import { freezeSteps, joined, type WrittenObject } from './written-object.ts';
+import { freezeSteps, type WrittenObject } from './written-object.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -86,6 +87,10 @@ class Revision implements Stored {
     return this.#object ?? this.adopt(deepFreeze(parseStored(decoder.decode(this.bytes)) as UnstructuredObject));
   }
 
+  get isParsed(): boolean {
+    return this.#object !== undefined;
+  }
+
   get metadata(): Readonly<UnstructuredObject['metadata']> {
     // Not kept: who asks for it keeps it, or looks at each object once.
     const json = metadataJson(this.bytes, this.headLength);
@@ -151,6 +156,9 @@ class Deleted implements Stored {
   get headLength(): number {
     return this.#make().headLength;
   }
+  get isParsed(): boolean {
+    return this.#made?.isParsed ?? false;
+  }
   load(pause: Pause): Promise<void> | undefined {
     return this.#make().load(pause);
   }
@@ -174,7 +182,7 @@ export function stampObject(
   const stamped = { kind, apiVersion, metadata: { ...metadata, resourceVersion: String(revision) }, ...rest };
   const line =
     written?.object === object
-      ? joined([written.before, encoder.encode(String(revision)), written.after, LINE_END])
+      ? joinBytes([written.before, encoder.encode(String(revision)), written.after, LINE_END])
       : encoder.encode(`${JSON.stringify(stamped)}\n`);
   const stored = new Revision(place, revision, line.subarray(0, line.length - 1), parsed);
   stored.adopt(deepFreeze(stamped));

@@ -2,12 +2,14 @@
  * Who is told of which change. Every watch has its own position, the revision up to which it has been told, so that a
  * change is neither missed nor told twice whenever the watch began.
  */
+import { nextTurn } from '../../base/clock/next-turn.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { History } from './history.ts';
 import type { Change, StoreWatch } from './object-store.ts';
 
-/** Changes handed over in one call while a watch catches up with the retained log. */
+/** Changes handed over in one call while a watch catches up with the retained log, and the bytes of their states. */
 const REPLAY_CHUNK = 1000;
+const REPLAY_BYTES = 256 * 1024;
 
 export type WatchListener = (changes: readonly Change[]) => void;
 export type ProgressListener = (revision: number) => void;
@@ -18,14 +20,22 @@ class Watch {
   readonly onProgress: ProgressListener | undefined;
   position: number;
   stopped = false;
-  /** False until the retained log has been told. */
-  live = false;
+  /** `waiting` for the retained log to be told, `behind` while that is done in pieces, then `live`. */
+  state: 'waiting' | 'behind' | 'live' = 'waiting';
+  /** Changes that are still to be told while it is behind. What comes meanwhile stands at their end, so that the log may be cut. */
+  missed: Change[] = [];
 
   constructor(prefix: string, from: number, listener: WatchListener, onProgress: ProgressListener | undefined) {
     this.prefix = prefix;
     this.position = from;
     this.listener = listener;
     this.onProgress = onProgress;
+  }
+
+  /** Notes what comes while it is behind; what stands in `missed` already is not told again. */
+  miss(changes: readonly Change[]): void {
+    const last = this.missed.at(-1)?.revision ?? this.position;
+    for (const change of changes) if (change.revision > last) this.missed.push(change);
   }
 }
 
@@ -66,7 +76,8 @@ export class WatchHub {
   publish(changes: ReadonlyMap<string, readonly Change[]>, revision: number): void {
     for (const [prefix, ofPrefix] of changes) {
       for (const watch of [...(this.#byPrefix.get(prefix) ?? [])]) {
-        if (!watch.live) this.#replay(watch);
+        if (watch.state === 'waiting') this.#replay(watch);
+        else if (watch.state === 'behind') watch.miss(ofPrefix);
         else if (watch.position < ofPrefix[0]!.revision) this.#tell(watch, ofPrefix);
         else
           this.#tell(
@@ -76,7 +87,9 @@ export class WatchHub {
       }
     }
     for (const watch of [...this.#progress]) {
-      if (!watch.live) this.#replay(watch);
+      if (watch.state === 'waiting') this.#replay(watch);
+      // One that is behind has not been told of it.
+      if (watch.state !== 'live') continue;
       // A watch that waits for a revision still to come has nothing to report.
       if (watch.stopped || watch.position > revision) continue;
       this.#call(watch, () => watch.onProgress?.(revision));
@@ -90,10 +103,38 @@ export class WatchHub {
   }
 
   #replay(watch: Watch): void {
-    if (watch.live || watch.stopped) return;
-    watch.live = true;
-    const missed = [...this.#history.since(watch.prefix, watch.position, Number.POSITIVE_INFINITY)];
-    for (let i = 0; i < missed.length; i += REPLAY_CHUNK) this.#tell(watch, missed.slice(i, i + REPLAY_CHUNK));
+    if (watch.state !== 'waiting' || watch.stopped) return;
+    watch.missed = [...this.#history.since(watch.prefix, watch.position, Number.POSITIVE_INFINITY)];
+    const told = this.#tellSome(watch, 0);
+    if (told === watch.missed.length) {
+      watch.state = 'live';
+      watch.missed = [];
+      return;
+    }
+    watch.state = 'behind';
+    void this.#catchUp(watch, told);
+  }
+
+  /** The rest of the log in pieces, for that many watches may begin at once. */
+  async #catchUp(watch: Watch, from: number): Promise<void> {
+    let told = from;
+    while (!watch.stopped && told < watch.missed.length) {
+      await nextTurn();
+      told = this.#tellSome(watch, told);
+    }
+    watch.missed = [];
+    watch.state = 'live';
+  }
+
+  /** Tells some of what was missed; returns how much has been told. */
+  #tellSome(watch: Watch, from: number): number {
+    let to = from;
+    for (let bytes = 0; to < watch.missed.length && to - from < REPLAY_CHUNK && bytes < REPLAY_BYTES; to++) {
+      const { current, previous } = watch.missed[to]!;
+      bytes += current.bytes.length + (previous?.bytes.length ?? 0);
+    }
+    this.#tell(watch, watch.missed.slice(from, to));
+    return to;
   }
 
   #tell(watch: Watch, changes: readonly Change[]): void {

@@ -2,6 +2,7 @@
  * Large objects on their way into the cache and out of it, in steps: written and frozen before the store decides, which
  * it does in one go, and parsed before somebody looks at them.
  */
+import { joinBytes } from '../../api/meta/join-bytes.ts';
 import { encodeJsonSteps } from '../../api/meta/json-steps.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { Pace, type Steps } from '../../api/meta/steps.ts';
@@ -32,8 +33,8 @@ export function* writtenSteps(object: UnstructuredObject): Steps<WrittenObject> 
   for (const member of Object.values(rest)) yield* freezeSteps(member, pace);
   const isFirst = Object.values(first).every((value) => value === undefined);
   // Each is an object of its own: braces go, commas come.
-  const before = joined([head.subarray(0, head.length - 2), utf8(`${isFirst ? '' : ','}"resourceVersion":"`)]);
-  const after = joined([utf8('"'), members(fields), utf8('}'), members(tail), utf8('}')]);
+  const before = joinBytes([head.subarray(0, head.length - 2), utf8(`${isFirst ? '' : ','}"resourceVersion":"`)]);
+  const after = joinBytes([utf8('"'), members(fields), utf8('}'), members(tail), utf8('}')]);
   return { object, before, after };
 }
 
@@ -55,17 +56,6 @@ function members(object: Uint8Array): Uint8Array {
   return out;
 }
 const COMMA = 0x2c;
-
-/** One after the other. */
-export function joined(parts: readonly Uint8Array[]): Uint8Array {
-  const out = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    out.set(part, at);
-    at += part.length;
-  }
-  return out;
-}
 
 /** As `deepFreeze`, in steps. Nobody may look whether a part is frozen before all of it is. */
 export function* freezeSteps(root: unknown, pace: Pace): Steps<void> {

@@ -9,6 +9,7 @@ import { operationOptions } from './operation-options.ts';
 /** A class, not a literal with a spread and a getter: those make an object that is slow to build and to read. */
 class BoundAttributes implements AdmissionAttributes {
   readonly operation: AdmissionOperation;
+  readonly requestVerb: string;
   readonly info: ResourceInfo;
   readonly subresource: string;
   readonly namespace: string;
@@ -18,6 +19,7 @@ class BoundAttributes implements AdmissionAttributes {
   readonly object: AdmissionAttributes['object'];
   readonly oldObject: AdmissionAttributes['oldObject'];
   readonly companions: AdmissionAttributes['companions'];
+  readonly pause: AdmissionAttributes['pause'];
   readonly warn: (text: string) => void;
   readonly annotate: AdmissionAttributes['annotate'];
   reinvocation: AdmissionAttributes['reinvocation'] = undefined;
@@ -29,6 +31,7 @@ class BoundAttributes implements AdmissionAttributes {
     { operation, subject }: { readonly operation: AdmissionOperation; readonly subject: AdmissionSubject },
   ) {
     this.operation = operation;
+    this.requestVerb = exchange.info.verb;
     this.info = bound.info;
     this.subresource = bound.subresource;
     this.namespace = exchange.info.namespace || (subject.oldObject ?? subject.object)?.metadata?.namespace || '';
@@ -38,6 +41,7 @@ class BoundAttributes implements AdmissionAttributes {
     this.object = subject.object;
     this.oldObject = subject.oldObject;
     this.companions = subject.companions;
+    this.pause = subject.pause;
     this.warn = exchange.warn;
     this.annotate = exchange.annotate;
     this.#exchange = exchange;
@@ -45,7 +49,11 @@ class BoundAttributes implements AdmissionAttributes {
 
   /** Most requests never need their signal, and making one costs. */
   get signal(): AbortSignal {
-    return this.#exchange.request.signal;
+    return this.#exchange.signal;
+  }
+
+  get deadline(): number | undefined {
+    return this.#exchange.deadline;
   }
 
   get options(): AdmissionAttributes['options'] {
@@ -67,6 +75,12 @@ export function admissionHooks(
       const pending = runMutating(admission, attributes, admissionMetrics);
       if (pending) return pending.then(note);
       note();
+    },
+    judge(operation, subject) {
+      const { info, subresource } = bound;
+      if (subresource === '') return undefined;
+      const plugin = admission.find(({ judge, matches }) => judge && matches(operation, info, subresource));
+      return plugin?.judge?.(new BoundAttributes(exchange, bound, { operation, subject }));
     },
     validate: (operation, subject) =>
       runValidating(admission, new BoundAttributes(exchange, bound, { operation, subject }), admissionMetrics),

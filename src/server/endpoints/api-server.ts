@@ -28,6 +28,7 @@ import { createDocuments } from './documents.ts';
 import type { BodyDecoder, CreateOnlyHandler, Server, SubresourceHandler } from './exchange.ts';
 import { createFlowControl, type FlowControl } from './flow-control/flow-control.ts';
 import { createHealthChecks, type HealthCheck } from './health.ts';
+import { createJoinedLists } from './joined-lists.ts';
 import { createOpenWatches } from './open-watches.ts';
 import { createPackedLists } from './packed-lists.ts';
 import type { ReadElsewhere } from './read-elsewhere.ts';
@@ -148,6 +149,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     readElsewhere: options.readElsewhere,
     compressor: options.compressor,
     packedLists: options.compressor && createPackedLists({ compressor: options.compressor, clock }),
+    joinedLists: createJoinedLists(clock),
     components: options.components ?? (() => []),
     clock,
     log,

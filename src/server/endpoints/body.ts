@@ -1,13 +1,14 @@
 /** Request bodies: size, media type, parsing, and the checks that make a document an object of its resource. */
-import { builtinTypeName } from '../../api/kinds/builtin/builtin-types.ts';
+
+import { isVersionOf, unknownConversion, unregisteredKind } from '../../api/kinds/builtin/foreign-kind.ts';
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
+import { jsonKind } from '../../api/meta/go-text.ts';
 import { apiVersionOf, parseApiVersion } from '../../api/meta/gvk.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { isJsonObject } from '../../api/meta/own-property.ts';
 import { ApiError, badRequest, fieldErrorBody } from '../../api/meta/status.ts';
 import { inPieces, type Pause, type Steps } from '../../api/meta/steps.ts';
-import { jsonKind } from '../../api/patch/json-patch.ts';
 import { coerceEmbedded, hasEmbedded } from '../../api/schema/embedded-resource.ts';
 import {
   type NumberOptions,
@@ -44,6 +45,7 @@ export function mediaTypeOf(headers: Readonly<Record<string, string>>): string {
 
 /** Parses the body by its content type. Throws ApiError 413, 415, or 400 when it is malformed. */
 export function parseBody(exchange: Exchange, info: ResourceInfo | undefined): ParsedJson {
+  if (info === undefined && exchange.document) return exchange.document();
   const { body, headers } = exchange.request;
   if (body.length > MAX_BODY_BYTES) throw bodyTooLarge();
   const type = mediaTypeOf(headers);
@@ -106,27 +108,36 @@ export interface DecodeMode {
  */
 export function decodeObjectBody(
   exchange: Exchange,
-  options: { readonly info: ResourceInfo; readonly fieldValidation: FieldValidation; readonly dropStatus: boolean },
+  options: BodyOptions,
 ): UnstructuredObject | Promise<UnstructuredObject> {
-  const { info } = options;
   if (exchange.isLarge) return decodeLargeBody(exchange, options);
-  const parsed = parseObject(exchange, info);
-  return admitDocument(exchange, { parsed, ...options, ...sentOf(exchange, parsed), refuse: badRequest });
+  return admitDocument(exchange, documentOptions(exchange, options, parseObject(exchange, options.info)));
+}
+
+interface BodyOptions {
+  readonly info: ResourceInfo;
+  readonly fieldValidation: FieldValidation;
+  readonly dropStatus: boolean;
+  /** Another version of the kind that is taken as it is. */
+  readonly older?: ResourceInfo | undefined;
+}
+
+function documentOptions(
+  exchange: Exchange,
+  { older, info, ...options }: BodyOptions,
+  parsed: ParsedJson,
+): DocumentOptions {
+  const isOlder = older && isJsonObject(parsed.value) && parsed.value['apiVersion'] === apiVersionOf(older);
+  return { parsed, ...options, info: isOlder ? older : info, ...sentOf(exchange, parsed), refuse: badRequest };
 }
 
 /** The pause between the steps of a request with a large body; undefined for others, which must not pay for it. */
 export const pauseOf = (exchange: Exchange): Pause | undefined => (exchange.isLarge ? nextTurn : undefined);
 
-async function decodeLargeBody(
-  exchange: Exchange,
-  options: Parameters<typeof decodeObjectBody>[1],
-): Promise<UnstructuredObject> {
+async function decodeLargeBody(exchange: Exchange, options: BodyOptions): Promise<UnstructuredObject> {
   const parsed = await parseLarge(exchange, options.info);
   await nextTurn();
-  return inPieces(
-    admitSteps(exchange, { parsed, ...options, ...sentOf(exchange, parsed), refuse: badRequest }),
-    nextTurn,
-  );
+  return inPieces(admitSteps(exchange, documentOptions(exchange, options, parsed)), nextTurn);
 }
 
 const sentOf = ({ request }: Exchange, { yaml }: ParsedJson): Pick<DecodeMode, 'sent'> =>
@@ -149,19 +160,36 @@ export function* admitSteps(exchange: Exchange, options: DocumentOptions): Steps
   return object;
 }
 
+/** Reads a large body that is no object of the resource in pieces, for whoever asks `parseBody` for it. */
+export async function readDocument(exchange: Exchange): Promise<void> {
+  try {
+    const parsed = await readLarge(exchange, undefined);
+    exchange.document = () => parsed;
+  } catch (error) {
+    exchange.document = () => {
+      throw error;
+    };
+  }
+}
+
 async function parseLarge(exchange: Exchange, info: ResourceInfo): Promise<ParsedJson> {
+  try {
+    return await readLarge(exchange, info);
+  } catch (error) {
+    throw unrecognized(error, exchange, info);
+  }
+}
+
+async function readLarge(exchange: Exchange, info: ResourceInfo | undefined): Promise<ParsedJson> {
   const { body, headers } = exchange.request;
   const decode = exchange.server.bodyDecoders.get(mediaTypeOf(headers));
   if (body.length > MAX_BODY_BYTES) throw bodyTooLarge();
   const read = exchange.server.readElsewhere;
-  try {
-    if (decode === parseJsonBody) return await parseJsonInPieces(body, nextTurn, numberOptions(info));
-    if (decode === parseYamlBody) return await parseLargeYaml(body, { read, pause: nextTurn });
-    if (decode === undefined || read === undefined) return parseBody(exchange, info);
-    return await parseElsewhere(read, { type: mediaTypeOf(headers), bytes: body, kind: bodyKindOf(info) }, nextTurn);
-  } catch (error) {
-    throw unrecognized(error, exchange, info);
-  }
+  if (decode === parseJsonBody) return parseJsonInPieces(body, nextTurn, numberOptions(info));
+  if (decode === parseYamlBody) return parseLargeYaml(body, { read, pause: nextTurn });
+  if (decode === undefined || read === undefined) return parseBody(exchange, info);
+  const kind = info && bodyKindOf(info);
+  return parseElsewhere(read, { type: mediaTypeOf(headers), bytes: body, kind }, nextTurn);
 }
 
 /** What does not parse is reported as an object whose kind is not known (apiserver's transformDecodeError). */
@@ -309,23 +337,16 @@ function withoutKind({ kind }: ResourceInfo, body: Uint8Array): string {
 
 /** A body for a built-in kind must be one of its versions, or it cannot be converted. Throws ApiError 400. */
 function requireKind(info: ResourceInfo, object: UnstructuredObject): void {
-  const { group, version } = parseApiVersion(object.apiVersion);
-  const known = builtinTypeName({ group, version, kind: object.kind }) !== undefined;
-  if (known && group === info.group && object.kind === info.kind) return;
+  if (isVersionOf(info, object)) return;
+  const { version } = parseApiVersion(object.apiVersion);
   throw badRequest(
     `${object.kind} in version "${version}" cannot be handled as a ${info.kind}: ${notOfKind(info, object)}`,
   );
 }
 
 /** Why a patched document is not read as its kind any more: it names another one, or one that is unknown. */
-function notOfKind(info: ResourceInfo, { apiVersion, kind }: UnstructuredObject): string {
-  const { group, version } = parseApiVersion(apiVersion);
-  if (builtinTypeName({ group, version, kind }) === undefined) {
-    return `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"`;
-  }
-  const internal = info.group === '' ? 'core' : info.group.split('.', 1)[0];
-  return `converting (${version}.${kind}) to (${internal}.${info.kind}): unknown conversion`;
-}
+const notOfKind = (info: ResourceInfo, object: UnstructuredObject): string =>
+  unregisteredKind(object) ?? unknownConversion(info, object);
 
 /** More than this many warnings of unknown fields do not fit into the header, however short they are. */
 const SHOWN_WARNINGS = 1000;

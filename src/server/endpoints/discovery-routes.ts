@@ -15,7 +15,7 @@ import type { Aggregator } from '../aggregation/aggregator.ts';
 import type { ResourceSource } from '../registry/resource-catalog.ts';
 import type { AggregatedApi } from './aggregated-api.ts';
 import type { Exchange } from './exchange.ts';
-import { parseAccept } from './negotiation.ts';
+import { ACCEPTED_MEDIA_TYPES, parseAccept } from './negotiation.ts';
 import { encodedResponse, pageNotFound, representationOf } from './responses.ts';
 
 export interface DiscoveryParts {
@@ -60,6 +60,9 @@ export function createDiscovery(parts: DiscoveryParts): (exchange: Exchange) => 
     return document;
   };
 
+  const isCustom = (group: string): boolean =>
+    resources.all().some((info) => info.group === group && info.strategy.custom);
+
   const makeDocument = async (
     path: readonly string[],
     form: 'plain' | 'aggregated',
@@ -87,7 +90,11 @@ export function createDiscovery(parts: DiscoveryParts): (exchange: Exchange) => 
     if (root !== 'api' && root !== 'apis') return undefined;
     if (path.length > (root === 'api' ? 2 : 3)) return undefined;
     const form = path.length === 1 && wantsAggregated(exchange) ? 'aggregated' : 'plain';
-    return cached(`${form} ${path.join('/')}`, path, form).then((document) => respond(exchange, document, form));
+    // The pages of definitions and those that list groups are made by handlers, all others stand behind a route.
+    const routed = root === 'api' || (path.length === 3 && !isCustom(path[1]!));
+    return cached(`${form} ${path.join('/')}`, path, form).then((document) =>
+      respond(exchange, document, { form, routed }),
+    );
   };
 }
 
@@ -105,7 +112,11 @@ function wantsAggregated(exchange: Exchange): boolean {
   return false;
 }
 
-function respond(exchange: Exchange, document: CachedDocument | undefined, form: string): ApiResponse {
+function respond(
+  exchange: Exchange,
+  document: CachedDocument | undefined,
+  { form, routed }: { readonly form: string; readonly routed: boolean },
+): ApiResponse {
   if (!document) return pageNotFound();
   const validators = { etag: document.etag, vary: 'Accept' };
   const sent = exchange.request.headers['if-none-match'];
@@ -113,7 +124,7 @@ function respond(exchange: Exchange, document: CachedDocument | undefined, form:
   const representation =
     form === 'aggregated'
       ? ({ encoding: 'json', pretty: false } as const)
-      : representationOf(exchange, { transforms: false });
+      : representationOf(exchange, { transforms: false, ...(routed && { produces: ACCEPTED_MEDIA_TYPES }) });
   const response = encodedResponse({ status: 200, bytes: document.bytes, representation });
   return {
     ...response,

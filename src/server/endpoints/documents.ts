@@ -7,7 +7,7 @@ import type { ApiRequest, ApiResponse } from '../../base/http/seam.ts';
 import type { Aggregator } from '../aggregation/aggregator.ts';
 import type { ResourceSource } from '../registry/resource-catalog.ts';
 import type { Exchange } from './exchange.ts';
-import { type HealthChecks, healthResponse } from './health.ts';
+import { type HealthChecks, healthMetrics, healthResponse } from './health.ts';
 import { createOpenApi } from './openapi-routes.ts';
 import { encodedResponse, JSON_HEADERS, pageNotFound, representationOf } from './responses.ts';
 
@@ -46,18 +46,26 @@ export function createDocuments(parts: DocumentParts): (exchange: Exchange) => A
         return json(exchange, version);
       case '/metrics':
         return { status: 200, headers: METRICS_HEADERS, body: encoder.encode(parts.metrics()) };
+      case '/metrics/slis':
+        return { status: 200, headers: METRICS_HEADERS, body: encoder.encode(healthMetrics(parts.checks)) };
       default:
         return healthResponse(exchange, parts.checks) ?? openApi(exchange) ?? parts.discovery(exchange);
     }
   };
 }
 
-const READ_ONLY = new Set(['/version', '/version/', '/metrics', '/openapi/v2', '/openapi/v3']);
+const READ_ONLY = new Set(['/version', '/version/', '/metrics', '/metrics/slis', '/openapi/v2', '/openapi/v3']);
 
 /** What can only be read: 405 in the words of upstream's router; undefined when nobody has that path. */
-async function refusal(exchange: Exchange, { discovery }: DocumentParts): Promise<ApiResponse> {
-  const known = READ_ONLY.has(exchange.request.path) || ((await discovery(exchange))?.status ?? 404) < 400;
+async function refusal(exchange: Exchange, { discovery, resources }: DocumentParts): Promise<ApiResponse> {
+  const { path } = exchange.request;
+  const found = READ_ONLY.has(path) ? undefined : await discovery(exchange);
+  const known = READ_ONLY.has(path) || (found?.status ?? 404) < 400;
   if (!known) return pageNotFound();
+  // The page of a group of definitions is given to every method.
+  const [, root, group] = path.split('/');
+  const isCustom = root === 'apis' && resources.all().some((info) => info.group === group && info.strategy.custom);
+  if (found !== undefined && isCustom) return found;
   throw methodNotAllowed();
 }
 
@@ -65,7 +73,10 @@ const json = (exchange: Exchange, bytes: Uint8Array): ApiResponse =>
   encodedResponse({ status: 200, bytes, representation: representationOf(exchange, { transforms: false }) });
 
 function indexOfPaths(exchange: Exchange, { resources, aggregator, checks, paths }: DocumentParts): ApiResponse {
-  const found = new Set(['/api', '/apis', '/metrics', '/openapi/v2', '/openapi/v3', '/version', ...paths.keys()]);
+  const found = new Set([
+    ...['/api', '/apis', '/metrics', '/metrics/slis', '/openapi/v2', '/openapi/v3', '/version'],
+    ...paths.keys(),
+  ]);
   for (const { group, version } of [...resources.all(), ...aggregator.discovery().remote]) {
     if (group === '') found.add(`/api/${version}`);
     else found.add(`/apis/${group}`).add(`/apis/${group}/${version}`);

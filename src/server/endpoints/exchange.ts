@@ -7,13 +7,14 @@ import type { Clock } from '../../base/clock/clock.ts';
 import type { Compressor } from '../../base/http/gzip-blocks.ts';
 import type { ApiHandler, ApiRequest, ApiResponse } from '../../base/http/seam.ts';
 import type { Logger } from '../../base/log/log.ts';
+import { createLinkedController, type LinkedController } from '../../base/signal/linked-controller.ts';
 import type { AdmissionMetrics } from '../admission/admission-metrics.ts';
 import type { AdmissionPlugin } from '../admission/plugin.ts';
 import type { Aggregator } from '../aggregation/aggregator.ts';
 import type { Auditor } from '../audit/auditor.ts';
 import type { AuditRecord } from '../audit/record.ts';
 import type { Authenticator, Authorizer, UserInfo } from '../auth/identity.ts';
-import { isLargeBody } from '../registry/large-write.ts';
+import { growsLarge, isLargeBody } from '../registry/large-write.ts';
 import type { ResourceSource } from '../registry/resource-catalog.ts';
 import type { Registry } from '../registry/write-call.ts';
 import type { AggregatedApi } from './aggregated-api.ts';
@@ -21,6 +22,7 @@ import type { ComponentHealth } from './component-health.ts';
 import type { CorsPolicy } from './cors.ts';
 import type { Flow, FlowControl } from './flow-control/flow-control.ts';
 import { ONE_SEAT, type Work } from './flow-control/work-estimate.ts';
+import type { JoinedLists } from './joined-lists.ts';
 import type { OpenWatches } from './open-watches.ts';
 import type { PackedLists } from './packed-lists.ts';
 import { parseQuery, type Query } from './query.ts';
@@ -43,6 +45,8 @@ export interface SubresourceCall {
   /** The decoded body of a create or update; undefined when there was none. */
   readonly body: UnstructuredObject | undefined;
   readonly dryRun: boolean;
+  /** Asks validating admission about the body of a create, once it is whole. Rejects with ApiError to refuse. */
+  validate(): Promise<void>;
   warn(text: string): void;
   /** For the audit event; `detail`: only where the audit level shows bodies. */
   annotate(key: string, value: string, detail?: boolean): void;
@@ -86,6 +90,7 @@ export interface Server {
   /** Absent = answers go out as they are. */
   readonly compressor: Compressor | undefined;
   readonly packedLists: PackedLists | undefined;
+  readonly joinedLists: JoinedLists;
   readonly clock: Clock;
   readonly log: Logger;
   /** Beside the store: for ComponentStatus. */
@@ -107,8 +112,8 @@ export class Exchange {
   auditId = '';
   /** Stage `request-info`. */
   info!: RequestInfo;
-  /** Stage `deadline`; undefined for long-running requests. */
-  deadlineMs: number | undefined;
+  /** Stage `deadline`: when its time is over, in monotonic milliseconds; undefined for long-running requests. */
+  deadline: number | undefined;
   /** Set by `answer`; monotonic milliseconds. */
   startedAt = 0;
   /** Set by `answer` where somebody audits; milliseconds since the epoch. */
@@ -130,7 +135,11 @@ export class Exchange {
   /** Stage `routing`: set for resource requests that the registry answers. */
   resource!: ResourceInfo;
   subresource: SubresourceInfo | undefined;
+  /** A large body that is no object of the resource, read before the verb: gives it, or throws what reading it threw. */
+  document: (() => ParsedJson) | undefined;
   #isLarge: boolean | undefined;
+  #isOver = false;
+  #gone: LinkedController | undefined;
   #query: Query | undefined;
   #warnings: WarningRecorder | undefined;
   #annotations: Map<string, string> | undefined;
@@ -141,10 +150,30 @@ export class Exchange {
     this.server = server;
   }
 
-  /** True when the body has to be worked on in pieces. */
+  /** True when the body has to be worked on in pieces. Asked once the resource is known. */
   get isLarge(): boolean {
-    this.#isLarge ??= isLargeBody(this.request.body, this.request.headers['content-type'] ?? '');
+    const { body, headers } = this.request;
+    this.#isLarge ??= isLargeBody(body, headers['content-type'] ?? '') || growsLarge(this.resource, body);
     return this.#isLarge;
+  }
+
+  /** Aborts when the client goes or its time is over. Most requests never need it, and making one costs. */
+  get signal(): AbortSignal {
+    this.#gone ??= createLinkedController(this.request.signal);
+    if (this.#isOver) this.#gone.abort();
+    return this.#gone.signal;
+  }
+
+  /** Its time is over. */
+  expire(): void {
+    this.#isOver = true;
+    this.#gone?.abort();
+  }
+
+  /** Nobody works on it any more. */
+  release(): void {
+    this.#gone?.release();
+    this.#gone = undefined;
   }
 
   get query(): Query {

@@ -1,5 +1,7 @@
-/** /healthz, /livez, /readyz: named checks, each with its own path. */
+/** /healthz, /livez, /readyz: named checks, each with its own path; and what came of them, as /metrics/slis tells it. */
+import { goQuote } from '../../api/meta/go-text.ts';
 import type { ApiResponse } from '../../base/http/seam.ts';
+import { familyText, type ValueFamily } from '../../base/metrics/metric-family.ts';
 import type { Exchange } from './exchange.ts';
 import { pageNotFound, textResponse } from './responses.ts';
 
@@ -10,6 +12,17 @@ export interface HealthChecks {
   readonly healthz: ReadonlyMap<string, HealthCheck>;
   readonly livez: ReadonlyMap<string, HealthCheck>;
   readonly readyz: ReadonlyMap<string, HealthCheck>;
+  /** What came of the checks so far: a series for each that was made. */
+  readonly results: Map<string, CheckResults>;
+}
+
+/** Of one check under one of the three paths. */
+export interface CheckResults {
+  readonly name: string;
+  readonly type: string;
+  healthy: boolean;
+  success: number;
+  error: number;
 }
 
 const fine: HealthCheck = () => undefined;
@@ -78,17 +91,52 @@ export function createHealthChecks(parts: {
       ...['etcd', 'autoregister-completion', ...hooks.map(([name]) => name)].map((name) => [name, fine] as const),
     ]),
     readyz: ready,
+    results: new Map(),
   };
+}
+
+/** The page /metrics/slis (KEP-3466): how each check ended last, and how often it ended how. */
+export function healthMetrics({ results }: HealthChecks): string {
+  const all = [...results.values()];
+  const counted = (status: 'error' | 'success') =>
+    all
+      .filter((result) => result[status] > 0)
+      .map(({ name, type, [status]: value }) => ({ labels: { name, status, type }, value }));
+  const families: ValueFamily[] = [
+    {
+      name: 'kubernetes_healthcheck',
+      help: '[STABLE] This metric records the result of a single healthcheck.',
+      type: 'gauge',
+      samples: all.map(({ name, type, healthy }) => ({ labels: { name, type }, value: healthy ? 1 : 0 })),
+    },
+    {
+      name: 'kubernetes_healthchecks_total',
+      help: '[STABLE] This metric records the results of all healthcheck.',
+      type: 'counter',
+      samples: [...counted('error'), ...counted('success')],
+    },
+  ];
+  return families.map(familyText).join('');
+}
+
+function noteResult(results: HealthChecks['results'], { name, type }: { name: string; type: string }, ok: boolean) {
+  const key = `${type}/${name}`;
+  let noted = results.get(key);
+  if (!noted) {
+    noted = { name, type, healthy: ok, success: 0, error: 0 };
+    results.set(key, noted);
+  }
+  noted.healthy = ok;
+  noted[ok ? 'success' : 'error']++;
 }
 
 /** Answers the three paths and those of single checks; undefined for any other path. */
 export function healthResponse(exchange: Exchange, checks: HealthChecks): ApiResponse | undefined {
   const [, kind = '', ...rest] = exchange.request.path.split('/');
   if (kind !== 'healthz' && kind !== 'livez' && kind !== 'readyz') return undefined;
-  const name = rest.join('/');
-  if (name !== '') return oneCheck(checks[kind], name);
+  if (rest.length > 0) return oneCheck(checks[kind], rest.join('/'));
   const excluded = new Set(exchange.query.getAll('exclude'));
-  return allChecks(checks[kind], { kind, excluded, verbose: exchange.query.has('verbose') });
+  return allChecks(checks, { kind, excluded, verbose: exchange.query.has('verbose') });
 }
 
 function oneCheck(checks: ReadonlyMap<string, HealthCheck>, name: string): ApiResponse {
@@ -101,17 +149,22 @@ function oneCheck(checks: ReadonlyMap<string, HealthCheck>, name: string): ApiRe
 }
 
 function allChecks(
-  checks: ReadonlyMap<string, HealthCheck>,
-  { kind, excluded, verbose }: { readonly kind: string; readonly excluded: Set<string>; readonly verbose: boolean },
+  checks: HealthChecks,
+  {
+    kind,
+    excluded,
+    verbose,
+  }: { readonly kind: 'healthz' | 'livez' | 'readyz'; readonly excluded: Set<string>; readonly verbose: boolean },
 ): ApiResponse {
   let text = '';
   let failed = false;
-  for (const [name, check] of checks) {
+  for (const [name, check] of checks[kind]) {
     if (excluded.delete(name)) {
       text += `[+]${name} excluded: ok\n`;
       continue;
     }
     const reason = check();
+    noteResult(checks.results, { name, type: kind }, reason === undefined);
     if (reason === undefined) {
       text += `[+]${name} ok\n`;
     } else {
@@ -120,8 +173,8 @@ function allChecks(
     }
   }
   if (excluded.size > 0) {
-    const names = [...excluded].map((name) => JSON.stringify(oneLine(name))).join(', ');
-    text += `warn: some health checks cannot be excluded: no matches for ${names}\n`;
+    const names = [...excluded].sort().map((name) => goQuote(oneLine(name)));
+    text += `warn: some health checks cannot be excluded: no matches for ${names.join(',')}\n`;
   }
   if (failed) return textResponse(500, `${text}${kind} check failed\n`);
   return textResponse(200, verbose ? `${text}${kind} check passed\n` : 'ok');

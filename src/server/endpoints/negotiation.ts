@@ -21,6 +21,8 @@ export interface NegotiationScope {
   readonly stream: boolean;
   /** What of the answer has a protobuf form: everything, its metadata alone (custom resources), or nothing. */
   readonly protobuf?: 'all' | 'metadata' | 'none';
+  /** Media types that upstream's router knows of the route: it refuses all others before anything is looked at. */
+  readonly produces?: string;
 }
 
 interface Clause {
@@ -38,6 +40,23 @@ const cache = new Map<string, readonly Clause[]>();
 
 export const ACCEPTED_MEDIA_TYPES = 'application/json, application/yaml, application/vnd.kubernetes.protobuf';
 
+/** Of what upstream's router lists or watches. */
+export const PRODUCED_BY_LISTS = `${ACCEPTED_MEDIA_TYPES}, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch`;
+
+/** Throws ApiError 406, in the words of upstream's router, when no media type of the header is one of `produces`. */
+export function requireProduced(headers: Readonly<Record<string, string>>, produces: string): void {
+  const accept = headers['accept'];
+  if (accept === undefined || accept === '' || accept === 'application/json' || accept === '*/*') return;
+  const types = accept.split(',').map((clause) => clause.split(';')[0]!.trim());
+  if (types.some((type) => type === '*/*' || (type !== '' && produces.split(', ').includes(type)))) return;
+  throw new ApiError({
+    code: 406,
+    reason: 'NotAcceptable',
+    message: `406: Not Acceptable\n\nAvailable representations: ${produces}`,
+    details: {},
+  });
+}
+
 const ACCEPTED_STREAMS = 'application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch';
 
 /** Throws ApiError 406 when the client accepts nothing that can be given. */
@@ -49,6 +68,7 @@ export function negotiate(
   if (accept === undefined || accept === 'application/json' || accept === '*/*' || accept === '') {
     return scope.pretty ? PLAIN_PRETTY : PLAIN;
   }
+  if (scope.produces !== undefined) requireProduced(headers, scope.produces);
   const clauses = parseAccept(accept);
   for (const clause of clauses) {
     const found = represent(clause, scope);
@@ -143,6 +163,8 @@ function represent(clause: Clause, scope: NegotiationScope): Representation | un
   const pretty = clause.parameters.get('pretty') === '1';
   const as = clause.parameters.get('as');
   if (as === undefined) {
+    // Half a kind to turn the answer into is none that can be met.
+    if (clause.parameters.has('g') || clause.parameters.has('v')) return undefined;
     return encoding === 'protobuf' && scope.protobuf !== 'all' ? undefined : { ...PLAIN, encoding, pretty };
   }
   const version = clause.parameters.get('v');

@@ -4,10 +4,14 @@
  */
 
 import { mergeSwagger } from '../../api/kinds/openapi/merge-swagger.ts';
-import { encodeOpenApiV2, OPENAPI_V2_PROTO_TYPES } from '../../api/kinds/openapi/openapi-v2-proto.ts';
-import { encodeOpenApiV3, OPENAPI_V3_PROTO_TYPES } from '../../api/kinds/openapi/openapi-v3-proto.ts';
+import { OPENAPI_V2_PROTO_TYPES, openApiV2ProtoSteps } from '../../api/kinds/openapi/openapi-v2-proto.ts';
+import { OPENAPI_V3_PROTO_TYPES, openApiV3ProtoSteps } from '../../api/kinds/openapi/openapi-v3-proto.ts';
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
+import { joinBytes } from '../../api/meta/join-bytes.ts';
+import { compactSteps } from '../../api/meta/pretty-steps.ts';
+import { inPieces, type Steps } from '../../api/meta/steps.ts';
 import type { Clock } from '../../base/clock/clock.ts';
+import { nextTurn } from '../../base/clock/next-turn.ts';
 import type { ApiResponse } from '../../base/http/seam.ts';
 import type { Aggregator, RemoteOpenApi } from '../aggregation/aggregator.ts';
 import type { ResourceSource } from '../registry/resource-catalog.ts';
@@ -20,8 +24,8 @@ interface Page {
   readonly members: readonly ResourceInfo[];
   readonly hash: Promise<string>;
   /** By encoding, made when somebody asks. */
-  json?: Uint8Array;
-  protobuf?: Uint8Array;
+  json?: Promise<Uint8Array>;
+  protobuf?: Promise<Uint8Array>;
 }
 
 const YEAR_MS = 365 * 24 * 3600 * 1000;
@@ -44,29 +48,21 @@ export function createOpenApi({
   readonly aggregator: Pick<Aggregator, 'generation' | 'openApi' | 'swaggers' | 'ask'>;
   readonly clock: Clock;
 }): (exchange: Exchange) => Promise<ApiResponse> | undefined {
-  let pages = new Map<string, Page>();
+  let pages: Promise<ReadonlyMap<string, Page>> = Promise.resolve(new Map());
   let generation = -1;
   /** The v2 document by media type. */
   let whole = new Map<string, Promise<{ bytes: Uint8Array; etag: string }>>();
 
-  /** Brings the pages up to date with the catalog; pages whose resources are the same stay. */
-  const current = async (): Promise<Map<string, Page>> => {
-    const { openApiV3Hash, openApiV3Paths } = await version3();
+  const current = (): Promise<ReadonlyMap<string, Page>> => {
     const now = resources.generation() + aggregator.generation();
     if (generation === now) return pages;
     generation = now;
     whole = new Map();
-    const next = new Map<string, Page>();
-    for (const [path, members] of openApiV3Paths(resources.all())) {
-      const known = pages.get(path);
-      const same = known && known.members.length === members.length && members.every((m, i) => m === known.members[i]);
-      next.set(path, same ? known : { members, hash: openApiV3Hash(members) });
-    }
-    pages = next;
+    pages = upToDate(pages, resources.all());
     return pages;
   };
 
-  const index = async (): Promise<ApiResponse> => {
+  const index = async (exchange: Exchange): Promise<ApiResponse> => {
     const entries = [...(await current())].map(async ([path, { hash }]) => [
       path,
       { serverRelativeURL: `${V3}/${path}?hash=${await hash}` },
@@ -76,7 +72,7 @@ export function createOpenApi({
       .map(({ path, hash }) => [path, { serverRelativeURL: `${V3}/${path}${hash === '' ? '' : `?hash=${hash}`}` }]);
     const paths = Object.fromEntries([...(await Promise.all(entries)), ...remote]);
     const bytes = encoder.encode(JSON.stringify({ paths }));
-    return { status: 200, headers: { ...JSON_HEADERS, etag: `"${await sha512Hex(bytes)}"` }, body: bytes };
+    return validated(exchange, { bytes, etag: `"${await sha512Hex(bytes)}"`, headers: JSON_HEADERS });
   };
 
   const page = async (exchange: Exchange, path: string, type: string = JSON_TYPE): Promise<ApiResponse> => {
@@ -85,14 +81,14 @@ export function createOpenApi({
     const found = (await current()).get(path);
     if (!found) return pageNotFound();
     const hash = await found.hash;
-    const asked = exchange.query.get('hash');
+    const asked = exchange.query.get('hash') || null;
     if (asked !== null && asked !== hash) {
       return { status: 301, headers: { location: `${V3}/${path}?hash=${hash}` } };
     }
     const json = type === JSON_TYPE;
     const form = json ? 'json' : 'protobuf';
-    const bytes = found[form] ?? encodeV3((await version3()).openApiV3(found.members), form);
-    found[form] = bytes;
+    found[form] ??= makeVersion3(resources.all(), { path, members: found.members, form });
+    const bytes = await found[form];
     // Clients ask with an `@` in the name, which Go's own media-type parser refuses in an answer.
     const media = json ? JSON_HEADERS : { 'content-type': OPENAPI_V3_PROTO_TYPES[0] };
     const keep = asked !== null && {
@@ -122,7 +118,7 @@ export function createOpenApi({
 
   return (exchange) => {
     const { path } = exchange.request;
-    if (path === V3 || path === `${V3}/`) return index();
+    if (path === V3 || path === `${V3}/`) return index(exchange);
     if (path !== V2 && !path.startsWith(`${V3}/`)) return undefined;
     if (path !== V2 && aggregator.openApi().some((one) => one.path === path.slice(V3.length + 1)))
       return page(exchange, path.slice(V3.length + 1));
@@ -135,18 +131,49 @@ export function createOpenApi({
   };
 }
 
-const encodeV3 = (document: Record<string, unknown>, form: 'json' | 'protobuf'): Uint8Array =>
-  form === 'json' ? encoder.encode(JSON.stringify(document)) : encodeOpenApiV3(document).slice();
+/** Pages whose hashes are asked for in one go. */
+const TOGETHER = 50;
+
+/** The pages of these resources; those whose resources are the same stay. */
+async function upToDate(
+  before: Promise<ReadonlyMap<string, Page>>,
+  infos: readonly ResourceInfo[],
+): Promise<ReadonlyMap<string, Page>> {
+  const { openApiV3Hash, openApiV3Paths } = await version3();
+  const pages = await before;
+  const next = new Map<string, Page>();
+  let made = 0;
+  for (const [path, members] of openApiV3Paths(infos)) {
+    const known = pages.get(path);
+    const same = known && known.members.length === members.length && members.every((m, i) => m === known.members[i]);
+    next.set(path, same ? known : { members, hash: openApiV3Hash(members, nextTurn) });
+    if (!same && ++made % TOGETHER === 0) await nextTurn();
+  }
+  return next;
+}
+
+async function makeVersion3(
+  infos: readonly ResourceInfo[],
+  { path, members, form }: { readonly path: string; readonly form: 'json' | 'protobuf' } & Pick<Page, 'members'>,
+): Promise<Uint8Array> {
+  const { openApiV3Discovery, openApiV3Steps } = await version3();
+  const discovery = members.length === 0 ? openApiV3Discovery(infos, path) : undefined;
+  const document = discovery ?? (await inPieces(openApiV3Steps(members), nextTurn));
+  return written(form === 'json' ? compactSteps(document) : openApiV3ProtoSteps(document));
+}
 
 async function makeSwagger(
   infos: readonly ResourceInfo[],
   { type, others }: { readonly type: string; readonly others: ReturnType<Aggregator['swaggers']> },
 ): Promise<{ bytes: Uint8Array; etag: string }> {
-  const { openApiV2 } = await version2();
-  const document = mergeSwagger(openApiV2(infos), others);
-  const bytes = type === JSON_TYPE ? encoder.encode(JSON.stringify(document)) : encodeOpenApiV2(document).slice();
-  return { bytes, etag: `"${await sha512Hex(bytes as Uint8Array<ArrayBuffer>)}"` };
+  const { openApiV2Steps } = await version2();
+  const document = mergeSwagger(await inPieces(openApiV2Steps(infos), nextTurn), others);
+  const bytes = await written(type === JSON_TYPE ? compactSteps(document) : openApiV2ProtoSteps(document));
+  return { bytes, etag: `"${await sha512Hex(bytes)}"` };
 }
+
+const written = async (work: Steps<Uint8Array[]>): Promise<Uint8Array<ArrayBuffer>> =>
+  joinBytes(await inPieces(work, nextTurn));
 
 /** The best media type that can be given; the first one when the client has no preference. */
 function acceptedType(exchange: Exchange, offered: readonly string[]): string | undefined {

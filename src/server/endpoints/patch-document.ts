@@ -1,11 +1,11 @@
 /** The body of a PATCH: which kind of patch it is, parsed and bounded, and how it is applied to a document. */
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { goPlain } from '../../api/meta/go-print.ts';
-import { goJson } from '../../api/meta/go-text.ts';
+import { goJson, jsonKind } from '../../api/meta/go-text.ts';
 import { isJsonObject } from '../../api/meta/own-property.ts';
 import { type ApiError, badRequest, invalid } from '../../api/meta/status.ts';
 import type { Steps } from '../../api/meta/steps.ts';
-import { applyJsonPatch, applyJsonPatchSteps, jsonKind, unknownMembers } from '../../api/patch/json-patch.ts';
+import { applyJsonPatch, applyJsonPatchSteps, unknownMembers } from '../../api/patch/json-patch.ts';
 import { applyMergePatch, applyMergePatchSteps } from '../../api/patch/merge-patch.ts';
 import { applyStrategicMergePatch, applyStrategicMergeSteps } from '../../api/patch/strategic-merge-patch.ts';
 import { type ParsedJson, parseJson, parseJsonInPieces, parseYaml } from '../../api/schema/parse-json.ts';

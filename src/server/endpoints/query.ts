@@ -23,7 +23,7 @@ export function parseListOptions(query: Query): ListOptions {
     resourceVersionMatch: query.get('resourceVersionMatch') ?? '',
     sendInitialEvents: sendInitialEvents === null ? undefined : isTrue(sendInitialEvents),
     allowWatchBookmarks: isTrue(query.get('allowWatchBookmarks')),
-    timeoutSeconds: parseInteger(query, 'timeoutSeconds'),
+    timeoutSeconds: int64Of(query.get('timeoutSeconds') ?? '0'),
   };
 }
 

@@ -1,6 +1,6 @@
 /** Turns objects, lists and failures into responses: the one place that writes bodies. */
 import { stringify } from 'yaml';
-import { encodeProtobuf, PROTOBUF } from '../../api/kinds/protobuf/documents.ts';
+import { encodeProtobuf, PROTOBUF, protobufSteps } from '../../api/kinds/protobuf/documents.ts';
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { prettySteps } from '../../api/meta/pretty-steps.ts';
@@ -14,7 +14,16 @@ import { lineOf } from '../cache/stored-object.ts';
 import { encodeObject, viewBytes, viewObject } from '../registry/versioned-view.ts';
 import { StorageError } from '../storage/backend.ts';
 import type { Exchange } from './exchange.ts';
-import { checkPartial, goTypeOf, negotiate, type Representation, wantsPretty } from './negotiation.ts';
+import {
+  ACCEPTED_MEDIA_TYPES,
+  checkPartial,
+  goTypeOf,
+  negotiate,
+  PLAIN,
+  PRODUCED_BY_LISTS,
+  type Representation,
+  wantsPretty,
+} from './negotiation.ts';
 import { parseIncludeObject, partialOf, tableOf } from './table.ts';
 import { YAML_STYLE, yamlSteps } from './yaml-steps.ts';
 
@@ -30,9 +39,11 @@ export const JSON_GZIP_HEADERS: Readonly<Record<string, string>> = Object.freeze
   'content-encoding': 'gzip',
   vary: 'Accept-Encoding',
 });
-const YAML_HEADERS: Readonly<Record<string, string>> = Object.freeze({ 'content-type': 'application/yaml' });
-const PROTOBUF_HEADERS: Readonly<Record<string, string>> = Object.freeze({ 'content-type': PROTOBUF });
-const TEXT_HEADERS: Readonly<Record<string, string>> = Object.freeze({ 'content-type': 'text/plain; charset=utf-8' });
+export const YAML_HEADERS: Readonly<Record<string, string>> = Object.freeze({ 'content-type': 'application/yaml' });
+export const PROTOBUF_HEADERS: Readonly<Record<string, string>> = Object.freeze({ 'content-type': PROTOBUF });
+export const TEXT_HEADERS: Readonly<Record<string, string>> = Object.freeze({
+  'content-type': 'text/plain; charset=utf-8',
+});
 
 /** Content types of a stream of events; YAML is never agreed on for one. */
 export const WATCH_HEADERS: Readonly<Record<Representation['encoding'], Readonly<Record<string, string>>>> = {
@@ -44,7 +55,12 @@ export const WATCH_HEADERS: Readonly<Record<Representation['encoding'], Readonly
 /** The representation the client asked for. Throws ApiError 406. */
 export function representationOf(
   exchange: Exchange,
-  scope: { readonly transforms?: boolean; readonly stream?: boolean; readonly protobuf?: 'all' } = {},
+  scope: {
+    readonly transforms?: boolean;
+    readonly stream?: boolean;
+    readonly protobuf?: 'all';
+    readonly produces?: string;
+  } = {},
 ): Representation {
   const { headers, query } = exchange.request;
   const resource: ResourceInfo | undefined = exchange.resource;
@@ -53,8 +69,20 @@ export function representationOf(
     stream: scope.stream ?? false,
     protobuf: scope.protobuf ?? (resource === undefined ? 'none' : resource.strategy.custom ? 'metadata' : 'all'),
     pretty: wantsPretty(headers, query === '' ? null : exchange.query.get('pretty')),
+    ...producedBy(exchange, scope.produces),
   });
 }
+
+/** One handler serves all custom resources; all others have routes of their own, which say what they produce. */
+function producedBy({ info, resource }: Exchange, produces: string | undefined): { readonly produces?: string } {
+  if (produces !== undefined) return { produces };
+  if (resource === undefined || resource.strategy.custom) return NOT_ROUTED;
+  return info.verb === 'list' || info.verb === 'watch' ? ROUTED_LIST : ROUTED;
+}
+
+const NOT_ROUTED = Object.freeze({});
+const ROUTED = Object.freeze({ produces: ACCEPTED_MEDIA_TYPES });
+const ROUTED_LIST = Object.freeze({ produces: PRODUCED_BY_LISTS });
 
 /**
  * One object of the exchange's resource, in the representation asked for. The common case sends the stored bytes; a promise
@@ -76,8 +104,12 @@ export function objectResponse(
     const bytes = stored ? viewBytes(info, stored) : encodeObject(result.object!);
     return answerInSteps({ status, bytes, representation });
   }
-  const shown = shownObject(exchange, stored ? viewObject(info, stored) : result.object!, representation);
-  return answerInSteps({ status, bytes: encodeObject(shown), representation });
+  const answer = (): ApiResponse | Promise<ApiResponse> => {
+    const shown = shownObject(exchange, stored ? viewObject(info, stored) : result.object!, representation);
+    return answerInSteps({ status, bytes: encodeObject(shown), representation });
+  };
+  const loading = stored?.load(nextTurn);
+  return loading ? loading.then(answer) : answer();
 }
 
 /** The document that shows an object: itself, its metadata or a Table. Throws ApiError 406. */
@@ -120,7 +152,7 @@ export function encodedResponse(result: {
     return { status, headers: YAML_HEADERS, body: encoder.encode(text) };
   }
   if (representation.encoding === 'protobuf') {
-    const encoded = encodeProtobuf(JSON.parse(decoder.decode(bytes)));
+    const encoded = encodeProtobuf(parseStored(decoder.decode(bytes)) as Record<string, unknown>);
     if (encoded) return { status, headers: PROTOBUF_HEADERS, body: encoded };
   }
   if (representation.pretty) {
@@ -138,12 +170,12 @@ export function encodedResponse(result: {
 export function answerInSteps(result: Parameters<typeof encodedResponse>[0]): ApiResponse | Promise<ApiResponse> {
   const { bytes, representation } = result;
   const { encoding, pretty } = representation;
-  const isSlow = encoding === 'yaml' || (encoding === 'json' && pretty);
+  const isSlow = encoding !== 'json' || pretty;
   return isSlow && bytes.length > LARGE_ANSWER ? slowResponse(result) : encodedResponse(result);
 }
 
 /** Bytes of JSON that are turned into another form in one go. */
-const LARGE_ANSWER = 64 * 1024;
+export const LARGE_ANSWER = 64 * 1024;
 
 async function slowResponse({
   status,
@@ -154,15 +186,20 @@ async function slowResponse({
   if (representation.encoding === 'yaml') {
     return { status, headers: YAML_HEADERS, body: await inPieces(yamlSteps(value), nextTurn) };
   }
-  return { status, headers: JSON_HEADERS, body: [...(await inPieces(prettySteps(value), nextTurn)), NEWLINE] };
+  if (representation.encoding === 'protobuf') {
+    const body = await inPieces(protobufSteps(value as Record<string, unknown>), nextTurn);
+    if (body) return { status, headers: PROTOBUF_HEADERS, body };
+    if (!representation.pretty) return encodedResponse({ status, bytes, representation: PLAIN });
+  }
+  return { status, headers: JSON_HEADERS, body: await inPieces(prettySteps(value), nextTurn) };
 }
 
-/** Any document that is no stored object. */
+/** Any document that is no stored object. A promise only for a large one in another form. */
 export const documentResponse = (
   exchange: Exchange,
   result: { readonly status: number; readonly object: Readonly<Record<string, unknown>> },
-): ApiResponse =>
-  encodedResponse({
+): ApiResponse | Promise<ApiResponse> =>
+  answerInSteps({
     status: result.status,
     bytes: encodeObject(result.object),
     representation: representationOf(exchange, { transforms: false, protobuf: 'all' }),

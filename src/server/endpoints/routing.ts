@@ -1,9 +1,10 @@
 /** From a parsed request to the verb that answers it. */
 
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
-import { type ApiError, methodNotAllowed, methodNotSupported, notFound } from '../../api/meta/status.ts';
+import { type ApiError, badRequest, methodNotAllowed, methodNotSupported, notFound } from '../../api/meta/status.ts';
 import type { ApiResponse } from '../../base/http/seam.ts';
 import { subresourceOf } from '../registry/resource-catalog.ts';
+import { readDocument } from './body.ts';
 import { admitConnection, isConnection } from './connect-admission.ts';
 import type { Exchange } from './exchange.ts';
 import { pageNotFound } from './responses.ts';
@@ -32,8 +33,8 @@ const VERBS: ReadonlyMap<string, Verb> = new Map<string, Verb>([
   ['create', createVerb],
   ['update', updateVerb],
   ['patch', patchVerb],
-  ['delete', deleteVerb],
-  ['deletecollection', deleteCollectionVerb],
+  ['delete', ofDocument(deleteVerb)],
+  ['deletecollection', ofDocument(deleteCollectionVerb)],
 ]);
 
 /** Subresources in the shape of their parent. */
@@ -51,6 +52,11 @@ const SCALE_VERBS: ReadonlyMap<string, Verb> = new Map<string, Verb>([
 
 const NOWHERE: Verb = () => pageNotFound();
 
+/** A verb whose body is a document of its own: a large one is read in pieces before. */
+function ofDocument(verb: Verb): Verb {
+  return (exchange) => (exchange.isLarge ? readDocument(exchange).then(() => verb(exchange)) : verb(exchange));
+}
+
 /**
  * The verb of a resource request; sets `resource` and `subresource` of the exchange. A path nobody serves gets the
  * verb that says so. Throws ApiError 405 when the resource exists and cannot do that.
@@ -60,6 +66,9 @@ export function routeResource(exchange: Exchange): Verb {
   const resource = server.resources.lookup(info.group, info.version, info.resource);
   if (!resource || !pathFits(exchange, resource.namespaced)) return NOWHERE;
   exchange.resource = resource;
+  // Upstream's router knows no HEAD but of a proxy; the handler of all custom resources takes it for a GET.
+  if (exchange.request.method === 'HEAD' && !resource.strategy.custom && info.subresource !== 'proxy')
+    throw methodNotAllowed();
   if (resource.deprecationWarning !== undefined) exchange.warn(resource.deprecationWarning);
   return info.subresource === '' ? routeMain(exchange) : routeSubresource(exchange);
 }
@@ -75,9 +84,14 @@ function routeMain(exchange: Exchange): Verb {
   const { verb } = info;
   const onCollection = info.parts.length === 1;
   const across = resource.namespaced && info.namespace === '';
+  // One handler serves all custom resources: it looks at the verb first, and then for what the verb needs.
+  if (resource.strategy.custom) {
+    if (across && verb !== 'list' && verb !== 'watch' && verb !== 'get') return NOWHERE;
+    if (onCollection && (verb === 'update' || verb === 'patch')) throw badRequest('name must be provided');
+  }
   const misplaced =
     verb === 'create'
-      ? !onCollection || across
+      ? (!onCollection && !resource.strategy.custom) || across
       : verb === 'deletecollection'
         ? across
         : onCollection && (verb === 'update' || verb === 'patch');
@@ -99,12 +113,18 @@ function routeSubresource(exchange: Exchange): Verb {
     return NOWHERE;
   }
   exchange.subresource = subresource;
-  if (handler) return admitted(exchange, (e) => registeredSubresourceVerb(e, handler));
+  if (handler) {
+    if (subresource && !subresource.verbs.includes(info.verb)) throw refusedMethod(resource, info.verb);
+    return admitted(
+      exchange,
+      ofDocument((e) => registeredSubresourceVerb(e, handler)),
+    );
+  }
   const runtime = info.group === '' ? runtimeSubresourceVerb(info.resource, info.subresource) : undefined;
   // A proxy takes OPTIONS as well, which is no verb of anything else.
   const verbs = info.subresource === 'proxy' ? [...subresource!.verbs, 'options'] : subresource!.verbs;
   if (runtime && verbs.includes(info.verb)) return admitted(exchange, runtime);
-  if (info.parts.length > 3) return NOWHERE;
+  if (info.parts.length > 3 && !resource.strategy.custom) return NOWHERE;
   const found = subresourceVerb(info.subresource, info.verb, resource.resource);
   if (!found || !subresource!.verbs.includes(info.verb)) throw refusedMethod(resource, info.verb);
   return found;
@@ -112,7 +132,10 @@ function routeSubresource(exchange: Exchange): Verb {
 
 /** Built-in kinds are refused by upstream's router, custom resources by the handler that serves them all. */
 const refusedMethod = (resource: ResourceInfo, verb: string): ApiError =>
-  resource.strategy.custom ? methodNotSupported(resource, verb) : methodNotAllowed();
+  resource.strategy.custom ? methodNotSupported(resource, KNOWN_VERBS.has(verb) ? verb : '') : methodNotAllowed();
+
+/** Those that a method stands for: OPTIONS and TRACE are no verb upstream. */
+const KNOWN_VERBS: ReadonlySet<string> = new Set([...VERBS.keys()]);
 
 /** Connections are asked about before anybody is reached. */
 const admitted = ({ info }: Exchange, verb: Verb): Verb =>

@@ -25,7 +25,7 @@ export function scaleAdmission(
         const { object } = subject;
         if (!object || !view.object || JSON.stringify(view.object['spec']) === before) return;
         const { metadata } = object;
-        Object.assign(object, withScale(info, object, { scale: view.object, paths }), { metadata });
+        Object.assign(object, withScale(aboutOf(info, object), object, { scale: view.object, paths }), { metadata });
         subject.rewritten = true;
       };
       const pending = hooks.mutate(operation, view);
@@ -35,3 +35,10 @@ export function scaleAdmission(
     validate: (operation, subject) => hooks.validate(operation, shown(subject)),
   };
 }
+
+const aboutOf = (info: ResourceInfo, { metadata: { name = '', namespace = '' } }: Readonly<UnstructuredObject>) => ({
+  info,
+  name,
+  namespace,
+  dryRun: false,
+});

@@ -6,7 +6,7 @@ import { isJsonObject } from '../../api/meta/own-property.ts';
 import type { ApiResponse } from '../../base/http/seam.ts';
 import { encodeObject } from '../registry/versioned-view.ts';
 import type { Exchange } from './exchange.ts';
-import { checkPartial } from './negotiation.ts';
+import { checkPartial, type Representation } from './negotiation.ts';
 import { encodedResponse, representationOf } from './responses.ts';
 import { CREATED_DESCRIPTION, NAME_DESCRIPTION, parseIncludeObject, partialOf, tableOf } from './table.ts';
 
@@ -48,9 +48,13 @@ const CUSTOM: Columns = {
   ],
 };
 
+/** Throws ApiError 406. Upstream's handler of custom resources offers a Scale in protobuf and does not give it. */
+export const scaleRepresentation = (exchange: Exchange): Representation =>
+  representationOf(exchange, exchange.resource.strategy.custom ? {} : { protobuf: 'all' });
+
 /** A Scale in the representation asked for. Throws ApiError 400 and 406. */
 export function scaleResponse(exchange: Exchange, scale: Readonly<UnstructuredObject>): ApiResponse {
-  const representation = representationOf(exchange, { protobuf: 'all' });
+  const representation = scaleRepresentation(exchange);
   const { as, version } = representation;
   const { custom } = exchange.resource.strategy;
   if (as !== 'object')

@@ -10,7 +10,8 @@
  */
 
 import { goQuote } from '../../api/meta/go-text.ts';
-import { ApiError, badRequest, type Status } from '../../api/meta/status.ts';
+import { joinBytes } from '../../api/meta/join-bytes.ts';
+import { ApiError, type Status } from '../../api/meta/status.ts';
 import type { ApiRequest, ApiResponse } from '../../base/http/seam.ts';
 import type { RemoteApi } from '../aggregation/api-service-index.ts';
 import type { AuthorizationVerdict, UserInfo } from '../auth/identity.ts';
@@ -18,11 +19,11 @@ import { beginAudit, endAudit } from './auditing.ts';
 import { authorizationAttributes, escapeHtml, forbiddenBy } from './authorization.ts';
 import { bodyTooLarge, MAX_BODY_BYTES } from './body.ts';
 import { preflightAnswer } from './cors.ts';
+import { deadlineOf, withDeadline } from './deadline.ts';
 import { Exchange, type Server } from './exchange.ts';
 import { impersonatedUser } from './impersonation.ts';
 import { acceptsGzip, COMPRESS_FROM_BYTES, wantsPretty } from './negotiation.ts';
 import { refuseForeignPage } from './origin.ts';
-import { parseGoDuration } from './query.ts';
 import { isLongRunning, parseRequestInfo } from './request-info.ts';
 import {
   encodedResponse,
@@ -62,7 +63,7 @@ const requestInfo: Stage = {
 const deadline: Stage = {
   name: 'deadline',
   run(exchange) {
-    if (!isLongRunning(exchange.info)) exchange.deadlineMs = deadlineOf(exchange);
+    if (!isLongRunning(exchange.info)) exchange.deadline = exchange.startedAt + deadlineOf(exchange);
     return undefined;
   },
 };
@@ -79,7 +80,7 @@ const cors: Stage = {
 const authentication: Stage = {
   name: 'authentication',
   run(exchange) {
-    const user = exchange.server.authenticate(exchange.request);
+    const user = exchange.server.authenticate(exchange.request, exchange);
     return user instanceof Promise
       ? user.then((known) => authenticated(exchange, known))
       : authenticated(exchange, user);
@@ -151,7 +152,8 @@ const aggregation: Stage = {
         // What is longer has been cut off on its way in: passed on, it would be another request.
         if (request.body.length > MAX_BODY_BYTES) throw bodyTooLarge();
         const answered = server.aggregator.proxy(remote, request, { user, auditId: exchange.auditId });
-        return request.upgradable || request.upgradeTo !== undefined ? answered : withDeadline(exchange, answered);
+        if (request.upgradable || request.upgradeTo !== undefined) return answered;
+        return withDeadline(exchange, answered);
       });
     }
     if (!info.isResource || server.aggregated.length === 0) return undefined;
@@ -296,50 +298,6 @@ function runStages(exchange: Exchange, at: number): ApiResponse | Promise<ApiRes
   return pageNotFound();
 }
 
-const WRITE_DEADLINE_MS = 34_000;
-const DEADLINE_MS = 60_000;
-const WRITES = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
-
-/** What the query asks for, within what the server allows. Throws ApiError 400 when it is no duration. */
-function deadlineOf({ info, request, query }: Exchange): number {
-  const cap = WRITES.has(info.verb) ? WRITE_DEADLINE_MS : DEADLINE_MS;
-  const text = request.query.includes('timeout') ? query.get('timeout') : null;
-  if (text === null || text === '') return cap;
-  const asked = parseGoDuration(text);
-  if (asked === undefined) {
-    const why = `time: invalid duration ${goQuote(text)}`;
-    throw badRequest(`invalid timeout specified in the request URL - ${why}`);
-  }
-  return asked > 0 && asked < cap ? asked : cap;
-}
-
-/** Gives up waiting for an answer in time; what has been sent to the disk by then may still be written. */
-function withDeadline<T>(exchange: Exchange, pending: Promise<T>): Promise<T> {
-  const { deadlineMs } = exchange;
-  if (deadlineMs === undefined) return pending;
-  return new Promise((resolve, reject) => {
-    const cancel = exchange.server.clock.schedule(deadlineMs, () => {
-      reject(
-        new ApiError({
-          code: 504,
-          reason: 'Timeout',
-          message: 'Timeout: request did not complete within the allotted timeout',
-        }),
-      );
-    });
-    pending.then(
-      (value) => {
-        cancel();
-        resolve(value);
-      },
-      (error: unknown) => {
-        cancel();
-        reject(error);
-      },
-    );
-  });
-}
-
 function failure(exchange: Exchange, error: unknown): ApiResponse {
   const { server, request } = exchange;
   const apiError = toApiError(error);
@@ -416,12 +374,5 @@ function compressible({ request, server }: Exchange, { body, headers }: ApiRespo
   let length = 0;
   for (const chunk of chunks) length += chunk.length;
   if (length < COMPRESS_FROM_BYTES || !acceptsGzip(request.headers)) return undefined;
-  if (chunks.length === 1) return chunks[0];
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.length;
-  }
-  return whole;
+  return chunks.length === 1 ? chunks[0] : joinBytes(chunks);
 }

@@ -22,7 +22,8 @@ const CASES: readonly (readonly [unknown, ...(readonly unknown[])])[] = [
   [1, '1', 1, 1, null, null],
   [1.5, '1.5', 1, 1.5, null, null],
   [true, 'true', null, null, true, null],
-  [null, null, null, null, null, null],
+  [null, '<no value>', null, null, null, null],
+  [1e21, '1e+21', -(2n ** 63n), 1e21, null, null],
   [[1, 2], '[1,2]', null, null, null, null],
   [[], '[]', null, null, null, null],
   [{ b: '<', a: 1 }, '{"a":1,"b":"\\u003c"}', null, null, null, null],
@@ -37,3 +38,15 @@ for (const [value, ...shown] of CASES) {
     );
   });
 }
+
+test('a column that is called Name does not replace the name', () => {
+  const column: PrinterColumn = { name: 'Name', type: 'string', path: '.v', priority: 0 };
+  const object = { apiVersion: 'x/v1', kind: 'X', metadata: { name: 'n' }, v: 'other' } as never;
+  const options = { version: 'v1', includeObject: 'None', now: NOW, definitions: true, metadata: {} } as const;
+  const table = tableOf({ columns: [column] }, { ...options, objects: [object] });
+  assert.deepEqual(
+    (table['columnDefinitions'] as { name: string }[]).map(({ name }) => name),
+    ['Name', 'Name'],
+  );
+  assert.deepEqual((table['rows'] as { cells: unknown[] }[])[0]!.cells, ['n', 'other']);
+});

@@ -25,10 +25,13 @@ interface Layout {
 export const NAME_DESCRIPTION =
   'Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names';
 export const CREATED_DESCRIPTION =
-  'CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.';
+  'CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata';
+
+/** Of columns that built-in kinds share. */
+const KNOWN: Readonly<Record<string, string>> = { Name: NAME_DESCRIPTION, Age: CREATED_DESCRIPTION };
 
 /** What a table needs of a resource. */
-type Columns = Pick<ResourceInfo, 'columns'>;
+type Columns = Pick<ResourceInfo, 'columns' | 'rows'>;
 
 const layouts = new WeakMap<Columns, Layout>();
 
@@ -50,13 +53,14 @@ function makeLayout(info: Columns): Layout {
   const definitions: ColumnDefinition[] = [];
   const cells: Layout['cells'][number][] = [];
   const nameCell = (object: Readonly<UnstructuredObject>): Cell => object.metadata.name ?? '';
-  // Events put their own Name column last.
-  if (!info.columns.some((column) => column.name === 'Name')) {
+  // Events put their own Name column last. One that reads a path is another column of that name.
+  if (!info.columns.some(({ name, path }) => name === 'Name' && path === undefined)) {
     definitions.push({ name: 'Name', type: 'string', format: 'name', description: NAME_DESCRIPTION, priority: 0 });
     cells.push(nameCell);
   }
   for (const column of info.columns) {
-    const { name, type, format = '', description = '', priority } = column;
+    const { name, type, format = '', priority } = column;
+    const description = column.description ?? (column.cell === undefined ? '' : (KNOWN[name] ?? ''));
     definitions.push({ name, type, format, description, priority });
     cells.push(column.cell ?? (column.path === undefined ? nameCell : pathCell(column, column.path)));
   }
@@ -74,12 +78,13 @@ function makeLayout(info: Columns): Layout {
 function pathCell({ type }: PrinterColumn, path: string): Layout['cells'][number] {
   return (object, now) => {
     const value = firstResult(object, path);
-    if (value === undefined || value === null) return null;
+    if (value === undefined) return null;
+    if (value === null) return type === 'string' ? '<no value>' : null;
     switch (type) {
       case 'string':
         return textOf(value);
       case 'integer':
-        return typeof value === 'number' ? Math.trunc(value) : typeof value === 'bigint' ? value : null;
+        return typeof value === 'number' ? wholeOf(value) : typeof value === 'bigint' ? value : null;
       case 'number':
         return typeof value === 'number' || typeof value === 'bigint' ? value : null;
       case 'boolean':
@@ -91,6 +96,9 @@ function pathCell({ type }: PrinterColumn, path: string): Layout['cells'][number
     }
   };
 }
+
+/** A float as an int64, as Go converts it on x86-64: one that does not fit is the smallest. */
+const wholeOf = (value: number): number | bigint => (Math.abs(value) < 2 ** 63 ? Math.trunc(value) : -(2n ** 63n));
 
 /** A path that cannot be followed finds nothing. */
 function firstResult(object: Readonly<UnstructuredObject>, path: string): unknown {
@@ -139,7 +147,12 @@ export function tableOf(
   const { definitions, cells } = layoutOf(info);
   const rows: unknown[] = [];
   for (const object of objects) {
-    rows.push({ cells: cells.map((cell) => safeCell(cell, object, options.now)), ...rowObject(object, options) });
+    const conditions = info.rows?.conditions?.(object);
+    rows.push({
+      cells: cells.map((cell) => safeCell(cell, object, options.now)),
+      ...(conditions && { conditions }),
+      ...rowObject(object, options),
+    });
   }
   return {
     kind: 'Table',

@@ -13,14 +13,16 @@ export class WarningRecorder {
   add(text: string): void {
     // What would be beyond the limit however short the others are cut is never shown.
     if (text === '' || this.#length > TOTAL_LIMIT || this.#texts.has(text)) return;
+    // Go makes no header of such a text (net.NewWarningHeader), and says nothing.
+    if (CONTROL.test(text)) return;
     this.#texts.add(text);
-    this.#length += Math.min(printable(text).length, ITEM_LIMIT);
+    this.#length += Math.min(text.length, ITEM_LIMIT);
   }
 
   /** One header value that holds all warnings, undefined when there are none. */
   header(): string | undefined {
     if (this.#texts.size === 0) return undefined;
-    const texts = [...this.#texts].map(printable);
+    const texts = [...this.#texts];
     const total = texts.reduce((sum, text) => sum + text.length, 0);
     const shown: string[] = [];
     let used = 0;
@@ -28,11 +30,15 @@ export class WarningRecorder {
       const cut = total > TOTAL_LIMIT ? text.slice(0, ITEM_LIMIT) : text;
       if (used + cut.length > TOTAL_LIMIT) break;
       used += cut.length;
-      shown.push(`299 - "${cut.replace(/[\\"]/g, (character) => `\\${character}`)}"`);
+      shown.push(`299 - "${headerText(cut.replace(/[\\"]/g, (character) => `\\${character}`))}"`);
     }
     return shown.join(', ');
   }
 }
 
-/** Header values are single lines of printable Latin-1; anything else is left out or replaced. */
-const printable = (text: string): string => text.replace(/\p{Cc}+/gu, ' ').replace(/[^\u0020-\u00ff]/g, '?');
+const CONTROL = /\p{Cc}/u;
+const encoder = new TextEncoder();
+
+/** A header is sent byte by byte, and its bytes are UTF-8. */
+const headerText = (text: string): string =>
+  /^[\u0020-\u007e]*$/.test(text) ? text : String.fromCharCode(...encoder.encode(text));

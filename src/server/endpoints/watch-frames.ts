@@ -2,16 +2,20 @@
  * Watch events as bytes. A change is encoded once per representation and the same buffer goes to every watcher; only
  * the newest changes are kept, because all watchers are served in the moment of publication.
  */
-import { encodeProtobuf, encodeWatchFrame } from '../../api/kinds/protobuf/documents.ts';
+import { encodeProtobuf, encodeWatchFrame, protobufSteps } from '../../api/kinds/protobuf/documents.ts';
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { apiVersionOf } from '../../api/meta/gvk.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import type { Status } from '../../api/meta/status.ts';
+import { inPieces } from '../../api/meta/steps.ts';
+import { parseJsonInPieces, parseStored } from '../../api/schema/parse-json.ts';
+import { nextTurn } from '../../base/clock/next-turn.ts';
 import type { StreamDocument } from '../../base/http/seam.ts';
 import { deepFreeze } from '../cache/deep-freeze.ts';
 import type { Change, StoredObject } from '../cache/object-store.ts';
 import { encodeObject, viewBytes, viewMetadata, viewObject } from '../registry/versioned-view.ts';
 import type { Representation } from './negotiation.ts';
+import { LARGE_ANSWER } from './responses.ts';
 import { type IncludeObject, partialOf, tableOf } from './table.ts';
 
 export type FrameType = 'ADDED' | 'MODIFIED' | 'DELETED';
@@ -31,10 +35,20 @@ const decoder = new TextDecoder();
 type MakeFrame = (type: keyof typeof HEADS, object: Uint8Array) => Uint8Array;
 
 const protobufFrame: MakeFrame = (type, object) => {
-  const encoded = encodeProtobuf(JSON.parse(decoder.decode(object)));
-  if (!encoded) throw new TypeError('a watch in protobuf was agreed on for a kind that has no such form');
+  const encoded = encodeProtobuf(parseStored(decoder.decode(object)) as Record<string, unknown>);
+  if (!encoded) throw formless();
   return encodeWatchFrame(type, encoded);
 };
+
+/** The same in steps, for a large object. */
+async function largeProtobufFrame(type: keyof typeof HEADS, object: Uint8Array): Promise<Uint8Array> {
+  const { value } = await parseJsonInPieces(object, nextTurn, { wideIntegers: true });
+  const encoded = await inPieces(protobufSteps(value as Record<string, unknown>), nextTurn);
+  if (!encoded) throw formless();
+  return encodeWatchFrame(type, ...encoded);
+}
+
+const formless = (): TypeError => new TypeError('a watch in protobuf was agreed on for a kind that has no such form');
 
 function jsonFrame(type: keyof typeof HEADS, object: Uint8Array): Uint8Array {
   const head = HEADS[type];
@@ -49,13 +63,16 @@ function jsonFrame(type: keyof typeof HEADS, object: Uint8Array): Uint8Array {
 const MAX_CHANGES = 256;
 const MAX_BYTES = 16 * 1024 * 1024;
 
+/** A frame, or one that is still being made: of a large object in protobuf. */
+export type Frame = Uint8Array | Promise<Uint8Array>;
+
 /** The shared frames of the newest changes. */
 export class FrameCache {
-  readonly #frames = new Map<StoredObject, Map<string, Uint8Array>>();
+  readonly #frames = new Map<StoredObject, Map<string, Frame>>();
   #bytes = 0;
 
   /** The frame of a change under `key`, made by `make` the first time. */
-  shared(change: StoredObject, key: string, make: () => Uint8Array): Uint8Array {
+  shared(change: StoredObject, key: string, make: () => Frame): Frame {
     let frames = this.#frames.get(change);
     const known = frames?.get(key);
     if (known) return known;
@@ -65,9 +82,25 @@ export class FrameCache {
       this.#frames.set(change, frames);
     }
     frames.set(key, made);
+    if (made instanceof Promise) this.#awaitFrame(change, key, made);
+    else this.#keep(made);
+    return made;
+  }
+
+  #awaitFrame(change: StoredObject, key: string, making: Promise<Uint8Array>): void {
+    making.then(
+      (made) => {
+        if (this.#frames.get(change)?.get(key) !== making) return;
+        this.#frames.get(change)!.set(key, made);
+        this.#keep(made);
+      },
+      () => this.#frames.get(change)?.delete(key),
+    );
+  }
+
+  #keep(made: Uint8Array): void {
     this.#bytes += made.length;
     this.#evict();
-    return made;
   }
 
   #evict(): void {
@@ -75,7 +108,7 @@ export class FrameCache {
       if (this.#frames.size <= MAX_CHANGES && this.#bytes <= MAX_BYTES) return;
       if (this.#frames.size === 1) return;
       this.#frames.delete(change);
-      for (const bytes of frames.values()) this.#bytes -= bytes.length;
+      for (const made of frames.values()) if (!(made instanceof Promise)) this.#bytes -= made.length;
     }
   }
 }
@@ -88,11 +121,11 @@ export interface FrameEncoder {
    */
   readonly values?: ValueEncoder;
   /** A change as it was published. */
-  change(type: FrameType, change: Change): Uint8Array;
+  change(type: FrameType, change: Change): Frame;
   /** The object left the selection: DELETED with its previous state and the change's resourceVersion. */
-  left(change: Change): Uint8Array;
+  left(change: Change): Frame;
   /** A synthetic ADDED of the initial state. Not kept: its reader is alone. */
-  initial(stored: StoredObject): Uint8Array;
+  initial(stored: StoredObject): Frame;
   bookmark(revision: number, initialEventsEnd: boolean): Uint8Array;
   /** The last event of a watch that failed. */
   error(status: Status): Uint8Array;
@@ -116,7 +149,10 @@ export function createFrameEncoder(
   },
 ): FrameEncoder {
   const { info, representation } = options;
-  const frame = representation.encoding === 'protobuf' ? protobufFrame : jsonFrame;
+  const isProtobuf = representation.encoding === 'protobuf';
+  const frame = isProtobuf ? protobufFrame : jsonFrame;
+  const framed = (type: FrameType, object: Uint8Array): Frame =>
+    isProtobuf && object.length > LARGE_ANSWER ? largeProtobufFrame(type, object) : frame(type, object);
   const scope = `${apiVersionOf(info)} ${representation.encoding} ${representation.as} ${representation.version} ${options.includeObject}`;
   const keys = { ADDED: `ADDED ${scope}`, MODIFIED: `MODIFIED ${scope}`, DELETED: `DELETED ${scope}`, LEFT: scope };
   // Only the first event of a Table watch carries the column definitions.
@@ -138,14 +174,14 @@ export function createFrameEncoder(
   };
   const bytesOf = (stored: StoredObject): Uint8Array =>
     representation.as === 'object' ? viewBytes(info, stored) : shape(viewObject(info, stored));
-  const sharedOrFirst = (change: StoredObject, key: string, make: () => Uint8Array): Uint8Array =>
+  const sharedOrFirst = (change: StoredObject, key: string, make: () => Frame): Frame =>
     definitions ? make() : cache.shared(change, key, make);
 
   return {
     ...(representation.as !== 'table' && representation.encoding === 'json' && { values: valueEncoder(options) }),
-    change: (type, { current }) => sharedOrFirst(current, keys[type], () => frame(type, bytesOf(current))),
-    left: (change) => sharedOrFirst(change.current, keys.LEFT, () => frame('DELETED', shape(lastSeen(info, change)))),
-    initial: (stored) => frame('ADDED', bytesOf(stored)),
+    change: (type, { current }) => sharedOrFirst(current, keys[type], () => framed(type, bytesOf(current))),
+    left: (change) => sharedOrFirst(change.current, keys.LEFT, () => framed('DELETED', shape(lastSeen(info, change)))),
+    initial: (stored) => framed('ADDED', bytesOf(stored)),
     bookmark: (revision, initialEventsEnd) => {
       const object: UnstructuredObject = {
         kind: info.kind,

@@ -3,6 +3,7 @@
  * stream costs the same for one event as for ten, so where many watch, what is published within a short pause goes out
  * together: a thousand readers of 200 events a second are then 20,000 writes a second and not 200,000.
  */
+import { joinBytes } from '../../api/meta/join-bytes.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 
 /** Up to this many readers in one round, the next round may follow at once. */
@@ -21,7 +22,7 @@ export interface WatchPace {
    * The parts one after the other. What was joined last is handed out again when the parts are the same ones, as they
    * are for readers of the same resource. Nobody may change the result.
    */
-  join(parts: readonly Uint8Array[], bytes: number): Uint8Array;
+  join(parts: readonly Uint8Array[]): Uint8Array;
 }
 
 /** Makes the pace of one server's watches. */
@@ -53,18 +54,12 @@ export function createWatchPace(clock: Clock): WatchPace {
       if (pause > 0) clock.schedule(pause, round);
       else queueMicrotask(round);
     },
-    join(parts, bytes) {
+    join(parts) {
       if (parts.length === 1) return parts[0]!;
       if (parts.length === lastParts.length && parts.every((part, i) => part === lastParts[i])) return lastJoined;
-      const joined = new Uint8Array(bytes);
-      let at = 0;
-      for (const part of parts) {
-        joined.set(part, at);
-        at += part.length;
-      }
       lastParts = parts;
-      lastJoined = joined;
-      return joined;
+      lastJoined = joinBytes(parts);
+      return lastJoined;
     },
   };
 }

@@ -30,6 +30,7 @@ function change(revision: number): Change {
     bytes: encoder.encode(`${head}"metadata":{"name":"x","resourceVersion":"${revision}"}}`),
     headLength: head.length,
     load: () => undefined,
+    isParsed: true,
   };
   return { type: 'MODIFIED', revision, current, previous: undefined };
 }
@@ -82,7 +83,7 @@ function setUp() {
       info: INFO,
       namespace: '',
       name: '',
-      selection: { everything: true, matches: () => true },
+      selection: { everything: true, matches: () => true, parses: () => false },
       from: 10,
       initialState: false,
       bookmarks: false,
@@ -157,7 +158,7 @@ test('the frame cache stays small', () => {
   const first = change(1);
   const frame = cache.shared(first.current, 'k', () => new Uint8Array(10));
   for (let revision = 2; revision < 1000; revision++) {
-    cache.shared(change(revision).current, 'k', () => new Uint8Array(10));
+    void cache.shared(change(revision).current, 'k', () => new Uint8Array(10));
   }
   assert.notEqual(
     cache.shared(first.current, 'k', () => new Uint8Array(10)),

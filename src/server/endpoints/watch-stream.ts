@@ -10,15 +10,18 @@
  */
 
 import { type ResourceInfo, storagePrefix } from '../../api/kinds/resource.ts';
-import type { Status } from '../../api/meta/status.ts';
+import { joinBytes } from '../../api/meta/join-bytes.ts';
+import { ApiError, type Status } from '../../api/meta/status.ts';
+import { nextTurn } from '../../base/clock/next-turn.ts';
 import type { ByteSink, ByteStream, StreamDocument } from '../../base/http/seam.ts';
 import type { Change, StoredObject, StoreWatch } from '../cache/object-store.ts';
 import { waitForRevision } from '../registry/resource-version.ts';
 import type { Selection } from '../registry/selection.ts';
+import { BytesPace } from '../registry/sift.ts';
 import { prepareViews } from '../registry/versioned-view.ts';
 import type { Server } from './exchange.ts';
 import { toApiError } from './responses.ts';
-import type { FrameEncoder, FrameType, ValueEncoder } from './watch-frames.ts';
+import type { Frame, FrameEncoder, FrameType, ValueEncoder } from './watch-frames.ts';
 
 export interface WatchPlan {
   readonly info: ResourceInfo;
@@ -32,6 +35,7 @@ export interface WatchPlan {
   /** Send the current state first. */
   readonly initialState: boolean;
   readonly bookmarks: boolean;
+  /** Below 0: the time was up before it began, which is told as an event. */
   readonly timeoutMs: number;
   readonly frames: FrameEncoder;
 }
@@ -62,8 +66,10 @@ class WatchSession {
   /** Everything up to here has been written. */
   #sent = 0;
   #watch: StoreWatch | undefined;
-  /** The last batch of changes that is being converted. */
-  #converting: Promise<void> = Promise.resolve();
+  /** The last batch of changes that waits for a conversion, or for the frame of a large object; how many do, of what size. */
+  #line: Promise<void> = Promise.resolve();
+  #inLine = 0;
+  #inLineBytes = 0;
   #cancelBehind: (() => void) | undefined;
   /** Frames of published changes that go out with the next round of `Server.pace`. */
   #pending: Uint8Array[] = [];
@@ -88,6 +94,10 @@ class WatchSession {
     const { clock, flowControl, watches, metrics } = this.#server;
     const { info, namespace, name, timeoutMs, bookmarks } = this.#plan;
     if (this.#sink.signal.aborted) return;
+    if (timeoutMs < 0) {
+      this.#fail(new ApiError({ code: 500, reason: 'InternalError', message: 'context deadline exceeded' }).status);
+      return;
+    }
     metrics.longRunning(1);
     const onGone = (): void => this.#close();
     this.#sink.signal.addEventListener('abort', onGone, { once: true });
@@ -124,28 +134,36 @@ class WatchSession {
     }
     const { items, revision } = registry.store.list(storagePrefix(info), {
       ...(namespace !== '' && { namespace }),
-      ...(!selection.everything && info.remote === undefined && { match: selection.matches }),
     });
     // What came in while the others were being converted.
-    await prepareViews(info, items, { again: false });
+    if (info.remote !== undefined) await prepareViews(info, items, { again: false });
     let chunk: Uint8Array[] = [];
     let bytes = 0;
     const flush = async (): Promise<void> => {
       if (bytes === 0) return;
-      const piece = chunk.length === 1 ? chunk[0]! : concat(chunk, bytes);
+      const piece = chunk.length === 1 ? chunk[0]! : joinBytes(chunk);
       chunk = [];
       bytes = 0;
       if (!this.#write(piece)) await this.#sink.drained();
     };
+    const pace = new BytesPace();
     for (const item of items) {
-      if (info.remote !== undefined && !selection.matches(item)) continue;
+      if (pace.due(item, selection.everything || selection.parses(item))) {
+        await nextTurn();
+        if (this.#closed) return;
+      }
+      const preparing = info.remote === undefined ? prepareViews(info, [item], { again: false }) : undefined;
+      if (preparing) await preparing;
+      if (this.#closed) return;
+      if (!selection.matches(item)) continue;
       if (this.#values) {
         if (this.#hand(this.#values.initial(item), item)) continue;
         await this.#sink.drained();
         if (this.#closed) return;
         continue;
       }
-      const encoded = frames.initial(item);
+      const making = frames.initial(item);
+      const encoded = making instanceof Promise ? await making : making;
       chunk.push(encoded);
       bytes += encoded.length;
       if (bytes < INITIAL_CHUNK_BYTES) continue;
@@ -169,8 +187,9 @@ class WatchSession {
       this.#sent,
       (changes) => this.#receive(changes),
       (revision) => {
-        // A revision counts as sent only when its changes are through the conversion.
-        if (this.#plan.info.remote === undefined && revision > this.#sent) this.#sent = revision;
+        // A revision counts as sent only when its changes are through the conversion, and none waits for a frame.
+        const isThrough = this.#plan.info.remote === undefined && this.#inLine === 0;
+        if (isThrough && revision > this.#sent) this.#sent = revision;
       },
     );
   }
@@ -178,35 +197,69 @@ class WatchSession {
   /** Changes that must be converted first wait in line, so that their order stays. */
   #receive(changes: readonly Change[]): void {
     const { info } = this.#plan;
-    if (info.remote === undefined) {
-      this.#deliver(changes);
+    if (info.remote === undefined && this.#inLine === 0) {
+      const rest = this.#deliver(changes);
+      if (rest) this.#standInLine(changes, () => rest);
       return;
     }
     const involved = changes.flatMap(({ current, previous }) => [current, previous]);
-    this.#converting = this.#converting
-      .then(() => (this.#closed ? undefined : prepareViews(info, involved, { again: false })))
-      .then(() => this.#deliver(changes))
-      .catch((error: unknown) => this.#fail(toApiError(error).status));
+    this.#standInLine(changes, async () => {
+      if (info.remote !== undefined && !this.#closed) await prepareViews(info, involved, { again: false });
+      await this.#deliver(changes);
+    });
   }
 
-  #deliver(changes: readonly Change[]): void {
-    const { namespace, selection, frames } = this.#plan;
-    for (const change of changes) {
-      if (this.#closed) return;
+  #standInLine(changes: readonly Change[], work: () => Promise<void>): void {
+    const bytes = changes.reduce((sum, { current }) => sum + current.bytes.length, 0);
+    // The frames of what waits already are more than a reader may be behind.
+    if (this.#inLineBytes > MAX_BUFFERED_BYTES) {
+      this.#end();
+      return;
+    }
+    this.#inLine++;
+    this.#inLineBytes += bytes;
+    this.#line = this.#line
+      .then(work)
+      .catch((error: unknown) => this.#fail(toApiError(error).status))
+      .finally(() => {
+        this.#inLine--;
+        this.#inLineBytes -= bytes;
+      });
+  }
+
+  /** Hands changes on, from the `at`-th; a promise where one of them takes long to write: the others wait for it. */
+  #deliver(changes: readonly Change[], at = 0): Promise<void> | undefined {
+    for (let i = at; i < changes.length; i++) {
+      if (this.#closed) return undefined;
+      const change = changes[i]!;
       // A watch from a future revision hears nothing until that revision has passed.
       if (change.revision <= this.#plan.from) continue;
-      this.#sent = Math.max(this.#sent, change.revision);
-      if (namespace !== '' && change.current.namespace !== namespace) continue;
-      const transition = transitionOf(change, selection);
-      if (transition === undefined) continue;
-      this.#server.metrics.watchEvent();
-      if (this.#values) {
-        const { left, change: make } = this.#values;
-        this.#hand(transition === 'LEFT' ? left(change) : make(transition, change), change.current);
-      } else {
-        this.#queue(transition === 'LEFT' ? frames.left(change) : frames.change(transition, change));
+      const frame = this.#frameOf(change);
+      if (frame instanceof Promise) {
+        return frame.then((made) => {
+          if (this.#closed) return undefined;
+          this.#sent = Math.max(this.#sent, change.revision);
+          this.#queue(made);
+          return this.#deliver(changes, i + 1);
+        });
       }
+      this.#sent = Math.max(this.#sent, change.revision);
+      if (frame) this.#queue(frame);
     }
+    return undefined;
+  }
+
+  /** The frame of a change; undefined where its reader is told nothing of it, or has been handed it as a value. */
+  #frameOf(change: Change): Frame | undefined {
+    const { namespace, selection, frames } = this.#plan;
+    if (namespace !== '' && change.current.namespace !== namespace) return undefined;
+    const transition = transitionOf(change, selection);
+    if (transition === undefined) return undefined;
+    this.#server.metrics.watchEvent();
+    if (!this.#values) return transition === 'LEFT' ? frames.left(change) : frames.change(transition, change);
+    const { left, change: make } = this.#values;
+    this.#hand(transition === 'LEFT' ? left(change) : make(transition, change), change.current);
+    return undefined;
   }
 
   /** Takes a frame for the next round, or writes at once when much has come together. */
@@ -223,10 +276,9 @@ class WatchSession {
   #flush(): void {
     if (this.#pending.length === 0) return;
     const parts = this.#pending;
-    const bytes = this.#pendingBytes;
     this.#pending = [];
     this.#pendingBytes = 0;
-    this.#write(this.#server.pace.join(parts, bytes));
+    this.#write(this.#server.pace.join(parts));
   }
 
   #scheduleBookmark(): void {
@@ -306,14 +358,4 @@ function transitionOf(change: Change, selection: Selection): FrameType | 'LEFT' 
   const after = selection.matches(current);
   if (after) return before ? 'MODIFIED' : 'ADDED';
   return before ? 'LEFT' : undefined;
-}
-
-function concat(chunks: readonly Uint8Array[], length: number): Uint8Array {
-  const bytes = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
-  }
-  return bytes;
 }

@@ -5,6 +5,7 @@
 import { stringify } from 'yaml';
 import { setOwn } from '../../api/meta/own-property.ts';
 import type { Steps } from '../../api/meta/steps.ts';
+import { TextParts } from '../../api/meta/text-parts.ts';
 
 /** Nodes written in one go, and between two stops: some milliseconds. */
 const TOGETHER = 200;
@@ -18,31 +19,9 @@ const encoder = new TextEncoder();
 export function* yamlSteps(value: unknown): Steps<Uint8Array[]> {
   if (isSmall(value)) return [encoder.encode(stringify(value, YAML_STYLE))];
   yield;
-  const out: Output = { parts: [], texts: [], size: 0 };
+  const out = new TextParts();
   yield* writeBelow(value, { indent: '', first: '' }, out);
-  flush(out);
-  return out.parts;
-}
-
-interface Output {
-  readonly parts: Uint8Array[];
-  texts: string[];
-  size: number;
-}
-
-/** Characters joined into one part. */
-const PART = 64 * 1024;
-
-function put(out: Output, text: string): void {
-  out.texts.push(text);
-  out.size += text.length;
-  if (out.size >= PART) flush(out);
-}
-
-function flush(out: Output): void {
-  out.parts.push(encoder.encode(out.texts.join('')));
-  out.texts = [];
-  out.size = 0;
+  return out.end();
 }
 
 /** Where lines begin: the first of a list's item stands behind its dash. */
@@ -52,12 +31,12 @@ interface Place {
 }
 
 /** Members or items one after the other: small ones together. `value` is a large map or list. */
-function* writeBelow(value: unknown, place: Place, out: Output): Steps<void> {
+function* writeBelow(value: unknown, place: Place, out: TextParts): Steps<void> {
   const { indent } = place;
   let { first } = place;
   let batch: Batch | undefined;
   const write = (): void => {
-    if (batch !== undefined) put(out, placed(batch.value, { indent, first }));
+    if (batch !== undefined) out.put(placed(batch.value, { indent, first }));
     batch = undefined;
     first = indent;
   };
@@ -83,7 +62,7 @@ function* writeBelow(value: unknown, place: Place, out: Output): Steps<void> {
     if (isList) {
       yield* writeBelow(member, { indent: `${indent}  `, first: `${first}- ` }, out);
     } else {
-      put(out, `${first}${head}\n`);
+      out.put(`${first}${head}\n`);
       yield* writeBelow(member, { indent: `${indent}  `, first: `${indent}  ` }, out);
     }
     first = indent;

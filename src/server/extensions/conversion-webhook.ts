@@ -8,16 +8,18 @@ import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { apiVersionOf } from '../../api/meta/gvk.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { isJsonObject, type JsonObject } from '../../api/meta/own-property.ts';
-import { internalError } from '../../api/meta/status.ts';
+import { ApiError } from '../../api/meta/status.ts';
 import { parseJson } from '../../api/schema/parse-json.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { ApiHandler } from '../../base/http/seam.ts';
 import { abortable } from '../../base/signal/abortable.ts';
+import { answerProblem } from '../outbound/answer-problem.ts';
 import type { ConnectOutbound } from '../outbound/outbound.ts';
 import { readWhole } from '../outbound/read-whole.ts';
 import { webhookTarget } from '../outbound/webhook-target.ts';
 
 const TIMEOUT_MS = 30_000;
+const QUERY = `timeout=${TIMEOUT_MS / 1000}s`;
 /** Largest answer that is read: the objects of a long list, converted. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 const REVIEW_VERSIONS = new Set(['v1', 'v1beta1']);
@@ -36,14 +38,14 @@ export function createWebhookConverter(crd: Crd, options: WebhookOptions): Conve
   const { conversion } = crd.spec;
   const config = conversion?.webhook?.clientConfig;
   if (conversion?.strategy !== 'Webhook' || config === undefined) return undefined;
-  const { target, path } = webhookTarget(config);
+  const { target, path, url } = webhookTarget(config);
   const version = conversion.webhook?.conversionReviewVersions?.find((one) => REVIEW_VERSIONS.has(one)) ?? 'v1';
   let handler: ApiHandler | undefined;
   return async (objects, apiVersion) => {
     const sent = objects.filter((object) => object['apiVersion'] !== apiVersion);
     if (sent.length === 0) return objects as JsonObject[];
     handler ??= options.connect(target);
-    const converted = await review(sent, { apiVersion, version, path, handler, clock: options.clock });
+    const converted = await review(sent, { apiVersion, version, path, url, handler, clock: options.clock });
     let next = 0;
     return objects.map((object) => (object['apiVersion'] === apiVersion ? object : converted[next++]!)) as JsonObject[];
   };
@@ -53,6 +55,8 @@ interface Call {
   readonly apiVersion: string;
   readonly version: string;
   readonly path: string;
+  /** As messages show it. */
+  readonly url: string;
   readonly handler: ApiHandler;
   readonly clock: Clock;
 }
@@ -60,7 +64,7 @@ interface Call {
 async function review(objects: readonly Readonly<JsonObject>[], call: Call): Promise<JsonObject[]> {
   const first = objects[0]!;
   const gvk = `${String(first['apiVersion'])}, Kind=${String(first['kind'])}`;
-  const failed = (why: string, cause?: unknown) => internalError(`conversion webhook for ${gvk} failed: ${why}`, cause);
+  const failed = (why: string, cause?: unknown) => plainError(`conversion webhook for ${gvk} failed: ${why}`, cause);
   const uid = crypto.randomUUID();
   const request = { uid, desiredAPIVersion: call.apiVersion, objects };
   const expected = apiVersionOf({ group: GROUP, version: call.version });
@@ -87,18 +91,19 @@ async function review(objects: readonly Readonly<JsonObject>[], call: Call): Pro
   }
   const converted = Array.isArray(response['convertedObjects']) ? response['convertedObjects'] : [];
   if (converted.length !== objects.length) {
-    throw internalError(
-      `conversion webhook for ${gvk} returned ${converted.length} objects, expected ${objects.length}`,
-    );
+    throw plainError(`conversion webhook for ${gvk} returned ${converted.length} objects, expected ${objects.length}`);
   }
   return converted.map((object, i) => {
     const problem = identityProblem(objects[i]!, object, call.apiVersion);
     if (problem !== undefined) {
-      throw internalError(`conversion webhook for ${gvk} returned invalid converted object at index ${i}: ${problem}`);
+      throw plainError(`conversion webhook for ${gvk} returned invalid converted object at index ${i}: ${problem}`);
     }
     return withOriginalMetadata(objects[i]!, object as JsonObject);
   });
 }
+
+/** Upstream's converters speak in plain errors: a status without a reason. */
+const plainError = (message: string, cause?: unknown): ApiError => new ApiError({ code: 500, message }, { cause });
 
 /** What must not change: version as asked for, kind, name, namespace, uid. */
 function identityProblem(original: Readonly<JsonObject>, converted: unknown, apiVersion: string): string | undefined {
@@ -133,7 +138,7 @@ function withOriginalMetadata(original: Readonly<JsonObject>, converted: JsonObj
   return { ...converted, metadata } as unknown as UnstructuredObject;
 }
 
-async function post(body: object, { path, handler, clock }: Call): Promise<unknown> {
+async function post(body: object, { path, url, handler, clock }: Call): Promise<unknown> {
   const timeout = new AbortController();
   const cancel = clock.schedule(TIMEOUT_MS, () => timeout.abort(new Error('context deadline exceeded')));
   try {
@@ -141,19 +146,20 @@ async function post(body: object, { path, handler, clock }: Call): Promise<unkno
       handler({
         method: 'POST',
         path,
-        query: `timeout=${TIMEOUT_MS / 1000}s`,
+        query: QUERY,
         headers: { 'content-type': 'application/json', accept: 'application/json' },
         body: new TextEncoder().encode(JSON.stringify(body)),
         peer: { address: '' },
         signal: timeout.signal,
       }),
       timeout.signal,
-    );
+    ).catch((error: unknown) => {
+      // As Go's client says what it was doing.
+      const why = error instanceof Error ? error.message : String(error);
+      throw new Error(`Post "${url}?${QUERY}": ${why}`, { cause: error });
+    });
     const bytes = await readWhole(response, { limit: MAX_ANSWER_BYTES, signal: timeout.signal });
-    if (response.status < 200 || response.status > 299) {
-      const text = new TextDecoder().decode(bytes.subarray(0, 1024)).trim();
-      throw new Error(text || `the server answered with status ${response.status}`);
-    }
+    if (response.status < 200 || response.status > 206) throw new Error(answerProblem(response, bytes));
     return parseJson(bytes, { wideIntegers: true }).value;
   } finally {
     cancel();

@@ -22,6 +22,7 @@ import {
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { cloneJson, cloneSteps } from '../../api/meta/deep-clone.ts';
 import { deepEqual, equalSteps } from '../../api/meta/deep-equal.ts';
+import { apiVersionOf } from '../../api/meta/gvk.ts';
 import { formatTime, type UnstructuredObject } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';
 import { finish, inPieces, Pace } from '../../api/meta/steps.ts';
@@ -62,7 +63,9 @@ const keyOf = (name: string): StoreKey => ({ prefix: PREFIX, namespace: '', name
 /** Makes the extensions. What `resources` holds now is built in and is never touched. */
 export function createExtensions(options: ExtensionsOptions): Extensions {
   const terminating = new Set<string>();
-  const builtIn = new Map(options.resources.all().map((info) => [`${info.resource}.${info.group}`, info]));
+  const all = options.resources.all();
+  const builtIn = new Map(all.map((info) => [`${info.resource}.${info.group}`, info]));
+  const ownVersions = new Set(all.filter((info) => !info.strategy.custom).map(apiVersionOf));
   let controller: DefinitionController | undefined;
   return {
     admission: [
@@ -71,7 +74,7 @@ export function createExtensions(options: ExtensionsOptions): Extensions {
       builtInDefinitions((name) => builtIn.get(name)?.strategy.custom === true),
     ],
     start(registry) {
-      controller = new DefinitionController(registry, { ...options, terminating, builtIn });
+      controller = new DefinitionController(registry, { ...options, terminating, builtIn, ownVersions });
       controller.start();
     },
     stop: () => controller?.stop(),
@@ -90,6 +93,8 @@ interface ControllerOptions extends ExtensionsOptions {
   readonly terminating: Set<string>;
   /** By name of the definition. */
   readonly builtIn: ReadonlyMap<string, ResourceInfo>;
+  /** The versions (`group/version`) of Kubernetes' own kinds. */
+  readonly ownVersions: ReadonlySet<string>;
 }
 
 interface Known {
@@ -175,6 +180,8 @@ class DefinitionController {
       for (const name of this.#pending) {
         this.#pending.delete(name);
         if (this.#stopped.signal.aborted) return;
+        // At the start all are looked at, and most are found as they should be.
+        if (this.#registry.clock.turnIsLong()) await nextTurn();
         try {
           await this.#sync(name);
         } catch (error) {
@@ -260,7 +267,7 @@ class DefinitionController {
   }
 
   #make(crd: Crd, unchangedSince: number, schemas?: CustomInfoOptions['schemas']): Served | undefined {
-    const { connect, log } = this.#options;
+    const { connect, log, ownVersions } = this.#options;
     try {
       const convert = createWebhookConverter(crd, { connect, clock: this.#registry.clock });
       const { served, storage } = customResourceInfos(crd, {
@@ -268,7 +275,8 @@ class DefinitionController {
         ...(convert && { convert }),
         ...(schemas && { schemas }),
       });
-      return { crd, infos: served, storage };
+      // A version of Kubernetes' own kinds is answered for by these alone: what a definition adds to it is not reached.
+      return { crd, infos: served.filter((info) => !ownVersions.has(apiVersionOf(info))), storage };
     } catch (error) {
       // Written by another program, or before a rule was known here.
       log.error('custom resource definition cannot be served', { name: crd.metadata.name ?? '', error: String(error) });

@@ -42,6 +42,7 @@ async function deleteAll(
         if (pace.due(LOOK)) await nextTurn();
         continue;
       }
+      if (registry.clock.turnIsLong()) await nextTurn();
       try {
         await deleteObject(registry, {
           info,

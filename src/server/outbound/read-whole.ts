@@ -1,4 +1,5 @@
 /** The whole body of an answer, for callers of webhooks: bounded, and given up with the signal. */
+import { joinBytes } from '../../api/meta/join-bytes.ts';
 import { type ApiResponse, NO_BYTES } from '../../base/http/seam.ts';
 
 /** Resolves to the body's bytes. Rejects with an Error beyond `limit` bytes, or with the signal's reason. */
@@ -45,13 +46,4 @@ export function readWhole(
   });
 }
 
-function joined(chunks: readonly Uint8Array[]): Uint8Array {
-  if (chunks.length === 1) return chunks[0]!;
-  const whole = new Uint8Array(chunks.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.length;
-  }
-  return whole;
-}
+const joined = (chunks: readonly Uint8Array[]): Uint8Array => (chunks.length === 1 ? chunks[0]! : joinBytes(chunks));

@@ -43,11 +43,13 @@ interface NamedPort {
 }
 
 interface SliceParts {
-  readonly endpoints?: readonly {
-    readonly addresses?: readonly string[];
-    readonly conditions?: { readonly ready?: boolean };
-  }[];
-  readonly ports?: readonly NamedPort[];
+  readonly endpoints?:
+    | readonly {
+        readonly addresses?: readonly string[];
+        readonly conditions?: { readonly ready?: boolean };
+      }[]
+    | null;
+  readonly ports?: readonly NamedPort[] | null;
 }
 
 interface EndpointsParts {
@@ -94,10 +96,10 @@ function sliceAddresses(store: Pick<ObjectStore, 'list'>, { namespace, name, wan
   });
   const addresses: ServiceAddress[] = [];
   for (const { object } of items) {
-    const { endpoints = [], ports } = object as SliceParts;
+    const { endpoints, ports } = object as SliceParts;
     const target = targetPort(ports, wanted);
     if (target === undefined) continue;
-    for (const { addresses: hosts = [], conditions } of endpoints) {
+    for (const { addresses: hosts = [], conditions } of endpoints ?? []) {
       // Readiness that is not known counts as ready.
       if (conditions?.ready === false) continue;
       for (const host of hosts) addresses.push({ host, port: target });
@@ -119,8 +121,8 @@ function endpointsAddresses(store: Pick<ObjectStore, 'get'>, { namespace, name, 
 }
 
 /** Ports of endpoints go by the service port's name; endpoints that list none take the service's numeric target. */
-function targetPort(ports: readonly NamedPort[] | undefined, wanted: ServicePort): number | undefined {
-  if (ports === undefined || ports.length === 0) {
+function targetPort(ports: readonly NamedPort[] | null | undefined, wanted: ServicePort): number | undefined {
+  if (!ports?.length) {
     return typeof wanted.targetPort === 'number' && wanted.targetPort > 0 ? wanted.targetPort : wanted.port;
   }
   return ports.find(({ name = '' }) => name === (wanted.name ?? ''))?.port;

@@ -1,7 +1,9 @@
 /** The APIService of each group and version served here, as the aggregator registers them: all of them local. */
+
+import { localCondition } from '../../api/kinds/builtin/preparations/preparations.ts';
 import { builtinPriority, CUSTOM_PRIORITY } from '../../api/kinds/discovery/discovery.ts';
 import { apiVersionOf } from '../../api/meta/gvk.ts';
-import { formatTime, type UnstructuredObject } from '../../api/meta/object.ts';
+import type { UnstructuredObject } from '../../api/meta/object.ts';
 
 /** On objects the server keeps: `onstart` for its own groups, `true` for those of custom resources. */
 export const AUTO_MANAGED = 'kube-aggregator.kubernetes.io/automanaged';
@@ -36,12 +38,3 @@ function apiService({ group, version }: { group: string; version: string }, now:
     status: { conditions: [localCondition(now)] },
   };
 }
-
-/** What the status of every local APIService says. */
-export const localCondition = (now: number) => ({
-  type: 'Available',
-  status: 'True',
-  lastTransitionTime: formatTime(now),
-  reason: 'Local',
-  message: 'Local APIServices are always available',
-});

@@ -2,6 +2,7 @@
  * The priority levels and flow schemas every cluster starts with (pkg/apis/flowcontrol/bootstrap). `endpoints/flow-control`
  * gives requests their seats by them.
  */
+import { MANDATORY_LEVELS, MANDATORY_SCHEMAS } from '../../api/kinds/builtin/mandatory-flow-control.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 
 const API_VERSION = 'flowcontrol.apiserver.k8s.io/v1';
@@ -12,39 +13,35 @@ interface Queues {
   readonly handSize: number;
 }
 
-function limited(name: string, shares: number, lendablePercent: number, queuing?: Queues): UnstructuredObject {
-  return {
-    apiVersion: API_VERSION,
-    kind: 'PriorityLevelConfiguration',
-    metadata: metadata(name),
-    spec: {
-      type: 'Limited',
-      limited: {
-        nominalConcurrencyShares: shares,
-        lendablePercent,
-        limitResponse: queuing ? { type: 'Queue', queuing: { ...queuing, queueLengthLimit: 50 } } : { type: 'Reject' },
-      },
+const level = (name: string, spec: object): UnstructuredObject => ({
+  apiVersion: API_VERSION,
+  kind: 'PriorityLevelConfiguration',
+  metadata: metadata(name),
+  spec,
+});
+
+const limited = (name: string, shares: number, lendablePercent: number, queuing: Queues): UnstructuredObject =>
+  level(name, {
+    type: 'Limited',
+    limited: {
+      nominalConcurrencyShares: shares,
+      lendablePercent,
+      limitResponse: { type: 'Queue', queuing: { ...queuing, queueLengthLimit: 50 } },
     },
-  };
-}
+  });
 
 const WIDE: Queues = { queues: 128, handSize: 6 };
 const NARROW: Queues = { queues: 64, handSize: 6 };
 
 const PRIORITY_LEVELS: readonly UnstructuredObject[] = [
-  {
-    apiVersion: API_VERSION,
-    kind: 'PriorityLevelConfiguration',
-    metadata: metadata('exempt'),
-    spec: { type: 'Exempt', exempt: { nominalConcurrencyShares: 0, lendablePercent: 0 } },
-  },
+  level('exempt', MANDATORY_LEVELS['exempt']!),
   limited('system', 30, 33, NARROW),
   limited('node-high', 40, 25, NARROW),
   limited('leader-election', 10, 0, { queues: 16, handSize: 4 }),
   limited('workload-high', 40, 50, WIDE),
   limited('workload-low', 100, 90, WIDE),
   limited('global-default', 20, 50, WIDE),
-  limited('catch-all', 5, 0),
+  level('catch-all', MANDATORY_LEVELS['catch-all']!),
 ];
 
 const group = (name: string) => ({ kind: 'Group', group: { name } });
@@ -68,29 +65,31 @@ interface Schema {
   readonly nonResourceRules?: readonly object[];
 }
 
-function schema(name: string, { level, precedence, by, subjects, ...rules }: Schema): UnstructuredObject {
+const schemaOf = (name: string, spec: object): UnstructuredObject => ({
+  apiVersion: API_VERSION,
+  kind: 'FlowSchema',
+  metadata: metadata(name),
+  spec,
+  status: { conditions: [{ type: 'Dangling', status: 'False', reason: 'Found' }] },
+});
+
+function schema(name: string, { level: named, precedence, by, subjects, ...rules }: Schema): UnstructuredObject {
   const all = rules.resourceRules === undefined && rules.nonResourceRules === undefined;
-  return {
-    apiVersion: API_VERSION,
-    kind: 'FlowSchema',
-    metadata: metadata(name),
-    spec: {
-      priorityLevelConfiguration: { name: level },
-      matchingPrecedence: precedence,
-      ...(by && { distinguisherMethod: { type: by } }),
-      rules: [
-        {
-          subjects,
-          ...(all ? { resourceRules: [resources({})], nonResourceRules: [paths(['*'])] } : rules),
-        },
-      ],
-    },
-    status: { conditions: [{ type: 'Dangling', status: 'False', reason: 'Found' }] },
-  };
+  return schemaOf(name, {
+    priorityLevelConfiguration: { name: named },
+    matchingPrecedence: precedence,
+    ...(by && { distinguisherMethod: { type: by } }),
+    rules: [
+      {
+        subjects,
+        ...(all ? { resourceRules: [resources({})], nonResourceRules: [paths(['*'])] } : rules),
+      },
+    ],
+  });
 }
 
 const FLOW_SCHEMAS: readonly UnstructuredObject[] = [
-  schema('exempt', { level: 'exempt', precedence: 1, subjects: [group('system:masters')] }),
+  schemaOf('exempt', MANDATORY_SCHEMAS['exempt']!),
   schema('probes', {
     level: 'exempt',
     precedence: 2,
@@ -147,7 +146,7 @@ const FLOW_SCHEMAS: readonly UnstructuredObject[] = [
     subjects: [group('system:serviceaccounts')],
   }),
   schema('global-default', { level: 'global-default', precedence: 9900, by: 'ByUser', subjects: EVERYONE }),
-  schema('catch-all', { level: 'catch-all', precedence: 10_000, by: 'ByUser', subjects: EVERYONE }),
+  schemaOf('catch-all', MANDATORY_SCHEMAS['catch-all']!),
 ];
 
 export const FLOW_CONTROL_OBJECTS: readonly UnstructuredObject[] = [...PRIORITY_LEVELS, ...FLOW_SCHEMAS];

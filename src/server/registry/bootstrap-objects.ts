@@ -1,5 +1,6 @@
 /** Objects that must exist before the server is ready, from the namespaces to the flow schemas. */
 
+import { MANDATORY_SCHEMAS } from '../../api/kinds/builtin/mandatory-flow-control.ts';
 import {
   DEFAULT_SERVICE_CIDR,
   DEFAULT_SERVICE_CIDR_NAME,
@@ -32,8 +33,10 @@ export interface BootstrapOptions {
   readonly frontProxy?: { readonly ca: string; readonly allowedNames: readonly string[] };
   /** Range of cluster IPs, `DEFAULT_SERVICE_CIDR` when absent; the `kubernetes` Service gets its first address. */
   readonly serviceCidr?: string;
-  /** More objects to ensure, in order (RBAC defaults and the like). */
+  /** More objects to ensure. */
   readonly more?: readonly UnstructuredObject[];
+  /** More objects to ensure, which come back when somebody deletes them; those of a namespace come back with it. */
+  readonly lasting?: readonly UnstructuredObject[];
 }
 
 /** An object the server makes, and keeps. */
@@ -52,14 +55,10 @@ export async function ensureBootstrapObjects(
   registry: Registry,
   { resources, ...options }: BootstrapOptions & { readonly resources: ResourceSource },
 ): Promise<number> {
-  const plurals = new Map(resources.all().map((info) => [`${info.group}/${info.version}/${info.kind}`, info.resource]));
-  const withPlural = (object: UnstructuredObject): BootstrapObject => {
-    const { group, version } = parseApiVersion(object.apiVersion);
-    return { resource: plurals.get(`${group}/${version}/${object.kind}`) ?? '', object };
-  };
+  const withPlural = pluralOf(resources);
   const services = apiServices(resources.all(), registry.clock.now());
   const objects = [
-    ...lastingObjects(options, registry.clock.now()),
+    ...lastingObjects({ resources, ...options }, registry.clock.now()),
     ...[...services, ...(options.more ?? [])].map(withPlural),
   ];
   // All at once: they share a few commits, and no one needs another to be there.
@@ -68,14 +67,31 @@ export async function ensureBootstrapObjects(
   return outcomes.filter((made) => made).length;
 }
 
+const pluralOf = (resources: ResourceSource): ((object: UnstructuredObject) => BootstrapObject) => {
+  const plurals = new Map(resources.all().map((info) => [`${info.group}/${info.version}/${info.kind}`, info.resource]));
+  return (object) => {
+    const { group, version } = parseApiVersion(object.apiVersion);
+    return { resource: plurals.get(`${group}/${version}/${object.kind}`) ?? '', object };
+  };
+};
+
 /** The objects that come back when a user deletes them (`keepBootstrapObjects`). */
-export const lastingObjects = (options: BootstrapOptions, now: number): BootstrapObject[] => [
+export const lastingObjects = (
+  options: BootstrapOptions & { readonly resources: ResourceSource },
+  now: number,
+): BootstrapObject[] => [
   ...bootstrapObjects(options, now),
+  ...(options.lasting ?? []).map(pluralOf(options.resources)),
   ...FLOW_CONTROL_OBJECTS.map((object) => ({
     resource: object.kind === 'FlowSchema' ? 'flowschemas' : 'prioritylevelconfigurations',
     object,
+    // How much room what is exempt takes up is up to the administrator; the other mandatory ones are as they have to be.
+    ...(isFixed(object) && { follow: ['spec'] }),
   })),
 ];
+
+const isFixed = ({ kind, metadata: { name = '' } }: UnstructuredObject): boolean =>
+  kind === 'FlowSchema' ? Object.hasOwn(MANDATORY_SCHEMAS, name) : name === 'catch-all';
 
 /** Makes one object if it is missing and puts right the fields it follows; true when it was made. */
 export async function ensure(

@@ -1,5 +1,6 @@
 /** The continue token of paged lists: unpadded base64url of a small JSON document (storage/continue.go). */
 import { decodeBase64Url, encodeBase64Url } from '../../api/meta/base64.ts';
+import { goQuote, jsonKind } from '../../api/meta/go-text.ts';
 import { isJsonObject } from '../../api/meta/own-property.ts';
 import { badRequest } from '../../api/meta/status.ts';
 import { parseJson } from '../../api/schema/parse-json.ts';
@@ -30,6 +31,7 @@ export function decodeContinue(text: string): ContinueToken {
   if (v !== API_VERSION) throw bad(`server does not recognize this encoded version ${typeof v === 'string' ? v : ''}`);
   if (typeof rv !== 'number' || !Number.isSafeInteger(rv) || rv < -1 || rv === 0)
     throw bad(`incorrect encoded start resourceVersion (version ${API_VERSION})`);
+  if (typeof start === 'string' && start.split('/').includes('..')) throw bad(start);
   if (typeof start !== 'string' || !start.endsWith('\u0000') || !start.includes('/'))
     throw bad(`encoded start key empty (version ${API_VERSION})`);
   return { revision: rv, after: start.slice(0, -1) };
@@ -42,14 +44,32 @@ function illegalByte(text: string): number | undefined {
   return text.length % 4 === 1 ? text.length - 1 : undefined;
 }
 
+const isTokenField = (name: string, value: unknown): boolean =>
+  value === null || (name === 'rv' ? typeof value === 'number' : typeof value === 'string');
+
 function tokenOf(text: string, bad: (why: string) => Error): Record<string, unknown> {
   let value: unknown;
+  const bytes = decodeBase64Url(text);
+  const first = bytes[0] ?? 0;
+  // No text begins with it; Go shows such a byte as the character of its number.
+  if (first >= 0x80) {
+    throw bad(`invalid character '${goQuote(String.fromCharCode(first)).slice(1, -1)}' looking for beginning of value`);
+  }
   try {
-    ({ value } = parseJson(decodeBase64Url(text)));
+    ({ value } = parseJson(bytes));
   } catch (error) {
     throw bad(
       (error as Error).message.replace(/^json parse error: /, '').replace(/ \(line [0-9]+, column [0-9]+\)$/, ''),
     );
   }
-  return isJsonObject(value) ? value : {};
+  if (isJsonObject(value)) {
+    const wrong = ['v', 'rv', 'start'].find((name) => Object.hasOwn(value, name) && !isTokenField(name, value[name]));
+    if (wrong === undefined) return value;
+    const type = wrong === 'rv' ? 'int64' : 'string';
+    throw bad(
+      `json: cannot unmarshal ${jsonKind(value[wrong])} into Go struct field continueToken.${wrong} of type ${type}`,
+    );
+  }
+  if (value === null) return {};
+  throw bad(`json: cannot unmarshal ${jsonKind(value)} into Go value of type storage.continueToken`);
 }

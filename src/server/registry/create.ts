@@ -6,12 +6,20 @@ import { GENERATE_NAME_ATTEMPTS, generateName } from '../../api/meta/generate-na
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { ApiError, alreadyExists } from '../../api/meta/status.ts';
 import { inPieces } from '../../api/meta/steps.ts';
+import { emptyToNull } from '../../api/schema/empty-to-null.ts';
 import type { Companion } from '../admission/plugin.ts';
 import type { Decision, StoreKey, StoreWrite } from '../cache/object-store.ts';
 import { applyKindDefaults, applyKindDefaultsSteps, validateObject, validateSteps } from './normalize-input.ts';
-import { dedupeOwnerReferences, fillSystemMetadata, matchNamespace, wipeSystemMetadata } from './object-metadata.ts';
+import {
+  checkGeneration,
+  dedupeOwnerReferences,
+  fillSystemMetadata,
+  matchNamespace,
+  wipeSystemMetadata,
+} from './object-metadata.ts';
 import { refuseWhenDurable } from './refuse-when-durable.ts';
 import { writeObject } from './service-addresses.ts';
+import { countsTemplates, startTemplateGeneration } from './template-generation.ts';
 import { prepareViews, storedForm, viewObject } from './versioned-view.ts';
 import type { AdmissionSubject, Registry, WriteCall, WriteResult } from './write-call.ts';
 import { warnAboutCreate, warnAboutCreateSteps } from './write-warnings.ts';
@@ -43,19 +51,21 @@ export async function createObject(registry: Registry, call: CreateCall): Promis
   }
   delete given.resourceVersion;
   const { managedFields } = given;
-  wipeSystemMetadata(given);
-  dedupeOwnerReferences(given, call.warn);
+  wipeSystemMetadata(given, { applied: call.tracked === true });
+  dedupeOwnerReferences(given, call.tracked ? 'made' : 'sent', call.warn);
   if (call.tracked) {
     if (managedFields) given.managedFields = managedFields;
   } else {
-    const { subresource, manager, pause } = call;
-    const change = { info, subresource, manager, live: undefined, now: registry.clock.now(), pause };
+    const { subresource, manager } = call;
+    const change = { info, subresource, manager, live: undefined, now: registry.clock.now(), pause: call.pause };
     const tracking = registry.fields?.track(change, object);
     if (tracking) await tracking;
   }
   if (call.pause) await call.pause();
+  if (info.strategy.namesItself && !given.name && !given.generateName) given.name = crypto.randomUUID();
   const generated = !given.name && given.generateName ? given.generateName : undefined;
-  const subject: AdmissionSubject = { name: given.name ?? '', object, oldObject: undefined };
+  const { pause } = call;
+  const subject: AdmissionSubject = { name: given.name ?? '', object, oldObject: undefined, pause };
   await call.admission.mutate('CREATE', subject);
   // Admission may have put another metadata in its place.
   const { metadata } = object;
@@ -63,22 +73,26 @@ export async function createObject(registry: Registry, call: CreateCall): Promis
     const tracked = metadata.managedFields;
     matchNamespace(metadata, call.namespace);
     wipeSystemMetadata(metadata);
+    dedupeOwnerReferences(metadata, 'made', call.warn);
     if (tracked) metadata.managedFields = tracked;
   }
 
   for (let attempt = 1; ; attempt++) {
     if (generated !== undefined) metadata.name = generateName(generated);
     fillSystemMetadata(info, metadata, registry.clock.now());
+    checkGeneration(info, metadata);
     // After the name and the uid: a namespace's label and a Job's selector are made of them.
     if (call.pause) await inPieces(applyKindDefaultsSteps(info, object), call.pause);
     else applyKindDefaults(info, object);
+    if (attempt === 1) info.prepareCreate?.(object, { now: registry.clock.now(), warn: call.warn });
+    if (countsTemplates(info)) startTemplateGeneration(object);
     if (call.pause) await call.pause();
     if (call.pause) await inPieces(validateSteps(info, object), call.pause);
     else if (!call.trusted) validateObject(info, object);
     if (attempt === 1 && call.pause) await inPieces(warnAboutCreateSteps(info, call), call.pause);
     else if (attempt === 1) warnAboutCreate(info, call);
     const companions: Companion[] = [];
-    await call.admission.validate('CREATE', { name: metadata.name!, object, oldObject: undefined, companions });
+    await call.admission.validate('CREATE', { name: metadata.name!, object, oldObject: undefined, companions, pause });
     const key: StoreKey = { prefix: storagePrefix(info), namespace: call.namespace, name: metadata.name! };
     if (call.pause) await call.pause();
     try {
@@ -118,6 +132,7 @@ async function insert(
     refuseExisting(registry.store.peek(key));
     return { created: true, object, stored: undefined };
   }
+  if (!info.strategy.custom) emptyToNull(info.schema, object);
   const pending = storedForm(info, object);
   const form = pending instanceof Promise ? await pending : pending;
   let decision: Decision = { type: 'put', object: form };

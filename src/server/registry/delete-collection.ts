@@ -1,5 +1,6 @@
 /** DELETE of a collection: a list with the query's selectors, then one ordinary delete each. */
 import { ApiError } from '../../api/meta/status.ts';
+import { nextTurn } from '../../base/clock/next-turn.ts';
 import type { StoredObject } from '../cache/object-store.ts';
 import { collectionAdmission } from './collection-admission.ts';
 import { deleteObject } from './delete.ts';
@@ -21,6 +22,8 @@ export async function deleteCollection(
   const admitted = { ...call, admission: admission.hooks };
   const worker = async (): Promise<void> => {
     for (;;) {
+      // What is only tried waits for no commit. Before the look at those ahead: the order of denials is the list's.
+      if (registry.clock.turnIsLong()) await nextTurn();
       while (admission.busy) await admission.busy;
       if (admission.refused) return;
       if (call.signal.aborted) throw call.signal.reason;

@@ -4,7 +4,7 @@ import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { conflict, notFound } from '../../api/meta/status.ts';
 import { nextTurn } from '../../base/clock/next-turn.ts';
 import type { Decision, StoredObject, StoreKey } from '../cache/object-store.ts';
-import { type DeleteOptions, type DeletionVerdict, deletionVerdict } from './graceful-deletion.ts';
+import { type DeleteOptions, type DeletionVerdict, deletionVerdict, saysNothingNew } from './graceful-deletion.ts';
 import { uidConflict } from './guaranteed-update.ts';
 import { isLargeObject } from './large-write.ts';
 import { refuseWhenDurable } from './refuse-when-durable.ts';
@@ -59,6 +59,8 @@ async function attemptDelete(
   if (before) await before;
   const old = viewObject(info, current);
   checkDeletePreconditions(info, old, options);
+  // Before admission (Store.Delete): what changes nothing needs no leave.
+  if (saysNothingNew(info, old, options)) return { removed: false, object: old, stored: current };
   const subject = { name, object: undefined, oldObject: old };
   const mutating = call.admission.mutate('DELETE', subject);
   if (mutating) await mutating;

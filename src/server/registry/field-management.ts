@@ -2,13 +2,13 @@
 import { type ApplyResult, applyObject, applyObjectSteps } from '../../api/apply/apply-object.ts';
 import { applyConflictError } from '../../api/apply/conflict.ts';
 import type { Versions } from '../../api/apply/ownership.ts';
-import { trackUpdate, trackUpdateSteps } from '../../api/apply/track-update.ts';
+import { type TrackUpdateOptions, trackUpdate, trackUpdateSteps } from '../../api/apply/track-update.ts';
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { apiVersionOf, parseApiVersion } from '../../api/meta/gvk.ts';
 import { formatTime, type ManagedFieldsEntry, type UnstructuredObject } from '../../api/meta/object.ts';
-import { inPieces } from '../../api/meta/steps.ts';
-import { dropNulls } from '../../api/schema/defaults.ts';
-import { dropEmpty } from '../../api/schema/drop-empty.ts';
+import { finish, inPieces, type Steps } from '../../api/meta/steps.ts';
+import { dropMetadataNulls, dropNullsSteps } from '../../api/schema/defaults.ts';
+import { dropEmptySteps } from '../../api/schema/drop-empty.ts';
 import { localVersions, withVersions } from './owned-versions.ts';
 import type { ResourceSource } from './resource-catalog.ts';
 import type { FieldChange, FieldManagement } from './write-call.ts';
@@ -19,15 +19,30 @@ import type { FieldChange, FieldManagement } from './write-call.ts';
  */
 function unwritten({ info, subresource }: FieldChange): readonly (readonly string[])[] {
   if (subresource === 'status') {
-    return info.strategy.custom ? NOT_CUSTOM_STATUS : (NOT_STATUS_OF[`${info.group}/${info.resource}`] ?? [['spec']]);
+    return info.strategy.custom ? ONLY_STATUS : (NOT_STATUS_OF[`${info.group}/${info.resource}`] ?? [['spec']]);
   }
   return info.strategy.statusSubresource ? [['status']] : [];
 }
 
-const NOT_CUSTOM_STATUS = [['metadata'], ['spec']];
+/** Objects of definitions may lie as an older schema had them, and carry parts that nobody judges. */
+function doubtOf({ info, live }: FieldChange): TrackUpdateOptions['doubt'] {
+  if (!info.strategy.custom) return undefined;
+  const since = info.view?.currentFrom;
+  const written = Number(live?.metadata.resourceVersion ?? Number.POSITIVE_INFINITY);
+  return { live: since !== undefined && written < since };
+}
+
+const ONLY_STATUS = [['metadata'], ['spec']];
+/** Of a ServiceCIDR and a ResourceClaim upstream records who tried to write the metadata, though it is not written. */
 const NOT_STATUS_OF: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'apps/deployments': [['spec'], ['metadata', 'labels']],
   '/pods': [['spec'], ['metadata', 'deletionTimestamp'], ['metadata', 'ownerReferences']],
+  'storage.k8s.io/volumeattachments': ONLY_STATUS,
+  'apiregistration.k8s.io/apiservices': ONLY_STATUS,
+  'apiextensions.k8s.io/customresourcedefinitions': ONLY_STATUS,
+  'admissionregistration.k8s.io/validatingadmissionpolicies': ONLY_STATUS,
+  'flowcontrol.apiserver.k8s.io/flowschemas': ONLY_STATUS,
+  'flowcontrol.apiserver.k8s.io/prioritylevelconfigurations': ONLY_STATUS,
 };
 
 /** Builds the slot over the served resources: entries of versions no longer served are dropped. */
@@ -42,6 +57,7 @@ export function createFieldManagement(resources: Pick<ResourceSource, 'serves' |
       subresource: change.subresource === '' ? undefined : change.subresource,
       now: formatTime(change.now),
       ignore: unwritten(change),
+      doubt: doubtOf(change),
       isServed(apiVersion: string): boolean {
         const { group, version } = parseApiVersion(apiVersion);
         if (group !== info.group) return resources.serves(group, version);
@@ -72,14 +88,14 @@ export function createFieldManagement(resources: Pick<ResourceSource, 'serves' |
       if (pause) {
         const versions = localVersions(resources, change.info);
         const work = applyObjectSteps({ ...common(change, versions), config, force });
-        return inPieces(work, pause).then((result) => outcome(change.info, result));
+        return inPieces(work, pause).then((result) => inPieces(outcomeSteps(change.info, result), pause));
       }
       const applied = withVersions(resources, change.info, (versions) =>
         applyObject({ ...common(change, versions), config, force }),
       );
       return applied instanceof Promise
-        ? applied.then((result) => outcome(change.info, result))
-        : outcome(change.info, applied);
+        ? applied.then((result) => finish(outcomeSteps(change.info, result)))
+        : finish(outcomeSteps(change.info, applied));
     },
   };
 }
@@ -92,12 +108,18 @@ function setEntries(object: UnstructuredObject, entries: ManagedFieldsEntry[] | 
   else delete object.metadata.managedFields;
 }
 
-function outcome(info: ResourceInfo, { object, managedFields, conflicts }: ApplyResult): UnstructuredObject {
+function* outcomeSteps(info: ResourceInfo, result: ApplyResult): Steps<UnstructuredObject> {
+  const { object, managedFields, conflicts } = result;
   if (conflicts.length > 0) throw applyConflictError(conflicts);
-  // What was applied as null is owned and not there: the kind decides what a null of it means.
-  dropNulls(info.schema, object, { custom: info.strategy.custom });
-  // So is an empty field that Go leaves out: before anybody asks whether the object has changed.
-  if (!info.strategy.custom) dropEmpty(info.schema, object);
+  if (info.strategy.custom) {
+    // The rest of a custom object has no types: what is null there is given its default, or judged as null.
+    dropMetadataNulls(info.schema, object);
+  } else {
+    // What was applied as null is owned and not there: the kind decides what a null of it means.
+    yield* dropNullsSteps(info.schema, object, { custom: false });
+    // So is an empty field that Go leaves out: before anybody asks whether the object has changed.
+    yield* dropEmptySteps(info.schema, object);
+  }
   setEntries(object, managedFields);
   return object;
 }

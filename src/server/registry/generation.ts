@@ -16,6 +16,7 @@ export function* movesGeneration(
   const rule = info.strategy.generation;
   switch (rule) {
     case 'none':
+    case 'one':
       return false;
     case 'spec':
       // Deployments hand their annotations down to ReplicaSets, so those count as well (deployment/strategy.go).
@@ -26,6 +27,14 @@ export function* movesGeneration(
           !deepEqual(object.metadata.annotations ?? {}, old.metadata.annotations ?? {}))
       );
     case 'except-status': {
+      // Proxies choose their slices by label, so those count as well (endpointslice/strategy.go).
+      if (
+        info.group === 'discovery.k8s.io' &&
+        info.resource === 'endpointslices' &&
+        !(yield* equalSteps(object.metadata.labels ?? {}, old.metadata.labels ?? {}, pace))
+      ) {
+        return true;
+      }
       const statusIsData = !info.strategy.statusSubresource;
       for (const field of new Set([...Object.keys(object), ...Object.keys(old)])) {
         if (OUTSIDE.has(field) && !(statusIsData && field === 'status')) continue;

@@ -28,27 +28,42 @@ export function deletionVerdict(
 ): DeletionVerdict {
   // What is below these is replaced where it changes, never written into: a copy of all of a large object takes long.
   const next: UnstructuredObject = { ...object, metadata: { ...object.metadata } as UnstructuredObject['metadata'] };
-  if (object.metadata.deletionTimestamp === undefined) info.markDeleted?.(next, now);
   const { metadata } = next;
+  if (object.metadata.deletionTimestamp === undefined && info.markDeleted !== undefined) {
+    // Its own first step, whatever the options say: neither policy nor grace, and no new generation.
+    info.markDeleted(next, now);
+    metadata.deletionTimestamp = formatTime(now);
+    return { type: 'mark', object: next };
+  }
+  // While a grace period runs, a later delete may only shorten it: what it says of dependents is not heard either.
+  if (saysNothingNew(info, object, options)) return { type: 'already-terminating' };
+  const left = graceLeft(info, object) ?? 0;
+  const isShorter = left > 0;
   const finalizers = finalizersAfter(info, metadata.finalizers ?? [], options);
   if (finalizers.length > 0) metadata.finalizers = finalizers;
   else delete metadata.finalizers;
 
-  const grace = gracePeriod(info, object, options);
+  const grace = isShorter ? atLeastASecond(options) : gracePeriod(info, object, options);
   const held = finalizers.length > 0 || (isNamespace(info) && namespaceFinalizers(object).length > 0);
   if (grace === 0 && !held) return { type: 'remove' };
 
   const finalizersChanged = String(finalizers) !== String(object.metadata.finalizers ?? []);
   if (object.metadata.deletionTimestamp !== undefined) {
-    const left = object.metadata.deletionGracePeriodSeconds ?? 0;
-    // A later delete may only shorten the wait, and only when it says how long.
-    const shorter = options.gracePeriodSeconds !== undefined && grace < left;
-    if (!shorter && !finalizersChanged) return { type: 'already-terminating' };
-    if (shorter) stamp(metadata, grace, now);
+    const isUnstamped = object.metadata.deletionGracePeriodSeconds === undefined;
+    if (!isShorter && !finalizersChanged && !isUnstamped) return { type: 'already-terminating' };
+    // Counted from the first delete.
+    if (isShorter) stamp(metadata, grace, Date.parse(object.metadata.deletionTimestamp) - left * 1000);
+    else if (isUnstamped) {
+      // Where marking is a step of its own, the generation moves with the second DELETE.
+      metadata.deletionGracePeriodSeconds = 0;
+      // Of an object whose generation is the client's own it may be a bigint.
+      if ((metadata.generation ?? 0) > 0) metadata.generation = Number(metadata.generation) + 1;
+    }
     return { type: 'mark', object: next };
   }
   stamp(metadata, grace, now);
-  if ((metadata.generation ?? 0) > 0) metadata.generation = metadata.generation! + 1;
+  // Of an object whose generation is the client's own it may be a bigint.
+  if ((metadata.generation ?? 0) > 0) metadata.generation = Number(metadata.generation) + 1;
   if (isNamespace(info)) next['status'] = { ...(next['status'] as object | undefined), phase: 'Terminating' };
   return { type: 'mark', object: next };
 }
@@ -75,18 +90,39 @@ function stamp(metadata: UnstructuredObject['metadata'], grace: number, now: num
 /** 9999-12-31T23:59:59Z: RFC 3339 has no later time. */
 const LAST_SECOND = 253_402_300_799_000;
 
-/** Only pods wait: option, else the spec's, else none; nothing to wait for when no node runs it or it has ended. */
+/** Only pods wait. */
+const isGraceful = (info: ResourceInfo): boolean => info.group === '' && info.resource === 'pods';
+
+/** The grace period that runs, in seconds, 0 when it is over and finalizers are left; undefined when none does. */
+function graceLeft(info: ResourceInfo, { metadata }: Readonly<UnstructuredObject>): number | undefined {
+  const { deletionTimestamp, deletionGracePeriodSeconds } = metadata;
+  return isGraceful(info) && deletionTimestamp !== undefined ? deletionGracePeriodSeconds : undefined;
+}
+
+/** Whether a delete comes to an object under a grace period, and does not shorten it: then nobody is asked either. */
+export function saysNothingNew(
+  info: ResourceInfo,
+  object: Readonly<UnstructuredObject>,
+  options: DeleteOptions,
+): boolean {
+  const left = graceLeft(info, object);
+  return left !== undefined && (options.gracePeriodSeconds === undefined || atLeastASecond(options) >= left);
+}
+
+/** The grace period that was asked for; a negative one means a second. */
+const atLeastASecond = ({ gracePeriodSeconds = 0 }: DeleteOptions): number =>
+  gracePeriodSeconds < 0 ? 1 : gracePeriodSeconds;
+
+/**
+ * What a first delete waits: option, else the spec's, else none; nothing when no node runs it or it has ended, or when it
+ * is terminating already with no grace period left.
+ */
 function gracePeriod(info: ResourceInfo, object: Readonly<UnstructuredObject>, options: DeleteOptions): number {
-  if (info.group !== '' || info.resource !== 'pods') return 0;
+  if (!isGraceful(info) || object.metadata.deletionTimestamp !== undefined) return 0;
   const spec = (object['spec'] ?? {}) as { nodeName?: string; terminationGracePeriodSeconds?: number };
   const phase = (object['status'] as { phase?: string } | undefined)?.phase;
   if (!spec.nodeName || phase === 'Succeeded' || phase === 'Failed') return 0;
-  const terminating = object.metadata.deletionTimestamp !== undefined;
-  const asked =
-    options.gracePeriodSeconds ??
-    (terminating ? object.metadata.deletionGracePeriodSeconds : spec.terminationGracePeriodSeconds) ??
-    0;
-  return asked < 0 ? 1 : asked;
+  return atLeastASecond({ gracePeriodSeconds: options.gracePeriodSeconds ?? spec.terminationGracePeriodSeconds ?? 0 });
 }
 
 /** Whether a delete says itself what becomes of the dependents. */

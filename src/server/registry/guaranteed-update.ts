@@ -14,18 +14,26 @@ import {
   notFound,
   STALE_RESOURCE_VERSION,
 } from '../../api/meta/status.ts';
-import { finish, inPieces, Pace, type Pause, type Steps } from '../../api/meta/steps.ts';
+import { inPieces, Pace, type Pause, runSteps, type Steps } from '../../api/meta/steps.ts';
+import { emptyToNull } from '../../api/schema/empty-to-null.ts';
 import { nextTurn } from '../../base/clock/next-turn.ts';
 import type { Decision, StoredObject, StoreKey } from '../cache/object-store.ts';
 import { finishedDeleting } from './graceful-deletion.ts';
 import { isLargeObject } from './large-write.ts';
-import { applyKindDefaults, applyKindDefaultsSteps, validateObject, validateSteps } from './normalize-input.ts';
+import {
+  applyKindDefaults,
+  applyKindDefaultsSteps,
+  dropEmptyMetadata,
+  validateObject,
+  validateSteps,
+} from './normalize-input.ts';
 import { dedupeOwnerReferences, matchName, matchNamespace, newFinalizerErrors } from './object-metadata.ts';
 import { keepOwnerTimes } from './owner-times.ts';
 import { writesPodPart } from './pod-subresources.ts';
 import { prepareUpdate } from './prepare-update.ts';
 import { refuseWhenDurable } from './refuse-when-durable.ts';
 import { writeObject } from './service-addresses.ts';
+import { countsTemplates, keepTemplateGeneration } from './template-generation.ts';
 import { prepareViews, storedForm, viewObject } from './versioned-view.ts';
 import {
   type AdmissionSubject,
@@ -94,6 +102,10 @@ async function attemptUpdate(
   if (pause) await pause();
   const next = call.next(old, pause);
   const wanted = next instanceof Promise ? await next : next;
+  // What was merged from a configuration lacks the defaults of its lists, and lies there as it was written: only with
+  // them, and in canonical form, is what differs a change (FieldManager.Apply upstream).
+  if (call.tracked && pause) await inPieces(applyKindDefaultsSteps(info, wanted), pause);
+  else if (call.tracked) applyKindDefaults(info, wanted);
   if (pause) await pause();
   checkPreconditions(call, wanted, old);
   // Before admission: nobody comes to own what a plug-in adds. Before validation: `[{}]` means "forget everything".
@@ -108,12 +120,12 @@ async function attemptUpdate(
   const applied = wanted.metadata.managedFields;
   const errors: FieldError[] = [];
   const prepare = (changed: UnstructuredObject) =>
-    inStepsOrAtOnce(prepareUpdate(info, { subresource, object: changed, old, errors }), pause);
+    runSteps(prepareUpdate(info, { subresource, object: changed, old, errors }), pause);
   const preparing = prepare(wanted);
   let object = preparing instanceof Promise ? await preparing : preparing;
   // An apply may leave an object that nobody owns a field of.
   if (call.tracked || isTrackedAsSent) setOwners(object, applied);
-  dedupeOwnerReferences(object.metadata, call.warn);
+  dedupeOwnerReferences(object.metadata, call.patch ? 'made' : 'sent', call.warn);
   if (!call.tracked && !isTrackedAsSent) {
     const tracking = track(object);
     if (tracking) await tracking;
@@ -121,7 +133,7 @@ async function attemptUpdate(
   if (pause) await pause();
   // Awaited only when there is something to wait for: without it, reading and writing are one step nobody can get into.
   const owners = object.metadata.managedFields;
-  const subject: AdmissionSubject = { name, object, oldObject: old };
+  const subject: AdmissionSubject = { name, object, oldObject: old, pause };
   const mutating = call.admission.mutate('UPDATE', subject);
   if (mutating) await mutating;
   if (subject.rewritten) {
@@ -130,15 +142,27 @@ async function attemptUpdate(
     matchName(object.metadata, name);
     const rewritten = object.metadata.managedFields ?? owners;
     object = await prepare(object);
+    dedupeOwnerReferences(object.metadata, 'made', call.warn);
     setOwners(object, rewritten);
   }
-  if (pause) await inPieces(applyKindDefaultsSteps(info, object), pause);
+  // A custom object was completed when it was read. What it keeps of the stored one (its status, or all but that) may lie
+  // in another version and gets no defaults of this one, unless a webhook has changed something.
+  const isComplete = info.strategy.custom && !subject.rewritten;
+  if (isComplete) dropEmptyMetadata(info, object.metadata);
+  else if (pause) await inPieces(applyKindDefaultsSteps(info, object), pause);
   else applyKindDefaults(info, object);
-  if (call.tracked) keepOwnerTimes(object, old);
+  // After tracking: nobody comes to own what the server sets or counts.
+  info.prepareUpdate?.(object, old, { now: registry.clock.now(), subresource });
+  const counting = countsTemplates(info) && runSteps(keepTemplateGeneration(object, old), pause);
+  if (counting) await counting;
+  const keeping = call.tracked ? runSteps(keepOwnerTimes(object, old), pause) : undefined;
+  if (keeping) await keeping;
   if (pause) await pause();
   // These change what an update of a pod may not: the kind judges the result, not the difference.
   const partial = subresource === 'binding' || writesPodPart(subresource);
   for (const error of newFinalizerErrors(object, old)) errors.push(error);
+  const judging = call.admission.judge?.('UPDATE', { name, object, oldObject: old, pause });
+  if (judging) for (const error of await judging) errors.push(error);
   const about = { subresource, warn: call.warn, more: errors };
   const judged = [info, object, partial ? undefined : old, about] as const;
   if (pause) await inPieces(validateSteps(...judged), pause);
@@ -146,15 +170,17 @@ async function attemptUpdate(
   const updated = { object, old, warn: call.warn };
   if (subresource === '' && pause) await inPieces(warnAboutUpdateSteps(info, updated), pause);
   else if (subresource === '') warnAboutUpdate(info, updated);
-  const validating = call.admission.validate('UPDATE', { name, object, oldObject: old });
+  else if (subresource === 'status') for (const text of info.statusWarnings?.(object) ?? []) call.warn(text);
+  const validating = call.admission.validate('UPDATE', { name, object, oldObject: old, pause });
   if (validating) await validating;
   if (pause) await pause();
   if (call.dryRun) return { created: false, object, stored: undefined, pause };
 
+  if (!info.strategy.custom) emptyToNull(info.schema, object);
   const pending = storedForm(info, object);
   const form = pending instanceof Promise ? await pending : pending;
   const deciding = decide(info, { object, form, current, old });
-  const decided = inStepsOrAtOnce(deciding, pause);
+  const decided = runSteps(deciding, pause);
   let decision = decided instanceof Promise ? await decided : decided;
   if (pause) decision = await writtenDecision(decision, pause);
   const write = (latest: StoredObject | undefined): Decision => {
@@ -162,14 +188,11 @@ async function attemptUpdate(
     return decision;
   };
   const stored = await writeObject(registry, { key, decide: write });
+  if (decision.type === 'delete') return { created: false, object, stored: undefined };
   const after = prepareViews(info, [stored], { again: false });
   if (after) await after;
   return { created: false, object: viewObject(info, stored!), stored };
 }
-
-/** A promise only where there is somebody to let in. */
-const inStepsOrAtOnce = <T>(work: Steps<T>, pause: Pause | undefined): T | Promise<T> =>
-  pause ? inPieces(work, pause) : finish(work);
 
 function setOwners(object: UnstructuredObject, owners: ObjectMeta['managedFields']): void {
   if (owners) object.metadata.managedFields = owners;
@@ -187,7 +210,8 @@ function* decide(
   },
 ): Steps<Decision> {
   const { object, form, current, old } = write;
-  if (finishedDeleting(info, object)) return { type: 'delete', object: form };
+  // Watchers are told of the state that was there last; what the request asked for was never stored.
+  if (finishedDeleting(info, object)) return { type: 'delete', object: current.object as UnstructuredObject };
   const pace = new Pace();
   if (!(yield* equalSteps(object, old, pace))) return { type: 'put', object: form };
   // An object that lies in another version, or without today's defaults, is written anew: that is how data migrates.
@@ -205,7 +229,7 @@ function checkPreconditions(call: UpdateCall, wanted: UnstructuredObject, old: R
   const { uid, resourceVersion } = wanted.metadata;
   // A patch names no object to compare with before: what it makes of the uid is judged with all else.
   if (uid && uid !== old.metadata.uid && !call.patch)
-    throw uidConflict(info, name, { wanted: uid, found: old.metadata.uid ?? '' });
+    throw storedUidConflict(call, { wanted: uid, found: old.metadata.uid ?? '' });
   if (namesVersion(resourceVersion)) {
     if (resourceVersion !== old.metadata.resourceVersion) throw conflict(info, name, STALE_RESOURCE_VERSION);
   } else if ((!call.tracked || resourceVersion === '0') && !info.strategy.unconditionalUpdate) {
@@ -219,6 +243,29 @@ function checkPreconditions(call: UpdateCall, wanted: UnstructuredObject, old: R
       },
     ]);
   }
+}
+
+/** What the parts of a key are called where upstream does not name them after the resource. */
+const KEYS: Readonly<Record<string, string>> = {
+  '/endpoints': 'services/endpoints',
+  '/nodes': 'minions',
+  '/replicationcontrollers': 'controllers',
+  '/services': 'services/specs',
+  'networking.k8s.io/ingresses': 'ingress',
+};
+
+/** The conflict as upstream's store words it, with its key. */
+export function storedUidConflict(
+  { info, namespace, name, dryRun }: Pick<UpdateCall, 'info' | 'namespace' | 'name' | 'dryRun'>,
+  { wanted, found }: { readonly wanted: string; readonly found: string },
+): ApiError {
+  const { group, resource } = info;
+  const isNamedByGroup = info.strategy.custom || group === 'apiextensions.k8s.io' || group === 'apiregistration.k8s.io';
+  const place = isNamedByGroup ? `${group}/${resource}` : (KEYS[`${group}/${resource}`] ?? resource);
+  const key = `${dryRun ? '' : '/registry'}/${place}/${namespace === '' ? '' : `${namespace}/`}${name}`;
+  const why = `Precondition failed: UID in precondition: ${wanted}, UID in object meta: ${found}`;
+  const text = `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${why}`;
+  return conflict(info, name, text);
 }
 
 /** 409 because the caller meant another incarnation of the name. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isLargeBody, isLargeObject } from './large-write.ts';
+import type { Schema } from '../../api/schema/schema.ts';
+import { growsLarge, isLargeBody, isLargeObject } from './large-write.ts';
 import { LARGE_WRITE } from './write-call.ts';
 
 const JSON_TYPE = 'application/json';
@@ -30,4 +31,28 @@ test('isLargeObject() counts the parts of what is stored only above 32 kB', () =
   assert.equal(isLargeObject(list(5000, '{}')), false);
   assert.equal(isLargeObject(list(15_000, '{}')), true);
   assert.equal(isLargeObject(utf8.encode(`"${'x'.repeat(LARGE_WRITE)}"`)), true);
+});
+
+test('growsLarge() looks at what defaults may add to each list and map of a body', () => {
+  const texts = (count: number): Schema => ({
+    type: 'object',
+    properties: Object.fromEntries(
+      Array.from({ length: count }, (_, at) => [`f${at}`, { type: 'string', default: 'v' }]),
+    ),
+  });
+  const kind = (schema: Schema, custom = true): Parameters<typeof growsLarge>[0] =>
+    ({ schema: { type: 'object', properties: { spec: schema } }, strategy: { custom } }) as never;
+  const small = utf8.encode('{"spec":{}}');
+  assert.equal(growsLarge(kind(texts(30_000)), small), true);
+  assert.equal(growsLarge(kind(texts(30_000), false), small), false);
+  assert.equal(growsLarge(kind(texts(200)), small), false);
+  const whole = Object.fromEntries(Array.from({ length: 30_000 }, (_, at) => [`k${at}`, at]));
+  assert.equal(growsLarge(kind({ type: 'object', default: whole }), small), true);
+  const items: Schema = { type: 'array', items: texts(20) };
+  assert.equal(growsLarge(kind(items), list(2000, '{}')), true);
+  assert.equal(growsLarge(kind(items), utf8.encode('- {}\n'.repeat(2000))), true);
+  assert.equal(growsLarge(kind(items), list(100, '{}')), false);
+  const circle: Schema = { type: 'object', properties: { text: { type: 'string', default: 'a' } } };
+  Object.assign(circle.properties!, { again: circle });
+  assert.equal(growsLarge(kind(circle), list(1000, '{}')), false);
 });

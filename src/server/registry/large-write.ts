@@ -1,4 +1,6 @@
 /** Which writes are worked on in pieces: those of many bytes, and those of many parts, which take as long. */
+import type { ResourceInfo } from '../../api/kinds/resource.ts';
+import { defaultedFields } from '../../api/schema/defaulted-fields.ts';
 import { LARGE_WRITE } from './write-call.ts';
 
 /** Whatever these hold, they are soon done with: nobody counts. */
@@ -20,6 +22,26 @@ export function isLargeBody(bytes: Uint8Array, type: string): boolean {
   if (bytes.length > LARGE_WRITE) return true;
   if (type.includes('protobuf')) return bytes.length > SMALL_PROTOBUF;
   return bytes.length > SMALL_BODY && hasManyParts(bytes, type.includes('yaml') ? LINE : 0);
+}
+
+/** Fields that defaults may add, from which on they make a write large. */
+const MANY_DEFAULTS = 20_000;
+
+/**
+ * True for a small body that defaults may make a large object. Which of a definition's defaults apply how often only shows
+ * when they are there: each is counted for every list and map of the body, which for most definitions still is not much.
+ */
+export function growsLarge({ strategy, schema }: Pick<ResourceInfo, 'strategy' | 'schema'>, body: Uint8Array): boolean {
+  if (!strategy.custom) return false;
+  const each = defaultedFields(schema);
+  if (each * body.length < MANY_DEFAULTS) return false;
+  let containers = 1;
+  for (let i = 0; i < body.length; i++) {
+    const c = body[i];
+    // A line of YAML may begin one.
+    if (c === 0x7b || c === 0x5b || c === 0x0a) containers++;
+  }
+  return each * containers > MANY_DEFAULTS;
 }
 
 /** True for a stored object (JSON) whose change has to be worked on in pieces. */

@@ -11,7 +11,7 @@ export interface ListOptions {
   readonly resourceVersionMatch: string;
   readonly sendInitialEvents: boolean | undefined;
   readonly allowWatchBookmarks: boolean;
-  /** 0 = the server chooses. */
+  /** 0 = the server chooses; below 0 the time is up already. */
   readonly timeoutSeconds: number;
 }
 
@@ -87,9 +87,11 @@ function watchErrors(options: ListOptions): FieldError[] {
     if (match !== 'NotOlderThan') {
       errors.push({ ...unsupportedMatch(match), detail: 'supported values: "NotOlderThan"' });
     }
-    if (options.continue !== '') {
-      errors.push(forbid('resourceVersionMatch', 'resourceVersionMatch is forbidden when continue is provided'));
-    }
+  }
+  // A watch that names no version begins with what is there: so it has a match of its own (SetListOptionsDefaults).
+  const isLegacy = ['', '0'].includes(options.resourceVersion) && match === '' && sendInitialEvents === undefined;
+  if ((match !== '' || isLegacy) && options.continue !== '') {
+    errors.push(forbid('resourceVersionMatch', 'resourceVersionMatch is forbidden when continue is provided'));
   }
   if (options.limit > 0 && sendInitialEvents !== undefined) {
     errors.push(forbid('limit', 'limit is forbidden when sendInitialEvents is provided'));

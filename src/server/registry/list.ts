@@ -6,6 +6,7 @@ import { type ContinueToken, decodeContinue, encodeContinue } from './continue-t
 import type { ListOptions } from './list-options.ts';
 import { parseResourceVersion, waitForRevision } from './resource-version.ts';
 import type { Selection } from './selection.ts';
+import { sift } from './sift.ts';
 import { prepareViews } from './versioned-view.ts';
 import type { Registry } from './write-call.ts';
 
@@ -68,7 +69,7 @@ function listStored(registry: Registry, call: ListCall): ListResult | Promise<Li
 const withoutLimit = (call: ListCall): ListCall =>
   call.options.limit === 0 ? call : { ...call, options: { ...call.options, limit: 0 } };
 
-function continueList(registry: Registry, call: ListCall): ListResult {
+function continueList(registry: Registry, call: ListCall): ListResult | Promise<ListResult> {
   const { options } = call;
   const token = decodeContinue(options.continue);
   if (options.resourceVersion !== '' && options.resourceVersion !== '0') {
@@ -96,21 +97,40 @@ function expiredToken(token: ContinueToken): ApiError {
 
 function page(
   { store }: Registry,
-  { info, namespace, options, selection }: ListCall,
+  { info, namespace, options, selection, signal }: ListCall,
   from: { readonly revision?: number; readonly after?: string },
-): ListResult {
+): ListResult | Promise<ListResult> {
+  const { limit } = options;
+  const { everything } = selection;
   const listed: Listed = store.list(storagePrefix(info), {
     ...(namespace !== '' && { namespace }),
     ...(from.revision !== undefined && { revision: from.revision }),
     ...(from.after !== undefined && { after: from.after }),
-    ...(options.limit > 0 && { limit: options.limit }),
-    ...(!selection.everything && { match: selection.matches }),
+    ...(limit > 0 && everything && { limit }),
   });
-  const more = options.limit > 0 && listed.next !== undefined;
+  if (everything) return resultOf(listed, { limit, remaining: listed.remaining });
+  const { items: all, revision } = listed;
+  const chosen = (items: readonly StoredObject[]): ListResult => {
+    const last = items.at(-1);
+    // Upstream asks for that object then, where it knows its whole key.
+    const isWhole = selection.single === true && from.after === undefined && (namespace !== '' || !info.namespaced);
+    const isFull = !isWhole && limit > 0 && items.length === limit && last !== all.at(-1);
+    const next = isFull ? `${last!.namespace}/${last!.name}` : undefined;
+    return resultOf({ items, revision, next }, { limit, remaining: undefined });
+  };
+  const kept = sift(all, { selection, limit, signal });
+  return kept instanceof Promise ? kept.then(chosen) : chosen(kept);
+}
+
+function resultOf(
+  { items, revision, next }: Pick<Listed, 'items' | 'revision' | 'next'>,
+  { limit, remaining }: { readonly limit: number; readonly remaining: number | undefined },
+): ListResult {
+  const more = limit > 0 && next !== undefined;
   return {
-    items: listed.items,
-    revision: listed.revision,
-    continue: more ? encodeContinue({ revision: listed.revision, after: listed.next! }) : '',
-    remaining: more && selection.everything ? listed.remaining : undefined,
+    items,
+    revision,
+    continue: more ? encodeContinue({ revision, after: next }) : '',
+    remaining: more ? remaining : undefined,
   };
 }

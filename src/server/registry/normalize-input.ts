@@ -78,7 +78,7 @@ export function* applyKindDefaultsSteps(info: ResourceInfo, object: Unstructured
  * Empty lists and maps of metadata are not shown. `managedFields: []` is no state but a wish, which is left to tracking;
  * of a custom kind nobody hears it, because its metadata is written out and read again before anybody looks.
  */
-function dropEmptyMetadata({ strategy }: ResourceInfo, metadata: ObjectMeta): void {
+export function dropEmptyMetadata({ strategy }: ResourceInfo, metadata: ObjectMeta): void {
   if (strategy.custom && metadata.managedFields?.length === 0) delete metadata.managedFields;
   if (isEmpty(metadata.labels)) delete metadata.labels;
   if (isEmpty(metadata.annotations)) delete metadata.annotations;
@@ -109,12 +109,9 @@ export function validateObject(
   if (typeErrors.length > 0)
     throw invalid(ownKind(info, object), nameOf(object), [...(about.more ?? []), ...typeErrors]);
   const metaErrors = validateObjectMeta(object.metadata, metaOptions(info));
-  const errors: FieldError[] = [
-    ...(about.more ?? []),
-    ...metaErrors,
-    ...schemaErrors(info, object, old, { ...about, before: metaErrors }),
-    ...(info.validate?.(object, old) ?? []),
-  ];
+  const asked = schemaErrors(info, object, old, { ...about, before: metaErrors });
+  const ruled = info.validate?.(object, old) ?? [];
+  const errors: FieldError[] = [...(about.more ?? []), ...metaErrors, ...untold(info, asked, ruled), ...ruled];
   if (errors.length > 0) throw invalid(info, object.metadata.name ?? '', errors);
 }
 
@@ -132,13 +129,37 @@ export function* validateSteps(
   const before = yield* validateObjectMetaSteps(object.metadata, metaOptions(info));
   found.push(before);
   yield;
-  found.push(yield* schemaErrorsSteps(info, object, old, { ...about, before }));
+  const asked = yield* schemaErrorsSteps(info, object, old, { ...about, before });
   yield;
-  found.push(info.validateSteps ? yield* info.validateSteps(object, old) : (info.validate?.(object, old) ?? []));
+  const ruled = info.validateSteps ? yield* info.validateSteps(object, old) : (info.validate?.(object, old) ?? []);
+  found.push(untold(info, asked, ruled), ruled);
   yield;
   const errors = found.flat();
   if (errors.length > 0) throw invalid(info, object.metadata.name ?? '', errors);
 }
+
+/**
+ * What the schema of a built-in kind misses and the rules of the kind do not tell of: theirs are upstream's words, and
+ * its types ask for nothing by themselves.
+ */
+function untold(info: ResourceInfo, asked: readonly FieldError[], ruled: readonly FieldError[]): readonly FieldError[] {
+  if (info.strategy.custom || ruled.length === 0 || !asked.some(isMissing)) return asked;
+  const told = new Set<string>();
+  for (const { field } of ruled.slice(0, MOST_TOLD)) {
+    for (
+      let end = field.length;
+      end > 0;
+      end = Math.max(field.lastIndexOf('.', end - 1), field.lastIndexOf('[', end - 1))
+    ) {
+      told.add(field.slice(0, end));
+    }
+  }
+  return asked.filter((error) => !(isMissing(error) && told.has(error.field)));
+}
+
+/** An answer shows no more mistakes than these. */
+const MOST_TOLD = 1000;
+const isMissing = ({ type }: FieldError): boolean => type === 'FieldValueRequired';
 
 const nameOf = (object: UnstructuredObject): string => object.metadata.name ?? '';
 const ownKind = ({ group }: ResourceInfo, { kind }: UnstructuredObject): { group: string; kind: string } => ({

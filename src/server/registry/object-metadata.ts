@@ -1,16 +1,23 @@
 /** The metadata that belongs to the server: set on create, kept on update, never taken from a client. */
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { formatTime, type ObjectMeta, type UnstructuredObject } from '../../api/meta/object.ts';
-import { badRequest, type FieldError } from '../../api/meta/status.ts';
+import { badRequest, type FieldError, invalid } from '../../api/meta/status.ts';
 import { stableText } from '../../api/schema/list-types.ts';
 
-/** Removes what a client may not set on create (rest.WipeObjectMetaSystemFields). */
-export function wipeSystemMetadata(metadata: ObjectMeta): void {
+/**
+ * Removes what a client may not set on create (rest.WipeObjectMetaSystemFields). Upstream forgets the end of an object in
+ * the handler of POST, which an apply does not pass.
+ */
+export function wipeSystemMetadata(
+  metadata: ObjectMeta,
+  { applied = false }: { readonly applied?: boolean } = {},
+): void {
   delete metadata.uid;
   delete metadata.creationTimestamp;
-  delete metadata.deletionTimestamp;
-  delete metadata.deletionGracePeriodSeconds;
-  delete metadata.generation;
+  if (!applied) {
+    delete metadata.deletionTimestamp;
+    delete metadata.deletionGracePeriodSeconds;
+  }
   delete metadata.managedFields;
   delete (metadata as { selfLink?: string }).selfLink;
 }
@@ -20,6 +27,13 @@ export function fillSystemMetadata(info: ResourceInfo, metadata: ObjectMeta, now
   metadata.uid ??= crypto.randomUUID();
   metadata.creationTimestamp = formatTime(now);
   if (info.strategy.generation !== 'none') metadata.generation = 1;
+}
+
+/** A kind that does not count its generations keeps the one it was sent. Throws ApiError 422 when that is below zero. */
+export function checkGeneration(info: ResourceInfo, { name = '', generation }: ObjectMeta): void {
+  if (generation === undefined || generation >= 0) return;
+  const detail = 'must be greater than or equal to 0';
+  throw invalid(info, name, [{ type: 'FieldValueInvalid', field: 'metadata.generation', value: generation, detail }]);
 }
 
 const KEPT = ['uid', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'generation'] as const;
@@ -73,8 +87,11 @@ export function matchName(metadata: ObjectMeta, name: string): void {
   }
 }
 
-/** Drops exact duplicates of owner references and says so. */
-export function dedupeOwnerReferences(metadata: ObjectMeta, warn: (text: string) => void): void {
+/** When owner references are looked at: as they were sent, or as a patch or admission has made them. */
+type Moment = 'sent' | 'made';
+
+/** Drops exact duplicates of owner references and says so (dedupOwnerReferencesAndAddWarning upstream). */
+export function dedupeOwnerReferences(metadata: ObjectMeta, moment: Moment, warn: (text: string) => void): void {
   const references = metadata.ownerReferences;
   if (!Array.isArray(references) || references.length < 2) return;
   const kept: typeof references = [];
@@ -88,8 +105,9 @@ export function dedupeOwnerReferences(metadata: ObjectMeta, warn: (text: string)
   }
   if (duplicates.length === 0) return;
   metadata.ownerReferences = kept;
+  const when = moment === 'made' ? ' after mutating admission happens' : '';
   warn(
-    `.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${duplicates.join(', ')}`,
+    `.metadata.ownerReferences contains duplicate entries${when}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${duplicates.join(', ')}`,
   );
 }
 

@@ -32,10 +32,10 @@ export function* prepareUpdate(
     subresource === 'status' && !isSigningRequest(info)
       ? yield* prepareStatus(info, object, old)
       : writesPodPart(subresource)
-        ? preparePodPart(info, change)
+        ? yield* preparePodPart(info, change)
         : isSigningRequest(info)
-          ? keepRequestParts(subresource, change)
-          : prepareMain(info, change);
+          ? yield* keepRequestParts(subresource, change)
+          : yield* prepareMain(info, change);
   change.errors?.push(...systemMetadataErrors(next.metadata, old.metadata));
   keepSystemMetadata(next.metadata, old.metadata);
   // A client that leaves the version out (or patches it away) means the one it was read at.
@@ -48,10 +48,13 @@ export function* prepareUpdate(
   return next;
 }
 
-function prepareMain(info: ResourceInfo, change: Parameters<typeof prepareUpdate>[1]): UnstructuredObject {
+function* prepareMain(info: ResourceInfo, change: Parameters<typeof prepareUpdate>[1]): Steps<UnstructuredObject> {
   const { subresource, object, old } = change;
   // A binding sets the pod's node and its PodScheduled condition in one write.
-  if (info.strategy.statusSubresource && subresource !== 'binding') copyField(object, old, 'status');
+  if (info.strategy.statusSubresource && subresource !== 'binding') {
+    if (old['status'] === undefined) delete object['status'];
+    else object['status'] = yield* cloneSteps(old['status'], new Pace());
+  }
   if (isNamespace(info) && subresource !== 'finalize') {
     const oldSpec = old['spec'] as { finalizers?: string[] } | undefined;
     const spec = (object['spec'] ?? {}) as { finalizers?: string[] };
@@ -94,9 +97,4 @@ function keptByStatus(info: ResourceInfo, metadata: ObjectMeta, old: Readonly<Ob
 function copyMeta(target: ObjectMeta, source: Readonly<ObjectMeta>, field: 'namespace'): void {
   if (source[field] === undefined) delete target[field];
   else target[field] = source[field];
-}
-
-function copyField(target: UnstructuredObject, source: Readonly<UnstructuredObject>, field: string): void {
-  if (source[field] === undefined) delete target[field];
-  else target[field] = cloneJson(source[field]);
 }

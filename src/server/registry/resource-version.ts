@@ -24,7 +24,9 @@ export function waitForRevision(registry: Registry, revision: number, signal: Ab
 
 async function waitOrTimeOut({ store, clock }: Registry, revision: number, signal: AbortSignal): Promise<void> {
   const timer = new AbortController();
-  const cancel = clock.schedule(FRESHNESS_WAIT_MS, () => timer.abort(tooLargeResourceVersion()));
+  const cancel = clock.schedule(FRESHNESS_WAIT_MS, () => {
+    timer.abort(tooLargeResourceVersion(revision, store.revision()));
+  });
   try {
     await store.waitFor(revision, AbortSignal.any([signal, timer.signal]));
   } finally {

@@ -1,15 +1,18 @@
 /** `/scale`: the replica count of any scalable kind as an autoscaling/v1 Scale. */
+
 import type { ResourceInfo, ScalePaths, SubresourceInfo } from '../../api/kinds/resource.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
+import { jsonKind } from '../../api/meta/go-text.ts';
 import type { ObjectMeta, UnstructuredObject } from '../../api/meta/object.ts';
 import { getOwn, isJsonObject, setOwn } from '../../api/meta/own-property.ts';
-import { badRequest, type FieldError, type GroupResource, internalError, invalid } from '../../api/meta/status.ts';
+import { badRequest, type FieldError, internalError, invalid } from '../../api/meta/status.ts';
 import {
   formatLabelSelector,
   fromLabelSelectorObject,
   type LabelSelectorObject,
 } from '../../api/selector/label-selector.ts';
-import { uidConflict } from './guaranteed-update.ts';
+import { storedUidConflict } from './guaranteed-update.ts';
+import type { WriteCall } from './write-call.ts';
 
 const BUILTIN: ScalePaths = {
   specReplicasPath: '.spec.replicas',
@@ -49,7 +52,7 @@ export function scaleOf(
 
 /** The object with the replica count of `scale`. Throws ApiError 400/422 when the Scale is not valid. */
 export function withScale(
-  info: GroupResource,
+  { info, name, namespace, dryRun }: Pick<WriteCall, 'info' | 'name' | 'namespace' | 'dryRun'>,
   object: Readonly<UnstructuredObject>,
   { scale, paths }: { readonly scale: Readonly<UnstructuredObject>; readonly paths: ScalePaths },
 ): UnstructuredObject {
@@ -62,7 +65,8 @@ export function withScale(
       `Scale in version "v1" cannot be handled as a Scale: json: cannot unmarshal ${given} into Go struct field ScaleSpec.spec.replicas of type int32`,
     );
   }
-  if (replicas < 0) {
+  // Of a definition's count its own rules speak, and say so as well.
+  if (replicas < 0 && !info.strategy.custom) {
     const error: FieldError = {
       type: 'FieldValueInvalid',
       field: 'spec.replicas',
@@ -74,16 +78,13 @@ export function withScale(
   const next = cloneJson(object) as UnstructuredObject;
   write(next, paths.specReplicasPath, replicas);
   const { uid, resourceVersion } = scale.metadata;
-  const { name = '', uid: found = '' } = object.metadata;
-  if (uid && found && uid !== found) throw uidConflict(info, name, { wanted: uid, found });
+  const { uid: found = '' } = object.metadata;
+  if (uid && found && uid !== found) throw storedUidConflict({ info, name, namespace, dryRun }, { wanted: uid, found });
   if (resourceVersion) next.metadata.resourceVersion = resourceVersion;
   return next;
 }
 
 const MAX_INT32 = 2 ** 31 - 1;
-
-const jsonKind = (value: unknown): string =>
-  Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value;
 
 const segments = (path: string): string[] => path.split('.').filter((part) => part !== '');
 

@@ -2,17 +2,23 @@
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { badRequest } from '../../api/meta/status.ts';
 import { parseFieldSelector } from '../../api/selector/field-selector.ts';
+import { labelHint } from '../../api/selector/label-hint.ts';
 import { matchesLabels, parseLabelSelector } from '../../api/selector/label-selector.ts';
 import type { StoredObject } from '../cache/object-store.ts';
+
 import { viewObject } from './versioned-view.ts';
 
 export interface Selection {
   /** True when there is no selector at all. */
   readonly everything: boolean;
   readonly matches: (stored: StoredObject) => boolean;
+  /** True when `matches` has to parse the object, which costs a hundred times as much as not to. */
+  readonly parses: (stored: StoredObject) => boolean;
+  /** True when one name is asked for: such a list has one page. */
+  readonly single?: boolean;
 }
 
-const EVERYTHING: Selection = { everything: true, matches: () => true };
+const EVERYTHING: Selection = { everything: true, matches: () => true, parses: () => false };
 
 /** Throws ApiError 400 when a selector does not parse or names a field the kind cannot select by. */
 export function createSelection(
@@ -21,30 +27,61 @@ export function createSelection(
 ): Selection {
   if (labelSelector === '' && fieldSelector === '') return EVERYTHING;
   const labels = labelSelector === '' ? undefined : parseLabelSelector(labelSelector);
+  const hint = labels && labelHint(labels);
   const fields = fieldSelector === '' ? [] : fieldMatchers(info, fieldSelector);
   if (fields.length === 0 && labels === undefined) return EVERYTHING;
   return {
     everything: false,
+    single: fields.some(({ isName }) => isName),
     matches(stored) {
-      for (const field of fields) if (!field(stored)) return false;
-      return labels === undefined || matchesLabels(labels, stored.object.metadata.labels ?? {});
+      for (const { keeps } of fields) if (!keeps(stored)) return false;
+      if (labels === undefined) return true;
+      if (hint && !stored.isParsed && !hint(stored.bytes)) return false;
+      return matchesLabels(labels, stored.object.metadata.labels ?? {});
+    },
+    parses(stored) {
+      if (stored.isParsed) return false;
+      for (const { keeps, parses } of fields) {
+        if (parses) return true;
+        if (!keeps(stored)) return false;
+      }
+      return labels !== undefined && (hint === undefined || hint(stored.bytes));
     },
   };
 }
 
-function fieldMatchers(info: ResourceInfo, text: string): ((stored: StoredObject) => boolean)[] {
-  return parseFieldSelector(text).map(({ field, op, value }) => {
-    const read = fieldReader(info, field);
-    const equal = op === '=';
-    return (stored) => (read(stored) === value) === equal;
-  });
+interface FieldMatcher {
+  readonly keeps: (stored: StoredObject) => boolean;
+  /** It reads the object, not its key. */
+  readonly parses: boolean;
+  /** It wants one name. */
+  readonly isName: boolean;
 }
 
-function fieldReader(info: ResourceInfo, field: string): (stored: StoredObject) => string {
+/** Those that only read the key first: they are cheap, and leave little to the others. */
+function fieldMatchers(info: ResourceInfo, text: string): FieldMatcher[] {
+  const matchers = parseFieldSelector(text).map(({ field, op, value }): FieldMatcher => {
+    const key = keyReader(info, field);
+    const read = key ?? fieldReader(info, field);
+    const equal = op === '=';
+    return {
+      keeps: (stored) => (read(stored) === value) === equal,
+      parses: key === undefined,
+      isName: equal && field === 'metadata.name',
+    };
+  });
+  return matchers.sort((a, b) => Number(a.parses) - Number(b.parses));
+}
+
+function keyReader(info: ResourceInfo, field: string): ((stored: StoredObject) => string) | undefined {
   if (field === 'metadata.name') return (stored) => stored.name;
   if (field === 'metadata.namespace' && (info.namespaced || hasNoFieldsOfItsOwn(info))) {
     return (stored) => stored.namespace;
   }
+  return undefined;
+}
+
+function fieldReader(info: ResourceInfo, field: string): (stored: StoredObject) => string {
   if (!Object.hasOwn(info.selectableFields, field)) throw badRequest(unknownField(info, field));
   const read = info.selectableFields[field]!;
   return (stored) => read(viewObject(info, stored));

@@ -8,7 +8,8 @@ import { type ListOptions, NO_LIST_OPTIONS, validateListOptions } from './list-o
 import { parseResourceVersion } from './resource-version.ts';
 
 test('a continue token survives its round trip', () => {
-  const segment = fc.stringMatching(/^[a-z0-9.:-]{0,20}$/);
+  // A step upwards is no key (storage/continue.go), and no name either.
+  const segment = fc.stringMatching(/^[a-z0-9.:-]{0,20}$/).filter((text) => text !== '..');
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 2 ** 50 }), segment, segment, (revision, namespace, name) => {
       const token = { revision, after: `${namespace}/${name}` };

@@ -9,6 +9,7 @@ import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { inPieces, type Steps } from '../../api/meta/steps.ts';
 import { nextTurn } from '../../base/clock/next-turn.ts';
 import type { StoredObject } from '../cache/object-store.ts';
+import { createParsedObjects } from '../cache/stored-object.ts';
 import { LARGE_WRITE } from './write-call.ts';
 
 const encoder = new TextEncoder();
@@ -84,7 +85,6 @@ function prepareLocally(info: ResourceInfo, stored: readonly (StoredObject | und
 const TOGETHER_BYTES = 64 * 1024;
 
 async function convertLocally(info: ResourceInfo, wanted: readonly StoredObject[]): Promise<void> {
-  const known = conversionsOf(info);
   let bytes = 0;
   for (const one of wanted) {
     bytes += one.bytes.byteLength;
@@ -99,8 +99,19 @@ async function convertLocally(info: ResourceInfo, wanted: readonly StoredObject[
     const loading = one.load(nextTurn);
     if (loading) await loading;
     const made = (await inPieces(info.view!.fromStoredSteps!(one.object), nextTurn)) as UnstructuredObject;
-    known.set(one, inVersion(info, made));
+    keep(info, one, inVersion(info, made));
   }
+}
+
+/** JSON bytes of the objects whose local conversions are kept: with those of all, all objects would stay parsed. */
+const KEPT_BYTES = 4 * 1024 * 1024;
+const kept = createParsedObjects(KEPT_BYTES);
+
+/** Keeps what can be made again until others have come. */
+function keep(info: ResourceInfo, stored: StoredObject, object: Readonly<UnstructuredObject>): void {
+  const known = conversionsOf(info);
+  known.set(stored, object);
+  kept.keep({ forget: () => void known.delete(stored) }, stored.bytes.byteLength);
 }
 
 const inVersion = (info: ResourceInfo, made: UnstructuredObject): UnstructuredObject => {
@@ -121,7 +132,7 @@ export function storedForm(
   return form.apiVersion === apiVersion ? form : { ...form, apiVersion };
 }
 
-/** What views made of stored revisions, for as long as those live. */
+/** What views made of stored revisions, as long as those live: what a webhook made, and some of what was made here. */
 const conversions = new WeakMap<ResourceInfo, WeakMap<StoredObject, Readonly<UnstructuredObject>>>();
 
 function conversionsOf(info: ResourceInfo): WeakMap<StoredObject, Readonly<UnstructuredObject>> {
@@ -139,7 +150,7 @@ function converted(info: ResourceInfo, stored: StoredObject): Readonly<Unstructu
   if (!object) {
     if (isRemote(info, stored)) throw new TypeError('a view was looked at before its conversion');
     object = inVersion(info, info.view!.fromStored(stored.object) as UnstructuredObject);
-    known.set(stored, object);
+    keep(info, stored, object);
   }
   return object;
 }
@@ -196,26 +207,19 @@ const BRACE = Uint8Array.of(OPEN_BRACE);
 const COMMA = Uint8Array.of(0x2c);
 const COMMA_BRACE = Uint8Array.of(0x2c, OPEN_BRACE);
 
-/**
- * The items as a JSON array body between `head` and `tail`, in pieces: stored bytes stay where they are, so that a list
- * of everything costs no second copy of it while it is being sent.
- */
-export function itemChunks(
-  items: readonly ItemBytes[],
-  { head, tail }: { readonly head: string; readonly tail: string },
-): Uint8Array[] {
-  const chunks: Uint8Array[] = [encoder.encode(head)];
+/** The items with a comma between two, in pieces: stored bytes stay where they are. */
+export function itemPieces(items: readonly ItemBytes[]): Uint8Array[] {
+  const pieces: Uint8Array[] = [];
   for (let i = 0; i < items.length; i++) {
     const { brace, rest } = items[i]!;
-    if (brace) chunks.push(i > 0 ? COMMA_BRACE : BRACE);
-    else if (i > 0) chunks.push(COMMA);
-    chunks.push(rest);
+    if (brace) pieces.push(i > 0 ? COMMA_BRACE : BRACE);
+    else if (i > 0) pieces.push(COMMA);
+    pieces.push(rest);
   }
-  chunks.push(encoder.encode(tail));
-  return chunks;
+  return pieces;
 }
 
-/** The same in one buffer, for encodings that start from the whole: one copy per item, no parsing. */
+/** The same in one buffer, between `head` and `tail`, for what starts from the whole: one copy per item, no parsing. */
 export function joinItems(items: readonly ItemBytes[], { head, tail }: { head: string; tail: string }): Uint8Array {
   const headBytes = encoder.encode(head);
   const tailBytes = encoder.encode(tail);

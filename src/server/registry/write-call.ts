@@ -2,6 +2,7 @@
 
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
+import type { FieldError } from '../../api/meta/status.ts';
 import type { Pause } from '../../api/meta/steps.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { AdmissionOperation, Companion } from '../admission/plugin.ts';
@@ -46,6 +47,8 @@ export interface Registry {
 /** Admission as the registry calls it: bound to the request's user, resource and warnings by the endpoints. */
 export interface AdmissionHooks {
   mutate(operation: AdmissionOperation, subject: AdmissionSubject): Promise<void> | void;
+  /** Rights that the kind's own rules ask for; undefined when they ask for none. */
+  judge?(operation: AdmissionOperation, subject: AdmissionSubject): Promise<readonly FieldError[]> | undefined;
   validate(operation: AdmissionOperation, subject: AdmissionSubject): Promise<void> | void;
 }
 
@@ -55,6 +58,8 @@ export interface AdmissionSubject {
   readonly oldObject: Readonly<UnstructuredObject> | undefined;
   /** Where a plug-in puts what is to be created together with the object; absent where nothing is created. */
   readonly companions?: Companion[];
+  /** That of the write. */
+  readonly pause?: Pause | undefined;
   /** Set by the mutating pass when a webhook or policy wrote into the object: it then is as foreign as a request's body. */
   rewritten?: boolean;
 }

@@ -31,6 +31,8 @@ export interface Opened {
   readonly revision: number;
   /** Revisions at or below this one are no longer in the log, only live rows are. */
   readonly compacted: number;
+  /** Rows at or below this revision may be of a version that left out what Go writes as null; 0 when none are. */
+  readonly incomplete: number;
   /**
    * Live rows and the retained log since `compacted`, in ascending revision order, tombstones included. The values of one
    * chunk are there until the next is asked for: their memory is used again.

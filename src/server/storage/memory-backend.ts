@@ -31,7 +31,7 @@ export function createMemoryBackend(): Backend {
       if (open) throw new StorageError('in-use', 'cannot open the store: it is open already');
       open = true;
       epoch++;
-      return { epoch, revision: last, compacted, rows: rows(), corrupt: [], hole: 0 };
+      return { epoch, revision: last, compacted, incomplete: 0, rows: rows(), corrupt: [], hole: 0 };
     },
     async commit(batch) {
       assertOpen();

@@ -79,6 +79,28 @@ describe('sqlite backend', () => {
       await third.close();
     })());
 
+  it('tells up to where rows are of a version that left nulls out, and goes on telling it', () =>
+    inDirectory(async (directory) => {
+      const first = onDisk(directory);
+      assert.equal((await first.open(signal)).incomplete, 0);
+      await first.commit([row(3, 'a', 'x')]);
+      await first.close();
+      const again = onDisk(directory);
+      assert.equal((await again.open(signal)).incomplete, 0, 'what this version wrote is whole');
+      await again.close();
+      // As an older version leaves it.
+      const db = new DatabaseSync(join(directory, 'store.db'));
+      db.exec("DELETE FROM meta WHERE name = 'incomplete'");
+      db.close();
+      const found = onDisk(directory);
+      assert.equal((await found.open(signal)).incomplete, 3);
+      await found.commit([row(50_000, 'b', 'y')]);
+      await found.close();
+      const later = onDisk(directory);
+      assert.equal((await later.open(signal)).incomplete, 3, 'not the rows written since');
+      await later.close();
+    })());
+
   it('open() is refused with the pid of the holder while another opening lives', () =>
     inDirectory(async (directory) => {
       const first = onDisk(directory);

@@ -90,6 +90,7 @@ class SqliteBackend implements Backend {
       epoch: found.epoch,
       revision: found.revision,
       compacted: found.compacted,
+      incomplete: found.incomplete,
       rows: this.#rows(signal, reading),
       get corrupt() {
         return reading.corrupt;

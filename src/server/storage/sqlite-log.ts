@@ -1,6 +1,6 @@
 /**
  * The revision log as SQL, over one open database. Runs inside the worker; knows nothing of threads, files or locks.
- * Tables: `log` (one row per write) and `meta` (epoch, reserved, compacted, swept).
+ * Tables: `log` (one row per write) and `meta` (epoch, reserved, compacted, swept, incomplete).
  *
  * A row names the revision it supersedes, so that compaction needs no index over keys: forgetting everything
  * superseded in (swept, compacted] is one walk over the rows of that range.
@@ -51,6 +51,14 @@ export interface LogChunk {
   readonly done: boolean;
   readonly corrupt: readonly string[];
   readonly hole: number;
+}
+
+/** What a new opening of the log found; the words are those of `Opened`. */
+interface Begun {
+  readonly epoch: number;
+  readonly revision: number;
+  readonly compacted: number;
+  readonly incomplete: number;
 }
 
 /** Sets a new or found database up. Throws StorageError 'corrupt' when it is not ours or newer than we are. */
@@ -124,13 +132,16 @@ export class SqliteLog {
   }
 
   /** Takes the next epoch and a block of revisions, in one transaction. `readOnly` only looks. */
-  begin(options: { readonly readOnly: boolean }): { epoch: number; revision: number; compacted: number } {
-    const look = (): { epoch: number; revision: number; compacted: number } => {
-      const newest = this.#db.prepare('SELECT max(revision) AS n FROM log').get() as { n: number | null };
+  begin(options: { readonly readOnly: boolean }): Begun {
+    const look = (): Begun => {
+      const newest = this.#newest();
+      // Only versions that write whole objects leave this mark: without it, whatever is there is older.
+      const mark = this.#readMeta.get('incomplete') as { value: number } | undefined;
       return {
         epoch: this.#meta('epoch'),
-        revision: Math.max(newest.n ?? 0, this.#meta('reserved')),
+        revision: Math.max(newest, this.#meta('reserved')),
         compacted: this.#meta('compacted'),
+        incomplete: mark?.value ?? newest,
       };
     };
     if (options.readOnly) return look();
@@ -140,6 +151,7 @@ export class SqliteLog {
       this.#reserved = found.revision + BLOCK;
       this.#writeMeta.run('epoch', this.#epoch);
       this.#writeMeta.run('reserved', this.#reserved);
+      this.#db.prepare("INSERT OR IGNORE INTO meta VALUES ('incomplete', ?)").run(found.incomplete);
       return { ...found, epoch: this.#epoch };
     });
   }

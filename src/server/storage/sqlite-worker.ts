@@ -40,6 +40,7 @@ export interface OpenAnswer {
   readonly epoch: number;
   readonly revision: number;
   readonly compacted: number;
+  readonly incomplete: number;
   readonly readOnly: boolean;
   /** True when others than the owner may read or list the directory. */
   readonly exposed: boolean;

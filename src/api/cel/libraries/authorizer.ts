@@ -3,7 +3,18 @@
  * function that the caller injects. It must be synchronous, as all of CEL is.
  */
 import { checkLabelName, checkSubdomain } from '../../meta/name-rules.ts';
-import { constant } from '../cost-models.ts';
+import {
+  actualSize,
+  addRange,
+  type CostModel,
+  constant,
+  fixed,
+  LIST_COST,
+  type Range,
+  STRUCT_COST,
+  scaleRange,
+  TRAVERSAL,
+} from '../cost-models.ts';
 import { type Overload, overload } from '../declarations.ts';
 import { CelEvaluationError } from '../errors.ts';
 import { type CelType, opaqueType } from '../types.ts';
@@ -86,21 +97,42 @@ type Decision = CelOpaque<CelAuthorizerDecision>;
 const ONE = constant(1);
 const CHECK = constant(350_000);
 
+/** A selector is read, and a list made of at worst one requirement for every two characters. */
+function selectorCost(length: Range): Range {
+  const requirements = scaleRange(scaleRange(length, 0.5), LIST_COST + STRUCT_COST);
+  return addRange(addRange(fixed(LIST_COST), scaleRange(length, TRAVERSAL)), requirements);
+}
+const SELECTOR: CostModel = {
+  run: (args) => selectorCost(fixed(actualSize(args[1]))).max,
+  estimate: ({ sizes }) => ({ cost: selectorCost(sizes[1]!) }),
+};
+
 export const AUTHORIZER_LIBRARY: readonly Overload[] = [
   overload(
     'path',
     `${NAMES.authorizer}.(string): ${NAMES.path}`,
     (box: Boxed, path: string) => {
-      if (path === '') throw new CelEvaluationError('path must not be empty');
+      if (path.trim() === '') throw new CelEvaluationError('path must not be empty');
       return step(NAMES.path, 'path')(box, path);
     },
     ONE,
   ),
   overload('group', `${NAMES.authorizer}.(string): ${NAMES.group}`, step(NAMES.group, 'group'), ONE),
   overload('serviceAccount', `${NAMES.authorizer}.(string, string): ${NAMES.authorizer}`, forServiceAccount, ONE),
-  overload('resource', `${NAMES.group}.(string): ${NAMES.resource}`, step(NAMES.resource, 'resource'), ONE),
-  ...['subresource', 'namespace', 'name', 'fieldSelector', 'labelSelector'].map((name) =>
+  overload(
+    'resource',
+    `${NAMES.group}.(string): ${NAMES.resource}`,
+    (box: Boxed, resource: string) => {
+      if (resource.trim() === '') throw new CelEvaluationError('resource must not be empty');
+      return step(NAMES.resource, 'resource')(box, resource);
+    },
+    ONE,
+  ),
+  ...['subresource', 'namespace', 'name'].map((name) =>
     overload(name, `${NAMES.resource}.(string): ${NAMES.resource}`, step(NAMES.resource, name), ONE),
+  ),
+  ...['fieldSelector', 'labelSelector'].map((name) =>
+    overload(name, `${NAMES.resource}.(string): ${NAMES.resource}`, step(NAMES.resource, name), SELECTOR),
   ),
   overload('check', `${NAMES.path}.(string): ${NAMES.decision}`, check, CHECK),
   overload('check', `${NAMES.resource}.(string): ${NAMES.decision}`, check, CHECK),

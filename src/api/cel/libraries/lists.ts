@@ -1,9 +1,23 @@
 /** The lists of Kubernetes (isSorted, sum, ...), the lists extension version 3, and sets. */
-import { type CostModel, fixed, LIST_COST, productModel, WALK } from '../cost-models.ts';
+import {
+  actualSize,
+  addRange,
+  type CostModel,
+  fixed,
+  LIST_COST,
+  multiplyRange,
+  productModel,
+  scaleRange,
+  TRAVERSAL,
+  UNBOUNDED,
+  WALK,
+} from '../cost-models.ts';
 import { type Overload, overload } from '../declarations.ts';
 import { compare, equals } from '../equality.ts';
 import { CelEvaluationError } from '../errors.ts';
-import { CelDouble, CelDuration, CelUint, fromJson } from '../values.ts';
+import { goTypeName } from '../go-types.ts';
+import { noFit } from '../no-fit.ts';
+import { CelDouble, CelDuration, CelUint, fromJson, isInt, runtimeTypeName } from '../values.ts';
 import { OPERATORS } from './operators.ts';
 
 type List = readonly unknown[];
@@ -69,10 +83,20 @@ function slice(list: List, start: number | bigint, end: number | bigint): List {
   return list.slice(Number(start), Number(end));
 }
 
-function flatten(list: List, depth: number | bigint = 1): unknown[] {
-  if (depth < 0) fail('level must be non-negative');
-  return list.flat(Number(depth));
+/** No data and no expression is nested deeper. */
+const MAX_NESTING = 10_000;
+
+function flatten(list: unknown, depth?: unknown): unknown[] {
+  if (!Array.isArray(list) || (depth !== undefined && !isInt(depth))) {
+    const argument = depth === undefined ? '' : typeText(depth);
+    return fail(`no such overload: ${typeText(list)}.flatten(${argument})`);
+  }
+  if (depth !== undefined && depth < 0) fail('level must be non-negative');
+  return list.flat(Math.min(Number(depth ?? 1), MAX_NESTING));
 }
+
+const typeText = (value: unknown): string =>
+  ({ list: 'list(dyn)', map: 'map(dyn, dyn)' })[runtimeTypeName(value)] ?? runtimeTypeName(value);
 
 function distinct(list: List): unknown[] {
   const kept: unknown[] = [];
@@ -91,16 +115,26 @@ function distinct(list: List): unknown[] {
   return kept;
 }
 
-function sortBy(list: List, keys: List): unknown[] {
-  const kind = (value: unknown): string =>
-    typeof value === 'object' ? (value?.constructor.name ?? 'null') : typeof value;
-  const first = kind(keys[0]);
-  if (keys.some((key) => kind(key) !== first && !(typeof key === 'bigint' || typeof key === 'number'))) {
-    fail('list elements must have the same type');
-  }
+function sortBy(list: unknown, keys: unknown, name = '@sortByAssociatedKeys'): unknown[] {
+  if (!Array.isArray(list) || !Array.isArray(keys)) throw noFit(name, [list]);
+  if (list.length === 0) return [];
+  const kind = runtimeTypeName(at(keys, 0));
+  if (!COMPARABLE.has(kind)) fail('list elements must be comparable');
+  if (keys.some((_, i) => runtimeTypeName(at(keys, i)) !== kind)) fail('list elements must have the same type');
   const order = list.map((_, i) => i).sort((a, b) => compare(at(keys, a), at(keys, b)));
   return order.map((i) => at(list, i));
 }
+
+const COMPARABLE = new Set([
+  'bool',
+  'bytes',
+  'double',
+  'google.protobuf.Duration',
+  'google.protobuf.Timestamp',
+  'int',
+  'string',
+  'uint',
+]);
 
 function range(count: number | bigint): number[] {
   // The result is memory, so it has a bound of its own beside the cost.
@@ -112,38 +146,100 @@ const MAX_RANGE = 1_000_000;
 
 /** A call that makes a list. */
 const NEW_LIST = 1 + LIST_COST;
+/** A literal position; undefined for what is none, and what is below zero counts as zero. */
+const position = (value: unknown): number | undefined => (isInt(value) ? Math.max(Number(value), 0) : undefined);
+
 const COPY: CostModel = {
   after: true,
-  run: (_, result) => NEW_LIST + (Array.isArray(result) ? result.length : 0),
-  estimate: ({ sizes }) => ({
-    cost: { min: NEW_LIST, max: NEW_LIST + sizes[0]!.max },
-    size: { min: 0, max: sizes[0]!.max },
-  }),
+  run: (_, result) => NEW_LIST + actualSize(result),
+  estimate: ({ sizes: [list] }) => ({ cost: addRange(list!, fixed(NEW_LIST)), size: list! }),
 };
-/** Every element is held against every other, and a list is made of them: `times` over. */
-const square = (times: number): CostModel => ({
-  run: ([list]) => NEW_LIST + times * (list as List).length ** 2,
-  estimate: ({ sizes }) => ({
-    cost: { min: NEW_LIST, max: Math.min(NEW_LIST + times * sizes[0]!.max ** 2, 2 ** 64) },
-    size: sizes[0]!,
-  }),
+/** The cost cannot be told: upstream's own fault, which ends the evaluation whatever surrounds the call. */
+function wrongKind(value: unknown, subject: string, wanted: string): never {
+  const name = goTypeName(value);
+  return fail(
+    `internal error: interface conversion: ${subject === '' ? `${name} is` : `${subject} ${name},`} not ${wanted}`,
+  );
+}
+
+/** The first in the alphabet of what a list can do and a value of this kind cannot. */
+const missingMethod = (value: unknown): string => (ADDABLE.has(runtimeTypeName(value)) ? 'Contains' : 'Add');
+const ADDABLE = new Set([
+  'bytes',
+  'double',
+  'google.protobuf.Duration',
+  'google.protobuf.Timestamp',
+  'int',
+  'string',
+  'uint',
+]);
+
+/** From literal positions; without them the whole list. */
+const SLICE: CostModel = {
+  ...COPY,
+  estimate({ sizes: [list], literals }) {
+    // As unsigned numbers of 64 bits: an end before the start is very far away.
+    const length = (position(literals[2]) ?? list!.max) - (position(literals[1]) ?? 0);
+    const size = fixed(length < 0 ? UNBOUNDED : length);
+    return { cost: addRange(size, fixed(NEW_LIST)), size };
+  },
+};
+/** As deep as is asked for, whatever is there. */
+const FLATTEN: CostModel = {
+  run([list, depth = 1]) {
+    if (!isInt(depth)) return wrongKind(depth, 'ref.Val is', 'types.Int');
+    return NEW_LIST + Math.floor(actualSize(list) * (depth < 0 ? 1 : Number(depth)));
+  },
+  estimate({ sizes: [list, depth], literals }) {
+    const times = depth === undefined ? 1 : (position(literals[1]) ?? UNBOUNDED);
+    return { cost: addRange(scaleRange(list!, times), fixed(NEW_LIST)), size: list! };
+  },
+};
+/** Every element is held against every other, and a list is made of them; text takes a little longer. */
+const squareOf = (keys: number): CostModel => ({
+  run(args) {
+    const list = args[keys];
+    if (!Array.isArray(list)) return wrongKind(list, '', `traits.Lister: missing method ${missingMethod(list)}`);
+    if (list.length === 0) return NEW_LIST;
+    const text = typeof list[0] === 'string' || list[0] instanceof Uint8Array;
+    return NEW_LIST + Math.floor(list.length ** 2 * (text ? 2 + TRAVERSAL : 2));
+  },
+  estimate({ sizes, elements }) {
+    const all = multiplyRange(sizes[keys]!, sizes[keys]!);
+    const times = elements[keys] === undefined ? 2 : 2 + TRAVERSAL;
+    return { cost: addRange(scaleRange(all, times), fixed(NEW_LIST)), size: all };
+  },
 });
-const SQUARE = square(2);
+const SQUARE = squareOf(0);
 const RANGE: CostModel = {
   after: true,
-  run: (_, result) => NEW_LIST + (result as List).length,
-  estimate: () => ({ cost: fixed(NEW_LIST) }),
+  run: (_, result) => NEW_LIST + actualSize(result),
+  estimate({ literals }) {
+    const size = fixed(position(literals[0]) ?? UNBOUNDED);
+    return { cost: addRange(size, fixed(NEW_LIST)), size };
+  },
 };
 
 export const LISTS: readonly Overload[] = [
-  overload('slice', 'list(A).(int, int): list(A)', slice, COPY),
-  overload('flatten', 'list(list(A)).(): list(A)', flatten, COPY),
-  overload('flatten', 'list(dyn).(int): list(dyn)', flatten, COPY),
+  overload('slice', 'list(A).(int, int): list(A)', slice, SLICE),
+  { ...overload('flatten', 'list(list(A)).(): list(A)', flatten, FLATTEN), unguarded: true },
+  { ...overload('flatten', 'list(dyn).(int): list(dyn)', flatten, FLATTEN), unguarded: true },
   overload('distinct', 'list(A).(): list(A)', distinct, SQUARE),
   overload('reverse', 'list(A).(): list(A)', (list: List) => [...list].reverse(), COPY),
   ...ORDERED.flatMap((type) => [
-    overload('sort', `list(${type}).(): list(${type})`, (list: List) => sortBy(list, list), SQUARE),
-    overload('@sortByAssociatedKeys', `list(A).(list(${type})): list(A)`, sortBy, SQUARE),
+    {
+      ...overload('sort', `list(${type}).(): list(${type})`, (list: unknown) => sortBy(list, list, 'sort'), SQUARE),
+      unguarded: true as const,
+    },
+    {
+      ...overload(
+        '@sortByAssociatedKeys',
+        `list(A).(list(${type})): list(A)`,
+        (list: unknown, keys: unknown) => sortBy(list, keys),
+        squareOf(1),
+      ),
+      unguarded: true as const,
+    },
   ]),
   overload('lists.range', '(int): list(int)', range, RANGE),
 ];

@@ -5,7 +5,7 @@ import { actualSize, type CostModel, constant, scaleRange, TRAVERSAL } from '../
 import { type Overload, overload } from '../declarations.ts';
 import { parseDate, parseTimestamp } from '../time.ts';
 import { CelOpaque, CelOptional, NONE } from '../values.ts';
-import { parseUrl } from './url.ts';
+import { urlFault } from './url.ts';
 
 const NAME = 'kubernetes.NamedFormat';
 type Check = (text: string) => readonly string[];
@@ -20,7 +20,7 @@ function isBase64(text: string): boolean {
     // Go's decoder skips line ends and insists on padding.
     const bare = text.replace(/[\r\n]/g, '');
     decodeBase64(bare);
-    return bare.length % 4 === 0 && !/\s/.test(bare);
+    return bare !== '' && bare.length % 4 === 0 && !/\s/.test(bare);
   } catch {
     return false;
   }
@@ -43,7 +43,7 @@ const FORMATS: Readonly<Record<string, Check>> = {
   dns1123SubdomainPrefix: (text) => checkName(text, 'subdomain', { prefix: true }),
   dns1035LabelPrefix: (text) => checkDns1035Label(masked(text)),
   labelValue: checkLabelValue,
-  uri: (text) => verdict(parseUrl(text) !== undefined, `parse ${JSON.stringify(text)}: invalid URI for request`),
+  uri: (text) => [urlFault(text) ?? []].flat(),
   uuid: (text) =>
     verdict(/^[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$/.test(text), 'does not match the UUID format'),
   byte: (text) => verdict(isBase64(text), 'invalid base64'),

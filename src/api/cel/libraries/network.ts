@@ -1,9 +1,11 @@
 /** IP addresses and networks. */
+import { goQuote } from '../../meta/go-text.ts';
 import { constant, containsModel, TRAVERSE_ONLY, TRAVERSE_TWICE } from '../cost-models.ts';
 import { type Overload, overload } from '../declarations.ts';
 import { defineEquality } from '../equality.ts';
 import { CelEvaluationError } from '../errors.ts';
 import { CelOpaque } from '../values.ts';
+import { addressFault, networkFault } from './address-fault.ts';
 import { type Address, formatAddress, parseAddress } from './ip-address.ts';
 
 const IP = 'net.IP';
@@ -17,8 +19,9 @@ interface Network {
 type BoxedIp = CelOpaque<Address>;
 type BoxedCidr = CelOpaque<Network>;
 
-const boxIp = (address: Address): BoxedIp => new CelOpaque(IP, address);
-const boxCidr = (network: Network): BoxedCidr => new CelOpaque(CIDR, network);
+// Their sizes are bytes: of an address, and of the part of it that a network fixes.
+const boxIp = (address: Address): BoxedIp => new CelOpaque(IP, address, width(address) / 8);
+const boxCidr = (network: Network): BoxedCidr => new CelOpaque(CIDR, network, Math.ceil(network.prefix / 8));
 const sameAddress = (a: Address, b: Address): boolean => a.bits === b.bits && a.family === b.family;
 
 defineEquality(IP, (a, b) => sameAddress(a as Address, b as Address));
@@ -31,37 +34,36 @@ const fail = (message: string): never => {
   throw new CelEvaluationError(message);
 };
 
+const isAddress = (text: string): boolean => parseAddress(text) !== undefined;
+
 /** @throws CelEvaluationError with the reason upstream gives */
 function ip(text: string): Address {
-  if (text.includes('%')) fail(`IP address ${JSON.stringify(text)} with zone value is not allowed`);
+  const zone = text.indexOf('%');
+  const zoned = zone > 0 && zone < text.length - 1 && text.includes(':') && isAddress(text.slice(0, zone));
+  if (zoned) fail(`IP address ${goQuote(text)} with zone value is not allowed`);
   const address = parseAddress(text);
-  if (address === undefined)
-    return fail(
-      `IP Address ${JSON.stringify(text)} parse error during conversion from string: ParseAddr(${JSON.stringify(text)}): unable to parse IP`,
-    );
-  if (isMapped(address)) fail(`IPv4-mapped IPv6 address ${JSON.stringify(text)} is not allowed`);
+  if (address === undefined) {
+    return fail(`IP Address ${goQuote(text)} parse error during conversion from string: ${addressFault(text)}`);
+  }
+  if (isMapped(address)) fail(`IPv4-mapped IPv6 address ${goQuote(text)} is not allowed`);
   return address;
 }
 
 const isMapped = ({ family, bits }: Address): boolean => family === 6 && bits >> 32n === 0xffffn;
 
+const NO_NETWORK = 'network address parse error during conversion from string: ';
+
 function cidr(text: string): Network {
-  const match = /^(.*)\/(0|[1-9][0-9]{0,2})$/.exec(text);
+  const match = /^(.*)\/(0|[1-9][0-9]{0,2})$/s.exec(text);
   const address = match === null ? undefined : parseAddress(match[1]!);
   const prefix = Number(match?.[2]);
-  if (address === undefined || text.includes('%') || prefix > width(address)) {
-    return fail(
-      `network address parse error during conversion from string: netip.ParsePrefix(${JSON.stringify(text)}): no valid prefix`,
-    );
+  if (address === undefined || prefix > width(address)) {
+    // Upstream says it twice.
+    return fail(`${NO_NETWORK}${NO_NETWORK}${networkFault(text, isAddress)}`);
   }
-  if (isMapped(address)) fail(`IPv4-mapped IPv6 address ${JSON.stringify(text)} is not allowed`);
+  if (isMapped(address)) fail(`${NO_NETWORK}IPv4-mapped IPv6 address ${goQuote(text)} is not allowed`);
   return { address, prefix };
 }
-
-const width = ({ family }: Address): number => (family === 4 ? 32 : 128);
-const mask = (network: Network): bigint =>
-  (network.address.bits >> BigInt(width(network.address) - network.prefix)) <<
-  BigInt(width(network.address) - network.prefix);
 
 const succeeds =
   (parse: (text: string) => unknown) =>
@@ -73,6 +75,13 @@ const succeeds =
       return false;
     }
   };
+
+const isAddressText = succeeds(ip);
+
+const width = ({ family }: Address): number => (family === 4 ? 32 : 128);
+const mask = (network: Network): bigint =>
+  (network.address.bits >> BigInt(width(network.address) - network.prefix)) <<
+  BigInt(width(network.address) - network.prefix);
 
 function contains(network: Network, address: Address): boolean {
   if (network.address.family !== address.family) return false;
@@ -124,7 +133,8 @@ export const NETWORK: readonly Overload[] = [
   overload(
     'containsIP',
     `${CIDR}.(string): bool`,
-    (a: BoxedCidr, b: string) => contains(a.value, ip(b)),
+    // Upstream does not say what is wrong with the address.
+    (a: BoxedCidr, b: string) => (isAddressText(b) ? contains(a.value, ip(b)) : fail('no such overload')),
     containsModel(false, true),
   ),
   overload(

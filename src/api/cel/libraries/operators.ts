@@ -12,6 +12,7 @@ import {
   checkedInt,
   checkedUint,
   fromJson,
+  MAX_INT,
   MIN_INT,
 } from '../values.ts';
 import { concatBytes } from './bytes.ts';
@@ -94,7 +95,7 @@ export const OPERATORS: readonly Overload[] = [
   overload('_&&_', '(bool, bool): bool', fail),
   overload('_||_', '(bool, bool): bool', fail),
   overload('_?_:_', '(bool, A, A): A', fail),
-  overload('!_', '(bool): bool', fail),
+  overload('!_', '(bool): bool', (value: boolean) => !value),
   overload('_==_', '(A, A): bool', equals, COMPARISON),
   overload('_!=_', '(A, A): bool', (a, b) => !equals(a, b), COMPARISON),
   ...comparisons(),
@@ -151,4 +152,7 @@ export const OPERATORS: readonly Overload[] = [
 const plus = (a: CelDuration, b: CelDuration): CelDuration => new CelDuration(a.nanos + b.nanos);
 const moved = (at: CelTimestamp, by: bigint): CelTimestamp => new CelTimestamp(at.nanos + by);
 
-const between = (a: CelTimestamp, b: CelTimestamp): CelDuration => new CelDuration(a.nanos - b.nanos);
+function between(a: CelTimestamp, b: CelTimestamp): CelDuration {
+  const nanos = a.nanos - b.nanos;
+  return nanos < MIN_INT || nanos > MAX_INT ? fail('integer overflow') : new CelDuration(nanos);
+}

@@ -1,6 +1,7 @@
 /** Optional values. */
 import { type Overload, overload } from '../declarations.ts';
 import { CelEvaluationError, noOverload } from '../errors.ts';
+import { stringOf } from '../to-string.ts';
 import { CelDouble, CelMap, CelOptional, CelUint, fromJson, isPlainObject, NONE } from '../values.ts';
 
 function isZero(value: unknown): boolean {
@@ -9,7 +10,6 @@ function isZero(value: unknown): boolean {
   if (value instanceof CelDouble) return value.value === 0;
   if (value instanceof CelUint) return value.value === 0n;
   if (value instanceof CelMap) return value.entries.size === 0;
-  if (value instanceof CelOptional) return value.value === undefined;
   return isPlainObject(value) && Object.keys(value).length === 0;
 }
 
@@ -41,6 +41,11 @@ export const OPTIONALS: readonly Overload[] = [
   ),
 ];
 
-function unwrap(list: readonly CelOptional[]): unknown[] {
-  return list.filter((item) => item.value !== undefined).map((item) => item.value);
+function unwrap(list: readonly unknown[]): unknown[] {
+  const kept: unknown[] = [];
+  for (const item of list) {
+    if (!(item instanceof CelOptional)) throw new CelEvaluationError(`value ${stringOf(item)} is not optional`);
+    if (item.value !== undefined) kept.push(item.value);
+  }
+  return kept;
 }

@@ -1,4 +1,5 @@
 /** Semantic versions (2.0.0), strict unless normalising is asked for. */
+import { goQuote } from '../../meta/go-text.ts';
 import { constant, TRAVERSE_ONLY } from '../cost-models.ts';
 import { type Overload, overload } from '../declarations.ts';
 import { defineEquality } from '../equality.ts';
@@ -17,35 +18,86 @@ type Boxed = CelOpaque<Version>;
 /** Longest text that is taken for a version. */
 const MAX_TEXT = 4096;
 
-const PART = '(0|[1-9][0-9]*)';
-const IDENT = '[0-9A-Za-z-]+';
-const STRICT = new RegExp(
-  `^${PART}\\.${PART}\\.${PART}(?:-(${IDENT}(?:\\.${IDENT})*))?(?:\\+(${IDENT}(?:\\.${IDENT})*))?$`,
-);
+const fail = (message: string): never => {
+  throw new CelEvaluationError(message);
+};
 
-function parseVersion(text: string, normalize: boolean): Version | undefined {
-  if (text.length > MAX_TEXT) return undefined;
-  const match = STRICT.exec(normalize ? normalized(text) : text);
-  if (match === null) return undefined;
-  const pre = match[4]?.split('.') ?? [];
-  if (pre.some((part) => /^0[0-9]+$/.test(part))) return undefined;
-  const core = [BigInt(match[1]!), BigInt(match[2]!), BigInt(match[3]!)] as const;
-  return core.some((part) => part >= 1n << 64n) ? undefined : { core, pre };
+const NUMBERS = /^[0-9]+$/;
+const WORD = /^[0-9A-Za-z-]+$/;
+const hasLeadingZero = (text: string): boolean => text.length > 1 && text.startsWith('0');
+const MAX_NUMBER = 1n << 64n;
+
+function parseNumber(text: string): bigint {
+  const value = BigInt(text);
+  return value < MAX_NUMBER ? value : fail(`strconv.ParseUint: parsing ${goQuote(text)}: value out of range`);
 }
 
-/** Drops a `v`, fills in minor and patch, and drops leading zeros. */
+function corePart(name: 'major' | 'minor' | 'patch', text: string): bigint {
+  if (text !== '' && !NUMBERS.test(text)) fail(`Invalid character(s) found in ${name} number ${goQuote(text)}`);
+  const Name = `${name[0]!.toUpperCase()}${name.slice(1)}`;
+  if (hasLeadingZero(text)) fail(`${Name} number must not contain leading zeroes ${goQuote(text)}`);
+  return text === '' ? fail('strconv.ParseUint: parsing "": invalid syntax') : parseNumber(text);
+}
+
+/** In the order in which the library of upstream looks at the parts. @throws CelEvaluationError with its words */
+function parseVersion(text: string, normalize: boolean): Version {
+  if (text.length > MAX_TEXT) fail(`Invalid semver of ${text.length} characters`);
+  const whole = normalize ? normalized(text) : text;
+  if (whole === '') fail('Version string empty');
+  const [major, minor, rest] = splitCore(whole);
+  if (minor === undefined || rest === undefined) return fail('No Major.Minor.Patch elements found');
+  const high = [corePart('major', major!), corePart('minor', minor)] as const;
+  const plus = rest.indexOf('+');
+  const build = plus === -1 ? [] : rest.slice(plus + 1).split('.');
+  const bare = plus === -1 ? rest : rest.slice(0, plus);
+  const dash = bare.indexOf('-');
+  const pre = dash === -1 ? [] : bare.slice(dash + 1).split('.');
+  const core = [...high, corePart('patch', dash === -1 ? bare : bare.slice(0, dash))] as const;
+  for (const part of pre) checkPrerelease(part);
+  for (const part of build) {
+    if (part === '') fail('Build meta data is empty');
+    if (!WORD.test(part)) fail(`Invalid character(s) found in build meta data ${goQuote(part)}`);
+  }
+  return { core, pre };
+}
+
+function checkPrerelease(part: string): void {
+  if (part === '') fail('Prerelease is empty');
+  if (NUMBERS.test(part)) {
+    if (hasLeadingZero(part)) fail(`Numeric PreRelease version must not contain leading zeroes ${goQuote(part)}`);
+    parseNumber(part);
+  } else if (!WORD.test(part)) {
+    fail(`Invalid character(s) found in prerelease ${goQuote(part)}`);
+  }
+}
+
+/** The third part has all that follows the second dot. */
+function splitCore(text: string): string[] {
+  const parts = text.split('.');
+  return parts.length <= 3 ? parts : [parts[0]!, parts[1]!, parts.slice(2).join('.')];
+}
+
+/** Drops a `v` and leading zeros, and fills in minor and patch. */
 function normalized(text: string): string {
-  const bare = text.replace(/^v/, '');
-  const end = bare.search(/[-+]/);
-  const core = (end === -1 ? bare : bare.slice(0, end)).split('.');
-  while (core.length < 3) core.push('0');
-  return core.map((part) => part.replace(/^0+(?=[0-9])/, '')).join('.') + (end === -1 ? '' : bare.slice(end));
+  const parts = splitCore(text.replace(/^v/, '')).map((part) => {
+    if (part.length < 2) return part;
+    const bare = part.replace(/^0+/, '');
+    return /^[0-9]/.test(bare) ? bare : `0${bare}`;
+  });
+  if (parts.length < 3 && /[+-]/.test(parts.at(-1)!)) fail('short version cannot contain PreRelease/Build meta data');
+  while (parts.length < 3) parts.push('0');
+  return parts.join('.');
 }
 
-function parse(text: string, normalize = false): Boxed {
-  const version = parseVersion(text, normalize);
-  if (version === undefined) throw new CelEvaluationError(`Invalid semver ${JSON.stringify(text)}`);
-  return new CelOpaque(NAME, version);
+const parse = (text: string, normalize = false): Boxed => new CelOpaque(NAME, parseVersion(text, normalize));
+
+function isSemver(text: string, normalize = false): boolean {
+  try {
+    parseVersion(text, normalize);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function compareVersions(a: Version, b: Version): number {
@@ -70,7 +122,6 @@ function compareIdentifiers(a: string, b: string): number {
 defineEquality(NAME, (a, b) => compareVersions(a as Version, b as Version) === 0);
 
 const order = (a: Boxed, b: Boxed): number => compareVersions(a.value, b.value);
-const isSemver = (text: string, normalize = false): boolean => parseVersion(text, normalize) !== undefined;
 const ONE = constant(1);
 const part = (position: 0 | 1 | 2) => (version: Boxed) => intFromBigInt(version.value.core[position]);
 

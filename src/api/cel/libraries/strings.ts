@@ -1,5 +1,5 @@
 /** The strings extension, version 2. Positions count code points. */
-import { JOIN, QUOTE, REPLACE, SPLIT, TRAVERSE, WALK } from '../cost-models.ts';
+import { JOIN, QUOTE, REPLACE, SPLIT, TRAVERSE, TRAVERSE_ONLY, WALK } from '../cost-models.ts';
 import { type Overload, overload } from '../declarations.ts';
 import { CelEvaluationError, noOverload } from '../errors.ts';
 import { codePoints } from '../values.ts';
@@ -26,30 +26,30 @@ function charAt(text: string, position: number | bigint): string {
 }
 
 function indexOf(text: string, part: string, from: number | bigint = 0): number {
-  if (part === '') {
-    offset(text, from);
-    return Number(from);
-  }
+  // Nothing is found wherever it is looked for.
+  if (part === '') return Number(from);
   if (from < 0) outOfRange(from);
-  if (from > codePoints(text)) return outOfRange(from);
+  if (from >= codePoints(text)) return -1;
   const found = text.indexOf(part, offset(text, from));
   return found === -1 ? -1 : codePoints(text.slice(0, found));
 }
 
 function lastIndexOf(text: string, part: string, from?: number | bigint): number {
-  const size = codePoints(text);
-  if (from !== undefined && (from < 0 || from > size)) outOfRange(from);
-  if (part === '') return Number(from ?? size);
+  if (part === '') return Number(from ?? codePoints(text));
+  if (from !== undefined && from < 0) outOfRange(from);
+  if (from !== undefined && from >= codePoints(text)) return -1;
   const found = text.lastIndexOf(part, from === undefined ? Number.POSITIVE_INFINITY : offset(text, from));
   return found === -1 ? -1 : codePoints(text.slice(0, found));
 }
 
 function substring(text: string, start: number | bigint, end?: number | bigint): string {
   const size = codePoints(text);
+  if (end !== undefined && start > end) {
+    throw new CelEvaluationError(`invalid substring range. start: ${start}, end: ${end}`);
+  }
   if (start < 0 || start > size) outOfRange(start);
   if (end === undefined) return text.slice(offset(text, start));
   if (end < 0 || end > size) outOfRange(end);
-  if (start > end) throw new CelEvaluationError(`invalid substring range. start: ${start}, end: ${end}`);
   return text.slice(offset(text, start), offset(text, end));
 }
 
@@ -132,6 +132,6 @@ export const STRINGS: readonly Overload[] = [
   overload('split', 'string.(string, int): list(string)', split, SPLIT),
   overload('join', 'list(string).(): string', join, JOIN),
   overload('join', 'list(string).(string): string', join, JOIN),
-  overload('format', 'string.(list(dyn)): string', formatString, TRAVERSE),
+  overload('format', 'string.(list(dyn)): string', formatString, TRAVERSE_ONLY),
   overload('strings.quote', '(string): string', quote, QUOTE),
 ];

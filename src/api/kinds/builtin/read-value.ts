@@ -24,7 +24,8 @@ export function textAt(object: unknown, ...path: string[]): string {
 
 export function numberAt(object: unknown, ...path: string[]): number {
   const value = valueAt(object, ...path);
-  return typeof value === 'number' ? value : 0;
+  // An int64 beyond ±2^53 is a bigint: rules compare it, they do not count with it.
+  return typeof value === 'number' || typeof value === 'bigint' ? Number(value) : 0;
 }
 
 export const isTrueAt = (object: unknown, ...path: string[]): boolean => valueAt(object, ...path) === true;

@@ -19,14 +19,18 @@ const GENERATION_BY_SPEC = set(`
 
 /** Kinds that count changes without having a `spec`. */
 const GENERATION_BY_CONTENT = set(`
-  podtemplates endpointslices.discovery.k8s.io priorityclasses.scheduling.k8s.io
+  podtemplates endpointslices.discovery.k8s.io
   mutatingwebhookconfigurations.admissionregistration.k8s.io
   validatingwebhookconfigurations.admissionregistration.k8s.io`);
 
+/** Kinds that begin to count, and never go on. */
+const GENERATION_ONE = set('priorityclasses.scheduling.k8s.io');
+
+/** Definitions are not among them: upstream resets their metadata to itself (kubernetes/kubernetes#137681). */
 const STATUS_RESETS_METADATA = set(`
   servicecidrs.networking.k8s.io resourceclaims.resource.k8s.io volumeattachments.storage.k8s.io
-  validatingadmissionpolicies.admissionregistration.k8s.io customresourcedefinitions.apiextensions.k8s.io
-  apiservices.apiregistration.k8s.io`);
+  validatingadmissionpolicies.admissionregistration.k8s.io apiservices.apiregistration.k8s.io
+  flowschemas.flowcontrol.apiserver.k8s.io prioritylevelconfigurations.flowcontrol.apiserver.k8s.io`);
 
 /** A kubelet registers its node with capacity and conditions in one create. */
 const STATUS_TAKEN_ON_CREATE = set('nodes');
@@ -52,6 +56,8 @@ const CREATED_BY_UPDATE = set(`
   clusterrolebindings.rbac.authorization.k8s.io leases.coordination.k8s.io events events.events.k8s.io endpoints
   services limitranges runtimeclasses.node.k8s.io`);
 
+/** Every other kind asks for a name (limitrange/strategy.go). */
+const NAMES_ITSELF = set('limitranges');
 const LABEL_NAMES = set('namespaces services');
 const PATH_SEGMENT_NAMES = set(`
   roles.rbac.authorization.k8s.io clusterroles.rbac.authorization.k8s.io rolebindings.rbac.authorization.k8s.io
@@ -70,6 +76,15 @@ const ORPHANS_DEPENDENTS: ReadonlyMap<string, NonNullable<ResourceStrategy['orph
   ],
 ]);
 
+const generationOf = (key: string): ResourceStrategy['generation'] =>
+  GENERATION_BY_SPEC.has(key)
+    ? 'spec'
+    : GENERATION_BY_CONTENT.has(key)
+      ? 'except-status'
+      : GENERATION_ONE.has(key)
+        ? 'one'
+        : 'none';
+
 /** The strategy of one built-in resource. */
 export function strategyOf(resource: {
   readonly group: string;
@@ -79,7 +94,7 @@ export function strategyOf(resource: {
   const key = resource.group === '' ? resource.resource : `${resource.resource}.${resource.group}`;
   const orphansDependents = ORPHANS_DEPENDENTS.get(key);
   return {
-    generation: GENERATION_BY_SPEC.has(key) ? 'spec' : GENERATION_BY_CONTENT.has(key) ? 'except-status' : 'none',
+    generation: generationOf(key),
     statusSubresource: resource.hasStatus,
     statusOnCreate: STATUS_TAKEN_ON_CREATE.has(key) ? 'take' : 'drop',
     statusMetadata: STATUS_RESETS_METADATA.has(key) ? 'reset' : 'accept',
@@ -88,6 +103,7 @@ export function strategyOf(resource: {
     createOnUpdate: CREATED_BY_UPDATE.has(key),
     custom: false,
     names: LABEL_NAMES.has(key) ? 'label' : PATH_SEGMENT_NAMES.has(key) ? 'path-segment' : 'subdomain',
+    ...(NAMES_ITSELF.has(key) && { namesItself: true }),
     ...(orphansDependents && { orphansDependents }),
   };
 }

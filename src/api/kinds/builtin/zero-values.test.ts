@@ -7,6 +7,11 @@ import { builtinResource, builtinResources } from './builtin-resources.ts';
 
 type Json = Record<string, unknown>;
 
+const HOLLOW_AUTOSCALER: Json = {
+  spec: { scaleTargetRef: {} },
+  status: { desiredReplicas: 0, currentMetrics: null },
+};
+
 function resourceOf(apiVersion: string, resource: string) {
   return builtinResource({ ...parseApiVersion(apiVersion), resource }) ?? assert.fail(resource);
 }
@@ -40,14 +45,35 @@ test('what Go always writes is there though nobody sent it', () => {
       { spec: { template: { metadata: {}, spec: { containers: [] } } }, status: { replicas: 0 } },
     ],
     ['scheduling.k8s.io/v1', 'priorityclasses', {}, { value: 0 }],
-    ['storage.k8s.io/v1', 'csinodes', {}, { spec: {} }],
-    ['events.k8s.io/v1', 'events', {}, { deprecatedSource: {}, regarding: {} }],
-    // `lastTransitionTime` is a null of Go's; that one stays away.
+    ['storage.k8s.io/v1', 'csinodes', {}, { spec: { drivers: null } }],
+    [
+      'events.k8s.io/v1',
+      'events',
+      {},
+      {
+        deprecatedSource: {},
+        regarding: {},
+        eventTime: null,
+        deprecatedFirstTimestamp: null,
+        deprecatedLastTimestamp: null,
+      },
+    ],
+    ['rbac.authorization.k8s.io/v1', 'clusterroles', {}, { rules: null }],
+    ['v1', 'limitranges', {}, { spec: { limits: null } }],
+    ['autoscaling/v2', 'horizontalpodautoscalers', {}, HOLLOW_AUTOSCALER],
+    ['discovery.k8s.io/v1', 'endpointslices', { ports: [] }, { ports: [], endpoints: null }],
+    // A time is null where it says `omitempty` alone; in metadata it is left out.
+    [
+      'v1',
+      'pods',
+      { status: { conditions: [{ type: 'Ready', status: 'True' }] } },
+      { status: { conditions: [{ type: 'Ready', status: 'True', lastProbeTime: null, lastTransitionTime: null }] } },
+    ],
     [
       'v1',
       'services',
       { status: { conditions: [{ type: 'A', status: 'True' }] } },
-      { status: { conditions: [{ type: 'A', status: 'True', reason: '', message: '' }] } },
+      { status: { conditions: [{ type: 'A', status: 'True', reason: '', message: '', lastTransitionTime: null }] } },
     ],
   ];
   for (const [apiVersion, resource, object, wanted] of cases) {

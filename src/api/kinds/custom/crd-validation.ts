@@ -6,7 +6,7 @@ import type { FieldError } from '../../meta/status.ts';
 import { finish, Pace, type Steps } from '../../meta/steps.ts';
 import { addAll, forbidden, immutable, invalid, required, unsupported } from '../builtin/validation/field-errors.ts';
 import { approvalErrors } from './api-approval.ts';
-import { conversionErrors } from './conversion-rules.ts';
+import { judgeConversion } from './conversion-rules.ts';
 import { asCrd, type Crd, type CrdNames, type CrdSpec, type CrdVersion, conditionOf, type RawSchema } from './crd.ts';
 import { NO_TOLERANCE, type Tolerance } from './crd-tolerance.ts';
 import { defaultErrors } from './default-rules.ts';
@@ -111,7 +111,7 @@ function* specErrors(spec: CrdSpec, old: Crd | undefined): Steps<FieldError[]> {
     const here = { ...judgement, at: 'spec', hasStatus, isHere: (part: VersionPart) => shared.has(part) };
     for (const error of yield* partErrors(first, here)) errors.push(error);
   }
-  addAll(errors, conversionErrors(spec, tolerance));
+  yield* judgeConversion({ errors, pace: new Pace() }, spec, tolerance);
   return errors;
 }
 

@@ -2,8 +2,10 @@
 import { deepEqual, equalSteps } from '../../meta/deep-equal.ts';
 import { encodeJsonSteps } from '../../meta/json-steps.ts';
 import { finish, Pace, type Steps } from '../../meta/steps.ts';
-import { lookForEmbedded } from '../../schema/embedded-resource.ts';
+import { countDefaults, defaultedFields } from '../../schema/defaulted-fields.ts';
+import { hasEmbedded } from '../../schema/embedded-resource.ts';
 import { CUSTOM_ROOT_SCHEMA } from '../../schema/object-meta-schema.ts';
+import { hasMapLists } from '../../schema/ratcheting.ts';
 import type { Schema } from '../../schema/schema.ts';
 import { compareVersions } from '../discovery/discovery.ts';
 import { readJsonPath } from '../json-path.ts';
@@ -18,7 +20,7 @@ import {
 import { type Crd, type CrdNames, type CrdVersion, storageVersionOf } from './crd.ts';
 import { rootSchemaSteps } from './crd-schema.ts';
 import { createCustomValidation } from './custom-validation.ts';
-import { lookForRules } from './rules.ts';
+import { hasRules } from './rules.ts';
 import { createStoredShapes, type StoredShapes } from './stored-shapes.ts';
 
 const VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'] as const;
@@ -81,8 +83,10 @@ export function* versionSchemas(versions: readonly CrdVersion[]): Steps<Map<stri
     }
     const schema = yield* rootSchemaSteps(from?.openAPIV3Schema, { pace, known: new Map() });
     yield;
-    yield* lookForEmbedded(schema, pace);
-    yield* lookForRules(schema, pace);
+    yield* hasEmbedded.look(schema, pace);
+    yield* hasRules.look(schema, pace);
+    yield* hasMapLists.look(schema, pace);
+    yield* countDefaults(schema, pace);
     made.push({ from, length, schema });
     schemas.set(name, schema);
   }
@@ -137,14 +141,22 @@ function infoOf(crd: Crd, making: Making): ResourceInfo {
 
 /** Versions of one shape share the stored bytes; others are pruned to what their own schema knows. */
 function viewOf({ version, storage, schemas, shapes, options }: Making): StoredView {
-  const sameShape = deepEqual(schemas.get(version.name), schemas.get(storage.name));
+  const stored = schemas.get(storage.name)!;
+  const sameShape = deepEqual(schemas.get(version.name), stored);
   return {
     fromStored: (object) => shapes.shown(shapes.completed(object), version.name),
     fromStoredSteps: (object) => shapes.shownSteps(object, version.name),
     toStored: (object) => (sameShape ? (object as Record<string, unknown>) : shapes.shown(object, storage.name)),
-    ...(sameShape && { currentFrom: options.unchangedSince }),
+    ...(sameShape && isWrittenComplete(stored, schemas) && { currentFrom: options.unchangedSince }),
   };
 }
+
+/**
+ * What is written in a version of another shape was given the defaults of that version alone: those of the stored one it
+ * is given each time it is read. Versions that look alike share their schema.
+ */
+const isWrittenComplete = (stored: Schema, schemas: ReadonlyMap<string, Schema>): boolean =>
+  defaultedFields(stored) === 0 || [...schemas.values()].every((schema) => schema === stored);
 
 function remoteOf(making: Making, convert: NonNullable<CustomInfoOptions['convert']>): RemoteConversion {
   const { version, storage, shapes } = making;

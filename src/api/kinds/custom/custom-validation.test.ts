@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fieldErrorBody } from '../../meta/status.ts';
+import '../../schema/wide-integers.ts';
 import type { ValidationAbout } from '../resource.ts';
 import { rootSchemaOf } from './crd-schema.ts';
 import { createCustomValidation, type ScalePaths } from './custom-validation.ts';
@@ -32,6 +33,14 @@ const SCALED: readonly (readonly [Json, readonly string[]])[] = [
   [
     { status: { replicas: 2 ** 31 } },
     ['.status.replicas: Invalid value: 2147483648: should be less than or equal to 2147483647'],
+  ],
+  [
+    { spec: { replicas: 2n ** 63n - 1n } },
+    ['.spec.replicas: Invalid value: 9223372036854775807: should be less than or equal to 2147483647'],
+  ],
+  [
+    { spec: { replicas: -(2n ** 60n) } },
+    ['.spec.replicas: Invalid value: -1152921504606846976: should be a non-negative integer'],
   ],
   [
     { spec: { replicas: 1.5 } },

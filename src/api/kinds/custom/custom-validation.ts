@@ -106,7 +106,8 @@ function replicaErrors(object: JsonObject, path: string): FieldError[] {
   const problem = accessorProblem(object, path, 'int64');
   if (problem !== undefined) return wrong(0, problem);
   const count = stepsOf(path).reduce<unknown>((at, step) => (isJsonObject(at) ? at[step] : undefined), object) ?? 0;
-  if (typeof count !== 'number' || count === 0) return [];
+  // What a double cannot hold is a bigint here (`wideIntegers`), and no count of replicas either way.
+  if ((typeof count !== 'number' && typeof count !== 'bigint') || count === 0) return [];
   if (count < 0) return wrong(count, 'should be a non-negative integer');
   return count > 2 ** 31 - 1 ? wrong(count, `should be less than or equal to ${2 ** 31 - 1}`) : [];
 }

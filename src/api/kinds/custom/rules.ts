@@ -15,14 +15,12 @@ import {
   optionalOf,
   STRING,
 } from '../../cel/cel.ts';
-import { deepEqual } from '../../meta/deep-equal.ts';
 import { sortMembers } from '../../meta/go-text.ts';
 import { isJsonObject } from '../../meta/own-property.ts';
 import { type FieldError, type FieldErrorType, fieldErrorBody } from '../../meta/status.ts';
-import type { Pace, Steps } from '../../meta/steps.ts';
-import { counterpart, NO_COUNTERPART } from '../../schema/ratcheting.ts';
+import { counterpart, isSame, NO_COUNTERPART, OldItems } from '../../schema/ratcheting.ts';
 import type { Schema, ValidationRule } from '../../schema/schema.ts';
-import { eachBelow } from '../../schema/schema-reach.ts';
+import { createTreeSearch } from '../../schema/schema-reach.ts';
 import type { RawSchema } from './crd.ts';
 import { findFieldPath } from './field-path.ts';
 
@@ -78,35 +76,22 @@ export function createRuleCheck(
   let node: RuleNode | undefined;
   return (object, old, warn) => {
     node ??= compileNode(schema, whole)!;
-    const pass: Pass = { budget: celBudget(OBJECT_BUDGET, CALL_BUDGET), errors: [], spent: false, ratchet, warn };
+    const pass: Pass = {
+      budget: celBudget(OBJECT_BUDGET, CALL_BUDGET),
+      errors: [],
+      spent: false,
+      ratchet,
+      warn,
+      items: new OldItems(),
+    };
     const before = old ?? NO_COUNTERPART;
     check(node, { value: object, old: before, before, path, parentUnchanged: () => false }, pass);
     return pass.errors;
   };
 }
 
-const HAS_RULES = new WeakMap<Schema, boolean>();
-
-/** Schemas of definitions have no cycles. */
-function hasRules(schema: Schema): boolean {
-  let found = HAS_RULES.get(schema);
-  if (found === undefined) {
-    const { items, additionalProperties: rest } = schema;
-    found =
-      (schema['x-kubernetes-validations']?.length ?? 0) > 0 ||
-      (items !== undefined && hasRules(items)) ||
-      (typeof rest === 'object' && hasRules(rest)) ||
-      Object.values(schema.properties ?? {}).some(hasRules);
-    HAS_RULES.set(schema, found);
-  }
-  return found;
-}
-
-/** Finds out which nodes of a schema have rules at or below them, in steps: making a check then takes no time. */
-export function* lookForRules(schema: Schema, pace: Pace): Steps<void> {
-  yield* eachBelow(schema, pace, lookForRules);
-  hasRules(schema);
-}
+/** Whether a node has rules at or below it: once it was looked for, making a check takes no time. */
+export const hasRules = createTreeSearch((schema) => (schema['x-kubernetes-validations']?.length ?? 0) > 0);
 
 function compileNode(schema: Schema, root: boolean): RuleNode | undefined {
   if (!hasRules(schema)) return undefined;
@@ -160,6 +145,7 @@ interface Pass {
   /** Nothing more is run. */
   spent: boolean;
   readonly ratchet: boolean;
+  readonly items: OldItems;
   /** Is told of what is let pass because it was so before. */
   readonly warn: ((text: string) => void) | undefined;
 }
@@ -180,7 +166,10 @@ function check(node: RuleNode, here: Here, pass: Pass): void {
   if (value === null || value === undefined || pass.spent) return;
   let same: boolean | undefined;
   const unchanged = (): boolean => {
-    same ??= before === NO_COUNTERPART ? here.parentUnchanged() : deepEqual(before, value);
+    same ??=
+      before === NO_COUNTERPART
+        ? here.parentUnchanged()
+        : isSame(node.schema, { value, old: before, items: pass.items });
     return same;
   };
   if (node.rules.length > 0) runRules(node, { ...here, parentUnchanged: unchanged }, pass);
@@ -191,8 +180,8 @@ function check(node: RuleNode, here: Here, pass: Pass): void {
         node.items,
         {
           value: value[i],
-          old: counterpart(node.schema, { value, old, key: i }),
-          before: counterpart(node.schema, { value, old: before, key: i }),
+          old: counterpart(node.schema, { value, old, key: i, items: pass.items }),
+          before: counterpart(node.schema, { value, old: before, key: i, items: pass.items }),
           path: `${path}[${i}]`,
           parentUnchanged: unchanged,
         },
@@ -210,7 +199,7 @@ function check(node: RuleNode, here: Here, pass: Pass): void {
         {
           value: value[key],
           old: isJsonObject(old) && Object.hasOwn(old, key) ? old[key] : NO_COUNTERPART,
-          before: counterpart(node.schema, { value, old: before, key }),
+          before: counterpart(node.schema, { value, old: before, key, items: pass.items }),
           path: at,
           parentUnchanged: unchanged,
         },
@@ -238,7 +227,9 @@ function runRules({ rules, schema }: RuleNode, here: Here, pass: Pass): void {
     // A transition rule has nothing to say about what was not there.
     if (usesOldSelf && isNew && !rule.optionalOldSelf) continue;
     const before = isNew ? undefined : old;
-    const bindings = { self: here.value, oldSelf: rule.optionalOldSelf ? celOptional(before) : before };
+    // A message cannot speak of the old value when the rule does not.
+    const oldSelf = rule.optionalOldSelf ? celOptional(before) : before;
+    const bindings = { self: here.value, oldSelf: usesOldSelf ? oldSelf : undefined };
     try {
       if (program.run(bindings, pass.budget) === true) continue;
     } catch (error) {

@@ -50,8 +50,9 @@ export function* toleranceOf({ spec, status }: Crd, next: CrdSpec): Steps<Tolera
     manySelectableFields: new Set(
       (old.versions ?? [])
         .filter(({ name, selectableFields = [] }) => {
+          if (selectableFields.length <= MAX_SELECTABLE_FIELDS) return false;
           const now = next.versions?.find((version) => version.name === name)?.selectableFields;
-          return selectableFields.length > MAX_SELECTABLE_FIELDS && deepEqual(now, selectableFields);
+          return deepEqual(now, selectableFields);
         })
         .map(({ name }) => name),
     ),

@@ -86,6 +86,25 @@ test('built-in groups stand in the order that was measured', async () => {
   assert.deepEqual(ours, measured);
 });
 
+test('the group of the aggregator comes before whatever asks to be first', () => {
+  const first = { group: 20_000, version: 15 };
+  const priorityOf = (group: string) => (group === 'example.com' ? first : undefined);
+  const names = list(aggregatedDiscovery(infos, { ...options, core: false, priorityOf }), 'items').map(
+    (item) => (item['metadata'] as Doc)['name'],
+  );
+  assert.deepEqual(names.slice(0, 2), ['apiregistration.k8s.io', 'example.com']);
+});
+
+test('definitions in a group of Kubernetes come before its own versions', () => {
+  const [v2, fake] = ['v2', 'vfake'].map((version) => custom(version, { group: 'apiextensions.k8s.io' }));
+  const groups = list(apiGroupList([...builtinResources(), fake!, v2!], options), 'groups');
+  const group = groups.find(({ name }) => name === 'apiextensions.k8s.io');
+  assert.deepEqual(
+    list(group, 'versions').map(({ version }) => version),
+    ['v2', 'vfake', 'v1'],
+  );
+});
+
 test('a resource list has each subresource as an entry of its own', () => {
   const core = apiResourceList(infos, { ...options, group: '', version: 'v1' });
   assert.equal(core?.['apiVersion'], undefined);

@@ -49,10 +49,14 @@ const BUILTIN_VERSION_PRIORITIES: Readonly<Record<string, number>> = {
   'resource.k8s.io/v1': 20,
 };
 
-/** The priorities kube-apiserver gives its own groups; undefined for others. */
+/** The aggregator puts its own group before all others, whatever priority they ask for. */
+const FIRST_GROUP = 'apiregistration.k8s.io';
+
+/** The priorities kube-apiserver gives its own group versions; undefined for others, those of definitions in its groups too. */
 export function builtinPriority(group: string, version: string): GroupPriority | undefined {
-  if (!Object.hasOwn(BUILTIN_PRIORITIES, group)) return undefined;
   const key = apiVersionOf({ group, version });
+  const isOwn = version === 'v1' || Object.hasOwn(BUILTIN_VERSION_PRIORITIES, key);
+  if (!isOwn || !Object.hasOwn(BUILTIN_PRIORITIES, group)) return undefined;
   return { group: BUILTIN_PRIORITIES[group]!, version: BUILTIN_VERSION_PRIORITIES[key] ?? 15 };
 }
 
@@ -121,8 +125,10 @@ function groupsOf(infos: readonly ResourceInfo[], options: DiscoveryOptions): Gr
   }
   const priority = (group: string, version: string): GroupPriority =>
     options.priorityOf?.(group, version) ?? builtinPriority(group, version) ?? CUSTOM_PRIORITY;
-  const groupRank = (group: Group): number =>
-    Math.max(...group.versions.map((version) => priority(group.group, version.version).group));
+  const groupRank = ({ group, versions }: Group): number =>
+    group === FIRST_GROUP
+      ? Number.POSITIVE_INFINITY
+      : Math.max(...versions.map(({ version }) => priority(group, version).group));
   return [...byGroup]
     .map(
       ([group, versions]): Group => ({

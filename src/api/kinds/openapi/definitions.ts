@@ -4,10 +4,12 @@
  * anyOf, oneOf, not), as apiextensions does when it publishes custom resources.
  */
 import type { GroupVersionKind } from '../../meta/gvk.ts';
+import type { Steps } from '../../meta/steps.ts';
 import type { Schema } from '../../schema/schema.ts';
-import { builtinKindOf, builtinSchema } from '../builtin/builtin-types.ts';
+import { builtinKindOf, builtinSchema, hasBuiltinType } from '../builtin/builtin-types.ts';
 import type { ResourceInfo } from '../resource.ts';
 import { fieldDescription, kindDescription, metadataDescription } from './descriptions.ts';
+import { type EnumField, readEnums } from './texts/enum-values.ts';
 import { EVERYWHERE, readTypeTexts } from './texts/type-texts.ts';
 
 export type Dialect = 'v3' | 'v2';
@@ -59,17 +61,51 @@ const EXTENSION_KEYS = [
   'x-kubernetes-validations',
 ] as const;
 
-/** Collects definitions for one document. */
+/** Fields converted in one go; what a kind has beyond these is put off. */
+const TOGETHER = 400;
+
+/** Fields that are yet to be converted. */
+interface PutOff {
+  readonly out: OpenApiObject;
+  readonly properties: Readonly<Record<string, Schema>>;
+  readonly names: readonly string[];
+  /** What every object has, behind its own fields. */
+  readonly common: OpenApiObject;
+}
+
+/** Collects definitions for one document. What was asked for is whole after `rest`. */
 export class Definitions {
   readonly #dialect: Dialect;
   readonly #found = new Map<string, OpenApiObject>();
+  readonly #putOff: PutOff[] = [];
+  #left = TOGETHER;
+  /** Above zero within a named type: its fields are described as soon as they are converted, so nothing is put off. */
+  #within = 0;
   readonly #texts = readTypeTexts();
+  readonly #enums = readEnums();
   /** Every group version with its own DeleteOptions and WatchEvent; others declare their kinds themselves. */
   readonly #groupVersions: readonly { readonly group: string; readonly version: string }[];
 
   constructor(dialect: Dialect, groupVersions: readonly { readonly group: string; readonly version: string }[]) {
     this.#dialect = dialect;
     this.#groupVersions = groupVersions;
+  }
+
+  /** Converts what was put off, in steps. */
+  *rest(): Steps<void> {
+    for (let next = this.#putOff.pop(); next !== undefined; next = this.#putOff.pop()) {
+      const { out, properties, names, common } = next;
+      for (const name of names) {
+        if (this.#left <= 0) {
+          yield;
+          this.#left = TOGETHER;
+        }
+        this.#field(out, name, { properties, common });
+      }
+      addMissing(out, common);
+    }
+    if (this.#left <= 0) yield;
+    this.#left = TOGETHER;
   }
 
   /** The definitions so far, by name in order. */
@@ -90,13 +126,20 @@ export class Definitions {
   kind(info: ResourceInfo): OpenApiObject {
     const name = definitionName(info);
     if (!info.strategy.custom && info.schema['x-coracle-name'] !== undefined) return this.#named(name, info.schema);
-    if (!this.#found.has(name)) this.#found.set(name, this.#customKind(info));
-    return this.ref(name);
+    const own = this.#freeName(name);
+    if (!this.#found.has(own)) this.#found.set(own, this.#customKind(info));
+    return this.ref(own);
+  }
+
+  /** Where all groups share one document, a kind that is called as a type of Kubernetes comes second (kube-openapi). */
+  #freeName(name: string): string {
+    return this.#dialect === 'v2' && hasBuiltinType(name) ? `${name}_v2` : name;
   }
 
   /** Publishes the list kind of a resource and gives a reference to it. */
   list(info: ResourceInfo): OpenApiObject {
-    const name = `${definitionName(info)}List`;
+    const list = `${definitionName(info)}List`;
+    const name = info.strategy.custom ? this.#freeName(list) : list;
     if (!this.#found.has(name)) {
       this.#found.set(name, {
         description: kindDescription(info.listKind),
@@ -120,7 +163,9 @@ export class Definitions {
       const definition: OpenApiObject = {};
       // Put down before it is filled: a type may refer to itself.
       this.#found.set(name, definition);
+      this.#within++;
       Object.assign(definition, this.#inline(schema, { named: true }));
+      this.#within--;
       if (name === OBJECT_META) this.#describeFields(definition, metadataDescription);
       const kind = builtinKindOf(name);
       const texts = this.#texts.get(name);
@@ -129,6 +174,7 @@ export class Definitions {
       if (texts !== undefined) this.#describeFields(definition, (field) => texts.fields.get(field));
       if (kind !== undefined) this.#describeFields(definition);
       if (isBuiltin(name)) this.#describeFields(definition, (field) => this.#texts.get(EVERYWHERE)?.fields.get(field));
+      for (const [field, values] of this.#enums.get(name) ?? []) enumerate(definition, field, values);
       if (kind !== undefined) {
         const { everyGroup, ...gvk } = kind;
         definition['x-kubernetes-group-version-kind'] = everyGroup
@@ -149,9 +195,9 @@ export class Definitions {
     if (this.#dialect === 'v2' && info.schema['x-kubernetes-preserve-unknown-fields'] === true) {
       return { type: 'object', ...known };
     }
-    const definition = this.#inline(info.schema, { named: true });
-    const { apiVersion: _v, kind: _k, metadata: _m, ...own } = (definition['properties'] ?? {}) as OpenApiObject;
-    return { ...definition, type: 'object', properties: { ...this.#commonFields(), ...own }, ...known };
+    const common = this.#commonFields();
+    const definition = this.#inline(info.schema, { named: true, first: common });
+    return { ...definition, type: 'object', properties: definition['properties'] ?? common, ...known };
   }
 
   /** What every object has at its root. */
@@ -194,7 +240,7 @@ export class Definitions {
     return Object.keys(own).length === 0 ? ref : { ...own, allOf: [ref] };
   }
 
-  #inline(schema: Schema, { named }: { named: boolean }): OpenApiObject {
+  #inline(schema: Schema, { named, first }: { named: boolean; first?: OpenApiObject }): OpenApiObject {
     const scalar = builtinScalar(schema, this.#dialect);
     if (scalar !== undefined && named) return scalar;
     const out: OpenApiObject = {};
@@ -204,13 +250,17 @@ export class Definitions {
     if (schema.required !== undefined && schema.required.length > 0) out['required'] = schema.required;
     if (schema.items !== undefined) out['items'] = this.#convert(schema.items);
     const { properties = {} } = schema;
-    if (Object.keys(properties).length > 0) out['properties'] = this.#convertAll(properties);
+    const isWhole = schema['x-kubernetes-embedded-resource'] === true;
+    const names = Object.keys(properties).sort();
+    if (names.length > 0 || isWhole) {
+      const common = isWhole ? this.#commonFields() : first;
+      out['properties'] = this.#convertAll(properties, { names, first, common });
+    }
     if (schema.additionalProperties !== undefined) {
       const extra = schema.additionalProperties;
       out['additionalProperties'] = typeof extra === 'boolean' ? extra : this.#convert(extra);
     }
-    if (schema['x-kubernetes-embedded-resource'] === true) {
-      out['properties'] = { ...(out['properties'] as OpenApiObject | undefined), ...this.#commonFields() };
+    if (isWhole) {
       out['required'] = [...new Set([...(schema.required ?? []), 'kind', 'apiVersion'])];
     }
     if (this.#dialect === 'v3') this.#addV3(out, schema);
@@ -218,10 +268,36 @@ export class Definitions {
     return out;
   }
 
-  #convertAll(properties: Readonly<Record<string, Schema>>): OpenApiObject {
-    const out: OpenApiObject = Object.create(null);
-    for (const name of Object.keys(properties).sort()) out[name] = this.#convert(properties[name]!);
+  /** Fields as they stand: those in `first`, then by name, then what of `common` is not there yet. */
+  #convertAll(
+    properties: Readonly<Record<string, Schema>>,
+    {
+      names,
+      first = {},
+      common = {},
+    }: {
+      readonly names: readonly string[];
+      readonly first?: OpenApiObject | undefined;
+      readonly common?: OpenApiObject | undefined;
+    },
+  ): OpenApiObject {
+    const out: OpenApiObject = Object.assign(Object.create(null), first);
+    if (this.#within === 0 && names.length > this.#left) {
+      this.#putOff.push({ out, properties, names, common });
+      return out;
+    }
+    for (const name of names) this.#field(out, name, { properties, common });
+    addMissing(out, common);
     return out;
+  }
+
+  #field(
+    out: OpenApiObject,
+    name: string,
+    { properties, common }: { readonly properties: Readonly<Record<string, Schema>>; readonly common: OpenApiObject },
+  ): void {
+    this.#left--;
+    out[name] = Object.hasOwn(common, name) ? common[name] : this.#convert(properties[name]!);
   }
 
   #addV3(out: OpenApiObject, schema: Schema): void {
@@ -255,6 +331,29 @@ export class Definitions {
     else delete out['required'];
     delete out['default'];
   }
+}
+
+/** Says which values a field has; of one that has a value itself, in words too, as kube-openapi puts them. */
+function enumerate(definition: OpenApiObject, field: string, { part, values }: EnumField): void {
+  const properties = definition['properties'] as Record<string, OpenApiObject>;
+  const schema = properties[field];
+  if (schema === undefined) return;
+  if (part !== 'itself') {
+    properties[field] = { ...schema, [part]: { ...(schema[part] as OpenApiObject), enum: values } };
+    return;
+  }
+  const told = values.map((value) => ` - \`${JSON.stringify(value)}\``).join('\n');
+  const text = `Possible enum values:\n${told}`;
+  const { description } = schema;
+  properties[field] = {
+    ...schema,
+    description: typeof description === 'string' ? `${description}\n\n${text}` : text,
+    enum: values,
+  };
+}
+
+function addMissing(out: OpenApiObject, common: OpenApiObject): void {
+  for (const name of Object.keys(common)) if (!Object.hasOwn(out, name)) out[name] = common[name];
 }
 
 /** A v2 reader takes null for missing, so nothing that may be null is required. */

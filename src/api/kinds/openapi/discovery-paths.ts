@@ -1,4 +1,4 @@
-/** The paths of discovery in Swagger 2.0; only groups that are built in have theirs there. */
+/** The paths of discovery in OpenAPI; only groups that are built in have theirs there. */
 import type { ResourceInfo } from '../resource.ts';
 import type { Definitions, OpenApiObject } from './definitions.ts';
 import { operationId, operationTag } from './operation-names.ts';
@@ -7,6 +7,7 @@ import { groupVersionPath, groupVersionsOf } from './operations.ts';
 const META = 'io.k8s.apimachinery.pkg.apis.meta.v1';
 const TYPES = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'];
 
+/** What is told at one path of discovery. */
 interface Answer {
   readonly operationId: string;
   readonly tag: string;
@@ -17,14 +18,33 @@ interface Answer {
   readonly produces: readonly string[];
 }
 
-/** What tells which groups, versions and resources there are, and who signs the tokens of accounts. */
-export function discoveryPaths(
+/** The paths in Swagger 2.0. */
+export const discoveryPaths = (
   infos: readonly ResourceInfo[],
   definitions: Definitions,
-): Record<string, OpenApiObject> {
-  const paths: Record<string, OpenApiObject> = {};
+): Record<string, OpenApiObject> =>
+  Object.fromEntries(
+    [...discoveryAnswers(infos)].map(([path, answer]) => [path, { get: render(answer, definitions) }]),
+  );
+
+/** The document of OpenAPI v3 that each path is told in: `/apis/apps/` -> `apis/apps`. Those of versions tell more. */
+export const discoveryDocuments = (infos: readonly ResourceInfo[]): string[] =>
+  [...discoveryAnswers(infos).keys()].map((path) => path.slice(1, -1));
+
+/** A path of discovery in OpenAPI v3 (`/apis/apps/v1/`); undefined for those that are not told. */
+export function discoveryPath(
+  infos: readonly ResourceInfo[],
+  { path, definitions }: { readonly path: string; readonly definitions: Definitions },
+): OpenApiObject | undefined {
+  const answer = discoveryAnswers(infos).get(path);
+  return answer && { get: renderV3(answer, definitions) };
+}
+
+/** What tells which groups, versions and resources there are, and who signs the tokens of accounts. */
+function discoveryAnswers(infos: readonly ResourceInfo[]): ReadonlyMap<string, Answer> {
+  const answers = new Map<string, Answer>();
   const add = (path: string, answer: Answer): void => {
-    paths[path] = { get: render(answer, definitions) };
+    answers.set(path, answer);
   };
   const told = { consumes: TYPES, produces: TYPES };
   const versions = { ...told, description: 'the versions that are served' };
@@ -72,7 +92,7 @@ export function discoveryPaths(
     tag: 'openid',
     produces: ['application/jwk-set+json'],
   });
-  return paths;
+  return answers;
 }
 
 const render = (answer: Answer, definitions: Definitions): OpenApiObject => ({
@@ -85,8 +105,24 @@ const render = (answer: Answer, definitions: Definitions): OpenApiObject => ({
   responses: {
     '200': {
       description: 'OK',
-      schema: answer.definition === undefined ? { type: 'string' } : definitions.builtin(answer.definition),
+      schema: schemaOf(answer, definitions),
     },
     '401': { description: 'Unauthorized' },
   },
 });
+
+function renderV3(answer: Answer, definitions: Definitions): OpenApiObject {
+  const schema = schemaOf(answer, definitions);
+  return {
+    tags: [answer.tag],
+    description: answer.description,
+    operationId: answer.operationId,
+    responses: {
+      '200': { description: 'OK', content: Object.fromEntries(answer.produces.map((type) => [type, { schema }])) },
+      '401': { description: 'Unauthorized' },
+    },
+  };
+}
+
+const schemaOf = ({ definition }: Answer, definitions: Definitions): OpenApiObject =>
+  definition === undefined ? { type: 'string' } : definitions.builtin(definition);

@@ -1,22 +1,30 @@
 /** The Swagger 2.0 document of everything: helm, older kubectl and tools without OpenAPI 3 read it. */
+import { finish, type Steps } from '../../meta/steps.ts';
 import { versionInfo } from '../discovery/version-info.ts';
 import type { ResourceInfo } from '../resource.ts';
 import { Definitions, type OpenApiObject } from './definitions.ts';
 import { discoveryPaths } from './discovery-paths.ts';
 import { answerSchema, answerTypes, bodySchema, moreResponses, patchTypes, STATUS } from './openapi-v3.ts';
 import { operationTag } from './operation-names.ts';
-import { groupVersionsOf, type Operation, renderPaths } from './operations.ts';
+import { groupVersionsOf, type Operation, renderPathsSteps } from './operations.ts';
 import { queryParameters } from './query-parameters.ts';
 
 /** Builds the whole document at each call, about 2 MB of JSON: keep the result until the resources change. */
-export function openApiV2(infos: readonly ResourceInfo[]): OpenApiObject {
+export const openApiV2 = (infos: readonly ResourceInfo[]): OpenApiObject => finish(openApiV2Steps(infos));
+
+/** The same in steps: there may be kinds of very many fields, and very many kinds. */
+export function* openApiV2Steps(infos: readonly ResourceInfo[]): Steps<OpenApiObject> {
   const definitions = new Definitions('v2', groupVersionsOf(infos));
   definitions.builtin(STATUS);
-  for (const info of infos) definitions.kind(info);
-  const paths = renderPaths(infos, {
+  for (const info of infos) {
+    definitions.kind(info);
+    yield* definitions.rest();
+  }
+  const paths = yield* renderPathsSteps(infos, {
     parameter: pathParameter,
     operation: (operation) => renderOperation(operation, definitions),
   });
+  yield;
   return {
     swagger: '2.0',
     info: { title: 'Kubernetes', version: versionInfo().gitVersion },

@@ -1,10 +1,14 @@
 /** OpenAPI 3.0 documents, one for each group version: what kubectl explain, apply and validate read. */
 import { apiVersionOf } from '../../meta/gvk.ts';
+import { joinBytes } from '../../meta/join-bytes.ts';
+import { compactSteps } from '../../meta/pretty-steps.ts';
+import { finish, inPieces, type Pause, type Steps } from '../../meta/steps.ts';
 import { versionInfo } from '../discovery/version-info.ts';
 import type { ResourceInfo } from '../resource.ts';
 import { Definitions, type OpenApiObject } from './definitions.ts';
+import { discoveryDocuments, discoveryPath } from './discovery-paths.ts';
 import { operationTag } from './operation-names.ts';
-import { groupVersionPath, groupVersionsOf, type Operation, renderPaths, WATCH_EVENT } from './operations.ts';
+import { groupVersionPath, groupVersionsOf, type Operation, renderPathsSteps, WATCH_EVENT } from './operations.ts';
 import { queryParameters } from './query-parameters.ts';
 import { typeTextsDigest } from './texts/type-texts.ts';
 
@@ -60,22 +64,50 @@ export function moreResponses({ action, info }: Operation, content: OpenApiObjec
  * The document of one group version. Built in full at each call: keep the result, or better its bytes, until the
  * resources of the group version change.
  */
-export function openApiV3(infos: readonly ResourceInfo[]): OpenApiObject {
+export const openApiV3 = (infos: readonly ResourceInfo[]): OpenApiObject => finish(openApiV3Steps(infos));
+
+/** The same in steps: there may be kinds of very many fields. */
+export function* openApiV3Steps(infos: readonly ResourceInfo[]): Steps<OpenApiObject> {
   const definitions = new Definitions('v3', groupVersionsOf(infos));
   definitions.builtin(STATUS);
   definitions.builtin(WATCH_EVENT);
-  for (const info of infos) definitions.kind(info);
-  const paths = renderPaths(infos, {
+  for (const info of infos) {
+    definitions.kind(info);
+    yield* definitions.rest();
+  }
+  const path = infos[0] && `${groupVersionPath(infos[0])}/`;
+  const itself = path && discoveryPath(infos, { path, definitions });
+  const paths = yield* renderPathsSteps(infos, {
     parameter: pathParameter,
     operation: (operation) => renderOperation(operation, definitions),
   });
+  return documentOf({ ...(itself && { [path]: itself }), ...paths }, definitions);
+}
+
+/** The document of a path of discovery (`apis/apps`, `version`); undefined where there is none. */
+export function openApiV3Discovery(infos: readonly ResourceInfo[], name: string): OpenApiObject | undefined {
+  const definitions = new Definitions('v3', groupVersionsOf([]));
+  const path = `/${name}/`;
+  const told = discoveryPath(infos, { path, definitions });
+  return told && documentOf({ [path]: told }, definitions);
+}
+
+function documentOf(paths: Record<string, OpenApiObject>, definitions: Definitions): OpenApiObject {
+  const schemas = definitions.toObject();
   return {
     openapi: '3.0.0',
     info: { title: 'Kubernetes', version: versionInfo().gitVersion },
     paths,
     components: {
-      schemas: definitions.toObject(),
-      securitySchemes: { BearerToken: { type: 'apiKey', name: 'authorization', in: 'header' } },
+      ...(Object.keys(schemas).length > 0 && { schemas }),
+      securitySchemes: {
+        BearerToken: {
+          type: 'apiKey',
+          description: 'Bearer Token authentication',
+          name: 'authorization',
+          in: 'header',
+        },
+      },
     },
   };
 }
@@ -116,7 +148,7 @@ function renderOperation(operation: Operation, definitions: Definitions): OpenAp
 }
 
 /** Which form of the documents this is: another one when paths and operations are told in another way. */
-const FORM = 2;
+const FORM = 3;
 
 /** The schema of what an operation answers. */
 export function answerSchema({ answer, info }: Operation, definitions: Definitions): OpenApiObject {
@@ -143,9 +175,12 @@ function bodyContent(operation: Operation, definitions: Definitions): OpenApiObj
   return Object.fromEntries(types.map((type) => [type, { schema }]));
 }
 
-/** The group versions that have a document, as they stand in the index: `api/v1`, `apis/apps/v1`. */
+/**
+ * What has a document, as it stands in the index: group versions with what is served in them (`api/v1`, `apis/apps/v1`),
+ * and paths of discovery, which hold nothing (`api`, `apis/apps`, `version`).
+ */
 export function openApiV3Paths(infos: readonly ResourceInfo[]): Map<string, readonly ResourceInfo[]> {
-  const byPath = new Map<string, ResourceInfo[]>();
+  const byPath = new Map<string, ResourceInfo[]>(discoveryDocuments(infos).map((path) => [path, []]));
   for (const info of infos) {
     const path = groupVersionPath(info).slice(1);
     const members = byPath.get(path);
@@ -158,22 +193,35 @@ export function openApiV3Paths(infos: readonly ResourceInfo[]): Map<string, read
 /**
  * The hash of a group version's document, upper-case hex. It is made of what the document is made of, not of the document:
  * built-in group versions change only with the program and its descriptions, others with what their definitions say, and
- * nobody should wait for every document to be built when one is asked for.
+ * nobody should wait for every document to be built when one is asked for. `pause` lets others in where a kind has very many
+ * fields.
  */
-export async function openApiV3Hash(infos: readonly ResourceInfo[]): Promise<string> {
-  const parts = infos.map((info) => {
-    const name = `${apiVersionOf(info)}/${info.resource}`;
-    if (!info.strategy.custom) return name;
-    const { kind, listKind, namespaced, subresources, verbs, schema } = info;
-    const selectable = Object.keys(info.selectableFields);
-    return JSON.stringify([name, kind, listKind, namespaced, subresources, verbs, selectable, schema]);
-  });
-  const text = `${FORM} ${versionInfo().gitVersion} ${await typeTextsDigest()} ${parts.join(' ')}`;
-  const digest = await crypto.subtle.digest('SHA-512', new TextEncoder().encode(text));
+export async function openApiV3Hash(infos: readonly ResourceInfo[], pause?: Pause): Promise<string> {
+  const work = hashedSteps(infos, await typeTextsDigest());
+  const parts = pause === undefined ? finish(work) : await inPieces(work, pause);
+  const digest = await crypto.subtle.digest('SHA-512', joinBytes(parts));
   return [...new Uint8Array(digest)]
     .map((byte) => byte.toString(16).padStart(2, '0'))
     .join('')
     .toUpperCase();
+}
+
+function* hashedSteps(infos: readonly ResourceInfo[], texts: string): Steps<Uint8Array[]> {
+  const encoder = new TextEncoder();
+  const parts: Uint8Array[] = [encoder.encode(`${FORM} ${versionInfo().gitVersion} ${texts}`)];
+  for (const info of infos) {
+    const name = `${apiVersionOf(info)}/${info.resource}`;
+    parts.push(encoder.encode(' '));
+    if (!info.strategy.custom) {
+      parts.push(encoder.encode(name));
+      continue;
+    }
+    const { kind, listKind, namespaced, subresources, verbs, schema } = info;
+    const selectable = Object.keys(info.selectableFields);
+    const told = [name, kind, listKind, namespaced, subresources, verbs, selectable, schema];
+    for (const part of yield* compactSteps(told)) parts.push(part);
+  }
+  return parts;
 }
 
 /** `/openapi/v3`: where each document is, and by which hash it may be kept. */

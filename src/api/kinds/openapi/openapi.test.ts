@@ -2,10 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Schema } from '../../schema/schema.ts';
 import { builtinResources } from '../builtin/builtin-resources.ts';
+import { builtinSchema } from '../builtin/builtin-types.ts';
 import { rootSchemaOf } from '../custom/crd-schema.ts';
 import type { ResourceInfo } from '../resource.ts';
 import { openApiV2 } from './openapi-v2.ts';
-import { openApiV3, openApiV3Hash, openApiV3Index, openApiV3Paths } from './openapi-v3.ts';
+import { openApiV3, openApiV3Discovery, openApiV3Hash, openApiV3Index, openApiV3Paths } from './openapi-v3.ts';
+import { readEnums } from './texts/enum-values.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: documents are walked as the open JSON they are.
 type Doc = any;
@@ -56,8 +58,8 @@ function refs(document: unknown): Set<string> {
 }
 
 test('no document refers to what it does not define', () => {
-  for (const members of openApiV3Paths([...all, foo]).values()) {
-    const document: Doc = openApiV3(members);
+  for (const [path, members] of openApiV3Paths([...all, foo])) {
+    const document: Doc = members.length > 0 ? openApiV3(members) : openApiV3Discovery(all, path);
     for (const ref of refs(document)) {
       assert.ok(document.components.schemas[ref.slice('#/components/schemas/'.length)], ref);
     }
@@ -74,6 +76,33 @@ test('kubectl finds fieldValidation and the kind on PATCH, in both dialects', ()
     const names = patch.parameters.map((parameter: Doc) => parameter.name);
     for (const name of ['fieldValidation', 'dryRun', 'fieldManager', 'force']) assert.ok(names.includes(name), name);
   }
+});
+
+test('fields with a few values say which, in both dialects, for kubectl explain and generated clients', () => {
+  const v3: Doc = openApiV3(all.filter(({ group }) => group === ''));
+  const v2: Doc = openApiV2(all);
+  for (const schemas of [v3.components.schemas, v2.definitions]) {
+    const { protocol } = schemas['io.k8s.api.core.v1.ContainerPort'].properties;
+    assert.deepEqual(protocol.enum, ['SCTP', 'TCP', 'UDP']);
+    assert.match(protocol.description, /\n\nPossible enum values:\n - `"SCTP"`\n - `"TCP"`\n - `"UDP"`$/);
+    const { accessModes, allocatedResourceStatuses } =
+      schemas['io.k8s.api.core.v1.PersistentVolumeClaimStatus'].properties;
+    assert.deepEqual(accessModes.items.enum.at(-1), 'ReadWriteOncePod');
+    assert.equal(allocatedResourceStatuses.additionalProperties.enum.length, 5);
+    assert.equal(schemas['io.k8s.api.core.v1.Lifecycle'].properties.stopSignal.enum.length, 65);
+    assert.equal(schemas['io.k8s.api.core.v1.HostPathVolumeSource'].properties.type.enum[0], '');
+  }
+  assert.equal(builtinSchema('io.k8s.api.core.v1.ContainerPort').properties?.['protocol']?.enum, undefined);
+});
+
+test('values are told of text fields that are there, in order', () => {
+  for (const [name, fields] of readEnums())
+    for (const [field, { part, values }] of fields) {
+      const schema = builtinSchema(name).properties?.[field];
+      const own = part === 'itself' ? schema : (schema?.[part] as Schema | undefined);
+      assert.equal(own?.type, 'string', `${name}.${field}`);
+      assert.deepEqual(values, [...new Set(values)].sort(), `${name}.${field}`);
+    }
 });
 
 test('Swagger 2.0 has the words that upstream greps for', () => {
@@ -182,6 +211,20 @@ test('a custom kind is published under its reversed group with the common fields
   assert.equal(patch.requestBody.content['application/strategic-merge-patch+json'], undefined);
 });
 
+test('a custom kind that is called as a type of Kubernetes has a name of its own where all share one document', () => {
+  const pod = { ...foo, group: 'core.api.k8s.io', resource: 'pods', kind: 'Pod', listKind: 'PodList' };
+  const { definitions, paths } = openApiV2([pod, pods]) as Doc;
+  const name = 'io.k8s.api.core.v1.Pod';
+  for (const kind of [name, `${name}List`]) {
+    assert.equal(definitions[kind]['x-kubernetes-group-version-kind'][0].group, '', kind);
+    assert.equal(definitions[`${kind}_v2`]['x-kubernetes-group-version-kind'][0].group, 'core.api.k8s.io', kind);
+  }
+  const answer = (path: string) => paths[path].get.responses['200'].schema.$ref;
+  assert.equal(answer('/apis/core.api.k8s.io/v1/pods'), `#/definitions/${name}List_v2`);
+  assert.equal(answer('/api/v1/pods'), `#/definitions/${name}List`);
+  assert.ok((openApiV3([pod]) as Doc).components.schemas[name], 'a document of its own');
+});
+
 test('Swagger 2.0 drops what it cannot express', () => {
   const { size, port, either, open, list } = (openApiV2([foo]) as Doc).definitions['com.example.v1.Foo'].properties.spec
     .properties;
@@ -261,6 +304,33 @@ test('a list says which fields of its items can be selected by, as its kind does
   for (const name of ['com.example.v1.Foo', 'com.example.v1.FooList']) {
     assert.deepEqual(schemas[name]['x-kubernetes-selectable-fields'], [{ fieldPath: 'spec.size' }], name);
   }
+});
+
+test('paths of discovery have documents of their own, and those of group versions begin with theirs', () => {
+  const names = ['api', 'apis', 'apis/apps', 'version', '.well-known/openid-configuration', 'openid/v1/jwks'];
+  const known = openApiV3Paths([...all, foo]);
+  for (const name of names) assert.deepEqual(known.get(name), [], name);
+  assert.ok(!known.has(`apis/${foo.group}`), 'groups of custom kinds have none');
+  const operations = names.map((name) => {
+    const { paths } = openApiV3Discovery(all, name) as Doc;
+    assert.deepEqual(Object.keys(paths), [`/${name}/`]);
+    const { operationId, tags, responses } = paths[`/${name}/`].get;
+    const schema = Object.values<Doc>(responses['200'].content)[0].schema;
+    return [operationId, tags[0], Object.keys(responses['200'].content).length, schema.$ref?.split('.').at(-1)];
+  });
+  assert.deepEqual(operations, [
+    ['getCoreAPIVersions', 'core', 3, 'APIVersions'],
+    ['getAPIVersions', 'apis', 3, 'APIGroupList'],
+    ['getAppsAPIGroup', 'apps', 3, 'APIGroup'],
+    ['getCodeVersion', 'version', 1, 'Info'],
+    ['getServiceAccountIssuerOpenIDConfiguration', 'WellKnown', 1, undefined],
+    ['getServiceAccountIssuerOpenIDKeyset', 'openid', 1, undefined],
+  ]);
+  assert.equal(openApiV3Discovery(all, 'apis/none'), undefined);
+  const deployments = all.filter(({ group }) => group === 'apps');
+  const first = Object.entries<Doc>((openApiV3(deployments) as Doc).paths)[0]!;
+  assert.deepEqual([first[0], first[1].get.operationId], ['/apis/apps/v1/', 'getAppsV1APIResources']);
+  assert.ok(!('/apis/example.com/v1/' in (openApiV3([foo]) as Doc).paths));
 });
 
 test('the index names every group version with a stable hash', async () => {

@@ -1,5 +1,6 @@
 /** The operations of a resource: one list for both dialects, so that neither forgets one. */
 import { apiVersionOf, type GroupVersionKind } from '../../meta/gvk.ts';
+import { Pace, type Steps } from '../../meta/steps.ts';
 import type { ResourceInfo, SubresourceInfo } from '../resource.ts';
 import { operationId } from './operation-names.ts';
 
@@ -219,28 +220,36 @@ function connections(info: ResourceInfo, { sub, item }: SubresourcePlace, gvk: G
 const pathParameters = (path: string): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
 
 /**
- * The path items of a document, in order: each holds its path parameters and one entry for each method. What is empty
+ * The path items of a document, in order and in steps: each holds its path parameters and one entry for each method. What is empty
  * is left out, as Go's `omitempty` does: clients compare documents that went through their own types.
  */
-export function renderPaths(
+export function* renderPathsSteps(
   infos: readonly ResourceInfo[],
   render: {
     readonly parameter: (name: string) => Record<string, unknown>;
     readonly operation: (operation: Operation) => Record<string, unknown>;
   },
-): Record<string, Record<string, unknown>> {
+): Steps<Record<string, Record<string, unknown>>> {
   const items = new Map<string, Record<string, unknown>>();
-  for (const operation of infos.flatMap(operationsOf)) {
-    let item = items.get(operation.path);
-    if (!item) {
-      const parameters = pathParameters(operation.path).map(render.parameter);
-      item = parameters.length > 0 ? { parameters } : {};
-      items.set(operation.path, item);
+  const pace = new Pace();
+  for (const info of infos) {
+    if (pace.due(INFO)) yield;
+    for (const operation of operationsOf(info)) {
+      let item = items.get(operation.path);
+      if (!item) {
+        const parameters = pathParameters(operation.path).map(render.parameter);
+        item = parameters.length > 0 ? { parameters } : {};
+        items.set(operation.path, item);
+      }
+      item[operation.method] = render.operation(operation);
     }
-    item[operation.method] = render.operation(operation);
   }
+  yield;
   return Object.fromEntries([...items].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
+
+/** What the operations of a resource count as. */
+const INFO = 100;
 
 /** The distinct group versions of some resources. */
 export const groupVersionsOf = (

@@ -52,6 +52,23 @@ function readTypeMeta(
   });
 }
 
+/** What stands before and behind a message of `length` bytes that is sent in parts. */
+export function envelopeAround({ apiVersion, kind, length }: Omit<Envelope, 'message'> & { readonly length: number }): {
+  readonly before: Uint8Array;
+  readonly after: Uint8Array;
+} {
+  const before = protobuf.Writer.create();
+  for (const byte of MAGIC) before.uint32(byte);
+  before.uint32(tag(1, BYTES)).fork().uint32(tag(1, BYTES));
+  STRING.write(before, apiVersion);
+  before.uint32(tag(2, BYTES));
+  STRING.write(before, kind);
+  before.ldelim().uint32(tag(2, BYTES)).uint32(length);
+  const after = protobuf.Writer.create();
+  after.uint32(tag(3, BYTES)).bytes(EMPTY).uint32(tag(4, BYTES)).bytes(EMPTY);
+  return { before: before.finish(), after: after.finish() };
+}
+
 /** The enveloped message, ready to be sent. */
 export function wrapEnvelope({ apiVersion, kind, message }: Envelope): Uint8Array {
   const writer = protobuf.Writer.create();

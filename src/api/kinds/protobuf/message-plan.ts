@@ -2,12 +2,14 @@
 import type protobuf from 'protobufjs/minimal.js';
 import { isJsonObject, type JsonObject } from '../../meta/own-property.ts';
 import type { Schema } from '../../schema/schema.ts';
+import { rangeOf } from '../../schema/settle-numbers.ts';
 import { builtinSchema } from '../builtin/builtin-types.ts';
 import { keepsZero } from '../builtin/kept-zeros.ts';
 import { unwrapEnvelope } from './envelope.ts';
+import { messageSteps } from './message-steps.ts';
 import { readMessage } from './read-message.ts';
 import { specialCodec } from './special-codecs.ts';
-import { BASE64, BOOL, type Codec, DOUBLE, INT32, INT64, STRING } from './value-codecs.ts';
+import { BASE64, BOOL, type Codec, DOUBLE, INT32, INT64, STRING, wideInt64 } from './value-codecs.ts';
 import { BYTES, type WireInput } from './wire-input.ts';
 import { wireSchemaOf } from './wire-schemas.ts';
 import { writeMessage } from './write-message.ts';
@@ -51,7 +53,8 @@ function compile(schema: Schema): MessagePlan {
       node = inner;
     }
     const wrapped = WRAPPED_LISTS.has(`${schema['x-coracle-name']}.${property}`);
-    node.set(path.at(-1)!, fieldOf(property, member, { keepZero: keep(property), wrapped }));
+    const name = `${schema['x-coracle-name']}.${property}`;
+    node.set(path.at(-1)!, fieldOf(property, member, { keepZero: keep(property), wrapped, wide: wideCodec(name) }));
   };
   for (const [property, number] of Object.entries(schema['x-coracle-proto'] ?? {})) add(property, [number]);
   for (const [property, path] of Object.entries(schema['x-coracle-proto-inline'] ?? {})) add(property, path);
@@ -65,14 +68,28 @@ const sorted = (tree: Tree): MessagePlan =>
       .map(([number, field]) => [number, field instanceof Map ? { kind: 'inline', plan: sorted(field) } : field]),
   );
 
+const isInt64 = ({ type, format }: Schema): boolean => type === 'integer' && format === 'int64';
+
+/** How an int64 of this field is read; undefined where code of ours counts with it. */
+function wideCodec(field: string): Codec | undefined {
+  if (rangeOf(field, 0n) === 'counted') return undefined;
+  return wideInt64((value) => rangeOf(field, value) === 'kept');
+}
+
 /** Fields of a named slice type (Verbs), which Go's protobuf makes a message of its own. */
 const WRAPPED_LISTS: ReadonlySet<string> = new Set(['io.k8s.apimachinery.pkg.apis.meta.v1.APIResource.verbs']);
 
 function fieldOf(
   property: string,
   schema: Schema,
-  { keepZero, wrapped }: { readonly keepZero: boolean; readonly wrapped: boolean },
+  {
+    keepZero,
+    wrapped,
+    wide,
+  }: { readonly keepZero: boolean; readonly wrapped: boolean; readonly wide: Codec | undefined },
 ): WireField {
+  if (wide !== undefined && isInt64(schema)) return { kind: 'one', property, codec: wide, keepZero };
+  if (wide !== undefined && schema.items && isInt64(schema.items)) return { kind: 'list', property, codec: wide };
   if (!isSpecial(schema) && !wrapped) {
     if (schema.type === 'array') return { kind: 'list', property, codec: codecOf(schema.items ?? {}) };
     if (typeof schema.additionalProperties === 'object') {
@@ -131,6 +148,10 @@ const messageCodec = (schema: Schema): Codec => ({
     if (isJsonObject(value)) writeMessage(writer, planOf(schema), value);
     writer.ldelim();
   },
+  steps: (out, value) =>
+    out.nested(function* (inner) {
+      if (isJsonObject(value)) yield* messageSteps(inner, planOf(schema), value);
+    }),
   empty: () => ({}),
 });
 
@@ -145,6 +166,7 @@ const wrappedList = (item: Codec): Codec => {
       writeMessage(writer, plan, { items: value });
       writer.ldelim();
     },
+    steps: (out, value) => out.nested((inner) => messageSteps(inner, plan, { items: value })),
     empty: () => [],
   };
 };

@@ -315,6 +315,19 @@ test('negative numbers take ten bytes', () => {
   assert.deepEqual(decode(encodeProtobuf(toleration)!), toleration);
 });
 
+test('an int64 that nobody counts with keeps its digits, both ways', () => {
+  const pod = {
+    kind: 'Pod',
+    apiVersion: 'v1',
+    metadata: { name: 'p', generation: 9007199254740993n },
+    spec: { containers: [], tolerations: [{ tolerationSeconds: -9007199254740993n }, { tolerationSeconds: 5 }] },
+  };
+  const { value } = protobufBody(encodeProtobuf(pod as never) as Uint8Array, undefined);
+  const read = value as typeof pod;
+  assert.equal(read.metadata.generation, 9007199254740993n);
+  assert.deepEqual(read.spec.tolerations, pod.spec.tolerations);
+});
+
 test('what is no message of its kind is a 400, whatever it is', () => {
   const pod = (...message: number[]): Uint8Array =>
     wrapEnvelope({ apiVersion: 'v1', kind: 'Pod', message: Uint8Array.from(message) });
@@ -335,8 +348,8 @@ test('what is no message of its kind is a 400, whatever it is', () => {
     ['a wrong wire type', pod(0x08, 1), /wrong wire type 0, expected 2/],
     ['a group', pod(0xfb, 0x7f), /wire type 3 is not supported/],
     [
-      'an integer beyond JSON',
-      pod(0x0a, 10, 0x38, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0),
+      'an integer beyond JSON that is counted with (spec.terminationGracePeriodSeconds)',
+      pod(0x12, 9, 0x20, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f),
       /beyond ±9007199254740991/,
     ],
     [

@@ -3,9 +3,12 @@
  * numbers are those of the generated.proto files of apimachinery and apiextensions.
  */
 import type protobuf from 'protobufjs/minimal.js';
+import { encodeJsonSteps } from '../../meta/json-steps.ts';
 import { isJsonObject } from '../../meta/own-property.ts';
+import type { Steps } from '../../meta/steps.ts';
 import { parseJson } from '../../schema/parse-json.ts';
 import { startsEnvelope } from './envelope.ts';
+import { type StepOutput, valueSteps } from './message-steps.ts';
 import { BOOL, type Codec, INT32, INT64, STRING, tag } from './value-codecs.ts';
 import { BYTES, VARINT, type WireInput } from './wire-input.ts';
 
@@ -161,6 +164,11 @@ function rawJson(sources?: SpecialSources): Codec {
       if (value !== undefined) writer.uint32(tag(1, BYTES)).bytes(encoder.encode(JSON.stringify(value)));
       writer.ldelim();
     },
+    steps: (out, value) =>
+      out.nested(function* (inner) {
+        const json = yield* encodeJsonSteps(value);
+        inner.writer.uint32(tag(1, BYTES)).bytes(json);
+      }),
     empty: () => null,
   };
 }
@@ -188,6 +196,13 @@ function schemaOrList(definition: string, sources: SpecialSources, { item }: { i
       else if (isJsonObject(value)) writeSchema(writer, { codec: propsCodec(definition, sources), value, number: 1 });
       writer.ldelim();
     },
+    steps: (out, value) =>
+      out.nested(function* (inner) {
+        if (Array.isArray(value)) yield* eachSteps(inner, { codec: item(), values: value });
+        else if (isJsonObject(value)) {
+          yield* valueSteps(inner, { number: 1, codec: propsCodec(definition, sources), value });
+        }
+      }),
     empty: () => null,
   };
 }
@@ -213,6 +228,13 @@ function schemaOrBool(definition: string, sources: SpecialSources): Codec {
       if (isJsonObject(value)) writeSchema(writer, { codec: propsCodec(definition, sources), value, number: 2 });
       writer.ldelim();
     },
+    steps: (out, value) =>
+      out.nested(function* (inner) {
+        inner.writer.uint32(tag(1, VARINT)).bool(value !== false);
+        if (isJsonObject(value)) {
+          yield* valueSteps(inner, { number: 2, codec: propsCodec(definition, sources), value });
+        }
+      }),
     empty: () => false,
   };
 }
@@ -233,4 +255,11 @@ function writeEach(
     writer.uint32(tag(2, BYTES));
     codec.write(writer, value);
   }
+}
+
+function* eachSteps(
+  out: StepOutput,
+  { codec, values }: { readonly codec: Codec; readonly values: readonly unknown[] },
+): Steps<void> {
+  for (const value of values) yield* valueSteps(out, { number: 2, codec, value });
 }

@@ -1,6 +1,8 @@
 /** How one value stands on the wire and in JSON: strings, numbers, bytes. */
 import type protobuf from 'protobufjs/minimal.js';
 import { decodeBase64, encodeBase64 } from '../../meta/base64.ts';
+import type { Steps } from '../../meta/steps.ts';
+import type { StepOutput } from './message-steps.ts';
 import { BYTES, FIXED64, VARINT, type WireInput } from './wire-input.ts';
 
 export interface Codec {
@@ -13,6 +15,8 @@ export interface Codec {
   read(input: WireInput, end: number, earlier: unknown): unknown;
   /** Writes one value with its length, without a tag. */
   write(writer: protobuf.Writer, value: unknown): void;
+  /** The same for a large value, in steps. Absent where no value is long in writing. */
+  steps?(out: StepOutput, value: unknown): Steps<void>;
   /** The zero value, which JSON leaves out of optional fields; undefined for messages, whose presence says something. */
   readonly zero?: unknown;
   /** The value of a map entry that carries none. */
@@ -47,7 +51,10 @@ function bytesOf(value: unknown): Uint8Array {
   }
 }
 
-const numberOf = (value: unknown): number => (typeof value === 'number' && Number.isFinite(value) ? value : 0);
+function numberOf(value: unknown): number {
+  if (typeof value === 'bigint') return Number(value);
+  return typeof value === 'number' && Number.isFinite(value) ? value : 0;
+}
 
 export const INT32: Codec = {
   wire: VARINT,
@@ -59,11 +66,34 @@ export const INT32: Codec = {
 
 export const INT64: Codec = {
   wire: VARINT,
-  read: (input) => input.int64(),
-  write: (writer, value) => void writer.int64(numberOf(value)),
+  read(input) {
+    const value = input.int64();
+    if (typeof value === 'number') return value;
+    throw new Error(`integer ${value} is beyond ±9007199254740991`);
+  },
+  write: writeInt64,
   zero: 0,
   empty: () => 0,
 };
+
+/** An int64 of a field of which `rangeOf` (api/schema) says what becomes of it. */
+export const wideInt64 = (isKept: (value: bigint) => boolean): Codec => ({
+  ...INT64,
+  read(input) {
+    const value = input.int64();
+    return typeof value === 'number' || isKept(value) ? value : Number(value);
+  },
+});
+
+function writeInt64(writer: protobuf.Writer, value: unknown): void {
+  if (typeof value !== 'bigint') {
+    writer.int64(numberOf(value));
+    return;
+  }
+  const bits = BigInt.asUintN(64, value);
+  // What the library takes for a 64-bit number where there is no class for them.
+  writer.int64({ low: Number(bits & 0xffffffffn), high: Number(bits >> 32n), unsigned: false } as never);
+}
 
 export const BOOL: Codec = {
   wire: VARINT,

@@ -86,12 +86,12 @@ export class WireInput {
     return (typeof value === 'number' ? value : (value as { toInt(): number }).toInt()) | 0;
   }
 
-  /** Throws when a JSON number would lose digits. */
-  int64(): number {
+  /** A bigint where a JSON number would lose digits. */
+  int64(): number | bigint {
+    const { buf, pos } = this.#reader;
     const value: unknown = this.#reader.int64();
     const number = typeof value === 'number' ? value : (value as { toNumber(): number }).toNumber();
-    if (!Number.isSafeInteger(number)) throw new Error(`integer ${String(value)} is beyond ±9007199254740991`);
-    return number;
+    return Number.isSafeInteger(number) ? number : varint64(buf, pos);
   }
 
   /** The bytes up to `end`, not copied. */
@@ -104,4 +104,15 @@ export class WireInput {
   string(end: number): string {
     return decoder.decode(this.bytes(end));
   }
+}
+
+/** The signed 64-bit integer whose varint begins at `pos`, and is known to end within the buffer. */
+function varint64(buf: Uint8Array, pos: number): bigint {
+  let bits = 0n;
+  for (let i = 0; i < 10; i++) {
+    const byte = buf[pos + i]!;
+    bits |= BigInt(byte & 0x7f) << BigInt(7 * i);
+    if (byte < 0x80) break;
+  }
+  return BigInt.asIntN(64, bits);
 }

@@ -60,7 +60,8 @@ function writeField(
   }
 }
 
-const holdsAny = (plan: MessagePlan, object: Readonly<Record<string, unknown>>): boolean =>
+/** True when one of the fields is set that Go keeps in a struct of their own. */
+export const holdsAny = (plan: MessagePlan, object: Readonly<Record<string, unknown>>): boolean =>
   [...plan.values()].some((field) =>
     field.kind === 'inline' ? holdsAny(field.plan, object) : (getOwn(object, field.property) ?? null) !== null,
   );

@@ -1,9 +1,41 @@
 /** Findings of the validation, and how they become the refusal of a webhook. */
+import type { VirtualMachineInstanceSpec } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import { ApiError, type FieldError, type FieldErrorType } from '../../../api/meta/status.ts';
+import { eachInSteps, Pace, type Stops } from '../../../api/meta/steps.ts';
+import type { ClusterConfig } from '../../../domain/machine-defaults/cluster-config.ts';
 
 /** A finding. Its `detail` is the whole message: the webhooks of this API put no prefix before it. */
 export interface Cause extends FieldError {
   readonly detail: string;
+}
+
+/** Where one judgement collects what it finds, and how it lets others in. */
+export interface Judging {
+  readonly causes: Cause[];
+  readonly pace: Pace;
+}
+
+/** The spec of an instance in front of the rules, where it stands, and the settings of the cluster. */
+export interface JudgedSpec {
+  readonly path: string;
+  readonly spec: Readonly<VirtualMachineInstanceSpec>;
+  readonly config: ClusterConfig;
+}
+
+/** A judgement that begins. */
+export const newJudging = (): Judging => ({ causes: [], pace: new Pace() });
+
+/** Judges item by item. What is found is added one by one: as arguments, very many would not fit the stack. */
+export const judgeEach = <T>(
+  { causes, pace }: Judging,
+  items: readonly T[],
+  judge: (item: T, index: number) => readonly Cause[],
+  weight = 1,
+): Stops => eachInSteps(pace, items, (item, i) => addAll(causes, judge(item, i)), weight);
+
+/** Adds one by one. */
+export function addAll(causes: Cause[], more: Iterable<Cause>): void {
+  for (const cause of more) causes.push(cause);
 }
 
 const finding =
@@ -61,11 +93,30 @@ export const rejection = (webhook: string, message: string): ApiError =>
 export const deniedBy = (webhook: string, message: string): string =>
   `admission webhook ${JSON.stringify(webhook)} denied the request: ${message}`;
 
-export const joinMessages = (causes: readonly FieldError[]): string =>
-  causes.map(({ detail }) => detail ?? '').join(', ');
+/** Findings told in one answer. Upstream has no bound: there 3 MiB of wrong items are answered with ten times as much. */
+const TOLD = 1000;
+const TOLD_LENGTH = 512 * 1024;
+
+/** The first findings, as many as one answer tells. */
+function toldOf(causes: readonly FieldError[]): readonly FieldError[] {
+  let length = 0;
+  let count = 0;
+  for (; count < causes.length && count < TOLD && length <= TOLD_LENGTH; count++) {
+    length += (causes[count]!.detail ?? '').length + causes[count]!.field.length;
+  }
+  return count === causes.length ? causes : causes.slice(0, count);
+}
+
+/** The messages of all findings; of very many the first, and how many more there are. */
+export function joinMessages(causes: readonly FieldError[]): string {
+  const told = toldOf(causes);
+  const messages = told.map(({ detail }) => detail ?? '');
+  if (told.length < causes.length) messages.push(`and ${causes.length - told.length} more`);
+  return messages.join(', ');
+}
 
 export const statusCauses = (causes: readonly FieldError[]): { reason: string; message: string; field?: string }[] =>
-  causes.map(({ type, detail, field }) => ({
+  toldOf(causes).map(({ type, detail, field }) => ({
     reason: type,
     message: detail ?? '',
     ...(field !== '' && { field }),

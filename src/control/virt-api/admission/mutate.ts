@@ -5,8 +5,9 @@ import type {
   VirtualMachineInstanceMigration,
   VirtualMachineInstanceSpec,
 } from '../../../api/kinds/kubevirt/kubevirt.ts';
-import { cloneJson } from '../../../api/meta/deep-clone.ts';
+import { cloneSteps } from '../../../api/meta/deep-clone.ts';
 import { type DeepReadonly, formatTime } from '../../../api/meta/object.ts';
+import { Pace, type Steps } from '../../../api/meta/steps.ts';
 import { withNewIdentity } from '../../../domain/identity/firmware-identity.ts';
 import { setInstanceDefaults, setVirtualMachineDefaults } from '../../../domain/machine-defaults/instance-defaults.ts';
 import type { AdmissionContext } from './admission-context.ts';
@@ -20,8 +21,11 @@ const PCI_TOPOLOGY = 'v3';
 const RUNTIME_USER = 107;
 
 /** Fills architecture and machine type, and on creation the identity. */
-export function mutateVirtualMachine(vm: DeepReadonly<VirtualMachine>, context: AdmissionContext): VirtualMachine {
-  const next = cloneJson<VirtualMachine>(vm);
+export function* mutateVirtualMachine(
+  vm: DeepReadonly<VirtualMachine>,
+  context: AdmissionContext,
+): Steps<VirtualMachine> {
+  const next = (yield* cloneSteps(vm, new Pace())) as VirtualMachine;
   const { template } = next.spec ?? {};
   // Validation says what is missing; there is nothing to fill in without a template.
   if (template === undefined || next.metadata.deletionTimestamp !== undefined) return next;
@@ -42,21 +46,22 @@ export function mutateVirtualMachine(vm: DeepReadonly<VirtualMachine>, context: 
  * Fills in everything an instance needs on creation. On update it takes back status changes of foreign users.
  * @throws DefaultsError when the cluster's settings contradict each other
  */
-export function mutateVirtualMachineInstance(
+export function* mutateVirtualMachineInstance(
   vmi: DeepReadonly<VirtualMachineInstance>,
   context: AdmissionContext,
   old?: DeepReadonly<VirtualMachineInstance>,
-): VirtualMachineInstance {
-  const next = cloneJson<VirtualMachineInstance>(vmi);
+): Steps<VirtualMachineInstance> {
+  const pace = new Pace();
+  const next = (yield* cloneSteps(vmi, pace)) as VirtualMachineInstance;
   if (context.operation === 'UPDATE') {
     if (!context.trusted && old !== undefined) {
       if (old.status === undefined) delete next.status;
-      else next.status = cloneJson<NonNullable<VirtualMachineInstance['status']>>(old.status);
+      else next.status = (yield* cloneSteps(old.status, pace)) as NonNullable<VirtualMachineInstance['status']>;
     }
     return next;
   }
   next.spec = withDomain(next.spec);
-  if (hasEmptyElement(next.spec)) return next;
+  if (holdsTooMany(next.spec) || (yield* hasEmptyElement(next.spec, pace))) return next;
   setInstanceDefaults(next, context.config);
   const { domain } = next.spec;
   domain.firmware = { ...domain.firmware, uuid: domain.firmware?.uuid || context.randomUuid() };
@@ -75,11 +80,11 @@ export function mutateVirtualMachineInstance(
 }
 
 /** Labels a migration with its instance, and holds it until the controller is done with it. */
-export function mutateMigration(
+export function* mutateMigration(
   migration: DeepReadonly<VirtualMachineInstanceMigration>,
   context: AdmissionContext,
-): VirtualMachineInstanceMigration {
-  const next = cloneJson<VirtualMachineInstanceMigration>(migration);
+): Steps<VirtualMachineInstanceMigration> {
+  const next = (yield* cloneSteps(migration, new Pace())) as VirtualMachineInstanceMigration;
   if (context.operation !== 'CREATE') return next;
   // Validation says that a spec is missing; this comes before it.
   const { vmiName = '' } = (next.spec as Partial<VirtualMachineInstanceMigration['spec']> | undefined) ?? {};
@@ -95,10 +100,28 @@ export function withDomain(spec: Partial<VirtualMachineInstanceSpec> | undefined
   return { ...spec, domain: { ...domain, devices: domain.devices ?? {}, resources: domain.resources ?? {} } };
 }
 
+/** What the schema allows of each. */
+const MOST_ITEMS = 256;
+
+/** True when there are more disks and the like than the schema allows: it refuses them after this. */
+function holdsTooMany({ domain: { devices }, networks, volumes }: VirtualMachineInstanceSpec): boolean {
+  const lists: readonly (readonly unknown[] | undefined)[] = [devices.disks, devices.interfaces, networks, volumes];
+  return lists.some((list) => (list?.length ?? 0) > MOST_ITEMS);
+}
+
 /** True when a list holds a null. The schema refuses that after this; there is nothing to fill in until then. */
-function hasEmptyElement(value: unknown): boolean {
-  if (Array.isArray(value)) return value.some((element) => element === null || hasEmptyElement(element));
-  return typeof value === 'object' && value !== null && Object.values(value).some(hasEmptyElement);
+function* hasEmptyElement(value: unknown, pace: Pace): Steps<boolean> {
+  if (typeof value !== 'object' || value === null) return false;
+  const list = Array.isArray(value) ? (value as readonly unknown[]) : undefined;
+  const keys = list ? [] : Object.keys(value);
+  if (pace.due(keys.length >> 2)) yield;
+  for (let i = 0; i < (list ?? keys).length; i++) {
+    if (pace.due()) yield;
+    const element = list ? list[i] : (value as Record<string, unknown>)[keys[i]!];
+    if (list && element === null) return true;
+    if (typeof element === 'object' && (yield* hasEmptyElement(element, pace))) return true;
+  }
+  return false;
 }
 
 function hasPcieTopology(spec: VirtualMachineInstanceSpec): boolean {

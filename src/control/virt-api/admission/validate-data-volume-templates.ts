@@ -1,24 +1,28 @@
 /** Rules about the DataVolumes that a virtual machine brings along (kubevirt pkg/storage/admitters). */
 import type { VirtualMachine } from '../../../api/kinds/kubevirt/kubevirt.ts';
-import { deepEqual } from '../../../api/meta/deep-equal.ts';
+import { equalSteps } from '../../../api/meta/deep-equal.ts';
 import type { DeepReadonly } from '../../../api/meta/object.ts';
-import { type Cause, countPresent, invalidValue, requiredValue } from './causes.ts';
+import type { Steps } from '../../../api/meta/steps.ts';
+import { type Cause, countPresent, invalidValue, judgeEach, newJudging, requiredValue } from './causes.ts';
 
 type Template = NonNullable<VirtualMachine['spec']['dataVolumeTemplates']>[number];
 
 /** The first finding of each template. The field is singular, as upstream names it. */
-export function validateDataVolumeTemplates({ dataVolumeTemplates, template }: VirtualMachine['spec']): Cause[] {
-  const volumes = template.spec?.volumes ?? [];
-  return (dataVolumeTemplates ?? []).flatMap((dataVolume, i) => {
+export function* judgeDataVolumeTemplates({ dataVolumeTemplates, template }: VirtualMachine['spec']): Steps<Cause[]> {
+  const judging = newJudging();
+  const used = new Set<string | undefined>();
+  for (const { dataVolume, persistentVolumeClaim } of template.spec?.volumes ?? []) {
+    used.add(dataVolume?.name).add(persistentVolumeClaim?.claimName);
+  }
+  yield* judgeEach(judging, dataVolumeTemplates ?? [], (dataVolume, i) => {
     const field = `spec.dataVolumeTemplate[${i}]`;
     const cause = validateTemplate(field, dataVolume);
     if (cause !== undefined) return [cause];
-    const referenced = volumes.some(({ dataVolume: { name } = {}, persistentVolumeClaim: { claimName } = {} }) =>
-      [name, claimName].includes(dataVolume.metadata?.name ?? ''),
-    );
+    const referenced = used.has(dataVolume.metadata?.name ?? '');
     const text = `DataVolumeTemplate entry ${field} must be referenced in the VMI template's 'volumes' list`;
     return referenced ? [] : [requiredValue(field, text)];
   });
+  return judging.causes;
 }
 
 function validateTemplate(field: string, { metadata, spec }: Template): Cause | undefined {
@@ -53,12 +57,15 @@ function validateTemplate(field: string, { metadata, spec }: Template): Cause | 
 type Vm = DeepReadonly<VirtualMachine>;
 
 /** Templates make their DataVolumes in the namespace of the machine. Asked only about templates that changed. */
-export function validateTemplateNamespaces({ metadata, spec }: Vm, old: Vm | undefined): Cause[] {
-  if (old !== undefined && deepEqual(spec.dataVolumeTemplates ?? [], old.spec.dataVolumeTemplates ?? [])) return [];
-  return (spec.dataVolumeTemplates ?? []).flatMap((template, i) => {
+export function* judgeTemplateNamespaces({ metadata, spec }: Vm, old: Vm | undefined): Steps<Cause[]> {
+  const judging = newJudging();
+  const templates = spec.dataVolumeTemplates ?? [];
+  if (old !== undefined && (yield* equalSteps(templates, old.spec.dataVolumeTemplates ?? [], judging.pace))) return [];
+  yield* judgeEach(judging, templates, (template, i) => {
     const namespace = template.metadata?.['namespace'];
     if (!namespace || !metadata.namespace || namespace === metadata.namespace) return [];
     const text = `Embedded DataVolume namespace ${namespace} differs from VM namespace ${metadata.namespace}`;
     return [invalidValue(`spec.dataVolumeTemplates[${i}]`, text)];
   });
+  return judging.causes;
 }

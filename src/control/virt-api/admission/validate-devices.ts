@@ -1,8 +1,20 @@
 /** Rules about disks and the other devices of a guest. */
 import type { Disk, VirtualMachineInstanceSpec } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import { checkLabelName } from '../../../api/meta/names.ts';
+import { NO_STOP, type Steps, type Stops } from '../../../api/meta/steps.ts';
 import type { ClusterConfig } from '../../../domain/machine-defaults/cluster-config.ts';
-import { type Cause, countPresent, invalidValue, missingValue, requiredValue, unsupportedValue } from './causes.ts';
+import {
+  addAll,
+  type Cause,
+  countPresent,
+  invalidValue,
+  type JudgedSpec,
+  type Judging,
+  judgeEach,
+  missingValue,
+  requiredValue,
+  unsupportedValue,
+} from './causes.ts';
 import { gateMissing, validateSerial } from './validate-resources.ts';
 
 type Spec = Readonly<VirtualMachineInstanceSpec>;
@@ -23,21 +35,31 @@ const MAX_BLOCK = 2 * 1024 * 1024;
 const PCI_ADDRESS = /^[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-9a-fA-F]{1,2}$/;
 export const isPciAddress = (text: string): boolean => PCI_ADDRESS.test(text);
 
-export function validateDevices(path: string, spec: Spec, config: ClusterConfig): Cause[] {
-  return [
-    ...validateBootOrder(path, spec),
-    ...validateDisks(`${path}.domain.devices.disks`, spec.domain.devices.disks),
-    ...validateDiskVolumes(path, spec, config),
-    ...validateIoThreads(path, spec),
-    ...validateInputs(path, spec),
-    ...validateOtherDevices(path, spec, config),
-    ...validatePanicDevices(path, spec),
-  ];
+export function* judgeDevices(judging: Judging, { path, spec, config }: JudgedSpec): Steps<void> {
+  const { causes } = judging;
+  addAll(causes, validateBootOrder(path, spec));
+  yield* judgeDisks(judging, `${path}.domain.devices.disks`, spec.domain.devices.disks);
+  addAll(causes, validateDiskVolumes(path, spec, config));
+  addAll(causes, validateIoThreads(path, spec));
+  yield* judgeInputs(judging, path, spec);
+  addAll(causes, validateOtherDevices(path, spec, config));
+  yield* judgeFilesystems(judging, { path, spec, config });
+  yield* judgePanicDevices(judging, path, spec);
 }
 
 /** Each disk by itself and next to those before it. `path` is that of the list. */
-export const validateDisks = (path: string, disks: readonly Readonly<Disk>[] = []): Cause[] =>
-  disks.flatMap((disk, i) => validateDisk(`${path}[${i}]`, disk, disks.slice(0, i)));
+export function judgeDisks(judging: Judging, path: string, disks: readonly Readonly<Disk>[] = []): Stops {
+  const firstOf = new Map<string, number>();
+  const judge = (disk: Readonly<Disk>, i: number): Cause[] => {
+    const twin = firstOf.get(disk.name);
+    if (twin === undefined) firstOf.set(disk.name, i);
+    return validateDisk(`${path}[${i}]`, disk, twin === undefined ? undefined : `${path}[${twin}]`);
+  };
+  return judgeEach(judging, disks, judge, DISK);
+}
+
+/** What a disk counts as. */
+const DISK = 4;
 
 function validateBootOrder(path: string, spec: Spec): Cause[] {
   const causes: Cause[] = [];
@@ -71,12 +93,10 @@ const targetOf = (disk: Readonly<Disk>): { type: 'disk' | 'lun' | 'cdrom' | ''; 
         ? { type: 'cdrom', bus: disk.cdrom.bus ?? '' }
         : { type: '', bus: '' };
 
-function validateDisk(field: string, disk: Readonly<Disk>, before: readonly Readonly<Disk>[]): Cause[] {
+function validateDisk(field: string, disk: Readonly<Disk>, twin: string | undefined): Cause[] {
   const causes: Cause[] = [];
-  const twin = before.findIndex(({ name }) => name === disk.name);
-  if (twin >= 0) {
-    const other = field.replace(/\d+\]$/, `${twin}]`);
-    causes.push(invalidValue(`${field}.name`, `${field} and ${other} must not have the same Name.`));
+  if (twin !== undefined) {
+    causes.push(invalidValue(`${field}.name`, `${field} and ${twin} must not have the same Name.`));
   }
   // The name becomes that of a container.
   causes.push(...checkLabelName(disk.name).map((message) => invalidValue(`${field}.name`, message)));
@@ -256,8 +276,8 @@ function validateIoThreads(path: string, spec: Spec): Cause[] {
     : [];
 }
 
-function validateInputs(path: string, spec: Spec): Cause[] {
-  return (spec.domain.devices.inputs ?? []).flatMap(({ bus, type }, i) => {
+const judgeInputs = (judging: Judging, path: string, spec: Spec): Stops =>
+  judgeEach(judging, spec.domain.devices.inputs ?? [], ({ bus, type }, i) => {
     const field = `${path}.domain.devices.inputs[${i}]`;
     return [
       ...(['', 'virtio', 'usb'].includes(bus ?? '')
@@ -266,7 +286,6 @@ function validateInputs(path: string, spec: Spec): Cause[] {
       ...(type === 'tablet' ? [] : [invalidValue(`${field}.type`, 'Input device can have only tablet type.')]),
     ];
   });
-}
 
 function validateOtherDevices(path: string, spec: Spec, config: ClusterConfig): Cause[] {
   const causes: Cause[] = [];
@@ -304,14 +323,13 @@ function validateOtherDevices(path: string, spec: Spec, config: ClusterConfig): 
       invalidValue(`${path}.video`, 'Video configuration is not allowed when autoattachGraphicsDevice is set to false'),
     );
   }
-  causes.push(...validateFilesystems(path, spec, config));
   return causes;
 }
 
-function validateFilesystems(path: string, spec: Spec, config: ClusterConfig): Cause[] {
+function judgeFilesystems(judging: Judging, { path, spec, config }: JudgedSpec): Stops {
   const field = `${path}.domain.devices.filesystems`;
   const volumes = new Map((spec.volumes ?? []).map((volume) => [volume.name, volume]));
-  return (spec.domain.devices.filesystems ?? []).flatMap(({ name }) => {
+  return judgeEach(judging, spec.domain.devices.filesystems ?? [], ({ name }) => {
     const volume = volumes.get(name);
     if (volume === undefined) return [missingValue(field, `${field}: no volume is called '${name}'`)];
     const isStorage = volume.persistentVolumeClaim !== undefined || volume.dataVolume !== undefined;
@@ -321,13 +339,14 @@ function validateFilesystems(path: string, spec: Spec, config: ClusterConfig): C
   });
 }
 
-function validatePanicDevices(path: string, spec: Spec): Cause[] {
+function judgePanicDevices(judging: Judging, path: string, spec: Spec): Stops {
   const { panicDevices = [] } = spec.domain.devices;
   if (panicDevices.length > 0 && spec.architecture === 's390x') {
     const text = 'custom panic devices are not supported on s390x architecture';
-    return [invalidValue(`${path}.domain.devices.panicDevices`, text)];
+    judging.causes.push(invalidValue(`${path}.domain.devices.panicDevices`, text));
+    return NO_STOP;
   }
-  return panicDevices.flatMap(({ model }, i) => {
+  return judgeEach(judging, panicDevices, ({ model }, i) => {
     const field = `${path}.domain.devices.panicDevices[${i}].model`;
     if (model === undefined) return [];
     const supported = Object.hasOwn(PANIC_MODELS, model) ? PANIC_MODELS[model]! : [];

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { KubeVirt, VirtualMachineInstanceSpec } from '../../../api/kinds/kubevirt/kubevirt.ts';
+import { finish } from '../../../api/meta/steps.ts';
 import { clusterConfigOf } from '../../../domain/machine-defaults/cluster-config.ts';
 import { isIp, isPortName } from './formats.ts';
 import { validateArchitecture } from './validate-architecture.ts';
 import { matchesPattern, validateHyperv } from './validate-firmware.ts';
-import { validateVirtualMachineInstanceSpec } from './validate-instance-spec.ts';
+import { judgeInstanceSpec } from './validate-instance-spec.ts';
 import { validateMemoryGiven } from './validate-resources.ts';
 import { validateVolumeUse } from './validate-volumes.ts';
 
@@ -883,7 +884,7 @@ for (const [topic, rows] of Object.entries(TABLES)) {
     for (const [name, spec, expected, configuration] of rows) {
       it(`${expected === undefined ? 'accept' : 'refuse'} ${name}`, () => {
         const plain = JSON.parse(JSON.stringify(spec)) as Spec;
-        const causes = validateVirtualMachineInstanceSpec('spec', plain, configOf(configuration));
+        const causes = finish(judgeInstanceSpec('spec', plain, configOf(configuration)));
         assert.equal(causes.map(({ type, field }) => `${type} ${field}`).join(' '), expected ?? '');
         for (const { detail } of causes) assert.ok(detail.length > 10, 'says what is wrong');
       });

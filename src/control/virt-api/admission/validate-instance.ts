@@ -1,14 +1,15 @@
 /** Rules about instances: what may be created, and what may change afterwards. */
+
 import type { VirtualMachineInstance } from '../../../api/kinds/kubevirt/kubevirt.ts';
-import { cloneJson } from '../../../api/meta/deep-clone.ts';
-import { deepEqual } from '../../../api/meta/deep-equal.ts';
+import { deepEqual, equalSteps } from '../../../api/meta/deep-equal.ts';
 import type { DeepReadonly } from '../../../api/meta/object.ts';
-import { amountOf } from '../../../domain/machine-defaults/amounts.ts';
+import { Pace, type Steps } from '../../../api/meta/steps.ts';
+import { readQuantity } from '../../../api/quantity/quantity.ts';
 import type { AdmissionContext } from './admission-context.ts';
-import { type Cause, invalidValue, requiredValue, unsupportedValue } from './causes.ts';
+import { addAll, type Cause, invalidValue, requiredValue, unsupportedValue } from './causes.ts';
 import { validateArchitecture } from './validate-architecture.ts';
 import { validateHyperv } from './validate-firmware.ts';
-import { validateVirtualMachineInstanceSpec } from './validate-instance-spec.ts';
+import { judgeInstanceSpec } from './validate-instance-spec.ts';
 import { reservedLabels, validateMetadata } from './validate-metadata.ts';
 import { validateMemoryGiven } from './validate-resources.ts';
 import { validateVolumeUse } from './validate-volumes.ts';
@@ -16,25 +17,26 @@ import { validateVolumeUse } from './validate-volumes.ts';
 type Vmi = DeepReadonly<VirtualMachineInstance>;
 
 /** Judges a new instance, which has its defaults. */
-export function validateNewInstance(vmi: Vmi, context: AdmissionContext): Cause[] {
-  const { spec } = cloneJson<VirtualMachineInstance>(vmi);
+export function* judgeNewInstance(vmi: Vmi, context: AdmissionContext): Steps<Cause[]> {
+  const { spec } = vmi as VirtualMachineInstance;
   if (spec?.domain?.devices === undefined) {
     return [requiredValue('spec.domain.devices', 'spec.domain.devices must be given')];
   }
-  return [
-    ...validateVirtualMachineInstanceSpec('spec', spec, context.config),
-    ...validateVolumeUse('spec', spec),
-    ...validateMemoryGiven('spec', spec),
-    ...validateMetadata('metadata', vmi.metadata, context),
-    ...validateHyperv('spec', spec),
-    ...validateArchitecture('spec', spec),
-  ];
+  const causes = yield* judgeInstanceSpec('spec', spec, context.config);
+  addAll(causes, validateVolumeUse('spec', spec));
+  addAll(causes, validateMemoryGiven('spec', spec));
+  addAll(causes, validateMetadata('metadata', vmi.metadata, context));
+  addAll(causes, validateHyperv('spec', spec));
+  addAll(causes, validateArchitecture('spec', spec));
+  return causes;
 }
 
 /** Judges a change: the spec belongs to KubeVirt's components, and the hot-plug limits to nobody. */
-export function validateInstanceUpdate(vmi: Vmi, old: Vmi, context: AdmissionContext): Cause[] {
+export function* judgeInstanceUpdate(vmi: Vmi, old: Vmi, context: AdmissionContext): Steps<Cause[]> {
   if (!context.trusted) {
-    if (!deepEqual(vmi.spec, old.spec)) return [unsupportedValue('', 'update of VMI object is restricted')];
+    if (!(yield* equalSteps(vmi.spec, old.spec, new Pace()))) {
+      return [unsupportedValue('', 'update of VMI object is restricted')];
+    }
     if (!deepEqual(reservedLabels(vmi.metadata), reservedLabels(old.metadata))) {
       return [
         unsupportedValue(
@@ -49,8 +51,8 @@ export function validateInstanceUpdate(vmi: Vmi, old: Vmi, context: AdmissionCon
   const after = vmi.spec.domain;
   if ((after.cpu?.maxSockets ?? 0) !== (before.cpu?.maxSockets ?? 0))
     return [invalidValue('', 'CPU topology maxSockets changed')];
-  const most = amountOf(before.memory?.maxGuest);
-  const now = amountOf(after.memory?.maxGuest);
+  const most = readQuantity(before.memory?.maxGuest);
+  const now = readQuantity(after.memory?.maxGuest);
   return most !== undefined && now !== undefined && now.nano !== most.nano
     ? [invalidValue('', 'Memory maxGuest changed')]
     : [];

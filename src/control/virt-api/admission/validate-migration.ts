@@ -1,12 +1,14 @@
 /** Rules about migrations. */
+
 import type {
   MigrationPolicy,
   VirtualMachineInstance,
   VirtualMachineInstanceMigration,
 } from '../../../api/kinds/kubevirt/kubevirt.ts';
-import { deepEqual } from '../../../api/meta/deep-equal.ts';
+import { equalSteps } from '../../../api/meta/deep-equal.ts';
 import type { DeepReadonly } from '../../../api/meta/object.ts';
-import { amountOf } from '../../../domain/machine-defaults/amounts.ts';
+import { Pace, type Steps } from '../../../api/meta/steps.ts';
+import { readQuantity } from '../../../api/quantity/quantity.ts';
 import type { AdmissionContext } from './admission-context.ts';
 import { type Cause, invalidValue, requiredValue, unsupportedValue } from './causes.ts';
 import { MIGRATION_SELECTOR_LABEL } from './mutate.ts';
@@ -67,8 +69,8 @@ export function obstacleToMigration(
 }
 
 /** A migration is what it was made as, and can be found by the label of its instance until it is done. */
-export function validateMigrationUpdate(migration: Migration, old: Migration): Cause[] {
-  if (!deepEqual(migration.spec, old.spec))
+export function* judgeMigrationUpdate(migration: Migration, old: Migration): Steps<Cause[]> {
+  if (!(yield* equalSteps(migration.spec, old.spec, new Pace())))
     return [unsupportedValue('', "update of Migration object's spec is restricted")];
   const before = old.metadata.labels?.[MIGRATION_SELECTOR_LABEL];
   if (isFinalMigration(migration) || before === undefined) return [];
@@ -85,6 +87,6 @@ export function validateMigrationPolicy({ spec }: DeepReadonly<MigrationPolicy>)
     amount < 0 ? [invalidValue(`spec.${member}`, 'must not be negative')] : [];
   return [
     ...negative('completionTimeoutPerGiB', spec.completionTimeoutPerGiB ?? 0),
-    ...negative('bandwidthPerMigration', amountOf(spec.bandwidthPerMigration)?.nano ?? 0n),
+    ...negative('bandwidthPerMigration', readQuantity(spec.bandwidthPerMigration)?.nano ?? 0n),
   ];
 }

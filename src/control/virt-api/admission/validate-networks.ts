@@ -1,7 +1,19 @@
 /** Rules about networks and interfaces. */
 import type { Interface, Network, VirtualMachineInstanceSpec } from '../../../api/kinds/kubevirt/kubevirt.ts';
+import type { Steps } from '../../../api/meta/steps.ts';
 import type { ClusterConfig } from '../../../domain/machine-defaults/cluster-config.ts';
-import { type Cause, countPresent, duplicateValue, invalidValue, requiredValue, unsupportedValue } from './causes.ts';
+import {
+  addAll,
+  type Cause,
+  countPresent,
+  duplicateValue,
+  invalidValue,
+  type JudgedSpec,
+  type Judging,
+  judgeEach,
+  requiredValue,
+  unsupportedValue,
+} from './causes.ts';
 import { isIpv4, isPortName } from './formats.ts';
 import { isPciAddress } from './validate-devices.ts';
 import { gateMissing } from './validate-resources.ts';
@@ -14,23 +26,21 @@ const RESERVED_MAC = '02:00:00:00:00:00';
 const REMOVED_BINDINGS = ['slirp', 'macvtap', 'passt'] as const;
 const MAX_PORT_RANGES = 10;
 
-export function validateNetworks(path: string, spec: Spec, config: ClusterConfig): Cause[] {
+/** There are at most 256 networks and interfaces; what an interface lists may be more. */
+export function* judgeNetworks(judging: Judging, { path, spec, config }: JudgedSpec): Steps<void> {
+  const { causes } = judging;
   const networks = new Map((spec.networks ?? []).map((network) => [network.name, network]));
-  return [
-    ...validateSources(path, spec),
-    ...validateNames(path, spec, networks),
-    ...(spec.domain.devices.interfaces ?? []).flatMap((nic, i) => {
-      const field = `${path}.domain.devices.interfaces[${i}]`;
-      const network = networks.get(nic.name);
-      return [
-        ...validateState(field, nic, network),
-        ...validateBinding(field, { nic, network, config }),
-        ...validateInterface(field, nic),
-        ...validatePorts(field, { nic, network, config }),
-        ...validateDhcpOptions(path, { nic, field }),
-      ];
-    }),
-  ];
+  addAll(causes, validateSources(path, spec));
+  addAll(causes, validateNames(path, spec, networks));
+  for (const [i, nic] of (spec.domain.devices.interfaces ?? []).entries()) {
+    const field = `${path}.domain.devices.interfaces[${i}]`;
+    const network = networks.get(nic.name);
+    addAll(causes, validateState(field, nic, network));
+    addAll(causes, validateBinding(field, { nic, network, config }));
+    addAll(causes, validateInterface(field, nic));
+    yield* judgePorts(judging, field, { nic, network, config });
+    yield* judgeDhcpOptions(judging, path, { nic, field });
+  }
 }
 
 function validateSources(path: string, spec: Spec): Cause[] {
@@ -225,8 +235,8 @@ function octetsOf(text: string): number | undefined {
   return OCTETS.includes(octets) ? octets : undefined;
 }
 
-function validatePorts(field: string, { nic, network, config }: BoundInterface): Cause[] {
-  const causes: Cause[] = [];
+function* judgePorts(judging: Judging, field: string, { nic, network, config }: BoundInterface): Steps<void> {
+  const { causes } = judging;
   if (nic.portRanges !== undefined) {
     const at = `${field}.portRanges`;
     if (!config.isEnabled('PortRangesSpec')) causes.push(invalidValue(at, gateMissing('PortRangesSpec')));
@@ -235,51 +245,54 @@ function validatePorts(field: string, { nic, network, config }: BoundInterface):
     if (nic.portRanges.length > MAX_PORT_RANGES) {
       causes.push(invalidValue(at, `there may be at most ${MAX_PORT_RANGES} portRanges`));
     }
-    nic.portRanges.forEach(({ protocol, start, end }, i) => {
+    yield* judgeEach(judging, nic.portRanges, ({ protocol, start, end }, i) => {
       const range = `${at}[${i}]`;
+      const found: Cause[] = [];
       if (protocol !== 'TCP' && protocol !== 'UDP') {
-        causes.push(invalidValue(`${range}.protocol`, 'Unknown protocol, only TCP or UDP allowed'));
+        found.push(invalidValue(`${range}.protocol`, 'Unknown protocol, only TCP or UDP allowed'));
       }
       if (!(start > 0 && start <= end && end < 65536)) {
-        causes.push(invalidValue(range, 'a range must satisfy 0 < start <= end < 65536'));
+        found.push(invalidValue(range, 'a range must satisfy 0 < start <= end < 65536'));
       }
+      return found;
     });
   }
-  if (network?.pod === undefined) return causes;
+  if (network?.pod === undefined) return;
   const names = new Set<string>();
-  nic.ports?.forEach(({ name, port, protocol }, i) => {
+  yield* judgeEach(judging, nic.ports ?? [], ({ name, port, protocol }, i) => {
     const at = `${field}.ports[${i}]`;
+    const found: Cause[] = [];
     if (name) {
-      if (names.has(name)) causes.push(duplicateValue(`${at}.name`, `Duplicate name of the port: ${name}`));
-      if (!isPortName(name)) causes.push(invalidValue(`${at}.name`, `Invalid name of the port: ${name}`));
+      if (names.has(name)) found.push(duplicateValue(`${at}.name`, `Duplicate name of the port: ${name}`));
+      if (!isPortName(name)) found.push(invalidValue(`${at}.name`, `Invalid name of the port: ${name}`));
       names.add(name);
     }
-    if (!port) causes.push(requiredValue(at, 'Port field is mandatory.'));
-    else if (port < 0 || port > 65535) causes.push(invalidValue(at, 'Port field must be in range 0 < x < 65536.'));
+    if (!port) found.push(requiredValue(at, 'Port field is mandatory.'));
+    else if (port < 0 || port > 65535) found.push(invalidValue(at, 'Port field must be in range 0 < x < 65536.'));
     if (protocol && protocol !== 'TCP' && protocol !== 'UDP') {
-      causes.push(invalidValue(`${at}.protocol`, 'Unknown protocol, only TCP or UDP allowed'));
+      found.push(invalidValue(`${at}.protocol`, 'Unknown protocol, only TCP or UDP allowed'));
     }
+    return found;
   });
-  return causes;
 }
 
-function validateDhcpOptions(path: string, { nic, field }: { nic: Readonly<Interface>; field: string }): Cause[] {
+function* judgeDhcpOptions(
+  judging: Judging,
+  path: string,
+  { nic, field }: { nic: Readonly<Interface>; field: string },
+): Steps<void> {
   const { privateOptions = [], ntpServers = [] } = nic.dhcpOptions ?? {};
-  const causes: Cause[] = [];
+  const { causes } = judging;
   if (new Set(privateOptions.map(({ option }) => option)).size < privateOptions.length) {
     causes.push(invalidValue(path, 'Found Duplicates: you have provided duplicate DHCPPrivateOptions'));
   }
-  for (const { option } of privateOptions) {
-    if (option < 224 || option > 254) {
-      causes.push(invalidValue(path, 'provided DHCPPrivateOptions are out of range, must be in range 224 to 254'));
-    }
-  }
-  ntpServers.forEach((server, i) => {
-    if (!isIpv4(server)) {
-      causes.push(
-        invalidValue(`${field}.dhcpOptions.ntpServers[${i}]`, 'NTP servers must be a list of valid IPv4 addresses.'),
-      );
-    }
+  yield* judgeEach(judging, privateOptions, ({ option }) => {
+    if (option >= 224 && option <= 254) return [];
+    return [invalidValue(path, 'provided DHCPPrivateOptions are out of range, must be in range 224 to 254')];
   });
-  return causes;
+  yield* judgeEach(judging, ntpServers, (server, i) => {
+    if (isIpv4(server)) return [];
+    const at = `${field}.dhcpOptions.ntpServers[${i}]`;
+    return [invalidValue(at, 'NTP servers must be a list of valid IPv4 addresses.')];
+  });
 }

@@ -1,11 +1,21 @@
 /** Rules about names, probes, DNS, credentials and the other settings that shape the launcher pod. */
 
-import { validateAffinity, validateTopologySpread } from '../../../api/kinds/builtin/validation/affinity.ts';
+import { judgeAffinity, judgeTopologySpread } from '../../../api/kinds/builtin/validation/affinity.ts';
 import type { AccessCredential, GuestProbe, VirtualMachineInstanceSpec } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import { EVICTION_STRATEGIES } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import { checkLabelName, checkSubdomain } from '../../../api/meta/names.ts';
-import { fieldErrorBody } from '../../../api/meta/status.ts';
-import { type Cause, countPresent, invalidValue, requiredValue, unsupportedValue } from './causes.ts';
+import { type FieldError, fieldErrorBody } from '../../../api/meta/status.ts';
+import type { Steps } from '../../../api/meta/steps.ts';
+import {
+  addAll,
+  type Cause,
+  countPresent,
+  invalidValue,
+  type Judging,
+  judgeEach,
+  requiredValue,
+  unsupportedValue,
+} from './causes.ts';
 import { isIp } from './formats.ts';
 
 type Spec = Readonly<VirtualMachineInstanceSpec>;
@@ -15,18 +25,17 @@ const MAX_NAMESERVERS = 3;
 const MAX_SEARCHES = 6;
 const MAX_SEARCH_CHARS = 256;
 
-export function validatePodSettings(path: string, spec: Spec): Cause[] {
-  return [
-    ...validateNames(path, spec),
-    ...validateStrategies(path, spec),
-    ...validatePlacement(path, spec),
-    ...validateProbe(`${path}.readinessProbe`, spec.readinessProbe, spec),
-    ...validateProbe(`${path}.livenessProbe`, spec.livenessProbe, spec),
-    ...validateDns(path, spec),
-    ...(spec.accessCredentials ?? []).flatMap((credential, i) =>
-      validateCredential(`${path}.accessCredentials[${i}]`, credential, spec),
-    ),
-  ];
+export function* judgePodSettings(judging: Judging, path: string, spec: Spec): Steps<void> {
+  const { causes } = judging;
+  addAll(causes, validateNames(path, spec));
+  addAll(causes, validateStrategies(path, spec));
+  yield* judgePlacement(judging, path, spec);
+  addAll(causes, validateProbe(`${path}.readinessProbe`, spec.readinessProbe, spec));
+  addAll(causes, validateProbe(`${path}.livenessProbe`, spec.livenessProbe, spec));
+  yield* judgeDns(judging, path, spec);
+  yield* judgeEach(judging, spec.accessCredentials ?? [], (credential, i) =>
+    validateCredential(`${path}.accessCredentials[${i}]`, credential, spec),
+  );
 }
 
 function validateNames(path: string, spec: Spec): Cause[] {
@@ -79,11 +88,13 @@ function validateStrategies(path: string, spec: Spec): Cause[] {
 }
 
 /** Upstream names the members of the affinity directly below the spec. */
-function validatePlacement(path: string, spec: Spec): Cause[] {
-  return [
-    ...validateAffinity(spec.affinity, path),
-    ...validateTopologySpread(spec, `${path}.topologySpreadConstraints`),
-  ].map((error) => invalidValue(error.field, `${error.field}: ${fieldErrorBody(error)}`));
+function* judgePlacement(judging: Judging, path: string, spec: Spec): Steps<void> {
+  const found = { errors: [] as FieldError[], pace: judging.pace };
+  yield* judgeAffinity(found, spec.affinity, path);
+  yield* judgeTopologySpread(found, spec, `${path}.topologySpreadConstraints`);
+  yield* judgeEach(judging, found.errors, (error) => [
+    invalidValue(error.field, `${error.field}: ${fieldErrorBody(error)}`),
+  ]);
 }
 
 function validateProbe(field: string, probe: Readonly<GuestProbe> | undefined, spec: Spec): Cause[] {
@@ -110,8 +121,8 @@ function validateProbe(field: string, probe: Readonly<GuestProbe> | undefined, s
   return causes;
 }
 
-function validateDns(path: string, spec: Spec): Cause[] {
-  const causes: Cause[] = [];
+function* judgeDns(judging: Judging, path: string, spec: Spec): Steps<void> {
+  const { causes } = judging;
   const { dnsPolicy = '', dnsConfig } = spec;
   if (!DNS_POLICIES.includes(dnsPolicy)) {
     causes.push(
@@ -122,23 +133,22 @@ function validateDns(path: string, spec: Spec): Cause[] {
     );
   }
   if (dnsPolicy === 'None' && dnsConfig === undefined) {
-    return [...causes, requiredValue(`${path}.dnsConfig`, 'must provide `dnsConfig` when `dnsPolicy` is None')];
+    causes.push(requiredValue(`${path}.dnsConfig`, 'must provide `dnsConfig` when `dnsPolicy` is None'));
+    return;
   }
   const { nameservers = [], searches = [], options = [] } = dnsConfig ?? {};
   if (dnsPolicy === 'None' && nameservers.length === 0) {
-    return [
-      ...causes,
-      requiredValue('nameservers', 'must provide at least one DNS nameserver when `dnsPolicy` is None'),
-    ];
+    causes.push(requiredValue('nameservers', 'must provide at least one DNS nameserver when `dnsPolicy` is None'));
+    return;
   }
   if (nameservers.length > MAX_NAMESERVERS) {
     causes.push(
       invalidValue('nameservers', `must not have more than ${MAX_NAMESERVERS} nameservers: [${nameservers.join(' ')}]`),
     );
   }
-  for (const server of nameservers) {
-    if (!isIp(server)) causes.push(invalidValue('nameservers', `must be valid IP address: ${server}`));
-  }
+  yield* judgeEach(judging, nameservers, (server) =>
+    isIp(server) ? [] : [invalidValue('nameservers', `must be valid IP address: ${server}`)],
+  );
   if (searches.length > MAX_SEARCHES) {
     causes.push(invalidValue('searchDomains', `must not have more than ${MAX_SEARCHES} search paths`));
   }
@@ -150,11 +160,12 @@ function validateDns(path: string, spec: Spec): Cause[] {
       ),
     );
   }
-  for (const search of searches) {
-    causes.push(...checkSubdomain(search).map((problem) => invalidValue('searchDomains', problem)));
-  }
-  for (const { name } of options) if (!name) causes.push(invalidValue('options', 'Option.Name must not be empty'));
-  return causes;
+  yield* judgeEach(judging, searches, (search) =>
+    checkSubdomain(search).map((problem) => invalidValue('searchDomains', problem)),
+  );
+  yield* judgeEach(judging, options, ({ name }) =>
+    name ? [] : [invalidValue('options', 'Option.Name must not be empty')],
+  );
 }
 
 function validateCredential(field: string, credential: Readonly<AccessCredential>, spec: Spec): Cause[] {

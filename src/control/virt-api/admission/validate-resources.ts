@@ -1,9 +1,24 @@
 /** Rules about processors and memory. */
 import type { QuantityValue, VirtualMachineInstanceSpec } from '../../../api/kinds/kubevirt/kubevirt.ts';
-import { compareQuantity, parseQuantity, type Quantity, quantityValue } from '../../../api/quantity/quantity.ts';
-import { amountOf } from '../../../domain/machine-defaults/amounts.ts';
+import type { Steps, Stops } from '../../../api/meta/steps.ts';
+import {
+  compareQuantity,
+  parseQuantity,
+  type Quantity,
+  quantityValue,
+  readQuantity,
+} from '../../../api/quantity/quantity.ts';
 import type { ClusterConfig } from '../../../domain/machine-defaults/cluster-config.ts';
-import { type Cause, invalidValue, requiredValue, unsupportedValue } from './causes.ts';
+import {
+  addAll,
+  type Cause,
+  invalidValue,
+  type JudgedSpec,
+  type Judging,
+  judgeEach,
+  requiredValue,
+  unsupportedValue,
+} from './causes.ts';
 
 type Spec = Readonly<VirtualMachineInstanceSpec>;
 
@@ -12,16 +27,23 @@ const SMALLEST_MEMORY = parseQuantity('1M');
 const CPU_POLICIES = ['', 'force', 'require', 'optional', 'disable', 'forbid'];
 const MAX_SERIAL = 256;
 
-const orZero = (value: QuantityValue | undefined): Quantity => amountOf(value) ?? ZERO;
+const orZero = (value: QuantityValue | undefined): Quantity => readQuantity(value) ?? ZERO;
 
-export function validateResources(path: string, spec: Spec, config: ClusterConfig): Cause[] {
-  return [
-    ...validateMemory(path, spec, config),
-    ...validateCpuAmounts(path, spec),
-    ...validateCpu(path, spec),
-    ...validateDedicatedCpu(path, spec),
-  ];
+export function* judgeResources(judging: Judging, { path, spec, config }: JudgedSpec): Steps<void> {
+  const { causes } = judging;
+  addAll(causes, validateMemory(path, spec, config));
+  addAll(causes, validateCpuAmounts(path, spec));
+  yield* judgeCpuFeatures(judging, path, spec);
+  addAll(causes, validateCpu(path, spec));
+  addAll(causes, validateDedicatedCpu(path, spec));
 }
+
+const judgeCpuFeatures = (judging: Judging, path: string, { domain: { cpu } }: Spec): Stops =>
+  judgeEach(judging, cpu?.features ?? [], ({ name, policy }, i) => {
+    if (CPU_POLICIES.includes(policy ?? '')) return [];
+    const field = `${path}.domain.cpu.features[${i}].policy`;
+    return [unsupportedValue(field, `CPU feature ${name} uses policy ${policy} that is not supported.`)];
+  });
 
 function validateMemory(path: string, spec: Spec, config: ClusterConfig): Cause[] {
   const causes: Cause[] = [];
@@ -44,7 +66,7 @@ function validateMemory(path: string, spec: Spec, config: ClusterConfig): Cause[
     );
   }
 
-  const guest = amountOf(memory?.guest);
+  const guest = readQuantity(memory?.guest);
   // With live updates the limit follows the guest, so it cannot be too small.
   if (!config.liveUpdate && guest !== undefined && limit.nano > 0n && compareQuantity(limit, guest) < 0) {
     const guestPath = `${path}.domain.memory.guest`;
@@ -67,7 +89,7 @@ function validateHugepages(path: string, spec: Spec): Cause[] {
   const pageSize = spec.domain.memory?.hugepages?.pageSize;
   if (spec.domain.memory?.hugepages === undefined) return [];
   const sizePath = `${path}.domain.hugepages.size`;
-  const size = amountOf(pageSize ?? '');
+  const size = readQuantity(pageSize ?? '');
   if (size === undefined || size.nano <= 0n) {
     return [invalidValue(sizePath, `${sizePath} '${pageSize ?? ''}': must be an amount such as 2Mi or 1Gi`)];
   }
@@ -110,16 +132,6 @@ function validateCpu(path: string, spec: Spec): Cause[] {
   if (cpu === undefined) return [];
   const causes: Cause[] = [];
   const cpuPath = `${path}.domain.cpu`;
-  cpu.features?.forEach(({ name, policy }, i) => {
-    if (!CPU_POLICIES.includes(policy ?? '')) {
-      causes.push(
-        unsupportedValue(
-          `${cpuPath}.features[${i}].policy`,
-          `CPU feature ${name} uses policy ${policy} that is not supported.`,
-        ),
-      );
-    }
-  });
   if (cpu.maxSockets && (cpu.sockets ?? 0) > cpu.maxSockets) {
     causes.push(
       invalidValue(
@@ -161,7 +173,7 @@ function validateDedicatedCpu(path: string, spec: Spec): Cause[] {
   const memoryRequest = orZero(resources?.requests?.['memory']);
   const memoryLimit = orZero(resources?.limits?.['memory']);
   // Guaranteed pods need a limit; the guest's own memory serves as one when neither is written.
-  if (memoryRequest.nano === 0n && memoryLimit.nano === 0n && amountOf(spec.domain.memory?.guest) === undefined) {
+  if (memoryRequest.nano === 0n && memoryLimit.nano === 0n && readQuantity(spec.domain.memory?.guest) === undefined) {
     const limit = at('limits', 'memory');
     causes.push(invalidValue(limit, `${at('requests', 'memory')} or ${limit} should be provided`));
   }

@@ -1,9 +1,10 @@
 /** Rules about virtual machines. */
 import { RUN_STRATEGIES, type VirtualMachine } from '../../../api/kinds/kubevirt/kubevirt.ts';
-import { cloneJson } from '../../../api/meta/deep-clone.ts';
-import { deepEqual } from '../../../api/meta/deep-equal.ts';
+import { cloneSteps } from '../../../api/meta/deep-clone.ts';
+import { deepEqual, equalSteps } from '../../../api/meta/deep-equal.ts';
 import type { DeepReadonly } from '../../../api/meta/object.ts';
 import type { FieldError } from '../../../api/meta/status.ts';
+import { Pace, type Steps } from '../../../api/meta/steps.ts';
 import type { Judgement } from '../../../domain/instancetype/judge.ts';
 import {
   setInstanceSpecDefaults,
@@ -11,9 +12,9 @@ import {
 } from '../../../domain/machine-defaults/instance-defaults.ts';
 import { memoryHotplugObstacle } from '../../../domain/machine-defaults/live-update.ts';
 import type { AdmissionContext } from './admission-context.ts';
-import { type Cause, invalidValue, requiredValue, unsupportedValue } from './causes.ts';
-import { validateDataVolumeTemplates, validateTemplateNamespaces } from './validate-data-volume-templates.ts';
-import { validateVirtualMachineInstanceSpec } from './validate-instance-spec.ts';
+import { addAll, type Cause, invalidValue, requiredValue, unsupportedValue } from './causes.ts';
+import { judgeDataVolumeTemplates, judgeTemplateNamespaces } from './validate-data-volume-templates.ts';
+import { judgeInstanceSpec } from './validate-instance-spec.ts';
 import { validateMetadata } from './validate-metadata.ts';
 
 type Vm = DeepReadonly<VirtualMachine>;
@@ -29,36 +30,38 @@ export async function validateVirtualMachine(
   vm: Vm,
   old: Vm | undefined,
   context: AdmissionContext,
-  judge: () => Promise<Judgement | undefined> = () => Promise.resolve(undefined),
+  { judge, run }: { readonly judge: () => Promise<Judgement | undefined>; readonly run: Run },
 ): Promise<FieldError[]> {
   if (vm.metadata.deletionTimestamp !== undefined) return [];
   if (vm.spec?.template === undefined) {
     return [requiredValue('spec.template', 'missing virtual machine template.')];
   }
-  const copy = cloneJson<VirtualMachine>(vm);
+  const copy = (await run(cloneSteps(vm, new Pace()))) as VirtualMachine;
   const judgement = await judge();
   if (judgement?.ok === false) return [...judgement.causes];
   if (judgement !== undefined) copy.spec.template.spec = judgement.spec;
   setVirtualMachineDefaults(copy, context.config);
   if (copy.spec.template.spec !== undefined) setInstanceSpecDefaults(copy.spec.template.spec, context.config);
 
-  const causes = validateSpec(copy, context);
-  if (causes.length === 0) causes.push(...validateTemplateNamespaces(vm, old));
-  return causes.length > 0 || old === undefined ? causes : validateInProgress(vm, old);
+  const causes = await run(judgeSpec(copy, context));
+  if (causes.length === 0) addAll(causes, await run(judgeTemplateNamespaces(vm, old)));
+  return causes.length > 0 || old === undefined ? causes : run(judgeInProgress(vm, old));
 }
 
-function validateSpec(vm: VirtualMachine, context: AdmissionContext): Cause[] {
+/** Does work in steps, or at once. */
+type Run = <R>(work: Steps<R>) => Promise<R> | R;
+
+function* judgeSpec(vm: VirtualMachine, context: AdmissionContext): Steps<Cause[]> {
   const { template } = vm.spec;
   if (template.spec?.domain === undefined) {
     return [requiredValue('spec.template.spec.domain', 'spec.template.spec.domain must be given')];
   }
-  return [
-    ...validateMetadata('spec.template.metadata', template.metadata, context),
-    ...validateVirtualMachineInstanceSpec('spec.template.spec', template.spec, context.config),
-    ...validateDataVolumeTemplates(vm.spec),
-    ...validateRunStrategy(vm),
-    ...validateLiveUpdate(vm, context),
-  ];
+  const causes = validateMetadata('spec.template.metadata', template.metadata, context);
+  addAll(causes, yield* judgeInstanceSpec('spec.template.spec', template.spec, context.config));
+  addAll(causes, yield* judgeDataVolumeTemplates(vm.spec));
+  addAll(causes, validateRunStrategy(vm));
+  addAll(causes, validateLiveUpdate(vm, context));
+  return causes;
 }
 
 function validateRunStrategy({ spec }: VirtualMachine): Cause[] {
@@ -92,7 +95,7 @@ function validateLiveUpdate({ spec }: VirtualMachine, { config }: AdmissionConte
  * While a snapshot works on it, its volumes and its run strategy stay as they are; while a restore does, it must not
  * start (kubevirt pkg/storage/admitters/vm-storage-status).
  */
-function validateInProgress(vm: Vm, old: Vm): Cause[] {
+function* judgeInProgress(vm: Vm, old: Vm): Steps<Cause[]> {
   const { snapshotInProgress, restoreInProgress } = vm.status ?? {};
   const refuse = (text: string): Cause[] => [unsupportedValue('spec', text)];
   if (snapshotInProgress !== undefined) {
@@ -101,7 +104,7 @@ function validateInProgress(vm: Vm, old: Vm): Cause[] {
       return refuse(`Cannot update vm disks or volumes until snapshot ${name} completes`);
     if (!runsAlike(vm, old)) return refuse(`Cannot update vm running state until snapshot ${name} completes`);
   }
-  if (restoreInProgress === undefined || deepEqual(vm.spec, old.spec)) return [];
+  if (restoreInProgress === undefined || (yield* equalSteps(vm.spec, old.spec, new Pace()))) return [];
   const halted = vm.spec.runStrategy === 'Halted' || vm.spec.running === false;
   return halted ? [] : refuse(`Cannot start VM until restore ${JSON.stringify(restoreInProgress)} completes`);
 }

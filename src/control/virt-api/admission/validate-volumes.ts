@@ -1,9 +1,19 @@
 /** Rules about volumes. */
 import type { CloudInitSource, VirtualMachineInstanceSpec, Volume } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import { byteLength } from '../../../api/meta/name-rules.ts';
+import type { Steps } from '../../../api/meta/steps.ts';
 import { isPresent } from '../../../domain/machine-defaults/amounts.ts';
 import type { ClusterConfig } from '../../../domain/machine-defaults/cluster-config.ts';
-import { type Cause, countPresent, invalidValue, missingValue, requiredValue } from './causes.ts';
+import {
+  type Cause,
+  countPresent,
+  invalidValue,
+  type JudgedSpec,
+  type Judging,
+  judgeEach,
+  missingValue,
+  requiredValue,
+} from './causes.ts';
 import { gateMissing } from './validate-resources.ts';
 
 type Spec = Readonly<VirtualMachineInstanceSpec>;
@@ -11,18 +21,20 @@ type Spec = Readonly<VirtualMachineInstanceSpec>;
 /** Inline cloud-init data is copied with every write of the object, so it is kept small. */
 const MAX_CLOUD_INIT_BYTES = 2048;
 
-export function validateVolumes(path: string, spec: Spec, config: ClusterConfig): Cause[] {
+export function* judgeVolumes(judging: Judging, { path, spec, config }: JudgedSpec): Steps<void> {
   const field = `${path}.volumes`;
   const volumes = spec.volumes ?? [];
-  const causes: Cause[] = [];
+  const { causes } = judging;
   const firstOf = new Map<string, number>();
-  volumes.forEach((volume, i) => {
+  const judge = (volume: Readonly<Volume>, i: number): Cause[] => {
     const at = `${field}[${i}]`;
     const other = firstOf.get(volume.name);
+    const found = validateVolume(at, volume, config);
     if (other === undefined) firstOf.set(volume.name, i);
-    else causes.push(invalidValue(`${at}.name`, `${at} and ${field}[${other}] must not have the same Name.`));
-    causes.push(...validateVolume(at, volume, config));
-  });
+    else found.unshift(invalidValue(`${at}.name`, `${at} and ${field}[${other}] must not have the same Name.`));
+    return found;
+  };
+  yield* judgeEach(judging, volumes, judge, VOLUME);
   for (const [source, text] of [
     ['serviceAccount', 'serviceAccount'],
     ['downwardMetrics', 'downwardMetric'],
@@ -32,8 +44,10 @@ export function validateVolumes(path: string, spec: Spec, config: ClusterConfig)
       causes.push(invalidValue(field, `${field} must have max one ${text} volume set`));
     }
   }
-  return causes;
 }
+
+/** What a volume counts as. */
+const VOLUME = 4;
 
 function validateVolume(field: string, volume: Readonly<Volume>, config: ClusterConfig): Cause[] {
   const causes: Cause[] = [];

@@ -8,12 +8,14 @@ import {
   type VirtualMachineInstancePreset,
 } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import type { DeepReadonly, KubeObject } from '../../../api/meta/object.ts';
+import { type Pause, runSteps } from '../../../api/meta/steps.ts';
 import type { Client } from '../../../client/client.ts';
 import type { ClusterConfig } from '../../../domain/machine-defaults/cluster-config.ts';
 import { DefaultsError } from '../../../domain/machine-defaults/implicit-devices.ts';
 import { type AdmissionUser, isKubeVirtComponent } from './admission-context.ts';
 import { CauseRefusal, denial, refusedBy, rejection, WebhookRefusal } from './causes.ts';
 import {
+  isSteps,
   isWebhookTarget,
   MUTATING_WEBHOOKS,
   type Operation,
@@ -49,6 +51,8 @@ export interface VirtAdmissionRequest {
   readonly user: AdmissionUser;
   /** Absent = not. */
   readonly dryRun?: boolean;
+  /** Lets others in between the steps of a large write; absent for all others. */
+  readonly pause?: Pause;
 }
 
 export interface VirtAdmission {
@@ -118,7 +122,8 @@ export function virtAdmission(options: VirtAdmissionOptions): VirtAdmission {
       for (const hook of VALIDATING_WEBHOOKS) {
         if (!asks(hook, request)) continue;
         try {
-          const causes = await hook.validate(subject);
+          const judged = hook.validate(subject);
+          const causes = await (isSteps(judged) ? subject.run(judged) : judged);
           if (causes.length > 0) throw denial(hook.name, causes);
         } catch (error) {
           throw refusalOf(hook.name, error);
@@ -141,9 +146,9 @@ function refusalOf(webhook: string, error: unknown): unknown {
 /** What a webhook is given for one write. */
 export function subjectOf(
   options: VirtAdmissionOptions,
-  request: Pick<VirtAdmissionRequest, 'object' | 'old' | 'namespace' | 'operation' | 'user' | 'dryRun'>,
+  request: Pick<VirtAdmissionRequest, 'object' | 'old' | 'namespace' | 'operation' | 'user' | 'dryRun' | 'pause'>,
 ): Subject {
-  const { object, old, namespace, operation, user, dryRun = false } = request;
+  const { object, old, namespace, operation, user, dryRun = false, pause } = request;
   return {
     object,
     old,
@@ -153,6 +158,7 @@ export function subjectOf(
     presets: (of) =>
       options.presets?.(of) ??
       options.client.list(VIRTUAL_MACHINE_INSTANCE_PRESETS, { namespace: of }).then(({ items }) => items),
+    run: (work) => runSteps(work, pause),
     warn: () => {},
     capture: () => {},
     context: {

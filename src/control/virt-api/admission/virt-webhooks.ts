@@ -25,11 +25,13 @@ import {
   type VirtualMachineInstancetype,
   type VirtualMachinePreference,
 } from '../../../api/kinds/kubevirt/kubevirt.ts';
-import { cloneJson } from '../../../api/meta/deep-clone.ts';
+import { cloneSteps } from '../../../api/meta/deep-clone.ts';
 import type { ResourceType } from '../../../api/meta/gvk.ts';
 import type { DeepReadonly, KubeObject } from '../../../api/meta/object.ts';
 import { ApiError, type FieldError } from '../../../api/meta/status.ts';
+import { Pace, type Steps } from '../../../api/meta/steps.ts';
 import type { Client } from '../../../client/client.ts';
+import type { Judgement } from '../../../domain/instancetype/judge.ts';
 import { applyPresets } from '../../../domain/instancetype/preset.ts';
 import { hasMatcher } from '../../../domain/instancetype/resolve.ts';
 import {
@@ -44,16 +46,16 @@ import { validateEviction } from './evict-pod.ts';
 import { judgeMatchers, mutateMatchers } from './instancetypes.ts';
 import { mutateMigration, mutateVirtualMachine, mutateVirtualMachineInstance, withDomain } from './mutate.ts';
 import { needsSourceArchitecture, setSourceArchitecture } from './source-architecture.ts';
-import { validateInstanceUpdate, validateNewInstance } from './validate-instance.ts';
+import { judgeInstanceUpdate, judgeNewInstance } from './validate-instance.ts';
 import { validateKubeVirt, validateKubeVirtDeletion, validateNewKubeVirt } from './validate-kubevirt.ts';
 import {
+  judgeMigrationUpdate,
   obstacleToMigration,
   validateMigrationPolicy,
   validateMigrationSpec,
-  validateMigrationUpdate,
 } from './validate-migration.ts';
-import { validatePreset } from './validate-preset.ts';
-import { validateReplicaSet } from './validate-replica-set.ts';
+import { judgePreset } from './validate-preset.ts';
+import { judgeReplicaSet } from './validate-replica-set.ts';
 import { validateVirtualMachine, virtualMachineWarnings } from './validate-virtual-machine.ts';
 
 export type Operation = AdmissionContext['operation'];
@@ -69,6 +71,8 @@ export interface Subject<T = KubeObject> {
   readonly dryRun: boolean;
   /** The presets of a namespace. */
   presets(namespace: string): readonly Preset[] | Promise<readonly Preset[]>;
+  /** Does work in steps where the write is large, else at once. */
+  run<R>(work: Steps<R>): Promise<R> | R;
   /** A text for the client. */
   warn(text: string): void;
   /** Has a copy of an instance type or preference created together with the object, which owns it. */
@@ -95,10 +99,16 @@ export interface MutatingWebhook extends Target {
 }
 
 export interface ValidatingWebhook extends Target {
-  /** @throws DefaultsError, WebhookRefusal, ApiError when the API cannot be asked */
-  validate(subject: Subject): Promise<readonly FieldError[]> | readonly FieldError[];
+  /** In steps where an object may hold very much. @throws DefaultsError, WebhookRefusal, ApiError when the API cannot be asked */
+  validate(subject: Subject): Verdict;
   warnings?(subject: Subject): readonly string[];
 }
+
+type Verdict = Promise<readonly FieldError[]> | readonly FieldError[] | Steps<readonly FieldError[]>;
+
+/** True for a verdict that is still to be worked out. */
+export const isSteps = (verdict: Verdict | undefined): verdict is Steps<readonly FieldError[]> =>
+  verdict !== undefined && 'next' in verdict;
 
 type TargetOf<T extends KubeObject> = Pick<Target, 'name' | 'path' | 'operations'> & { readonly type: ResourceType<T> };
 
@@ -121,7 +131,7 @@ const mutating = <T extends KubeObject>(
 
 const validating = <T extends KubeObject>(
   target: TargetOf<T>,
-  validate: (subject: Subject<T>) => Promise<readonly FieldError[]> | readonly FieldError[],
+  validate: (subject: Subject<T>) => Verdict,
   warnings?: (subject: Subject<T>) => readonly string[],
 ): ValidatingWebhook => ({
   ...targetOf(target),
@@ -174,7 +184,7 @@ export const MUTATING_WEBHOOKS: readonly MutatingWebhook[] = [
       type: VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
       operations: ['CREATE'],
     },
-    ({ object, context }) => mutateMigration(object, context),
+    ({ object, context, run }) => run(mutateMigration(object, context)),
   ),
 ];
 
@@ -206,7 +216,7 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
       type: VIRTUAL_MACHINE_INSTANCES,
       operations: ['CREATE'],
     },
-    ({ object, context }) => validateNewInstance(object, context),
+    ({ object, context }) => judgeNewInstance(object, context),
   ),
   validating<VirtualMachineInstance>(
     {
@@ -215,7 +225,7 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
       type: VIRTUAL_MACHINE_INSTANCES,
       operations: ['UPDATE'],
     },
-    ({ object, old, context }) => (old === undefined ? [] : validateInstanceUpdate(object, old, context)),
+    ({ object, old, context }) => (old === undefined ? [] : judgeInstanceUpdate(object, old, context)),
   ),
   validating<VirtualMachineInstanceReplicaSet>(
     {
@@ -224,7 +234,7 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
       type: VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS,
       operations: ['CREATE', 'UPDATE'],
     },
-    ({ object, context }) => validateReplicaSet(object, context.config),
+    ({ object, context }) => judgeReplicaSet(object, context.config),
   ),
   validating<VirtualMachineInstancePreset>(
     {
@@ -233,7 +243,7 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
       type: VIRTUAL_MACHINE_INSTANCE_PRESETS,
       operations: ['CREATE', 'UPDATE'],
     },
-    ({ object }) => validatePreset(object),
+    ({ object }) => judgePreset(object),
   ),
   validating<VirtualMachineInstanceMigration>(
     {
@@ -251,7 +261,7 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
       type: VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
       operations: ['UPDATE'],
     },
-    ({ object, old }) => (old === undefined ? [] : validateMigrationUpdate(object, old)),
+    ({ object, old }) => (old === undefined ? [] : judgeMigrationUpdate(object, old)),
   ),
   validating<MigrationPolicy>(
     {
@@ -316,15 +326,16 @@ export const isWebhookTarget = (
   write: Pick<Target, 'group' | 'resource' | 'subresource'> & { readonly operation: Operation },
 ): boolean => TARGETS.get(keyOf(write))?.some(({ operations }) => operations.includes(write.operation)) === true;
 
-function mutateNewMachine({ object, old, context, client }: Subject<VirtualMachine>): Promise<KubeObject> | KubeObject {
+function mutateNewMachine(subject: Subject<VirtualMachine>): Promise<KubeObject> | KubeObject {
+  const { object, old, context, client, run } = subject;
   const asks = hasMatcher(object) || needsSourceArchitecture(object);
   if (object.spec === undefined || !asks || object.metadata.deletionTimestamp !== undefined)
-    return mutateVirtualMachine(object, context);
-  const next = cloneJson<VirtualMachine>(object);
+    return run(mutateVirtualMachine(object, context));
   const fill = async (): Promise<KubeObject> => {
+    const next = (await run(cloneSteps(object, new Pace()))) as VirtualMachine;
     if (hasMatcher(next)) await mutateMatchers(next, old, client);
     await setSourceArchitecture(next, client);
-    return mutateVirtualMachine(next, context);
+    return run(mutateVirtualMachine(next, context));
   };
   return fill();
 }
@@ -337,30 +348,32 @@ function mutateInstance({
   namespace,
   context,
   presets,
+  run,
   warn,
 }: Subject<VirtualMachineInstance>): Promise<KubeObject> | KubeObject {
-  const apply = (found: readonly Preset[]): KubeObject => {
-    if (found.length === 0) return mutateVirtualMachineInstance(object, context, old);
-    const next = cloneJson<VirtualMachineInstance>(object);
+  function* apply(found: readonly Preset[]): Steps<KubeObject> {
+    if (found.length === 0) return yield* mutateVirtualMachineInstance(object, context, old);
+    const next = (yield* cloneSteps(object, new Pace())) as VirtualMachineInstance;
     next.spec = withDomain(next.spec);
     const outcome = applyPresets(next, found);
     if (outcome.error !== undefined) throw new WebhookRefusal(422, outcome.error);
     if (outcome.applied.length > 0) warn(PRESETS_DEPRECATED);
     for (const text of outcome.warnings) warn(text);
-    return mutateVirtualMachineInstance(next, context, old);
-  };
-  if (context.operation !== 'CREATE') return mutateVirtualMachineInstance(object, context, old);
+    return yield* mutateVirtualMachineInstance(next, context, old);
+  }
+  if (context.operation !== 'CREATE') return run(mutateVirtualMachineInstance(object, context, old));
   const found = presets(namespace);
-  return found instanceof Promise ? found.then(apply) : apply(found);
+  return found instanceof Promise ? found.then((all) => run(apply(all))) : run(apply(found));
 }
 
 function validateMachine(subject: Subject<VirtualMachine>): Promise<readonly FieldError[]> {
-  const { object, old, context, client, capture } = subject;
-  return validateVirtualMachine(object, old, context, async () => {
+  const { object, old, context, client, capture, run } = subject;
+  const judge = async (): Promise<Judgement | undefined> => {
     const judged = await judgeMatchers(object, context, client);
     for (const copy of judged?.captures ?? []) capture(copy);
     return judged?.judgement;
-  });
+  };
+  return validateVirtualMachine(object, old, context, { judge, run });
 }
 
 async function validateNewMigration({

@@ -7,12 +7,13 @@ import { deepEqual } from '../../../api/meta/deep-equal.ts';
 import type { KubeObject } from '../../../api/meta/object.ts';
 import { isJsonObject } from '../../../api/meta/own-property.ts';
 import type { FieldError } from '../../../api/meta/status.ts';
+import { nextTurn } from '../../../base/clock/next-turn.ts';
 import type { ApiHandler, ApiRequest, ApiResponse } from '../../../base/http/seam.ts';
 import type { JsonPatchOperation } from '../../../client/client.ts';
 import { DefaultsError } from '../../../domain/machine-defaults/implicit-devices.ts';
 import { CauseRefusal, joinMessages, statusCauses, WebhookRefusal } from './causes.ts';
 import { subjectOf, type VirtAdmissionOptions } from './virt-admission.ts';
-import { MUTATING_WEBHOOKS, type Operation, VALIDATING_WEBHOOKS } from './virt-webhooks.ts';
+import { isSteps, MUTATING_WEBHOOKS, type Operation, VALIDATING_WEBHOOKS } from './virt-webhooks.ts';
 
 /** The part of admission.k8s.io/v1 AdmissionRequest that is read here. */
 export interface AdmissionRequest {
@@ -88,6 +89,7 @@ export async function admit(
     old: request.oldObject ?? undefined,
     dryRun: request.dryRun === true,
     user: { username: request.userInfo?.username ?? '', groups: request.userInfo?.groups ?? [] },
+    pause: nextTurn,
   });
   try {
     const mutating = MUTATING_WEBHOOKS.find((hook) => hook.path === path);
@@ -98,8 +100,8 @@ export async function admit(
     }
     const validating = VALIDATING_WEBHOOKS.find((hook) => hook.path === path);
     const captures: ControllerRevision[] = [];
-    const causes =
-      (await validating?.validate({ ...subject, capture: (copy: ControllerRevision) => captures.push(copy) })) ?? [];
+    const judged = validating?.validate({ ...subject, capture: (copy: ControllerRevision) => captures.push(copy) });
+    const causes = (await (isSteps(judged) ? subject.run(judged) : judged)) ?? [];
     if (causes.length > 0) return denialOf(uid, causes);
     // The object is not stored yet: should it never be, its owner reference has the copy collected. What cannot be
     // written here is captured by the controller.

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { pack } from 'tar-stream';
 
 export interface TarEntry {
@@ -25,6 +26,8 @@ export interface RegistryServer {
   addManifest(repository: string, tag: string, document: unknown, type: string): string;
   /** Cuts the next answers to a blob after so many bytes. */
   cutBlobs: number[];
+  /** What a cut waits for, told the offset that the answer began at; by default a moment. */
+  cutWhen: (from: number) => Promise<void>;
   /** Answers blobs by a redirect to another origin. */
   redirectBlobs: boolean;
   /** Demands a bearer token, given for these basic credentials (any when ''). */
@@ -82,7 +85,7 @@ export async function startRegistry(): Promise<RegistryServer> {
     response.writeHead(from > 0 ? 206 : 200, head);
     const cut = server.cutBlobs.shift();
     if (cut === undefined) response.end(part);
-    else response.write(part.subarray(0, cut), () => setTimeout(() => response.destroy(), 30));
+    else response.write(part.subarray(0, cut), () => void server.cutWhen(from).then(() => response.destroy()));
   };
 
   const main = createServer((request, response) => {
@@ -129,6 +132,7 @@ export async function startRegistry(): Promise<RegistryServer> {
     redirectedAuthorization,
     lies,
     cutBlobs: [],
+    cutWhen: () => setTimeout(30),
     redirectBlobs: false,
     auth: undefined,
     addBlob(bytes) {

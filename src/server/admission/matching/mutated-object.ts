@@ -1,25 +1,27 @@
 /** What becomes of an object that a webhook or policy has changed: decoded, pruned and defaulted as its kind wants it. */
 import type { ResourceInfo } from '../../../api/kinds/resource.ts';
 import { deepEqual } from '../../../api/meta/deep-equal.ts';
-import { apiVersionOf } from '../../../api/meta/gvk.ts';
-import type { UnstructuredObject } from '../../../api/meta/object.ts';
+import type { ManagedFieldsEntry, UnstructuredObject } from '../../../api/meta/object.ts';
 import { isJsonObject } from '../../../api/meta/own-property.ts';
-import { internalError } from '../../../api/meta/status.ts';
+import { fieldErrorBody, internalError } from '../../../api/meta/status.ts';
+import { managedFieldsMistakes } from '../../../api/meta/validate-object-meta.ts';
+import { decodeProblem } from '../../../api/schema/decode-errors.ts';
 import { applyDefaults, dropNulls } from '../../../api/schema/defaults.ts';
 import { dropEmpty } from '../../../api/schema/drop-empty.ts';
 import { pruneUnknown } from '../../../api/schema/prune.ts';
-import { decodeErrors } from '../../../api/schema/validate.ts';
 import type { AdmissionAttributes } from '../plugin.ts';
 
 /**
- * Makes the object decodable again, in place: unknown fields out (they are returned), nulls out, defaults in. Objects of
- * a subresource's own kind are left as they are. Throws ApiError 500 when its kind cannot hold it.
+ * Makes the object decodable again as one of `info`, in place: unknown fields out (they are returned), nulls out, defaults
+ * in. Throws ApiError 500 when its kind cannot hold it.
  */
 export function normalizeMutated(info: ResourceInfo, object: UnstructuredObject): readonly string[] {
-  if (object.apiVersion !== apiVersionOf(info) || object.kind !== info.kind) return [];
   const { custom } = info.strategy;
-  if (!isJsonObject(object.metadata)) object.metadata = {};
-  const undecodable = decodeErrors(info.schema, object, info);
+  // The options of a connection have no metadata.
+  const hasMetadata = custom || info.schema.properties?.['metadata'] !== undefined;
+  if (hasMetadata && !isJsonObject(object.metadata)) object.metadata = {};
+  // Of a custom resource the types are judged with the rest of it.
+  const undecodable = decodeProblem(info.decodeSchema ?? info.schema, object);
   if (undecodable !== undefined) throw internalError(undecodable);
   const unknown = pruneUnknown(info.schema, object, { custom });
   dropNulls(info.schema, object, { custom });
@@ -43,8 +45,10 @@ function keepManagedFields(
   before: UnstructuredObject,
   next: UnstructuredObject,
 ): void {
+  // The options of a connection have no metadata.
+  if (!isJsonObject(next.metadata)) return;
   const { managedFields } = next.metadata as { managedFields?: unknown };
-  const known = before.metadata.managedFields;
+  const known = before.metadata?.managedFields;
   if (deepEqual(managedFields, known)) return;
   const problem = managedFieldsProblem(managedFields);
   if (problem === undefined) return;
@@ -55,14 +59,16 @@ function keepManagedFields(
   );
 }
 
+/** Judged one by one first, then as they are decoded (managedfields.ValidateManagedFields). */
 function managedFieldsProblem(value: unknown): string | undefined {
   if (value === undefined) return undefined;
-  if (!Array.isArray(value)) return 'managedFields must be a list';
-  for (const [i, entry] of value.entries()) {
-    if (!isJsonObject(entry)) return `managedFields[${i}] must be an object`;
-    const { operation, fieldsType, fieldsV1 } = entry;
-    if (operation !== 'Apply' && operation !== 'Update') return `invalid operation type \`${String(operation ?? '')}\``;
-    if (fieldsType !== 'FieldsV1') return `invalid fieldsType \`${String(fieldsType ?? '')}\``;
+  if (!Array.isArray(value) || !value.every(isJsonObject)) return 'managedFields must be a list of objects';
+  const entries = value as readonly ManagedFieldsEntry[];
+  const mistakes = managedFieldsMistakes(entries).map((error) => `${error.field}: ${fieldErrorBody(error)}`);
+  if (mistakes.length > 0) return mistakes.length === 1 ? mistakes[0] : `[${mistakes.join(', ')}]`;
+  for (const [i, { apiVersion, fieldsType, fieldsV1 }] of entries.entries()) {
+    if (!apiVersion) return 'apiVersion must not be empty';
+    if (!fieldsType) return `missing fieldsType in managed fields entry ${i}`;
     if (fieldsV1 !== undefined && !isJsonObject(fieldsV1)) return `managedFields[${i}].fieldsV1 must be an object`;
   }
   return undefined;

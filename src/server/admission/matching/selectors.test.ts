@@ -12,6 +12,7 @@ const store = {
 const write = (more: object): AdmissionAttributes =>
   ({
     operation: 'CREATE',
+    requestVerb: 'create',
     info: { group: '', resource: 'configmaps', namespaced: true },
     subresource: '',
     namespace: 'ns',

@@ -9,6 +9,7 @@ import type { ValidatingPolicySpec } from './policy-types.ts';
 const matched = builtinResource({ group: '', version: 'v1', resource: 'configmaps' })!;
 const ATTRIBUTES: AdmissionAttributes = {
   operation: 'CREATE',
+  requestVerb: 'create',
   info: matched,
   subresource: '',
   namespace: 'ns',

@@ -7,8 +7,10 @@ import type { UnstructuredObject } from '../../../api/meta/object.ts';
 import { isJsonObject, type JsonObject } from '../../../api/meta/own-property.ts';
 import { ApiError, internalError } from '../../../api/meta/status.ts';
 import { applyJsonPatch } from '../../../api/patch/json-patch.ts';
+import { nextTurn } from '../../../base/clock/next-turn.ts';
 import { ExpressionFailed } from '../matching/compiled-expression.ts';
 import { RequestBindings } from '../matching/expression-environment.ts';
+import { mutatedKind, shownKind } from '../matching/mutated-kind.ts';
 import { normalizeMutated, replaceObject } from '../matching/mutated-object.ts';
 import { whenAnswered } from '../matching/request-authorizer.ts';
 import { namespaceOf } from '../matching/selectors.ts';
@@ -34,6 +36,9 @@ const NAME = 'MutatingAdmissionPolicy';
 /** What one mutation may cost. */
 const BUDGET = 10_000_000;
 const PER_CALL = 1_000_000;
+
+/** Invocations without letting others in: a binding may have thousands of parameters. */
+const TOGETHER = 20;
 
 type Policy = BoundPolicy<MutatingPolicySpec, CompiledMutation>;
 
@@ -132,7 +137,8 @@ function* mutateAll(invocations: readonly Invocation[], context: Context): Waits
   const namespaceObject = namespaceObjectOf(attributes, services.store);
   let worked = false;
   try {
-    for (const invocation of invocations) {
+    for (const [i, invocation] of invocations.entries()) {
+      if (i % TOGETHER === TOGETHER - 1) yield nextTurn();
       const { policy, binding, matched, param } = invocation;
       const key = `${policy.name}/${binding}/${param?.metadata.namespace ?? ''}/${param?.metadata.name ?? ''}`;
       const { conditions } = policy.compiled;
@@ -200,9 +206,13 @@ function* mutateOne(
     };
     try {
       const patch = yield* waitFor(whenAnswered(authorizer, attributes, evaluate));
+      const { subresource } = attributes;
       const next =
-        patchType === 'JSONPatch' ? patched(before, patch) : mergeConfiguration(matched, before, asObject(patch));
-      const unknown = normalizeMutated(matched, next);
+        patchType === 'JSONPatch'
+          ? patched(before, patch)
+          : mergeConfiguration(shownKind(matched, subresource) ?? matched, before, asObject(patch));
+      const { shape, version } = mutatedKind(matched, { subresource, object: next });
+      const unknown = shape ? normalizeMutated(shape, next) : [];
       // The result of a JSON patch is decoded strictly where the kind is built in.
       if (unknown.length > 0 && patchType === 'JSONPatch' && !matched.strategy.custom) {
         const fields = unknown.map((path) => `unknown field ${JSON.stringify(path)}`);
@@ -210,7 +220,7 @@ function* mutateOne(
       }
       if (outcome === 'failed') outcome = 'same';
       if (deepEqual(before, next)) continue;
-      const back = yield* waitFor(showObjects({ info: matched, object: next, oldObject: undefined }, info));
+      const back = yield* waitFor(showObjects({ info: version, object: next, oldObject: undefined }, info));
       replaceObject(attributes, cloneJson(back.object) as UnstructuredObject);
       outcome = 'changed';
     } catch (error) {

@@ -2,8 +2,9 @@
 import { type ResourceInfo, storagePrefix } from '../../../api/kinds/resource.ts';
 import { apiVersionOf, parseApiVersion } from '../../../api/meta/gvk.ts';
 import type { UnstructuredObject } from '../../../api/meta/object.ts';
+import { labelHint } from '../../../api/selector/label-hint.ts';
 import { fromLabelSelectorObject, matchesLabels } from '../../../api/selector/label-selector.ts';
-import type { ObjectStore } from '../../cache/object-store.ts';
+import type { ObjectStore, StoredObject } from '../../cache/object-store.ts';
 import { kindText, type ServedResources, viewStored } from '../matching/served-kinds.ts';
 import type { ParamKind, ParamRef } from './policy-types.ts';
 
@@ -60,6 +61,10 @@ function selected(
 ) {
   if (!ref.selector) throw new ConfigurationError('one of name or selector must be provided');
   const selector = fromLabelSelectorObject(ref.selector);
-  return store.list(prefix, { namespace, match: ({ object }) => matchesLabels(selector, object.metadata.labels) })
-    .items;
+  // Most objects of the namespace are no params, and are not parsed to find that out.
+  const hint = labelHint(selector);
+  const match = (stored: StoredObject): boolean =>
+    (stored.isParsed || hint === undefined || hint(stored.bytes)) &&
+    matchesLabels(selector, stored.object.metadata.labels);
+  return store.list(prefix, { namespace, match }).items;
 }

@@ -5,6 +5,7 @@
 import type { ResourceInfo } from '../../../api/kinds/resource.ts';
 import { goJson } from '../../../api/meta/go-text.ts';
 import { ApiError } from '../../../api/meta/status.ts';
+import { nextTurn } from '../../../base/clock/next-turn.ts';
 import { whenAnswered } from '../matching/request-authorizer.ts';
 import { namespaceOf } from '../matching/selectors.ts';
 import { type ShownObjects, showObjects } from '../matching/served-kinds.ts';
@@ -52,11 +53,15 @@ export function validatingPolicies(
   };
 }
 
+/** Evaluations without letting others in: a binding may have thousands of parameters. */
+const TOGETHER = 200;
+
 /** All policies against one write. */
 class Run {
   readonly #attributes: AdmissionAttributes;
   readonly #services: PolicyServices;
   readonly #refusals: Refusal[] = [];
+  #evaluations = 0;
   /** The first failure under the action Audit: an annotation is never overwritten, so that later ones are not told. */
   #audited: unknown;
   readonly #shown = new Map<ResourceInfo, ShownObjects>();
@@ -127,6 +132,7 @@ class Run {
     }
     if (this.#namespaceObject === undefined) this.#namespaceObject = namespaceObjectOf(this.#attributes, store);
     for (const param of params) {
+      if (++this.#evaluations % TOGETHER === 0) yield nextTurn();
       const began = metrics.now();
       const namespaceObject = this.#namespaceObject;
       const evaluate = (): Evaluation =>

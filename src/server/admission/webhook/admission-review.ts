@@ -1,7 +1,9 @@
 /** AdmissionReview, v1 and v1beta1: what is sent to a webhook, and what its answer says. */
 import type { ResourceInfo } from '../../../api/kinds/resource.ts';
 import { decodeBase64 } from '../../../api/meta/base64.ts';
+import type { UnstructuredObject } from '../../../api/meta/object.ts';
 import { isJsonObject, type JsonObject } from '../../../api/meta/own-property.ts';
+import { internalError } from '../../../api/meta/status.ts';
 import { requestView } from '../matching/request-view.ts';
 import { convertAnyObject } from '../matching/served-kinds.ts';
 import type { AdmissionAttributes } from '../plugin.ts';
@@ -25,6 +27,18 @@ export interface Verdict {
   readonly auditAnnotations: Readonly<Record<string, string>>;
 }
 
+/** An object in the version that a webhook asks for, or back. Rejects with ApiError 500 in the dispatchers' words. */
+export async function convertForHook<T extends Readonly<UnstructuredObject>>(
+  object: T,
+  conversion: { readonly from: ResourceInfo; readonly to: ResourceInfo },
+): Promise<T> {
+  try {
+    return await convertAnyObject(object, conversion);
+  } catch (error) {
+    throw internalError(error instanceof Error ? error.message : String(error), error);
+  }
+}
+
 /** The review of a write with its objects in the version of `matched`. Rejects when no version is known to both. */
 export async function buildReview(
   attributes: AdmissionAttributes,
@@ -40,8 +54,8 @@ export async function buildReview(
     request: {
       uid,
       ...requestView(attributes, matched),
-      object: object ? await convertAnyObject(object, { from: info, to: matched }) : null,
-      oldObject: oldObject ? await convertAnyObject(oldObject, { from: info, to: matched }) : null,
+      object: object ? await convertForHook(object, { from: info, to: matched }) : null,
+      oldObject: oldObject ? await convertForHook(oldObject, { from: info, to: matched }) : null,
     },
   };
   return { uid, version, body: new TextEncoder().encode(JSON.stringify(review)) };
@@ -69,10 +83,21 @@ export function readVerdict(
   return {
     allowed: response['allowed'] === true,
     status: isJsonObject(response['status']) ? response['status'] : undefined,
-    ...(mutating ? patchOf(response, strict) : { patch: undefined, patchType: '' }),
+    ...(mutating ? patchOf(response, strict) : noPatch(response, strict)),
     warnings: Array.isArray(response['warnings']) ? response['warnings'].map(String) : [],
     auditAnnotations: textsOf(response['auditAnnotations']),
   };
+}
+
+/** A validating webhook has nothing to change. */
+function noPatch({ patch, patchType }: JsonObject, strict: boolean): Pick<Verdict, 'patch' | 'patchType'> {
+  if (strict && typeof patch === 'string' && patch !== '') {
+    throw new Error('validating webhook may not return response.patch');
+  }
+  if (strict && patchType !== undefined && patchType !== null) {
+    throw new Error('validating webhook may not return response.patchType');
+  }
+  return { patch: undefined, patchType: '' };
 }
 
 function patchOf(response: JsonObject, strict: boolean): Pick<Verdict, 'patch' | 'patchType'> {

@@ -1,13 +1,15 @@
 /** One call of one webhook: the review out, the verdict back, within its time. */
-import { isJsonObject, type JsonObject } from '../../../api/meta/own-property.ts';
+import type { JsonObject } from '../../../api/meta/own-property.ts';
 import { ApiError, internalError } from '../../../api/meta/status.ts';
 import type { Clock } from '../../../base/clock/clock.ts';
 import { createLinkedController } from '../../../base/signal/linked-controller.ts';
+import { answerProblem } from '../../outbound/answer-problem.ts';
 import { readWhole } from '../../outbound/read-whole.ts';
 import type { AdmissionMetrics } from '../admission-metrics.ts';
 import type { AdmissionAttributes } from '../plugin.ts';
 import { buildReview, type Review, readVerdict, type Verdict } from './admission-review.ts';
-import { denial, dryRunUnsupported, responseProblem, WebhookCallFailed } from './webhook-failure.ts';
+import { parseAnswer } from './review-answer.ts';
+import { denial, dryRunUnsupported, WebhookCallFailed } from './webhook-failure.ts';
 import type { Candidate, Hook } from './webhook-source.ts';
 
 /** Largest answer of a webhook: a patch may carry as much as a request. */
@@ -54,7 +56,10 @@ async function ask(
     if (error instanceof ApiError) throw mutating ? internalError(error.status.message ?? '') : error;
     throw new WebhookCallFailed(webhook.name, `could not create admission objects: ${(error as Error).message}`);
   }
-  const answer = await send(hook, review, { signal: attributes.signal, clock });
+  if (hook.trustProblem !== undefined) {
+    throw new WebhookCallFailed(webhook.name, `could not get REST client: ${hook.trustProblem}`);
+  }
+  const answer = await send(hook, review, { signal: attributes.signal, deadline: attributes.deadline, clock });
   let verdict: Verdict;
   try {
     verdict = readVerdict(answer, { uid: review.uid, version: review.version, mutating });
@@ -78,11 +83,14 @@ class DeadlineExceeded extends Error {
 async function send(
   hook: Hook,
   review: Review,
-  { signal, clock }: { readonly signal: AbortSignal; readonly clock: Clock },
+  { signal, deadline, clock }: { signal: AbortSignal; deadline: number | undefined; clock: Clock },
 ): Promise<JsonObject> {
+  if (signal.aborted) throw requestTimedOut();
   const { webhook } = hook;
   const seconds = webhook.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS;
-  const query = `${hook.query === '' ? '' : `${hook.query}&`}timeout=${seconds}s`;
+  // What is left of the request's own time, where that is less.
+  const left = deadline === undefined ? seconds : Math.ceil((deadline - clock.monotonic()) / 1000);
+  const query = `${hook.query === '' ? '' : `${hook.query}&`}timeout=${Math.max(Math.min(seconds, left), 1)}s`;
   const own = createLinkedController(signal);
   const cancel = clock.schedule(seconds * 1000, () => own.abort(new DeadlineExceeded()));
   try {
@@ -99,9 +107,9 @@ async function send(
       peer: { address: '' },
       signal: own.signal,
     });
-    const text = new TextDecoder().decode(await readWhole(response, { limit: MAX_ANSWER_BYTES, signal: own.signal }));
-    if (response.status < 200 || response.status > 206) throw new AnswerRefused(responseProblem(response.status, text));
-    return parsed(text);
+    const body = await readWhole(response, { limit: MAX_ANSWER_BYTES, signal: own.signal });
+    if (response.status < 200 || response.status > 206) throw new AnswerRefused(answerProblem(response, body));
+    return parsed(new TextDecoder().decode(body));
   } catch (error) {
     if (signal.aborted) throw requestTimedOut();
     const why =
@@ -119,14 +127,11 @@ async function send(
 class AnswerRefused extends Error {}
 
 function parsed(text: string): JsonObject {
-  let value: unknown;
   try {
-    value = JSON.parse(text);
+    return parseAnswer(text);
   } catch (error) {
-    throw new AnswerRefused(`couldn't get version/kind; json parse error: ${(error as Error).message}`);
+    throw new AnswerRefused((error as Error).message);
   }
-  if (!isJsonObject(value)) throw new AnswerRefused("couldn't get version/kind; json parse error: not an object");
-  return value;
 }
 
 const requestTimedOut = (): ApiError =>

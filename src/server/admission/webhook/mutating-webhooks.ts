@@ -8,11 +8,11 @@ import { isJsonObject } from '../../../api/meta/own-property.ts';
 import { ApiError, internalError } from '../../../api/meta/status.ts';
 import { applyJsonPatch } from '../../../api/patch/json-patch.ts';
 import { parseWide } from '../../../api/schema/parse-json.ts';
+import { mutatedKind } from '../matching/mutated-kind.ts';
 import { normalizeMutated, replaceObject } from '../matching/mutated-object.ts';
-import { convertAnyObject } from '../matching/served-kinds.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
 import { reinvocationOf } from '../reinvocation.ts';
-import type { Verdict } from './admission-review.ts';
+import { convertForHook, type Verdict } from './admission-review.ts';
 import { callWebhook } from './call-webhook.ts';
 import { shouldCall } from './should-call.ts';
 import { WebhookCallFailed } from './webhook-failure.ts';
@@ -98,7 +98,7 @@ async function applyVerdict(
   }
   if (patchType !== 'JSONPatch')
     throw new WebhookCallFailed(name, `unsupported patch type ${JSON.stringify(patchType)}`);
-  const shown = await convertAnyObject(object, { from: info, to: matched });
+  const shown = await convertForHook(object, { from: info, to: matched });
   let result: unknown;
   try {
     result = applyJsonPatch(shown, operations);
@@ -108,11 +108,12 @@ async function applyVerdict(
   }
   if (!isJsonObject(result)) throw internalError(`admission webhook ${JSON.stringify(name)} left no object`);
   const patched = result as UnstructuredObject;
-  normalizeMutated(matched, patched);
+  const { shape, version } = mutatedKind(matched, { subresource: attributes.subresource, object: patched });
+  if (shape) normalizeMutated(shape, patched);
   const value = { configuration: hook.configuration, webhook: name, patch: operations.map(byMember), patchType };
   attributes.annotate(`patch.webhook.admission.k8s.io/${place}`, goJson(value), true);
   if (deepEqual(shown, patched)) return false;
-  const next = await convertAnyObject(patched, { from: matched, to: info });
+  const next = await convertForHook(patched, { from: version, to: info });
   replaceObject(attributes, cloneJson(next) as UnstructuredObject);
   return true;
 }

@@ -1,5 +1,6 @@
 /** The configured webhooks: watched in the store, compiled once per revision, indexed by what they are asked about. */
 import type { WebhookClientConfig } from '../../../api/kinds/builtin/access-types.ts';
+import { caBundleProblem } from '../../../api/kinds/custom/conversion-rules.ts';
 import type { ResourceInfo } from '../../../api/kinds/resource.ts';
 import type { DeepReadonly, UnstructuredObject } from '../../../api/meta/object.ts';
 import type { LabelSelectorObject } from '../../../api/selector/label-selector.ts';
@@ -40,6 +41,8 @@ export interface Hook {
   readonly selectors: Selectors;
   readonly conditions: MatchConditions | undefined;
   readonly call: ApiHandler;
+  /** Why its `caBundle` is none: it is not called then. */
+  readonly trustProblem: string | undefined;
   /** As error messages show it, without the query. */
   readonly url: string;
   readonly path: string;
@@ -153,6 +156,7 @@ function hookOf(
       ? compileMatchConditions(webhook.matchConditions, { failurePolicy: webhook.failurePolicy ?? 'Fail' })
       : undefined,
     call: connect(target),
+    trustProblem: caBundleProblem(webhook.clientConfig.caBundle),
     url,
     path,
     query,

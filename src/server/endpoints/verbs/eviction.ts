@@ -4,9 +4,11 @@
  * options.
  */
 
+import { bodyKind, EVICTION } from '../../../api/kinds/builtin/body-kinds.ts';
 import { storagePrefix } from '../../../api/kinds/resource.ts';
+import { apiVersionOf } from '../../../api/meta/gvk.ts';
 import type { UnstructuredObject } from '../../../api/meta/object.ts';
-import { ApiError, badRequest, notFound } from '../../../api/meta/status.ts';
+import { ApiError, notFound } from '../../../api/meta/status.ts';
 import type { ApiResponse } from '../../../base/http/seam.ts';
 import type { StoreKey } from '../../cache/object-store.ts';
 import { checkDeletePreconditions, deleteObject } from '../../registry/delete.ts';
@@ -27,7 +29,7 @@ import type { Exchange } from '../exchange.ts';
 import { parseWriteOptions } from '../query.ts';
 import { documentResponse, successStatus } from '../responses.ts';
 import { writeCall } from '../write-request.ts';
-import { namedBody } from './binding.ts';
+import { checkNamed, namedBody } from './binding.ts';
 import { storedObject } from './get.ts';
 
 /** Lost races with other writers of the pod. Upstream's number; here each try begins at once. */
@@ -35,18 +37,20 @@ const MAX_TRIES = 20;
 
 export async function evictionVerb(exchange: Exchange): Promise<ApiResponse> {
   const write = parseWriteOptions(exchange.query, 'CreateOptions');
-  const eviction = namedBody(exchange, 'Eviction');
-  if (eviction.apiVersion !== undefined && !/^policy\/v1(beta1)?$/.test(eviction.apiVersion)) {
-    throw badRequest(
-      `the API version in the data (${eviction.apiVersion}) does not match the expected API version (policy/v1)`,
-    );
-  }
-  const { options, dryRun } = readDeleteOptions(eviction['deleteOptions'] ?? {});
+  const eviction = await namedBody(exchange, {
+    ...write,
+    info: bodyKind(EVICTION)!,
+    older: bodyKind({ ...EVICTION, version: 'v1beta1' })!,
+  });
+  eviction.apiVersion = apiVersionOf(EVICTION);
+  const { dryRun } = readDeleteOptions(eviction['deleteOptions'] ?? {});
   const call = writeCall(exchange, { ...write, dryRun: write.dryRun || dryRun });
-  // Unknown pods are told apart before anyone is asked about them.
-  storedObject(exchange);
   const subject = { name: call.name, object: eviction, oldObject: undefined };
   await call.admission.mutate('CREATE', subject);
+  checkNamed(exchange, eviction);
+  const { options } = readDeleteOptions(eviction['deleteOptions'] ?? {});
+  // Unknown pods are told apart before anyone judges their eviction.
+  storedObject(exchange);
   await call.admission.validate('CREATE', subject);
   const key = { prefix: storagePrefix(call.info), namespace: call.namespace, name: call.name };
   await refuseWhenDurable(exchange.server.registry.store, key, () =>

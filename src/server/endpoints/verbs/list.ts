@@ -7,8 +7,9 @@ import type { StoredObject } from '../../cache/object-store.ts';
 import { type ListCall, type ListResult, listObjects } from '../../registry/list.ts';
 import { validateListOptions } from '../../registry/list-options.ts';
 import { createSelection } from '../../registry/selection.ts';
-import { itemBytes, itemChunks, joinItems, viewObject } from '../../registry/versioned-view.ts';
+import { itemBytes, joinItems, prepareViews, viewObject } from '../../registry/versioned-view.ts';
 import type { Exchange } from '../exchange.ts';
+import { type Around, isLong, type ListOutline, longList } from '../long-list.ts';
 import { acceptsGzip, COMPRESS_FROM_BYTES, checkPartial, goTypeOf, type Representation } from '../negotiation.ts';
 import { parseListOptions } from '../query.ts';
 import { answerInSteps, JSON_GZIP_HEADERS, JSON_HEADERS, representationOf } from '../responses.ts';
@@ -22,6 +23,12 @@ export function listVerb(exchange: Exchange): ApiResponse | Promise<ApiResponse>
   return result instanceof Promise
     ? result.then((listed) => packedOrPlain(exchange, { listed, representation }))
     : packedOrPlain(exchange, { listed: result, representation });
+}
+
+/** In the order in which a Table shows them. */
+function inOrder(info: ResourceInfo, items: readonly StoredObject[]): readonly StoredObject[] {
+  const compare = info.rows?.compare;
+  return compare ? [...items].sort((a, b) => compare(viewObject(info, a), viewObject(info, b))) : items;
 }
 
 interface Page {
@@ -75,13 +82,18 @@ function isLarge({ strategy }: ResourceInfo, items: readonly StoredObject[], atL
 
 /** What stands before and behind the items of a list. */
 function envelope(info: ResourceInfo, listed: ListResult): { readonly head: string; readonly tail: string } {
-  // A list of custom resources is a map upstream, in which the token is there when it is empty.
-  const metadata = JSON.stringify({ ...(info.strategy.custom && { continue: '' }), ...listMetadata(listed) });
+  const metadata = JSON.stringify(metadataOf(info, listed));
   return {
     head: `{"kind":${JSON.stringify(info.listKind)},"apiVersion":${JSON.stringify(apiVersionOf(info))},"metadata":${metadata},"items":[`,
     tail: ']}\n',
   };
 }
+
+/** A list of custom resources is a map upstream, in which the token is there when it is empty. */
+const metadataOf = (info: ResourceInfo, listed: ListResult): Readonly<Record<string, unknown>> => ({
+  ...(info.strategy.custom && { continue: '' }),
+  ...listMetadata(listed),
+});
 
 const listMetadata = (listed: ListResult): Readonly<Record<string, unknown>> => ({
   resourceVersion: String(listed.revision),
@@ -107,43 +119,83 @@ export function listCall(exchange: Exchange): ListCall {
 /** A page of items as a response. */
 export function listResponse(exchange: Exchange, { listed, representation }: Page): ApiResponse | Promise<ApiResponse> {
   const info = exchange.resource;
-  if (representation.as === 'object') {
-    const { head, tail } = envelope(info, listed);
-    const items = listed.items.map((item) => itemBytes(info, item));
-    if (isPlainJson(representation)) {
-      return { status: 200, headers: JSON_HEADERS, body: itemChunks(items, { head, tail }) };
-    }
-    return answerInSteps({ status: 200, bytes: joinItems(items, { head, tail: ']}' }), representation });
+  // What has to be converted is not picked together in no time.
+  if (isPlainJson(representation) && (info.view === undefined || !isLong(listed.items))) {
+    const body = exchange.server.joinedLists.parts({ info, items: listed.items, ...envelope(info, listed) });
+    return { status: 200, headers: JSON_HEADERS, body };
   }
-  checkPartial(representation, { list: true, goType: goTypeOf(info, true) });
-  const document = representation.as === 'table' ? listTable : partialList;
-  const bytes = encoder.encode(
-    JSON.stringify(document(exchange, { listed, representation, metadata: listMetadata(listed) })),
-  );
+  if (representation.as !== 'object') checkPartial(representation, { list: true, goType: goTypeOf(info, true) });
+  const outline = outlineOf(exchange, { listed, representation });
+  const items = representation.as === 'table' ? inOrder(info, listed.items) : listed.items;
+  if (isLong(items)) {
+    return longList(items, { outline, representation, signal: exchange.request.signal });
+  }
+  const around = { before: `${JSON.stringify(outline.head).slice(0, -1)},"${outline.member}":`, after: '}' };
+  // Go's slice that nothing was put into.
+  const isNull = items.length === 0 && representation.as === 'partial';
+  const bytes = isNull
+    ? encoder.encode(`${around.before}null}`)
+    : outline.items(items, { before: `${around.before}[`, after: ']}' });
   return answerInSteps({ status: 200, bytes, representation });
 }
 
-interface ListShape extends Page {
-  readonly metadata: Readonly<Record<string, unknown>>;
+function outlineOf(exchange: Exchange, { listed, representation }: Page): ListOutline {
+  const info = exchange.resource;
+  const { as, version } = representation;
+  const prepare: ListOutline['prepare'] = (some) => prepareViews(info, some, { again: false });
+  switch (as) {
+    case 'object':
+      return {
+        head: { kind: info.listKind, apiVersion: apiVersionOf(info), metadata: metadataOf(info, listed) },
+        member: 'items',
+        prepare,
+        items: (some, { before, after }) =>
+          joinItems(
+            some.map((item) => itemBytes(info, item)),
+            { head: before, tail: after },
+          ),
+      };
+    case 'partial':
+      return {
+        head: {
+          kind: 'PartialObjectMetadataList',
+          apiVersion: `meta.k8s.io/${version}`,
+          metadata: listMetadata(listed),
+        },
+        member: 'items',
+        prepare,
+        items: (some, around) =>
+          jsonItems(
+            some.map((item) => partialOf(viewObject(info, item), version)),
+            around,
+          ),
+      };
+    case 'table':
+      return tableOutline(exchange, { listed, representation });
+    default:
+      return as satisfies never;
+  }
 }
 
-const listTable = (exchange: Exchange, { listed, representation, metadata }: ListShape): object =>
-  tableOf(exchange.resource, {
-    objects: listed.items.map((item) => viewObject(exchange.resource, item)),
-    version: representation.version,
+function tableOutline(exchange: Exchange, { listed, representation: { version } }: Page): ListOutline {
+  const info = exchange.resource;
+  const options = {
+    version,
     includeObject: parseIncludeObject(exchange.query.get('includeObject')),
     now: exchange.server.clock.now(),
-    definitions: true,
-    metadata,
-  });
+    metadata: listMetadata(listed),
+  };
+  const { rows: _, ...head } = tableOf(info, { ...options, objects: [], definitions: true });
+  return {
+    head: head as ListOutline['head'],
+    member: 'rows',
+    prepare: (some) => prepareViews(info, some, { again: false }),
+    items: (some, around) => {
+      const objects = some.map((item) => viewObject(info, item));
+      return jsonItems(tableOf(info, { ...options, objects, definitions: false })['rows'] as unknown[], around);
+    },
+  };
+}
 
-const partialList = (exchange: Exchange, { listed, representation, metadata }: ListShape): object => ({
-  kind: 'PartialObjectMetadataList',
-  apiVersion: `meta.k8s.io/${representation.version}`,
-  metadata,
-  // Go's slice that nothing was put into.
-  items:
-    listed.items.length === 0
-      ? null
-      : listed.items.map((item) => partialOf(viewObject(exchange.resource, item), representation.version)),
-});
+const jsonItems = (items: readonly unknown[], { before, after }: Around): Uint8Array =>
+  encoder.encode(`${before}${JSON.stringify(items).slice(1, -1)}${after}`);

@@ -45,8 +45,8 @@ export async function patchVerb(exchange: Exchange): Promise<ApiResponse> {
           patch: true,
           next: (current, pause) =>
             pause
-              ? patchedInPieces(exchange, { current, patch, options }, pause)
-              : patchedObject(exchange, { current, patch, options }),
+              ? patchedInPieces(exchange, { info: exchange.resource, current, patch, options }, pause)
+              : patchedObject(exchange, { info: exchange.resource, current, patch, options }),
         };
   const result = await guaranteedUpdate(server.registry, update);
   return writeResponse(exchange, { result, representation });
@@ -70,35 +70,38 @@ async function readAbout(exchange: Exchange): Promise<PatchDocument> {
 const isApply = ({ request }: Exchange): boolean => mediaTypeOf(request.headers).startsWith('application/apply-patch');
 
 interface Patching {
+  /** What the patched object is to be: the resource, or the kind of its subresource. */
+  readonly info: ResourceInfo;
   readonly current: Readonly<UnstructuredObject>;
   readonly patch: PatchDocument;
   readonly options: WriteOptions;
 }
 
-function patchedObject(exchange: Exchange, patching: Patching): UnstructuredObject {
-  const { current, patch } = patching;
-  const value = applyPatch(exchange.resource, { document: current, patch });
-  return matched(exchange, admitDocument(exchange, patchedDocument(exchange, patching, value)));
+/** The object after a patch, read as what was sent is read. Throws ApiError 400 and 422. */
+export function patchedObject(exchange: Exchange, patching: Patching): UnstructuredObject {
+  const { info, current, patch } = patching;
+  const value = applyPatch(info, { document: current, patch });
+  return matched(exchange, admitDocument(exchange, patchedDocument(patching, value)));
 }
 
 async function patchedInPieces(exchange: Exchange, patching: Patching, pause: Pause): Promise<UnstructuredObject> {
-  const { current, patch } = patching;
-  const value = await inPieces(applyPatchSteps(exchange.resource, { document: current, patch }), pause);
+  const { info, current, patch } = patching;
+  const value = await inPieces(applyPatchSteps(info, { document: current, patch }), pause);
   await pause();
-  return matched(exchange, await inPieces(admitSteps(exchange, patchedDocument(exchange, patching, value)), pause));
+  return matched(exchange, await inPieces(admitSteps(exchange, patchedDocument(patching, value)), pause));
 }
 
-const patchedDocument = (exchange: Exchange, { current, patch, options }: Patching, value: unknown) => ({
+const patchedDocument = ({ info, current, patch, options }: Patching, value: unknown) => ({
   parsed: { value, duplicates: patch.duplicates, yaml: patch.yaml },
-  info: exchange.resource,
+  info,
   fieldValidation: options.fieldValidation,
   dropStatus: false,
   ofPatch: patch.type === 'strategic' ? ('object' as const) : ('document' as const),
   faults: () => patchFaults(patch),
   refuse(problem: string) {
     // The result itself was pruned on its way here.
-    const shown = shownPatch(patch, () => applyPatch(exchange.resource, { document: current, patch }));
-    return refusedPatch(exchange.resource, { patch, value, problem, shown });
+    const shown = shownPatch(patch, () => applyPatch(info, { document: current, patch }));
+    return refusedPatch(info, { patch, value, problem, shown });
   },
 });
 
@@ -187,7 +190,8 @@ function applyCall(
   };
 }
 
-const nameIn = ({ value }: PatchDocument): Pick<UnstructuredObject['metadata'], 'name'> => {
+/** The name that a configuration gives its object; empty when it gives none. */
+export const nameIn = ({ value }: PatchDocument): Pick<UnstructuredObject['metadata'], 'name'> => {
   const name = (value as Partial<UnstructuredObject>).metadata?.name;
   return name === undefined ? {} : { name };
 };
@@ -207,7 +211,8 @@ function gvkText({ apiVersion, kind }: Readonly<Record<string, unknown>>): strin
   return `${version.includes('/') ? '' : '/'}${version}, Kind=${typeof kind === 'string' ? kind : ''}`;
 }
 
-function* appliedConfig(
+/** What is applied, checked as upstream checks it before it is merged. Throws ApiError 400 and 500. */
+export function* appliedConfig(
   exchange: Exchange,
   {
     info,

@@ -18,12 +18,14 @@ interface ServiceParts {
 }
 
 interface SliceParts {
-  readonly endpoints?: readonly {
-    readonly addresses?: readonly string[];
-    readonly conditions?: { readonly ready?: boolean };
-    readonly targetRef?: { readonly kind?: string; readonly namespace?: string; readonly name?: string };
-  }[];
-  readonly ports?: readonly { readonly name?: string; readonly port?: number; readonly protocol?: string }[];
+  readonly endpoints?:
+    | readonly {
+        readonly addresses?: readonly string[];
+        readonly conditions?: { readonly ready?: boolean };
+        readonly targetRef?: { readonly kind?: string; readonly namespace?: string; readonly name?: string };
+      }[]
+    | null;
+  readonly ports?: readonly { readonly name?: string; readonly port?: number; readonly protocol?: string }[] | null;
 }
 
 export interface PodPort {
@@ -43,10 +45,10 @@ export function podBehind(exchange: Exchange, { name, port }: ProxyId): PodPort 
   });
   const found: PodPort[] = [];
   for (const { object } of items) {
-    const { endpoints = [], ports = [] } = object as SliceParts;
-    const number = ports.find((one) => (one.name ?? '') === wanted && (one.protocol ?? 'TCP') === 'TCP')?.port;
+    const { endpoints, ports } = object as SliceParts;
+    const number = ports?.find((one) => (one.name ?? '') === wanted && (one.protocol ?? 'TCP') === 'TCP')?.port;
     if (number === undefined) continue;
-    for (const { addresses = [], conditions, targetRef } of endpoints) {
+    for (const { addresses = [], conditions, targetRef } of endpoints ?? []) {
       // Readiness that is not known counts as ready.
       if (conditions?.ready === false || targetRef?.kind !== 'Pod' || targetRef.namespace !== namespace) continue;
       const pod = store.get({ prefix: PODS, namespace, name: targetRef.name ?? '' })?.object;

@@ -35,7 +35,7 @@ export function watchVerb(exchange: Exchange): ApiResponse {
     now: () => server.clock.now(),
   });
   const seconds =
-    options.timeoutSeconds > 0
+    options.timeoutSeconds !== 0
       ? Math.min(options.timeoutSeconds, MAX_TIMEOUT_SECONDS)
       : MIN_TIMEOUT_SECONDS * (1 + Math.random());
   const stream = watchStream(server, {

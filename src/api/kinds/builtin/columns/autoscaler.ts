@@ -1,5 +1,6 @@
 /** HorizontalPodAutoscaler columns; v1 has one CPU target, v2 a list of metrics. */
 import { type JsonObject, numberAt, objectAt, objectsAt, textAt, valueAt } from '../read-value.ts';
+import { autoscalerView, METRICS } from '../views/autoscaler-view.ts';
 import { age } from './age.ts';
 import { type Cells, NONE, UNSET } from './cell.ts';
 
@@ -38,12 +39,16 @@ function formatMetric(spec: JsonObject, current: JsonObject | undefined): string
   return `${prefix}${quantity(valueAt(now, 'value')) ?? UNKNOWN}/${quantity(valueAt(target, 'value')) ?? '<auto>'}`;
 }
 
-function targets(hpa: JsonObject): string {
-  const cpu = valueAt(hpa, 'spec', 'targetCPUUtilizationPercentage');
-  if (typeof cpu === 'number') {
-    const used = valueAt(hpa, 'status', 'currentCPUUtilizationPercentage');
-    return `cpu: ${typeof used === 'number' ? `${used}%` : UNKNOWN}/${cpu}%`;
-  }
+/** In v1 all but the CPU target lies in annotations. */
+function inV2(hpa: JsonObject): JsonObject {
+  const isOld =
+    valueAt(hpa, 'spec', 'targetCPUUtilizationPercentage') !== undefined ||
+    (valueAt(hpa, 'spec', 'metrics') === undefined && valueAt(hpa, 'metadata', 'annotations', METRICS) !== undefined);
+  return isOld ? autoscalerView.toStored(hpa) : hpa;
+}
+
+function targets(asked: JsonObject): string {
+  const hpa = inV2(asked);
   const specs = objectsAt(hpa, 'spec', 'metrics');
   if (specs.length === 0) return NONE;
   const current = objectsAt(hpa, 'status', 'currentMetrics');

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseApiVersion } from '../../../meta/gvk.ts';
 import { builtinResource } from '../builtin-resources.ts';
+import { autoscalerView } from '../views/autoscaler-view.ts';
 
 const NOW = Date.UTC(2024, 5, 1, 12);
 const ago = (seconds: number): string => new Date(NOW - seconds * 1000).toISOString();
@@ -360,5 +361,76 @@ test('no cell fails on an empty object', async () => {
       assert.doesNotThrow(() => column.cell?.({}, NOW), `${info.resource} ${column.name}`);
       assert.notEqual(column.cell?.({}, NOW), undefined, `${info.resource} ${column.name}`);
     }
+  }
+});
+
+test('lists in one cell are cut as upstream cuts them', () => {
+  const rules = (...hosts: string[]) => ({ spec: { rules: hosts.map((host) => (host === '' ? {} : { host })) } });
+  const net = 'networking.k8s.io/v1';
+  const discovery = 'discovery.k8s.io/v1';
+  const cases: [string, string, object, string, string][] = [
+    [net, 'ingresses', rules('a', 'b', 'c'), 'Hosts', 'a,b,c'],
+    [net, 'ingresses', rules('a', 'b', 'c', ''), 'Hosts', 'a,b,c + 1 more...'],
+    [net, 'ingresses', rules('', 'a', 'b', 'c', 'd'), 'Hosts', 'a,b,c + 2 more...'],
+    [net, 'ingresses', rules('', ''), 'Hosts', '*'],
+    [discovery, 'endpointslices', { ports: [{ name: 'http' }, { port: 8 }, {}] }, 'Ports', 'http,8,*'],
+    [discovery, 'endpointslices', { ports: [{ name: '' }] }, 'Ports', '<unset>'],
+    ['v1', 'endpoints', {}, 'Endpoints', '<none>'],
+    ['v1', 'endpoints', { subsets: [{ notReadyAddresses: [{ ip: '1.1.1.1' }] }] }, 'Endpoints', ''],
+  ];
+  for (const [apiVersion, resource, object, column, expected] of cases) {
+    const cells = row(apiVersion, resource, { ...object });
+    assert.equal(cells[column], expected, `${resource} ${JSON.stringify(object)}`);
+  }
+});
+
+test('cells of flow control, classes, policies and components', () => {
+  const flow = 'flowcontrol.apiserver.k8s.io/v1';
+  const admission = 'admissionregistration.k8s.io/v1';
+  const healthy = (status: string) => ({ conditions: [{ type: 'Healthy', status }] });
+  const selected = (selector: object | undefined) => ({ spec: { policyName: 'p', paramRef: { selector } } });
+  const marked = { ...METADATA, annotations: { 'volumeattributesclass.alpha.kubernetes.io/is-default-class': 'true' } };
+  const exempt = { spec: { type: 'Exempt', exempt: { nominalConcurrencyShares: 0 } } };
+  const matchExpressions = [{ key: 'k', operator: 'In', values: ['v', 'w'] }];
+  const cases: [string, string, object, string, unknown][] = [
+    [flow, 'prioritylevelconfigurations', exempt, 'NominalConcurrencyShares', '<none>'],
+    ['storage.k8s.io/v1', 'volumeattributesclasses', { metadata: marked }, 'Name', 'x (default)'],
+    ['v1', 'componentstatuses', healthy('True'), 'Status', 'Healthy'],
+    ['v1', 'componentstatuses', healthy('Unknown'), 'Status', 'Unhealthy'],
+    ['v1', 'componentstatuses', {}, 'Status', 'Unknown'],
+    [admission, 'validatingadmissionpolicybindings', selected(undefined), 'ParamRef', '<unset>'],
+    [
+      admission,
+      'validatingadmissionpolicybindings',
+      selected({ matchLabels: { b: '2', a: '1' }, matchExpressions }),
+      'ParamRef',
+      '&LabelSelector{MatchLabels:map[string]string{a: 1,b: 2,},MatchExpressions:[]LabelSelectorRequirement{LabelSelectorRequirement{Key:k,Operator:In,Values:[v w],},},}',
+    ],
+  ];
+  for (const [apiVersion, resource, object, column, expected] of cases) {
+    assert.equal(row(apiVersion, resource, { ...object })[column], expected, `${resource} ${JSON.stringify(object)}`);
+  }
+});
+
+test('an autoscaler shows the same targets in both versions', () => {
+  const metrics = [
+    { type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 80 } } },
+    { type: 'Pods', pods: { metric: { name: 'rps' }, target: { type: 'AverageValue', averageValue: '10' } } },
+  ];
+  const currentMetrics = [
+    { type: 'Resource', resource: { name: 'cpu', current: { averageUtilization: 50 } } },
+    { type: 'Pods', pods: { metric: { name: 'rps' }, current: { averageValue: '7' } } },
+  ];
+  const stored = { metadata: METADATA, spec: { maxReplicas: 3, metrics }, status: { currentMetrics } };
+  const old = autoscalerView.fromStored(stored);
+  for (const [version, object] of [
+    ['v2', stored],
+    ['v1', old],
+  ] as const) {
+    assert.equal(
+      row(`autoscaling/${version}`, 'horizontalpodautoscalers', object)['Targets'],
+      'cpu: 50%/80%, 7/10',
+      version,
+    );
   }
 });

@@ -1,5 +1,15 @@
 /** Cells of networking, discovery, storage, rbac, admission, scheduling and the other cluster-level groups. */
-import { isTrueAt, type JsonObject, listAt, numberAt, objectsAt, textAt, textsAt, valueAt } from '../read-value.ts';
+import {
+  isTrueAt,
+  type JsonObject,
+  listAt,
+  numberAt,
+  objectAt,
+  objectsAt,
+  textAt,
+  textsAt,
+  valueAt,
+} from '../read-value.ts';
 import { age, humanDuration } from './age.ts';
 import {
   type Cell,
@@ -19,12 +29,19 @@ const count =
   (object) =>
     listAt(object, ...path).length;
 
+/** What is left out is counted by rules, those without a host among them. */
 function ingressHosts(ingress: JsonObject): string {
-  const hosts = objectsAt(ingress, 'spec', 'rules')
-    .map((rule) => textAt(rule, 'host'))
-    .filter((host) => host !== '');
-  return firstFew(hosts, { max: 3, empty: '*' });
+  const rules = objectsAt(ingress, 'spec', 'rules');
+  const hosts: string[] = [];
+  for (const rule of rules) {
+    if (hosts.length === SHOWN_HOSTS) return `${hosts.join(',')} + ${rules.length - SHOWN_HOSTS} more...`;
+    const host = textAt(rule, 'host');
+    if (host !== '') hosts.push(host);
+  }
+  return hosts.join(',') || '*';
 }
+
+const SHOWN_HOSTS = 3;
 
 function classParameters(ingressClass: JsonObject): string {
   const parameters = valueAt(ingressClass, 'spec', 'parameters');
@@ -60,9 +77,9 @@ export const DISCOVERY_CELLS: GroupCells = {
     AddressType: text('addressType'),
     Ports: (slice) =>
       firstFew(
-        objectsAt(slice, 'ports').map((port) => String(valueAt(port, 'port') ?? '*')),
+        objectsAt(slice, 'ports').map((port) => String(valueAt(port, 'port') ?? valueAt(port, 'name') ?? '*')),
         { max: 3, empty: UNSET },
-      ),
+      ) || UNSET,
     Endpoints: (slice) =>
       firstFew(
         objectsAt(slice, 'endpoints').flatMap((endpoint) => textsAt(endpoint, 'addresses')),
@@ -72,10 +89,13 @@ export const DISCOVERY_CELLS: GroupCells = {
   },
 };
 
-const DEFAULT_CLASS = [
-  'storageclass.kubernetes.io/is-default-class',
-  'storageclass.beta.kubernetes.io/is-default-class',
-];
+/** The default class says so in its name, hence a Name cell of its own. */
+const nameOfClass =
+  (...marks: string[]): Cell =>
+  (object) => {
+    const isDefault = marks.some((key) => textAt(object, 'metadata', 'annotations', key) === 'true');
+    return `${textAt(object, 'metadata', 'name')}${isDefault ? ' (default)' : ''}`;
+  };
 
 const flag =
   (path: string, preset: boolean): Cell =>
@@ -92,11 +112,10 @@ function tokenRequests(driver: JsonObject): string {
 
 export const STORAGE_CELLS: GroupCells = {
   storageclasses: {
-    // The default class says so in its name, hence a Name cell of its own.
-    Name: (object) => {
-      const isDefault = DEFAULT_CLASS.some((key) => textAt(object, 'metadata', 'annotations', key) === 'true');
-      return `${textAt(object, 'metadata', 'name')}${isDefault ? ' (default)' : ''}`;
-    },
+    Name: nameOfClass(
+      'storageclass.kubernetes.io/is-default-class',
+      'storageclass.beta.kubernetes.io/is-default-class',
+    ),
     Provisioner: text('provisioner'),
     ReclaimPolicy: text('reclaimPolicy', 'Delete'),
     VolumeBindingMode: text('volumeBindingMode', 'Immediate'),
@@ -120,7 +139,11 @@ export const STORAGE_CELLS: GroupCells = {
     Attached: (object) => isTrueAt(object, 'status', 'attached'),
     Age: age,
   },
-  volumeattributesclasses: { DriverName: text('driverName'), Age: age },
+  volumeattributesclasses: {
+    Name: nameOfClass('volumeattributesclass.alpha.kubernetes.io/is-default-class'),
+    DriverName: text('driverName'),
+    Age: age,
+  },
 };
 
 const subjects =
@@ -154,8 +177,19 @@ function paramRef(binding: JsonObject): string {
   const ref = valueAt(binding, 'spec', 'paramRef');
   if (ref == null) return UNSET;
   const name = textAt(ref, 'name');
-  if (name === '') return formatSelector(valueAt(ref, 'selector'));
+  if (name === '') return valueAt(ref, 'selector') == null ? UNSET : selectorAsGo(valueAt(ref, 'selector'));
   return `${textAt(ref, 'namespace') || '*'}/${name}`;
+}
+
+/** A LabelSelector as its type in Go prints itself. */
+function selectorAsGo(selector: unknown): string {
+  const labels = Object.entries(objectAt(selector, 'matchLabels')).sort(([a], [b]) => (a < b ? -1 : 1));
+  const pairs = labels.map(([key, value]) => `${key}: ${String(value)},`).join('');
+  const requirements = objectsAt(selector, 'matchExpressions').map((requirement) => {
+    const values = textsAt(requirement, 'values').join(' ');
+    return `LabelSelectorRequirement{Key:${textAt(requirement, 'key')},Operator:${textAt(requirement, 'operator')},Values:[${values}],},`;
+  });
+  return `&LabelSelector{MatchLabels:map[string]string{${pairs}},MatchExpressions:[]LabelSelectorRequirement{${requirements.join('')}},}`;
 }
 
 const POLICY_BINDING: Cells = { PolicyName: text('spec.policyName'), ParamRef: paramRef, Age: age };
@@ -261,12 +295,7 @@ export const FLOWCONTROL_CELLS: GroupCells = {
   },
   prioritylevelconfigurations: {
     Type: text('spec.type'),
-    NominalConcurrencyShares: (object) =>
-      numberOrNone(
-        'spec',
-        textAt(object, 'spec', 'type') === 'Exempt' ? 'exempt' : 'limited',
-        'nominalConcurrencyShares',
-      )(object, 0),
+    NominalConcurrencyShares: numberOrNone('spec', 'limited', 'nominalConcurrencyShares'),
     Queues: numberOrNone('spec', 'limited', 'limitResponse', 'queuing', 'queues'),
     HandSize: numberOrNone('spec', 'limited', 'limitResponse', 'queuing', 'handSize'),
     QueueLengthLimit: numberOrNone('spec', 'limited', 'limitResponse', 'queuing', 'queueLengthLimit'),

@@ -116,7 +116,7 @@ function endpoints(object: JsonObject): string {
     const ports = objectsAt(subset, 'ports');
     return ports.length === 0 ? ips : ports.flatMap((port) => ips.map((ip) => hostPort(ip, numberAt(port, 'port'))));
   });
-  return firstFew(addresses, { max: 3, empty: NONE });
+  return firstFew(addresses, { max: 3, empty: listAt(object, 'subsets').length === 0 ? NONE : '' });
 }
 
 const entryCount = (object: JsonObject, ...fields: string[]): number =>
@@ -171,8 +171,8 @@ const quotaHalf =
 function componentStatus(object: JsonObject, field: 'status' | 'message' | 'error'): string {
   const healthy = objectsAt(object, 'conditions').find((condition) => condition['type'] === 'Healthy');
   if (field !== 'status') return textAt(healthy, field);
-  const status = textAt(healthy, 'status');
-  return status === 'True' ? 'Healthy' : status === 'False' ? 'Unhealthy' : 'Unknown';
+  if (healthy === undefined) return 'Unknown';
+  return textAt(healthy, 'status') === 'True' ? 'Healthy' : 'Unhealthy';
 }
 
 export const CORE_CELLS: GroupCells = {

@@ -1,14 +1,17 @@
 /** Defaults of storage, admission, apiextensions, rbac, networking and the other cluster-level groups. */
+import { eachInSteps, Pace, type Steps, type Stops } from '../../../meta/steps.ts';
 import { setCrdDefaults } from '../../custom/crd-strategy.ts';
 import { ensureObject, type GroupDefaults, type MutableObject, member, members, preset } from './preset.ts';
 
-function setDeviceDefaults(spec: MutableObject | undefined): void {
+function* setDeviceDefaults(spec: MutableObject | undefined): Steps<void> {
+  const pace = new Pace();
   for (const request of members(member(spec, 'devices'), 'requests')) {
+    if (pace.due()) yield;
     const exactly = member(request, 'exactly');
-    for (const wanted of exactly === undefined ? members(request, 'firstAvailable') : [exactly]) {
+    yield* eachInSteps(pace, exactly === undefined ? members(request, 'firstAvailable') : [exactly], (wanted) => {
       preset(wanted, { allocationMode: 'ExactCount' });
       if (wanted['allocationMode'] === 'ExactCount' && !wanted['count']) wanted['count'] = 1;
-    }
+    });
   }
 }
 
@@ -34,43 +37,48 @@ export const STORAGE_DEFAULTS: GroupDefaults = {
   },
 };
 
-function setWebhookDefaults(webhook: MutableObject, mutating: boolean): void {
-  preset(webhook, {
-    failurePolicy: 'Fail',
-    matchPolicy: 'Equivalent',
-    namespaceSelector: {},
-    objectSelector: {},
-    timeoutSeconds: 10,
-    ...(mutating && { reinvocationPolicy: 'Never' }),
-  });
-  const service = member(member(webhook, 'clientConfig'), 'service');
-  if (service !== undefined) preset(service, { port: 443 });
-  for (const rule of members(webhook, 'rules')) preset(rule, { scope: '*' });
-}
+/** What a webhook counts as, beside its rules. */
+const WEBHOOK = 3;
 
-function setMatchDefaults(holder: MutableObject | undefined, field: string): void {
-  const match = member(holder, field);
-  if (match === undefined) return;
-  preset(match, { matchPolicy: 'Equivalent', namespaceSelector: {}, objectSelector: {} });
-  for (const list of ['resourceRules', 'excludeResourceRules']) {
-    for (const rule of members(match, list)) preset(rule, { scope: '*' });
+function* setWebhookDefaults(configuration: MutableObject, mutating: boolean): Steps<void> {
+  const pace = new Pace();
+  for (const webhook of members(configuration, 'webhooks')) {
+    if (pace.due(WEBHOOK)) yield;
+    preset(webhook, {
+      failurePolicy: 'Fail',
+      matchPolicy: 'Equivalent',
+      namespaceSelector: {},
+      objectSelector: {},
+      timeoutSeconds: 10,
+      ...(mutating && { reinvocationPolicy: 'Never' }),
+    });
+    const service = member(member(webhook, 'clientConfig'), 'service');
+    if (service !== undefined) preset(service, { port: 443 });
+    yield* setScopes(pace, webhook, 'rules');
   }
 }
 
-function setPolicyDefaults(policy: MutableObject): void {
+const setScopes = (pace: Pace, holder: MutableObject, list: string): Stops =>
+  eachInSteps(pace, members(holder, list), (rule) => preset(rule, { scope: '*' }));
+
+function* setMatchDefaults(holder: MutableObject | undefined, field: string): Steps<void> {
+  const match = member(holder, field);
+  if (match === undefined) return;
+  preset(match, { matchPolicy: 'Equivalent', namespaceSelector: {}, objectSelector: {} });
+  const pace = new Pace();
+  for (const list of ['resourceRules', 'excludeResourceRules']) yield* setScopes(pace, match, list);
+}
+
+function* setPolicyDefaults(policy: MutableObject): Steps<void> {
   const spec = ensureObject(policy, 'spec');
   if (spec === undefined) return;
   preset(spec, { failurePolicy: 'Fail' });
-  setMatchDefaults(spec, 'matchConstraints');
+  yield* setMatchDefaults(spec, 'matchConstraints');
 }
 
 export const ADMISSION_DEFAULTS: GroupDefaults = {
-  validatingwebhookconfigurations: (object) => {
-    for (const webhook of members(object, 'webhooks')) setWebhookDefaults(webhook, false);
-  },
-  mutatingwebhookconfigurations: (object) => {
-    for (const webhook of members(object, 'webhooks')) setWebhookDefaults(webhook, true);
-  },
+  validatingwebhookconfigurations: (object) => setWebhookDefaults(object, false),
+  mutatingwebhookconfigurations: (object) => setWebhookDefaults(object, true),
   validatingadmissionpolicies: setPolicyDefaults,
   mutatingadmissionpolicies: setPolicyDefaults,
   validatingadmissionpolicybindings: (object) => setMatchDefaults(member(object, 'spec'), 'matchResources'),
@@ -83,15 +91,15 @@ export const EXTENSIONS_DEFAULTS: GroupDefaults = {
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 
-function setBindingDefaults(binding: MutableObject): void {
+function* setBindingDefaults(binding: MutableObject): Steps<void> {
   const roleRef = member(binding, 'roleRef');
   if (roleRef !== undefined) {
     if (roleRef['apiGroup'] === '') delete roleRef['apiGroup'];
     preset(roleRef, { apiGroup: RBAC_GROUP });
   }
-  for (const subject of members(binding, 'subjects')) {
+  yield* eachInSteps(new Pace(), members(binding, 'subjects'), (subject) => {
     if (subject['kind'] === 'User' || subject['kind'] === 'Group') preset(subject, { apiGroup: RBAC_GROUP });
-  }
+  });
 }
 
 export const RBAC_DEFAULTS: GroupDefaults = {
@@ -104,21 +112,23 @@ export const NETWORKING_DEFAULTS: GroupDefaults = {
     const parameters = member(member(object, 'spec'), 'parameters');
     if (parameters !== undefined) preset(parameters, { scope: 'Cluster' });
   },
-  networkpolicies: (object) => {
+  *networkpolicies(object) {
     const spec = ensureObject(object, 'spec');
     if (spec === undefined) return;
     preset(spec, { podSelector: {} });
     const hasEgress = Array.isArray(spec['egress']) && spec['egress'].length > 0;
     preset(spec, { policyTypes: hasEgress ? ['Ingress', 'Egress'] : ['Ingress'] });
+    const pace = new Pace();
     for (const rule of [...members(spec, 'ingress'), ...members(spec, 'egress')]) {
-      for (const port of members(rule, 'ports')) preset(port, { protocol: 'TCP' });
+      if (pace.due()) yield;
+      yield* eachInSteps(pace, members(rule, 'ports'), (port) => preset(port, { protocol: 'TCP' }));
     }
   },
 };
 
 export const DISCOVERY_DEFAULTS: GroupDefaults = {
-  endpointslices: (object) => {
-    for (const port of members(object, 'ports')) preset(port, { name: '', protocol: 'TCP' });
+  *endpointslices(object) {
+    yield* eachInSteps(new Pace(), members(object, 'ports'), (port) => preset(port, { name: '', protocol: 'TCP' }));
   },
 };
 

@@ -76,6 +76,11 @@ test('a Pod gets every default that clients see', () => {
 
 test('one value of each other kind', () => {
   const template = { spec: podSpec };
+  const labelled = (labels: object) => ({ metadata: { labels }, spec: podSpec });
+  const OF_JOB = { 'batch.kubernetes.io/controller-uid': 'u' };
+  const POD_SPEC = 'spec.template.spec';
+  const ROLLING = 'RollingUpdate';
+  const sharing = { hostNetwork: true, containers: [{ name: 'c', ports: [{ containerPort: 80 }] }] };
   const cases: [string, string, Record<string, unknown>, string, unknown][] = [
     ['v1', 'pods', { spec: podSpec }, 'status.qosClass', 'BestEffort'],
     [
@@ -132,32 +137,68 @@ test('one value of each other kind', () => {
     ['apps/v1', 'daemonsets', {}, 'spec.updateStrategy.rollingUpdate.maxUnavailable', 1],
     ['batch/v1', 'jobs', {}, 'spec.completions', 1],
     ['batch/v1', 'jobs', { spec: { parallelism: 3 } }, 'spec.completions', undefined],
+    ['batch/v1', 'jobs', {}, 'spec.manualSelector', false],
     [
       'batch/v1',
-      'jobs',
-      { metadata: { name: 'j', uid: 'u' }, spec: { template } },
-      'spec.selector.matchLabels',
-      { 'batch.kubernetes.io/controller-uid': 'u' },
+      'cronjobs',
+      { spec: { jobTemplate: { spec: {} } } },
+      'spec.jobTemplate.spec.manualSelector',
+      undefined,
     ],
-    ['batch/v1', 'jobs', { metadata: { name: 'j' }, spec: { template } }, 'metadata.labels', undefined],
+    ['batch/v1', 'jobs', { spec: { template: labelled({ a: 'b' }) } }, 'metadata', undefined],
     [
       'batch/v1',
       'jobs',
-      { metadata: { name: 'j', uid: 'u' }, spec: { template } },
-      'metadata.labels',
-      {
-        'controller-uid': 'u',
-        'job-name': 'j',
-        'batch.kubernetes.io/controller-uid': 'u',
-        'batch.kubernetes.io/job-name': 'j',
-      },
-    ],
-    [
-      'batch/v1',
-      'jobs',
-      { metadata: { name: 'j', uid: 'u', labels: { a: 'b' } }, spec: { template } },
+      { metadata: { name: 'j' }, spec: { manualSelector: true, template: labelled({ a: 'b' }) } },
       'metadata.labels',
       { a: 'b' },
+    ],
+    ['batch/v1', 'jobs', { metadata: {}, spec: { template: labelled(OF_JOB) } }, 'metadata.labels', OF_JOB],
+    [
+      'batch/v1',
+      'jobs',
+      { metadata: { labels: { a: 'b' } }, spec: { template: labelled(OF_JOB) } },
+      'metadata.labels',
+      { a: 'b' },
+    ],
+    ['v1', 'replicationcontrollers', { spec: { template: labelled({ a: 'b' }) } }, 'spec.selector', { a: 'b' }],
+    ['v1', 'replicationcontrollers', { spec: { template: labelled({ a: 'b' }) } }, 'metadata.labels', { a: 'b' }],
+    ['v1', 'nodes', { status: { capacity: { cpu: '0.00051' } } }, 'status.allocatable', { cpu: '1m' }],
+    [
+      'v1',
+      'services',
+      { spec: { sessionAffinityConfig: { clientIP: { timeoutSeconds: 1 } } } },
+      'spec.sessionAffinityConfig',
+      undefined,
+    ],
+    ['v1', 'pods', { spec: sharing }, 'spec.containers.0.ports.0.hostPort', 80],
+    [
+      'apps/v1',
+      'deployments',
+      { spec: { template: { spec: sharing } } },
+      `${POD_SPEC}.containers.0.ports.0.hostPort`,
+      undefined,
+    ],
+    [
+      'v1',
+      'pods',
+      { spec: { containers: [{ env: [{ name: 'n', valueFrom: { fileKeyRef: { key: 'k' } } }] }] } },
+      'spec.containers.0.env.0.valueFrom.fileKeyRef',
+      { key: 'k', optional: false },
+    ],
+    [
+      'apps/v1',
+      'statefulsets',
+      { spec: { updateStrategy: { type: ROLLING } } },
+      'spec.updateStrategy',
+      { type: ROLLING },
+    ],
+    [
+      'apps/v1',
+      'statefulsets',
+      { spec: { updateStrategy: { type: ROLLING, rollingUpdate: { maxUnavailable: 2 } } } },
+      'spec.updateStrategy.rollingUpdate',
+      { partition: 0 },
     ],
     ['batch/v1', 'cronjobs', {}, 'spec.successfulJobsHistoryLimit', 3],
     ['storage.k8s.io/v1', 'storageclasses', {}, 'volumeBindingMode', 'Immediate'],
@@ -217,6 +258,41 @@ test('the pull policy follows the tag', () => {
     ['nginx:latest@sha256:abc', 'latest'],
   ];
   for (const [image, tag] of cases) assert.equal(imageTag(image), tag, image);
+});
+
+test('what a Pod names for all its containers is completed by what they name, and makes its class', () => {
+  const sized = (requests: object, limits: object = {}, more: object = {}) => ({
+    ...more,
+    resources: { requests, limits },
+  });
+  const sidecar = { restartPolicy: 'Always' };
+  for (const [spec, resources, qosClass] of [
+    [
+      { resources: { limits: { cpu: '2', memory: '1Gi' } }, containers: [{}] },
+      { limits: { cpu: '2', memory: '1Gi' }, requests: { cpu: '2', memory: '1Gi' } },
+      'Guaranteed',
+    ],
+    [
+      {
+        resources: { limits: { cpu: '2' } },
+        containers: [sized({ cpu: '100m' }), sized({}, { cpu: '200m' })],
+        initContainers: [sized({ cpu: '50m' }, {}, sidecar), sized({ cpu: '400m' })],
+      },
+      { limits: { cpu: '2' }, requests: { cpu: '450m' } },
+      'Burstable',
+    ],
+    [
+      { resources: { requests: { cpu: '1' } }, containers: [sized({}, { 'hugepages-2Mi': '4Mi' })] },
+      { requests: { cpu: '1', 'hugepages-2Mi': '4Mi' }, limits: { 'hugepages-2Mi': '4Mi' } },
+      'Burstable',
+    ],
+    [{ resources: {}, containers: [sized({ cpu: '1' }, { cpu: '1', memory: '1' })] }, {}, 'BestEffort'],
+    [{ containers: [sized({ cpu: '0' }, { cpu: '1', memory: '1' })] }, undefined, 'Burstable'],
+  ] as const) {
+    const pod = defaulted('v1', 'pods', structuredClone({ spec }));
+    assert.deepEqual(at(pod, 'spec.resources'), resources);
+    assert.equal(at(pod, 'status.qosClass'), qosClass);
+  }
 });
 
 test('a key called __proto__ in stringData stays a key', () => {

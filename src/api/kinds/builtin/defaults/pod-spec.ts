@@ -1,6 +1,7 @@
 /** Defaults of a PodSpec, wherever one stands: in a Pod or in a workload's template (core/v1 defaults.go). */
-import type { Pace, Steps } from '../../../meta/steps.ts';
-import { ensureObject, type MutableObject, member, members, preset } from './preset.ts';
+import { NO_STOP, type Pace, type Steps, type Stops } from '../../../meta/steps.ts';
+import { setPodLevelDefaults } from './pod-level.ts';
+import { ensureObject, type MutableObject, member, members, preset, presetSteps } from './preset.ts';
 
 /** 0644. */
 const FILE_MODE = 420;
@@ -23,24 +24,25 @@ export function* setPodSpecDefaults(spec: MutableObject, pace: Pace): Steps<void
     setVolumeDefaults(volume);
     if (pace.due(CONTAINER_WEIGHT)) yield;
   }
-  const hostNetwork = spec['hostNetwork'] === true;
   for (const list of ['initContainers', 'containers', 'ephemeralContainers']) {
     for (const container of members(spec, list)) {
       setContainerDefaults(container);
-      if (hostNetwork) bindHostPorts(container);
       if (pace.due(CONTAINER_WEIGHT)) yield;
     }
   }
 }
 
-/** `enableServiceLinks` and requests are defaulted in Pods only, not in templates. */
+/** `enableServiceLinks`, requests and host ports are defaulted in Pods only, not in templates. */
 export function* setPodOnlyDefaults(spec: MutableObject, pace: Pace): Steps<void> {
   preset(spec, { enableServiceLinks: true });
   for (const list of ['initContainers', 'containers']) {
     for (const container of members(spec, list)) {
-      if (pace.due(1 + copyLimitsToRequests(container))) yield;
+      if (pace.due()) yield;
+      yield* copyLimitsToRequests(container, pace);
+      if (spec['hostNetwork'] === true) bindHostPorts(container);
     }
   }
+  yield* setPodLevelDefaults(spec, pace);
 }
 
 /** `serviceAccount` is the old name of `serviceAccountName`; both are always shown. */
@@ -51,15 +53,14 @@ function mirrorServiceAccount(spec: MutableObject): void {
   spec['serviceAccount'] = name;
 }
 
-/** A request that is not given equals its limit. Returns how many limits there are. */
-function copyLimitsToRequests(container: MutableObject): number {
+/** A request that is not given equals its limit. */
+function copyLimitsToRequests(container: MutableObject, pace: Pace): Stops {
   const resources = member(container, 'resources');
   const limits = member(resources, 'limits');
-  const count = limits === undefined ? 0 : Object.keys(limits).length;
-  if (resources === undefined || limits === undefined || count === 0) return 0;
-  const requests = ensureObject(resources, 'requests');
-  if (requests !== undefined) preset(requests, limits);
-  return count;
+  if (resources === undefined || limits === undefined) return NO_STOP;
+  const keys = Object.keys(limits);
+  const requests = keys.length === 0 ? undefined : ensureObject(resources, 'requests');
+  return requests === undefined ? NO_STOP : presetSteps(pace, requests, { values: limits, keys });
 }
 
 function bindHostPorts(container: MutableObject): void {
@@ -96,6 +97,8 @@ function presetFieldRef(holder: MutableObject | undefined): void {
   if (fieldRef !== undefined) preset(fieldRef, { apiVersion: 'v1' });
   const resourceRef = member(holder, 'resourceFieldRef');
   if (resourceRef !== undefined) preset(resourceRef, { divisor: '0' });
+  const fileRef = member(holder, 'fileKeyRef');
+  if (fileRef !== undefined) preset(fileRef, { optional: false });
 }
 
 function setProbeDefaults(probe: MutableObject | undefined): void {

@@ -1,33 +1,47 @@
-/** The quality-of-service class of a Pod, from the CPU and memory of its containers. */
-import { compareQuantity, parseQuantity, QuantityError } from '../../../quantity/quantity.ts';
-import { type JsonObject, objectAt, objectsAt } from '../read-value.ts';
+/** The quality-of-service class of a Pod, from the CPU and memory that it, or else its containers, name (qos.go). */
+import { addQuantity, compareQuantity, type Quantity, readQuantity } from '../../../quantity/quantity.ts';
+import { isObject, type JsonObject, objectAt, objectsAt, valueAt } from '../read-value.ts';
 
 const COMPUTE = ['cpu', 'memory'] as const;
 
-/** Guaranteed: every container limits both and requests the same; BestEffort: none says anything; else Burstable. */
+/** Guaranteed: everything is limited, and asks for as much; BestEffort: nothing is said; else Burstable. */
 export function qosClassOf(pod: JsonObject): 'Guaranteed' | 'Burstable' | 'BestEffort' {
-  const containers = [...objectsAt(pod, 'spec', 'containers'), ...objectsAt(pod, 'spec', 'initContainers')];
-  let any = false;
-  let guaranteed = true;
-  for (const container of containers) {
-    for (const resource of COMPUTE) {
-      const request = amount(objectAt(container, 'resources', 'requests')[resource]);
-      const limit = amount(objectAt(container, 'resources', 'limits')[resource]);
-      if (request !== undefined || limit !== undefined) any = true;
-      if (limit === undefined || (request !== undefined && compareQuantity(request, limit) !== 0)) guaranteed = false;
-    }
+  const whole = valueAt(pod, 'spec', 'resources');
+  const parts = isObject(whole)
+    ? [whole]
+    : ['containers', 'initContainers'].flatMap((list) =>
+        objectsAt(pod, 'spec', list).map((container) => objectAt(container, 'resources')),
+      );
+  const requests = new Map<string, Quantity>();
+  const limits = new Map<string, Quantity>();
+  let allLimited = true;
+  for (const resources of parts) {
+    add(requests, objectAt(resources, 'requests'));
+    if (add(limits, objectAt(resources, 'limits')) < COMPUTE.length) allLimited = false;
   }
-  return !any ? 'BestEffort' : guaranteed ? 'Guaranteed' : 'Burstable';
+  if (requests.size === 0 && limits.size === 0) return 'BestEffort';
+  const isSame = (name: string): boolean => {
+    const [request, limit] = [requests.get(name), limits.get(name)];
+    return request !== undefined && limit !== undefined && compareQuantity(request, limit) === 0;
+  };
+  return allLimited && COMPUTE.every(isSame) ? 'Guaranteed' : 'Burstable';
 }
 
-/** Zero and unreadable amounts count as absent. */
-function amount(value: unknown): ReturnType<typeof parseQuantity> | undefined {
-  if (typeof value !== 'string' && typeof value !== 'number') return undefined;
-  try {
-    const quantity = parseQuantity(String(value));
-    return quantity.nano === 0n ? undefined : quantity;
-  } catch (error) {
-    if (error instanceof QuantityError) return undefined;
-    throw error;
+/** Adds what counts of a list to the sum, and tells how many amounts that were. */
+function add(sum: Map<string, Quantity>, list: JsonObject): number {
+  let count = 0;
+  for (const name of COMPUTE) {
+    const amount = amountOf(list[name]);
+    if (amount === undefined) continue;
+    const known = sum.get(name);
+    sum.set(name, known === undefined ? amount : addQuantity(known, amount));
+    count++;
   }
+  return count;
+}
+
+/** Nothing, less than nothing and unreadable amounts count as absent. */
+function amountOf(value: unknown): Quantity | undefined {
+  const quantity = readQuantity(value);
+  return quantity === undefined || quantity.nano <= 0n ? undefined : quantity;
 }

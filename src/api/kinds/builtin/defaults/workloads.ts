@@ -1,5 +1,7 @@
 /** Defaults of apps, batch and autoscaling. */
-import type { Steps } from '../../../meta/steps.ts';
+import { badRequest } from '../../../meta/status.ts';
+import { eachInSteps, Pace, type Steps } from '../../../meta/steps.ts';
+import { isObject } from '../read-value.ts';
 import { setClaimDefaults, setTemplateDefaults } from './core.ts';
 import { ensureObject, type GroupDefaults, type MutableObject, member, members, preset } from './preset.ts';
 
@@ -7,11 +9,12 @@ const HISTORY = 10;
 const MAX_INT32 = 2_147_483_647;
 
 /** Runs `set` on spec with the pod template's own defaults after it. */
-const withTemplate = (set: (spec: MutableObject, object: MutableObject) => void) =>
+const withTemplate = (set: (spec: MutableObject, object: MutableObject) => void | Steps<void>) =>
   function* (object: MutableObject): Steps<void> {
     const spec = ensureObject(object, 'spec');
     if (spec === undefined) return;
-    set(spec, object);
+    const work = set(spec, object);
+    if (work) yield* work;
     yield* setTemplateDefaults(spec);
   };
 
@@ -20,21 +23,57 @@ const setDeployment = withTemplate((spec) => {
   setRollingUpdate(spec, 'strategy', { maxUnavailable: '25%', maxSurge: '25%' });
 });
 
-const setDaemonSet = withTemplate((spec) => {
+/** Annotation of DaemonSets: a count of templates, which older versions had as a field. */
+export const TEMPLATE_GENERATION = 'deprecated.daemonset.template.generation';
+
+const INT64 = /^[+-]?[0-9]+$/;
+
+/** v1 always shows the number, 0 where nobody has set it; what is no number cannot be read (apps/v1/conversion.go). */
+function showTemplateGeneration(object: MutableObject): void {
+  const metadata = ensureObject(object, 'metadata');
+  const annotations = metadata && ensureObject(metadata, 'annotations');
+  if (annotations === undefined) return;
+  const sent = annotations[TEMPLATE_GENERATION] ?? '0';
+  const text = String(sent);
+  const wrong = !INT64.test(text)
+    ? 'invalid syntax'
+    : BigInt.asIntN(64, BigInt(text)) !== BigInt(text)
+      ? 'value out of range'
+      : undefined;
+  if (wrong !== undefined) {
+    throw badRequest(
+      `DaemonSet in version "v1" cannot be handled as a DaemonSet: strconv.ParseInt: parsing ${JSON.stringify(text)}: ${wrong}`,
+    );
+  }
+  annotations[TEMPLATE_GENERATION] = String(BigInt(text));
+}
+
+const setDaemonSet = withTemplate((spec, object) => {
+  showTemplateGeneration(object);
   preset(spec, { revisionHistoryLimit: HISTORY });
   setRollingUpdate(spec, 'updateStrategy', { maxUnavailable: 1, maxSurge: 0 });
 });
 
-const setStatefulSet = withTemplate((spec) => {
+const setStatefulSet = withTemplate(function* (spec) {
   preset(spec, { replicas: 1, podManagementPolicy: 'OrderedReady', revisionHistoryLimit: HISTORY });
-  setRollingUpdate(spec, 'updateStrategy', { partition: 0 });
+  const strategy = ensureObject(spec, 'updateStrategy');
+  // One that names its type says of partitions what it says.
+  if (strategy !== undefined && (strategy['type'] == null || isObject(strategy['rollingUpdate']))) {
+    setRollingUpdate(spec, 'updateStrategy', { partition: 0 });
+  }
+  // The gate of this field (MaxUnavailableStatefulSet) is shut by default: nobody hears of it.
+  delete member(strategy, 'rollingUpdate')?.['maxUnavailable'];
   const retention = ensureObject(spec, 'persistentVolumeClaimRetentionPolicy');
   if (retention !== undefined) preset(retention, { whenDeleted: 'Retain', whenScaled: 'Retain' });
-  for (const claim of members(spec, 'volumeClaimTemplates')) {
+  const setClaim = (claim: MutableObject): void => {
     preset(claim, { apiVersion: 'v1', kind: 'PersistentVolumeClaim' });
     setClaimDefaults(claim);
-  }
+  };
+  yield* eachInSteps(new Pace(), members(spec, 'volumeClaimTemplates'), setClaim, CLAIM);
 });
+
+/** What a claim counts as. */
+const CLAIM = 4;
 
 function setRollingUpdate(spec: MutableObject, field: string, values: Record<string, unknown>): void {
   const strategy = ensureObject(spec, field);
@@ -45,54 +84,39 @@ function setRollingUpdate(spec: MutableObject, field: string, values: Record<str
   if (rolling !== undefined) preset(rolling, values);
 }
 
-const setJob = withTemplate((spec, job) => {
+const setJob = withTemplate(function* (spec, job) {
   if (spec['completions'] == null && spec['parallelism'] == null) preset(spec, { completions: 1 });
   preset(spec, {
     parallelism: 1,
     backoffLimit: spec['backoffLimitPerIndex'] == null ? 6 : MAX_INT32,
     completionMode: 'NonIndexed',
     suspend: false,
+    manualSelector: false,
     podReplacementPolicy: spec['podFailurePolicy'] == null ? 'TerminatingOrFailed' : 'Failed',
   });
-  setFailurePolicy(spec);
-  selectOwnPods(spec, job);
+  yield* setFailurePolicy(spec);
   takeLabels(spec, job);
 });
 
-function setFailurePolicy(spec: MutableObject): void {
+function* setFailurePolicy(spec: MutableObject): Steps<void> {
+  const pace = new Pace();
   for (const rule of members(member(spec, 'podFailurePolicy'), 'rules')) {
-    for (const pattern of members(rule, 'onPodConditions')) preset(pattern, { status: 'True' });
+    if (pace.due()) yield;
+    yield* eachInSteps(pace, members(rule, 'onPodConditions'), (pattern) => preset(pattern, { status: 'True' }));
   }
 }
 
-/** A Job selects its Pods by its own uid, once it has one and unless the user does the selecting. */
-function selectOwnPods(spec: MutableObject, job: MutableObject): void {
+/** A Job without labels has those of its Pods, with the ones by which it selects them: not before it has those. */
+function takeLabels(spec: MutableObject, job: MutableObject): void {
+  const labels = member(member(member(spec, 'template'), 'metadata'), 'labels');
   const metadata = member(job, 'metadata');
-  const uid = metadata?.['uid'];
-  const name = metadata?.['name'];
-  if (spec['manualSelector'] === true || typeof uid !== 'string' || typeof name !== 'string') return;
-  const template = member(spec, 'template');
-  if (template === undefined || spec['selector'] != null) return;
-  const templateMetadata = ensureObject(template, 'metadata');
-  const labels = templateMetadata === undefined ? undefined : ensureObject(templateMetadata, 'labels');
-  if (labels === undefined) return;
-  preset(labels, {
-    'controller-uid': uid,
-    'job-name': name,
-    'batch.kubernetes.io/controller-uid': uid,
-    'batch.kubernetes.io/job-name': name,
-  });
-  spec['selector'] = { matchLabels: { 'batch.kubernetes.io/controller-uid': uid } };
+  if (labels === undefined || metadata === undefined) return;
+  if (spec['manualSelector'] !== true && labels[CONTROLLER_UID] === undefined) return;
+  if (Object.keys(member(metadata, 'labels') ?? {}).length === 0) metadata['labels'] = { ...labels };
 }
 
-/** A Job without labels has those of its Pods, with the ones by which it selects them. */
-function takeLabels(spec: MutableObject, job: MutableObject): void {
-  const metadata = member(job, 'metadata');
-  if (metadata === undefined || typeof metadata['uid'] !== 'string') return;
-  const labels = member(member(member(spec, 'template'), 'metadata'), 'labels');
-  if (labels === undefined || Object.keys(member(metadata, 'labels') ?? {}).length > 0) return;
-  metadata['labels'] = { ...labels };
-}
+/** Label of the Pods of a Job, by which it selects them. */
+export const CONTROLLER_UID = 'batch.kubernetes.io/controller-uid';
 
 function* setCronJob(cronJob: MutableObject): Steps<void> {
   const spec = ensureObject(cronJob, 'spec');
@@ -105,7 +129,7 @@ function* setCronJob(cronJob: MutableObject): Steps<void> {
   });
   const jobSpec = member(member(spec, 'jobTemplate'), 'spec');
   if (jobSpec === undefined) return;
-  setFailurePolicy(jobSpec);
+  yield* setFailurePolicy(jobSpec);
   yield* setTemplateDefaults(jobSpec);
 }
 
@@ -118,6 +142,25 @@ export const APPS_DEFAULTS: GroupDefaults = {
 
 export const BATCH_DEFAULTS: GroupDefaults = { jobs: setJob, cronjobs: setCronJob };
 
+const percent = { type: 'Percent', value: 100, periodSeconds: 15 };
+const SCALING: Readonly<Record<string, Record<string, unknown>>> = {
+  scaleUp: {
+    stabilizationWindowSeconds: 0,
+    selectPolicy: 'Max',
+    policies: [{ type: 'Pods', value: 4, periodSeconds: 15 }, percent],
+  },
+  scaleDown: { selectPolicy: 'Max', policies: [percent] },
+};
+
+/** Whoever says how to scale in one way is shown what that means for both. */
+function setScaling(behavior: MutableObject | undefined): void {
+  if (behavior === undefined) return;
+  for (const [way, values] of Object.entries(SCALING)) {
+    const rules = ensureObject(behavior, way);
+    if (rules !== undefined) preset(rules, structuredClone(values));
+  }
+}
+
 /** v1 keeps its one target in a field of its own; only v2 has metrics to default. */
 export const AUTOSCALING_DEFAULTS: GroupDefaults = {
   horizontalpodautoscalers: (hpa) => {
@@ -127,6 +170,7 @@ export const AUTOSCALING_DEFAULTS: GroupDefaults = {
     if (hpa['apiVersion'] === 'autoscaling/v2') {
       const target = { type: 'Utilization', averageUtilization: 80 };
       preset(spec, { metrics: [{ type: 'Resource', resource: { name: 'cpu', target } }] });
+      setScaling(member(spec, 'behavior'));
     }
   },
 };

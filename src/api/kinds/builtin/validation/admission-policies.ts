@@ -2,27 +2,36 @@
 import { BOOL, type CelType, DYN, JSON_PATCH, listOf, MUTATION_OBJECT, NULL, STRING } from '../../../cel/cel.ts';
 import { checkDns1035Label, checkPathSegment, checkQualifiedName, checkSubdomain } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
-import { Pace, type Steps } from '../../../meta/steps.ts';
+import type { Steps } from '../../../meta/steps.ts';
 import { expressionVariables, typeOfVariables } from '../policy-expressions.ts';
 import { isObject, type JsonObject, objectAt, objectsAt, textAt, textsAt, valueAt } from '../read-value.ts';
 import {
   checkExpression,
+  EXPRESSION,
+  judgeMatchConditions,
   judgeMatchResources,
-  validateMatchConditions,
-  validateMatchResources,
-  validateSelectorField,
+  judgeSelectorField,
 } from './admission-rules.ts';
-import { validateConditions } from './conditions.ts';
-import { addAll, duplicate, forbidden, invalid, oneOf, required, unsupported } from './field-errors.ts';
+import { judgeConditions } from './conditions.ts';
+import {
+  addAll,
+  duplicate,
+  faults,
+  forbidden,
+  invalid,
+  type Judging,
+  judgeEach,
+  newJudging,
+  oneOf,
+  required,
+  unsupported,
+} from './field-errors.ts';
 
 const MAX_AUDIT_ANNOTATIONS = 20;
 const MAX_VALUE_EXPRESSION_BYTES = 5 * 1024;
 /** Without `Unauthorized`, though the descriptions name it. */
 const REASONS = ['Forbidden', 'Invalid', 'RequestEntityTooLarge'];
 const ACTIONS = ['Audit', 'Deny', 'Warn'];
-
-/** What compiling an expression counts as. */
-const EXPRESSION = 200;
 
 type Libraries = readonly 'mutation'[];
 
@@ -40,29 +49,27 @@ const full = ({ params, variables, libraries }: Names) => ({
 });
 
 /** What both kinds of policies share; the names that their own expressions may use. */
-function* validateShared(
-  spec: JsonObject,
-  libraries: Libraries,
-  pace: Pace,
-): Steps<{ errors: FieldError[]; names: Names }> {
+function* validateShared(spec: JsonObject, libraries: Libraries, judging: Judging): Steps<Names> {
+  const { errors } = judging;
   const params = isObject(valueAt(spec, 'paramKind')) ? DYN : undefined;
-  const errors: FieldError[] = [
+  errors.push(
     ...oneOf(spec, { name: 'failurePolicy', path: 'spec.failurePolicy' }, ['Fail', 'Ignore']),
     ...paramKindErrors(valueAt(spec, 'paramKind')),
-  ];
+  );
   const constraints = valueAt(spec, 'matchConstraints');
   if (!isObject(constraints)) errors.push(required('spec.matchConstraints'));
   else {
-    yield* judgeMatchResources({ errors, pace }, constraints, 'spec.matchConstraints');
+    yield* judgeMatchResources(judging, constraints, 'spec.matchConstraints');
     if (objectsAt(constraints, 'resourceRules').length === 0) {
       errors.push(required('spec.matchConstraints.resourceRules'));
     }
   }
-  addAll(errors, validateMatchConditions(spec, 'spec.matchConditions', params));
+  yield* judgeMatchConditions(judging, spec, { at: 'spec.matchConditions', params });
   const fields: Record<string, CelType> = {};
-  for (const [i, variable] of objectsAt(spec, 'variables').entries()) {
+  const variables = objectsAt(spec, 'variables');
+  for (const [i, variable] of variables.entries()) {
     // Each sees all before it.
-    if (pace.due(EXPRESSION + i)) yield;
+    if (judging.pace.due(EXPRESSION + i)) yield;
     const at = `spec.variables[${i}]`;
     const name = textAt(variable, 'name');
     const expression = textAt(variable, 'expression');
@@ -80,8 +87,8 @@ function* validateShared(
     fields[name] = checked.type ?? DYN;
   }
   // A validating policy without variables is compiled without the name, a mutating one always with it.
-  const composed = libraries.includes('mutation') || objectsAt(spec, 'variables').length > 0;
-  return { errors, names: { params, variables: composed ? typeOfVariables(fields) : undefined, libraries } };
+  const composed = libraries.includes('mutation') || variables.length > 0;
+  return { params, variables: composed ? typeOfVariables(fields) : undefined, libraries };
 }
 
 const RESERVED = new Set(
@@ -126,32 +133,32 @@ function groupVersionErrors(apiVersion: string, at: string): FieldError[] {
 
 function* validateValidatingPolicy(object: JsonObject): Steps<readonly FieldError[]> {
   const spec = objectAt(object, 'spec');
-  const pace = new Pace();
-  const { errors, names } = yield* validateShared(spec, [], pace);
-  addAll(errors, validateConditions(objectAt(object, 'status'), 'status'));
+  const judging = newJudging();
+  const { errors } = judging;
+  const names = yield* validateShared(spec, [], judging);
+  yield* judgeConditions(judging, objectAt(object, 'status'), 'status');
   const validations = objectsAt(spec, 'validations');
   const annotations = objectsAt(spec, 'auditAnnotations');
   if (validations.length === 0 && annotations.length === 0) {
     const detail = 'validations or auditAnnotations must contain at least one item';
     return [...errors, required('spec.validations', detail), required('spec.auditAnnotations', detail)];
   }
-  for (const [i, one] of validations.entries()) {
-    if (pace.due(EXPRESSION)) yield;
-    addAll(errors, validationErrors(one, `spec.validations[${i}]`, names));
-  }
+  const judge = (one: JsonObject, i: number) => validationErrors(one, `spec.validations[${i}]`, names);
+  yield* judgeEach(judging, validations, judge, EXPRESSION);
   if (annotations.length > MAX_AUDIT_ANNOTATIONS) {
     const detail = `must not have more than ${MAX_AUDIT_ANNOTATIONS} auditAnnotations`;
     errors.push(invalid('spec.auditAnnotations', annotations, detail));
   }
   const keys = new Set<string>();
-  for (const [i, annotation] of annotations.entries()) {
-    if (pace.due(EXPRESSION)) yield;
+  const judgeAnnotation = (annotation: JsonObject, i: number): FieldError[] => {
     const at = `spec.auditAnnotations[${i}]`;
     const key = textAt(annotation, 'key');
-    addAll(errors, annotationErrors(annotation, { at, policy: textAt(object, 'metadata', 'name'), names }));
-    if (keys.has(key)) errors.push(duplicate(`${at}.key`, key));
+    const found = annotationErrors(annotation, { at, policy: textAt(object, 'metadata', 'name'), names });
+    if (keys.has(key)) found.push(duplicate(`${at}.key`, key));
     keys.add(key);
-  }
+    return found;
+  };
+  yield* judgeEach(judging, annotations, judgeAnnotation, EXPRESSION);
   return errors;
 }
 
@@ -192,7 +199,7 @@ function annotationErrors(
   const errors =
     policy === ''
       ? [invalid(`${at}.key`, key, 'requires metadata.name be non-empty')]
-      : checkQualifiedName(name).map((detail) => invalid(`${at}.key`, name, detail));
+      : faults(`${at}.key`, name, checkQualifiedName(name));
   const written = textAt(annotation, 'valueExpression');
   const expression = written.trim();
   if (expression === '') return [...errors, required(`${at}.valueExpression`, 'valueExpression is not specified')];
@@ -208,14 +215,13 @@ function annotationErrors(
 
 function* validateMutatingPolicy(object: JsonObject): Steps<readonly FieldError[]> {
   const spec = objectAt(object, 'spec');
-  const pace = new Pace();
-  const { errors, names } = yield* validateShared(spec, ['mutation'], pace);
+  const judging = newJudging();
+  const { errors } = judging;
+  const names = yield* validateShared(spec, ['mutation'], judging);
   const mutations = objectsAt(spec, 'mutations');
   if (mutations.length === 0) errors.push(required('spec.mutations', 'mutations must contain at least one item'));
-  for (const [i, one] of mutations.entries()) {
-    if (pace.due(EXPRESSION)) yield;
-    addAll(errors, mutationErrors(one, `spec.mutations[${i}]`, names));
-  }
+  const judge = (one: JsonObject, i: number) => mutationErrors(one, `spec.mutations[${i}]`, names);
+  yield* judgeEach(judging, mutations, judge, EXPRESSION);
   if (textAt(spec, 'reinvocationPolicy') === '') errors.push(required('spec.reinvocationPolicy'));
   else {
     const at = { name: 'reinvocationPolicy', path: 'spec.reinvocationPolicy' };
@@ -253,28 +259,29 @@ function mutationErrors(mutation: JsonObject, at: string, names: Names): FieldEr
   return [...errors, ...checkExpression(expression, field, how).errors];
 }
 
-function validateBinding(object: JsonObject): FieldError[] {
+function* judgeBinding(judging: Judging, object: JsonObject): Steps<void> {
   const spec = objectAt(object, 'spec');
   const policyName = textAt(spec, 'policyName');
-  return [
-    ...(policyName === ''
-      ? [required('spec.policyName')]
-      : checkSubdomain(policyName).map((detail) => invalid('spec.policyName', policyName, detail))),
-    ...paramRefErrors(valueAt(spec, 'paramRef')),
-    // Upstream's own spelling of the path.
-    ...validateMatchResources(valueAt(spec, 'matchResources'), 'spec.matchResouces'),
-  ];
+  if (policyName === '') judging.errors.push(required('spec.policyName'));
+  else {
+    for (const detail of checkSubdomain(policyName))
+      judging.errors.push(invalid('spec.policyName', policyName, detail));
+  }
+  yield* judgeParamRef(judging, valueAt(spec, 'paramRef'));
+  // Upstream's own spelling of the path.
+  yield* judgeMatchResources(judging, valueAt(spec, 'matchResources'), 'spec.matchResouces');
 }
 
-function paramRefErrors(ref: unknown): FieldError[] {
-  if (!isObject(ref)) return [];
+function* judgeParamRef(judging: Judging, ref: unknown): Steps<void> {
+  if (!isObject(ref)) return;
+  const { errors } = judging;
   const at = 'spec.paramRef';
   const name = textAt(ref, 'name');
   const selected = isObject(valueAt(ref, 'selector'));
   const both = name !== '' && selected;
-  const errors: FieldError[] = checkPathSegment(name).map((detail) => invalid(`${at}.name`, name, detail));
+  for (const detail of checkPathSegment(name)) errors.push(invalid(`${at}.name`, name, detail));
   if (both) errors.push(forbidden(`${at}.name`, 'name and selector are mutually exclusive'));
-  addAll(errors, validateSelectorField(ref, 'selector', at));
+  yield* judgeSelectorField(judging, ref, { field: 'selector', at });
   if (both) errors.push(forbidden(`${at}.selector`, 'name and selector are mutually exclusive'));
   if (name === '' && !selected) errors.push(required(at, 'one of name or selector must be specified'));
   if (textAt(ref, 'parameterNotFoundAction') === '') errors.push(required(`${at}.parameterNotFoundAction`));
@@ -282,19 +289,27 @@ function paramRefErrors(ref: unknown): FieldError[] {
     const field = { name: 'parameterNotFoundAction', path: `${at}.parameterNotFoundAction` };
     errors.push(...oneOf(ref, field, ['Allow', 'Deny']));
   }
-  return errors;
 }
 
-function validateValidatingBinding(object: JsonObject): readonly FieldError[] {
-  const errors = validateBinding(object);
+function* validateMutatingBinding(object: JsonObject): Steps<readonly FieldError[]> {
+  const judging = newJudging();
+  yield* judgeBinding(judging, object);
+  return judging.errors;
+}
+
+function* validateValidatingBinding(object: JsonObject): Steps<readonly FieldError[]> {
+  const judging = newJudging();
+  const { errors } = judging;
+  yield* judgeBinding(judging, object);
   const at = 'spec.validationActions';
   const actions = textsAt(object, 'spec', 'validationActions');
   const seen = new Set<string>();
-  for (const [i, action] of actions.entries()) {
-    if (!ACTIONS.includes(action)) errors.push(unsupported(`${at}[${i}]`, action, ACTIONS));
-    if (seen.has(action)) errors.push(duplicate(`${at}[${i}]`, action));
+  yield* judgeEach(judging, actions, (action, i) => {
+    const found = ACTIONS.includes(action) ? [] : [unsupported(`${at}[${i}]`, action, ACTIONS)];
+    if (seen.has(action)) found.push(duplicate(`${at}[${i}]`, action));
     seen.add(action);
-  }
+    return found;
+  });
   if (actions.includes('Deny') && actions.includes('Warn')) {
     const detail =
       'must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)';
@@ -308,5 +323,5 @@ export const POLICY_KIND_VALIDATORS = {
   validatingadmissionpolicies: validateValidatingPolicy,
   mutatingadmissionpolicies: validateMutatingPolicy,
   validatingadmissionpolicybindings: validateValidatingBinding,
-  mutatingadmissionpolicybindings: validateBinding,
+  mutatingadmissionpolicybindings: validateMutatingBinding,
 };

@@ -2,19 +2,25 @@
 import { BOOL, CelCompileError, type CelCompileOptions, type CelType, compileCel } from '../../../cel/cel.ts';
 import { checkLabelValue, checkPathSegment, checkQualifiedName } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
-import { finish, Pace, type Steps } from '../../../meta/steps.ts';
+import type { Steps } from '../../../meta/steps.ts';
 import { expressionVariables } from '../policy-expressions.ts';
-import { isObject, type JsonObject, objectsAt, textAt, textsAt, valueAt } from '../read-value.ts';
+import { isObject, type JsonObject, objectAt, objectsAt, textAt, textsAt, valueAt } from '../read-value.ts';
 import {
-  addAll,
   duplicate,
   expressionFault,
+  faults,
   forbidden,
   invalid,
   type Judging,
   judgeEach,
+  judgeLabels,
+  judgeNested,
+  NO_STOP,
   oneOf,
   required,
+  requiredText,
+  type Stops,
+  tooMany,
   unsupported,
 } from './field-errors.ts';
 
@@ -36,49 +42,43 @@ export function checkExpression(
 }
 
 /** matchConditions of a webhook or policy; `params` is the type of `params` where there are some. */
-export function validateMatchConditions(holder: JsonObject, at: string, params?: CelType): FieldError[] {
+export function* judgeMatchConditions(
+  judging: Judging,
+  holder: JsonObject,
+  { at, params }: { readonly at: string; readonly params?: CelType | undefined },
+): Steps<void> {
   const conditions = objectsAt(holder, 'matchConditions');
-  const errors: FieldError[] = [];
-  if (conditions.length > MAX_MATCH_CONDITIONS) {
-    errors.push({
-      type: 'FieldValueTooMany',
-      field: at,
-      value: conditions.length,
-      detail: `must have at most ${MAX_MATCH_CONDITIONS} items`,
-    });
-  }
+  if (conditions.length === 0) return;
+  if (conditions.length > MAX_MATCH_CONDITIONS)
+    judging.errors.push(tooMany(at, conditions.length, MAX_MATCH_CONDITIONS));
+  const how = { variables: expressionVariables({ params, authorizer: true }), resultTypes: [BOOL] };
   const names = new Set<string>();
-  for (const [i, condition] of conditions.entries()) {
+  const judge = (condition: JsonObject, i: number): FieldError[] => {
     const path = `${at}[${i}]`;
     const expression = textAt(condition, 'expression').trim();
-    if (expression === '') errors.push(required(`${path}.expression`));
-    else {
-      const variables = expressionVariables({ params, authorizer: true });
-      const how = { variables, resultTypes: [BOOL] };
-      errors.push(...checkExpression(expression, `${path}.expression`, how).errors);
-    }
+    const errors: FieldError[] =
+      expression === ''
+        ? [required(`${path}.expression`)]
+        : [...checkExpression(expression, `${path}.expression`, how).errors];
     const name = textAt(condition, 'name');
-    if (name === '') errors.push(required(`${path}.name`));
-    else errors.push(...checkQualifiedName(name).map((detail) => invalid(`${path}.name`, name, detail)));
+    errors.push(...requiredText(`${path}.name`, name, checkQualifiedName));
     if (name !== '' && names.has(name)) errors.push(duplicate(`${path}.name`, name));
     names.add(name);
-  }
-  return errors;
+    return errors;
+  };
+  yield* judgeEach(judging, conditions, judge, EXPRESSION);
 }
+
+/** What compiling an expression counts as. */
+export const EXPRESSION = 200;
 
 /** One RuleWithOperations (webhooks) or NamedRuleWithOperations (policies). */
-export function validateOperationRule(rule: JsonObject, at: string): FieldError[] {
-  const errors: FieldError[] = [];
-  finish(judgeOperationRule({ errors, pace: new Pace() }, rule, at));
-  return errors;
-}
-
-function* judgeOperationRule(judging: Judging, rule: JsonObject, at: string): Steps<void> {
+export function* judgeOperationRule(judging: Judging, rule: JsonObject, at: string): Steps<void> {
   const { errors } = judging;
   const names = new Set<string>();
   yield* judgeEach(judging, textsAt(rule, 'resourceNames'), (name, i) => {
     const path = `${at}.resourceNames[${i}]`;
-    const found = checkPathSegment(name).map((detail) => invalid(path, name, detail));
+    const found = faults(path, name, checkPathSegment(name));
     if (names.has(name)) found.push(duplicate(path, name));
     names.add(name);
     return found;
@@ -105,36 +105,38 @@ function* judgeOperationRule(judging: Judging, rule: JsonObject, at: string): St
       field === 'apiVersions' && value === '' ? [required(`${at}.${field}[${i}]`)] : [],
     );
   }
-  addAll(errors, validateResources(textsAt(rule, 'resources'), `${at}.resources`));
+  yield* judgeResources(judging, textsAt(rule, 'resources'), `${at}.resources`);
   errors.push(...oneOf(rule, { name: 'scope', path: `${at}.scope` }, ['*', 'Cluster', 'Namespaced']));
 }
 
-function validateResources(resources: readonly string[], at: string): FieldError[] {
-  if (resources.length === 0) return [required(at)];
-  const errors: FieldError[] = [];
+function* judgeResources(judging: Judging, resources: readonly string[], at: string): Steps<void> {
+  const { errors } = judging;
+  if (resources.length === 0) {
+    errors.push(required(at));
+    return;
+  }
   const wholeResources = new Set<string>();
   const wholeSubresources = new Set<string>();
   let plain = false;
-  for (const [i, text] of resources.entries()) {
-    if (text === '') {
-      errors.push(required(`${at}[${i}]`));
-      continue;
-    }
+  yield* judgeEach(judging, resources, (text, i) => {
+    if (text === '') return [required(`${at}[${i}]`)];
     const slash = text.indexOf('/');
     if (slash < 0) {
       plain ||= text !== '*';
-      continue;
+      return [];
     }
+    const found: FieldError[] = [];
     const [resource, sub] = [text.slice(0, slash), text.slice(slash + 1)];
     if (wholeResources.has(resource)) {
-      errors.push(invalid(`${at}[${i}]`, text, `if '${resource}/*' is present, must not specify ${text}`));
+      found.push(invalid(`${at}[${i}]`, text, `if '${resource}/*' is present, must not specify ${text}`));
     }
     if (wholeSubresources.has(sub)) {
-      errors.push(invalid(`${at}[${i}]`, text, `if '*/${sub}' is present, must not specify ${text}`));
+      found.push(invalid(`${at}[${i}]`, text, `if '*/${sub}' is present, must not specify ${text}`));
     }
     if (sub === '*') wholeResources.add(resource);
     if (resource === '*') wholeSubresources.add(sub);
-  }
+    return found;
+  });
   if (resources.length > 1 && resources.includes('*/*')) {
     errors.push(invalid(at, resources, "if '*/*' is present, must not specify other resources"));
   }
@@ -142,67 +144,62 @@ function validateResources(resources: readonly string[], at: string): FieldError
     const detail = "if '*' is present, must not specify other resources without subresources";
     errors.push(invalid(at, resources, detail));
   }
-  return errors;
 }
 
 /** matchConstraints of a policy, matchResources of a binding. */
-export function validateMatchResources(match: unknown, at: string): FieldError[] {
-  const errors: FieldError[] = [];
-  finish(judgeMatchResources({ errors, pace: new Pace() }, match, at));
-  return errors;
-}
-
-/** The same in steps. */
 export function* judgeMatchResources(judging: Judging, match: unknown, at: string): Steps<void> {
   if (!isObject(match)) return;
-  const { errors, pace } = judging;
+  const { errors } = judging;
   errors.push(...oneOf(match, { name: 'matchPolicy', path: `${at}.matchPolicy` }, ['Equivalent', 'Exact']));
-  addAll(errors, validateSelectorField(match, 'namespaceSelector', at));
-  addAll(errors, validateSelectorField(match, 'objectSelector', at));
+  yield* judgeSelectorField(judging, match, { field: 'namespaceSelector', at });
+  yield* judgeSelectorField(judging, match, { field: 'objectSelector', at });
   for (const field of ['resourceRules', 'excludeResourceRules']) {
-    for (const [i, rule] of objectsAt(match, field).entries()) {
-      if (pace.due(RULE)) yield;
-      yield* judgeOperationRule(judging, rule, `${at}.${field}[${i}]`);
-    }
+    const judge = (rule: JsonObject, i: number) => judgeOperationRule(judging, rule, `${at}.${field}[${i}]`);
+    yield* judgeNested(judging, objectsAt(match, field), judge, RULE);
   }
 }
 
 /** What a rule counts as, beside what it lists. */
-const RULE = 10;
-
-const SELECTOR_OPERATORS = ['DoesNotExist', 'Exists', 'In', 'NotIn'];
+export const RULE = 10;
 
 /** The label selector in a field, when there is one (metav1validation.ValidateLabelSelector). */
-export function validateSelectorField(holder: JsonObject, field: string, at: string): FieldError[] {
+export function judgeSelectorField(
+  judging: Judging,
+  holder: unknown,
+  { field, at }: { readonly field: string; readonly at: string },
+): Stops {
   const selector = valueAt(holder, field);
-  if (!isObject(selector)) return [];
-  const path = `${at}.${field}`;
-  const labels = valueAt(selector, 'matchLabels');
-  const errors = Object.entries(isObject(labels) ? labels : {}).flatMap(([key, value]) => [
-    ...checkQualifiedName(key).map((detail) => invalid(`${path}.matchLabels`, key, detail)),
-    ...checkLabelValue(String(value)).map((detail) => invalid(`${path}.matchLabels`, value, detail)),
-  ]);
-  for (const [i, expression] of objectsAt(selector, 'matchExpressions').entries()) {
-    const where = `${path}.matchExpressions[${i}]`;
-    const operator = textAt(expression, 'operator');
-    const values = textsAt(expression, 'values');
-    if (operator === 'In' || operator === 'NotIn') {
-      if (values.length === 0) {
-        errors.push(required(`${where}.values`, "must be specified when `operator` is 'In' or 'NotIn'"));
-      }
-    } else if (operator === 'Exists' || operator === 'DoesNotExist') {
-      if (values.length > 0) {
-        const detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
-        errors.push(forbidden(`${where}.values`, detail));
-      }
-    } else if (!SELECTOR_OPERATORS.includes(operator)) {
-      errors.push(invalid(`${where}.operator`, operator, 'not a valid selector operator'));
+  return isObject(selector) ? judgeSelector(judging, selector, at === '' ? field : `${at}.${field}`) : NO_STOP;
+}
+
+/** Judges a label selector that stands at `path`. */
+export function* judgeSelector(judging: Judging, selector: JsonObject, path: string): Steps<void> {
+  yield* judgeLabels(judging, objectAt(selector, 'matchLabels'), `${path}.matchLabels`);
+  const judge = (expression: JsonObject, i: number): Stops =>
+    judgeRequirement(judging, expression, `${path}.matchExpressions[${i}]`);
+  yield* judgeNested(judging, objectsAt(selector, 'matchExpressions'), judge, REQUIREMENT);
+}
+
+/** What an expression of a selector counts as, beside its values. */
+const REQUIREMENT = 2;
+
+function judgeRequirement(judging: Judging, expression: JsonObject, where: string): Stops {
+  const { errors } = judging;
+  const operator = textAt(expression, 'operator');
+  const values = textsAt(expression, 'values');
+  if (operator === 'In' || operator === 'NotIn') {
+    if (values.length === 0) {
+      errors.push(required(`${where}.values`, "must be specified when `operator` is 'In' or 'NotIn'"));
     }
-    const key = textAt(expression, 'key');
-    errors.push(...checkQualifiedName(key).map((detail) => invalid(`${where}.key`, key, detail)));
-    for (const [j, value] of values.entries()) {
-      errors.push(...checkLabelValue(value).map((detail) => invalid(`${where}.values[${j}]`, value, detail)));
+  } else if (operator === 'Exists' || operator === 'DoesNotExist') {
+    if (values.length > 0) {
+      const detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+      errors.push(forbidden(`${where}.values`, detail));
     }
+  } else {
+    errors.push(invalid(`${where}.operator`, operator, 'not a valid selector operator'));
   }
-  return errors;
+  const key = textAt(expression, 'key');
+  for (const detail of checkQualifiedName(key)) errors.push(invalid(`${where}.key`, key, detail));
+  return judgeEach(judging, values, (value, j) => faults(`${where}.values[${j}]`, value, checkLabelValue(value)));
 }

@@ -1,9 +1,19 @@
 /** Validation of affinities and topology spread constraints, of pods and of what becomes a pod (core/validation). */
 import { checkLabelName, checkLabelValue, checkQualifiedName, checkSubdomain } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
-import { finish, Pace, type Steps } from '../../../meta/steps.ts';
-import { isObject, listAt, objectsAt, textAt, textsAt, valueAt } from '../read-value.ts';
-import { duplicate, forbidden, invalid, type Judging, judgeEach, required, unsupported } from './field-errors.ts';
+import type { Steps } from '../../../meta/steps.ts';
+import { isObject, listAt, objectAt, objectsAt, textAt, textsAt, valueAt } from '../read-value.ts';
+import {
+  duplicate,
+  faults,
+  forbidden,
+  invalid,
+  type Judging,
+  judgeEach,
+  judgeLabels,
+  required,
+  unsupported,
+} from './field-errors.ts';
 
 const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
 const PREFERRED = 'preferredDuringSchedulingIgnoredDuringExecution';
@@ -12,21 +22,7 @@ const NOT_AN_OPERATOR = 'not a valid selector operator';
 /** What a term or an expression counts as, beside what it lists. */
 const TERM = 2;
 
-/** Findings about an Affinity that stands at `path`; none when it is absent. */
-export const validateAffinity = (affinity: unknown, path: string): FieldError[] =>
-  found((judging) => judgeAffinity(judging, affinity, path));
-
-/** Findings about the topology spread constraints of `spec`, whose list stands at `path`. */
-export const validateTopologySpread = (spec: unknown, path: string): FieldError[] =>
-  found((judging) => judgeTopologySpread(judging, spec, path));
-
-function found(judge: (judging: Judging) => Steps<void>): FieldError[] {
-  const errors: FieldError[] = [];
-  finish(judge({ errors, pace: new Pace() }));
-  return errors;
-}
-
-/** `validateAffinity` in steps. */
+/** Judges an Affinity that stands at `path`; it may be absent. */
 export function* judgeAffinity(judging: Judging, affinity: unknown, path: string): Steps<void> {
   if (!isObject(affinity)) return;
   const node = valueAt(affinity, 'nodeAffinity');
@@ -39,17 +35,20 @@ export function* judgeAffinity(judging: Judging, affinity: unknown, path: string
 
 function* judgeNodeAffinity(judging: Judging, affinity: unknown, path: string): Steps<void> {
   const selector = valueAt(affinity, REQUIRED);
-  if (isObject(selector)) {
-    const at = `${path}.${REQUIRED}.nodeSelectorTerms`;
-    const terms = objectsAt(selector, 'nodeSelectorTerms');
-    if (terms.length === 0) judging.errors.push(required(at, 'must have at least one node selector term'));
-    for (const [i, term] of terms.entries()) yield* judgeNodeTerm(judging, term, `${at}[${i}]`);
-  }
+  if (isObject(selector)) yield* judgeRequiredNodes(judging, selector, `${path}.${REQUIRED}`);
   for (const [i, term] of objectsAt(affinity, PREFERRED).entries()) {
     const at = `${path}.${PREFERRED}[${i}]`;
     judging.errors.push(...validateWeight(term, at));
     yield* judgeNodeTerm(judging, valueAt(term, 'preference'), `${at}.preference`);
   }
+}
+
+/** Judges a NodeSelector: the terms of which one has to hold. */
+export function* judgeRequiredNodes(judging: Judging, selector: unknown, path: string): Steps<void> {
+  const at = `${path}.nodeSelectorTerms`;
+  const terms = objectsAt(selector, 'nodeSelectorTerms');
+  if (terms.length === 0) judging.errors.push(required(at, 'must have at least one node selector term'));
+  for (const [i, term] of terms.entries()) yield* judgeNodeTerm(judging, term, `${at}[${i}]`);
 }
 
 function validateWeight(term: unknown, path: string): FieldError[] {
@@ -74,7 +73,7 @@ const valuesOf = (requirement: unknown): readonly unknown[] => listAt(requiremen
 function validateNodeExpression(requirement: unknown, path: string): FieldError[] {
   const errors = validateOperator(requirement, path, ['Gt', 'Lt']);
   const key = textAt(requirement, 'key');
-  return [...errors, ...checkQualifiedName(key).map((detail) => invalid(`${path}.key`, key, detail))];
+  return [...errors, ...faults(`${path}.key`, key, checkQualifiedName(key))];
 }
 
 /** `single` are the operators that compare with one number. */
@@ -110,9 +109,7 @@ function* judgeNodeField(judging: Judging, requirement: unknown, path: string): 
     errors.push(invalid(`${path}.key`, key, 'not a valid field selector key'));
     return;
   }
-  yield* judgeEach(judging, values, (value, i) =>
-    checkSubdomain(String(value)).map((detail) => invalid(`${path}.values[${i}]`, value, detail)),
-  );
+  yield* judgeEach(judging, values, (value, i) => faults(`${path}.values[${i}]`, value, checkSubdomain(String(value))));
 }
 
 function* judgePodAffinity(judging: Judging, affinity: unknown, path: string): Steps<void> {
@@ -132,37 +129,30 @@ function* judgePodTerm(judging: Judging, term: unknown, path: string): Steps<voi
   yield* judgeLabelSelector(judging, valueAt(term, 'labelSelector'), `${path}.labelSelector`);
   yield* judgeLabelSelector(judging, valueAt(term, 'namespaceSelector'), `${path}.namespaceSelector`);
   yield* judgeEach(judging, textsAt(term, 'namespaces'), (name) =>
-    checkLabelName(name).map((detail) => invalid(`${path}.namespace`, name, detail)),
+    faults(`${path}.namespace`, name, checkLabelName(name)),
   );
   const key = textAt(term, 'topologyKey');
   if (key === '') errors.push(required(`${path}.topologyKey`, 'can not be empty'));
-  errors.push(...checkQualifiedName(key).map((detail) => invalid(`${path}.topologyKey`, key, detail)));
+  errors.push(...faults(`${path}.topologyKey`, key, checkQualifiedName(key)));
 }
 
 function* judgeLabelSelector(judging: Judging, selector: unknown, path: string): Steps<void> {
   if (!isObject(selector)) return;
   const { errors, pace } = judging;
-  const labels = valueAt(selector, 'matchLabels');
-  if (isObject(labels)) {
-    const at = `${path}.matchLabels`;
-    yield* judgeEach(judging, Object.keys(labels), (key) => [
-      ...checkQualifiedName(key).map((detail) => invalid(at, key, detail)),
-      ...checkLabelValue(String(labels[key])).map((detail) => invalid(at, labels[key], detail)),
-    ]);
-  }
+  yield* judgeLabels(judging, objectAt(selector, 'matchLabels'), `${path}.matchLabels`);
   for (const [i, one] of objectsAt(selector, 'matchExpressions').entries()) {
     if (pace.due(TERM)) yield;
     const at = `${path}.matchExpressions[${i}]`;
     errors.push(...validateOperator(one, at));
     const key = textAt(one, 'key');
-    errors.push(...checkQualifiedName(key).map((detail) => invalid(`${at}.key`, key, detail)));
+    errors.push(...faults(`${at}.key`, key, checkQualifiedName(key)));
     yield* judgeEach(judging, valuesOf(one), (value, j) =>
-      checkLabelValue(String(value)).map((detail) => invalid(`${at}.values[${j}]`, value, detail)),
+      faults(`${at}.values[${j}]`, value, checkLabelValue(String(value))),
     );
   }
 }
 
-/** `validateTopologySpread` in steps. */
+/** Judges the topology spread constraints of `spec`, whose list stands at `path`. */
 export function* judgeTopologySpread(judging: Judging, spec: unknown, path: string): Steps<void> {
   const constraints = objectsAt(spec, 'topologySpreadConstraints');
   const pairOf = (constraint: unknown): string =>

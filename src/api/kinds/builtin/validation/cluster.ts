@@ -2,52 +2,77 @@
 import { deepEqual } from '../../../meta/deep-equal.ts';
 import { checkPathSegment, checkSubdomain } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
-import { type JsonObject, objectsAt, textAt, textsAt, valueAt } from '../read-value.ts';
+import type { Steps } from '../../../meta/steps.ts';
+import { isObject, type JsonObject, objectsAt, textAt, textsAt, valueAt } from '../read-value.ts';
 import { POLICY_KIND_VALIDATORS } from './admission-policies.ts';
+import { judgeSelector } from './admission-rules.ts';
 import {
-  addAll,
+  faults,
   forbidden,
   type GroupValidators,
   immutable,
   invalid,
+  type Judging,
+  judgeEach,
+  judgeNested,
+  newJudging,
   nonNegative,
   oneOf,
   required,
+  requiredText,
   unsupported,
 } from './field-errors.ts';
 import { validateWebhooks } from './webhooks.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 
-function validateRules(object: JsonObject, namespaced: boolean): FieldError[] {
-  return objectsAt(object, 'rules').flatMap((rule, i) => {
-    const at = `rules[${i}]`;
-    const errors: FieldError[] = [];
-    if (textsAt(rule, 'verbs').length === 0) {
-      errors.push(required(`${at}.verbs`, 'verbs must contain at least one value'));
+function* validateRules(object: JsonObject, namespaced: boolean): Steps<readonly FieldError[]> {
+  const judging = newJudging();
+  yield* judgeEach(judging, objectsAt(object, 'rules'), (rule, i) => ruleErrors(rule, `rules[${i}]`, namespaced), RULE);
+  if (!namespaced) yield* judgeAggregation(judging, object);
+  return judging.errors;
+}
+
+/** A role that is made of others must say of which. */
+function* judgeAggregation(judging: Judging, object: JsonObject): Steps<void> {
+  const at = 'aggregationRule.clusterRoleSelectors';
+  if (!isObject(valueAt(object, 'aggregationRule'))) return;
+  const selectors = objectsAt(object, 'aggregationRule', 'clusterRoleSelectors');
+  if (selectors.length === 0) {
+    judging.errors.push(required(at, 'at least one clusterRoleSelector required if aggregationRule is non-nil'));
+  }
+  yield* judgeNested(judging, selectors, (selector, i) => judgeSelector(judging, selector, `${at}[${i}]`));
+}
+
+/** What a rule or a subject counts as. */
+const RULE = 3;
+
+function ruleErrors(rule: JsonObject, at: string, namespaced: boolean): FieldError[] {
+  const errors: FieldError[] = [];
+  if (textsAt(rule, 'verbs').length === 0) {
+    errors.push(required(`${at}.verbs`, 'verbs must contain at least one value'));
+  }
+  const urls = textsAt(rule, 'nonResourceURLs');
+  const groups = textsAt(rule, 'apiGroups');
+  const resources = textsAt(rule, 'resources');
+  if (urls.length > 0) {
+    if (namespaced) {
+      errors.push(invalid(`${at}.nonResourceURLs`, urls, 'namespaced rules cannot apply to non-resource URLs'));
     }
-    const urls = textsAt(rule, 'nonResourceURLs');
-    const groups = textsAt(rule, 'apiGroups');
-    const resources = textsAt(rule, 'resources');
-    if (urls.length > 0) {
-      if (namespaced) {
-        errors.push(invalid(`${at}.nonResourceURLs`, urls, 'namespaced rules cannot apply to non-resource URLs'));
-      }
-      if (groups.length > 0 || resources.length > 0 || textsAt(rule, 'resourceNames').length > 0) {
-        errors.push(
-          invalid(`${at}.nonResourceURLs`, urls, 'rules cannot apply to both regular resources and non-resource URLs'),
-        );
-      }
-      return errors;
-    }
-    if (groups.length === 0) {
-      errors.push(required(`${at}.apiGroups`, 'resource rules must supply at least one api group'));
-    }
-    if (resources.length === 0) {
-      errors.push(required(`${at}.resources`, 'resource rules must supply at least one resource'));
+    if (groups.length > 0 || resources.length > 0 || textsAt(rule, 'resourceNames').length > 0) {
+      errors.push(
+        invalid(`${at}.nonResourceURLs`, urls, 'rules cannot apply to both regular resources and non-resource URLs'),
+      );
     }
     return errors;
-  });
+  }
+  if (groups.length === 0) {
+    errors.push(required(`${at}.apiGroups`, 'resource rules must supply at least one api group'));
+  }
+  if (resources.length === 0) {
+    errors.push(required(`${at}.resources`, 'resource rules must supply at least one resource'));
+  }
+  return errors;
 }
 
 function validateSubject(subject: JsonObject, at: string, namespaced: boolean): FieldError[] {
@@ -57,7 +82,7 @@ function validateSubject(subject: JsonObject, at: string, namespaced: boolean): 
   const group = textAt(subject, 'apiGroup');
   if (kind === 'ServiceAccount') {
     const name = textAt(subject, 'name');
-    if (name !== '') errors.push(...checkSubdomain(name).map((detail) => invalid(`${at}.name`, name, detail)));
+    if (name !== '') errors.push(...faults(`${at}.name`, name, checkSubdomain(name)));
     if (group !== '') errors.push(unsupported(`${at}.apiGroup`, group, ['']));
     // That of a RoleBinding is the default.
     if (!namespaced && textAt(subject, 'namespace') === '') errors.push(required(`${at}.namespace`));
@@ -69,20 +94,19 @@ function validateSubject(subject: JsonObject, at: string, namespaced: boolean): 
   return errors;
 }
 
-const validateBinding =
-  (kinds: readonly string[]) =>
-  (object: JsonObject, old?: JsonObject): readonly FieldError[] => {
-    const errors: FieldError[] = [];
+const validateBinding = (kinds: readonly string[]) =>
+  function* (object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
+    const judging = newJudging();
+    const { errors } = judging;
     const group = textAt(object, 'roleRef', 'apiGroup');
     if (group !== RBAC_GROUP) errors.push(unsupported('roleRef.apiGroup', group, [RBAC_GROUP]));
     const kind = textAt(object, 'roleRef', 'kind');
     if (!kinds.includes(kind)) errors.push(unsupported('roleRef.kind', kind, kinds));
     const name = textAt(object, 'roleRef', 'name');
-    if (name === '') errors.push(required('roleRef.name'));
-    else errors.push(...checkPathSegment(name).map((detail) => invalid('roleRef.name', name, detail)));
-    objectsAt(object, 'subjects').forEach((subject, i) => {
-      addAll(errors, validateSubject(subject, `subjects[${i}]`, kinds.includes('Role')));
-    });
+    errors.push(...requiredText('roleRef.name', name, checkPathSegment));
+    const judge = (subject: JsonObject, i: number): FieldError[] =>
+      validateSubject(subject, `subjects[${i}]`, kinds.includes('Role'));
+    yield* judgeEach(judging, objectsAt(object, 'subjects'), judge, RULE);
     if (old !== undefined && immutable({ object, old, path: 'roleRef' }).length > 0) {
       // Upstream shows a value of its internal type, which has no JSON names.
       errors.push(invalid('roleRef', { APIGroup: group, Kind: kind, Name: name }, 'cannot change roleRef'));

@@ -1,10 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fieldErrorBody } from '../../../meta/status.ts';
-import { validateConditions } from './conditions.ts';
+import { finish } from '../../../meta/steps.ts';
+import { judgeConditions } from './conditions.ts';
+import { newJudging } from './field-errors.ts';
 
-const told = (...conditions: Record<string, unknown>[]): string[] =>
-  validateConditions({ conditions }, 'status').map((error) => `${error.field}: ${fieldErrorBody(error)}`);
+function told(...conditions: Record<string, unknown>[]): string[] {
+  const judging = newJudging();
+  finish(
+    (function* () {
+      yield* judgeConditions(judging, { conditions }, 'status');
+    })(),
+  );
+  return judging.errors.map((error) => `${error.field}: ${fieldErrorBody(error)}`);
+}
 const good = { type: 'a.io/Ready', status: 'True', reason: 'Ok', lastTransitionTime: '2020-01-01T00:00:00Z' };
 
 test('conditions of the common type', () => {

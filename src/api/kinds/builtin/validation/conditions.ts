@@ -2,7 +2,17 @@
 import { checkQualifiedName } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
 import { type JsonObject, numberAt, objectsAt, textAt } from '../read-value.ts';
-import { duplicate, invalid, required, tooLong, unsupported } from './field-errors.ts';
+import {
+  duplicate,
+  faults,
+  invalid,
+  type Judging,
+  judgeEach,
+  required,
+  type Stops,
+  tooLong,
+  unsupported,
+} from './field-errors.ts';
 
 const STATUSES = ['False', 'True', 'Unknown'];
 const REASON = /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/;
@@ -12,23 +22,27 @@ const MAX_REASON = 1024;
 const MAX_MESSAGE = 32_768;
 
 /** Every mistake in the conditions below `holder.conditions` (metav1validation.ValidateConditions). */
-export function validateConditions(holder: JsonObject, path: string): FieldError[] {
+export function judgeConditions(judging: Judging, holder: JsonObject, path: string): Stops {
   const seen = new Set<string>();
-  return objectsAt(holder, 'conditions').flatMap((condition, i) => {
+  const judge = (condition: JsonObject, i: number): FieldError[] => {
     const at = `${path}.conditions[${i}]`;
     const type = textAt(condition, 'type');
     const twice = seen.has(type) ? [duplicate(`${at}.type`, type)] : [];
     seen.add(type);
     return [...twice, ...validateCondition(condition, at)];
-  });
+  };
+  return judgeEach(judging, objectsAt(holder, 'conditions'), judge, CONDITION);
 }
+
+/** What a condition counts as. */
+const CONDITION = 3;
 
 function validateCondition(condition: JsonObject, at: string): FieldError[] {
   const type = textAt(condition, 'type');
   const status = textAt(condition, 'status');
   const reason = textAt(condition, 'reason');
   const generation = numberAt(condition, 'observedGeneration');
-  const errors = checkQualifiedName(type).map((detail) => invalid(`${at}.type`, type, detail));
+  const errors = faults(`${at}.type`, type, checkQualifiedName(type));
   if (!STATUSES.includes(status)) errors.push(unsupported(`${at}.status`, status, STATUSES));
   if (generation < 0) {
     errors.push(invalid(`${at}.observedGeneration`, generation, 'must be greater than or equal to zero'));

@@ -1,32 +1,38 @@
 /** Validation of the core group beside Pods. */
-import { deepEqual } from '../../../meta/deep-equal.ts';
+import { equalSteps } from '../../../meta/deep-equal.ts';
 import { byteLength, checkQualifiedName } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
-import { Pace, type Steps } from '../../../meta/steps.ts';
+import type { Pace, Steps } from '../../../meta/steps.ts';
 import { isUnqualifiedFinalizer, UNQUALIFIED_FINALIZER } from '../../../meta/validate-object-meta.ts';
-import { isTrueAt, type JsonObject, listAt, objectAt, textAt, textsAt, valueAt } from '../read-value.ts';
+import { isTrueAt, type JsonObject, objectAt, textAt, textsAt, valueAt } from '../read-value.ts';
+import { validateClaim } from './claims.ts';
+import { checkDataKey } from './data-keys.ts';
+import { ENDPOINTS_VALIDATOR } from './endpoints.ts';
 import { CORE_EVENT_VALIDATOR } from './events.ts';
 import {
+  faults,
   forbidden,
   type GroupValidators,
   immutable,
   invalid,
   type Judging,
   judgeEach,
-  oneOf,
+  newJudging,
+  nonNegative,
   required,
 } from './field-errors.ts';
 import { validateLimitRange } from './limit-range.ts';
+import { validateNode } from './nodes.ts';
+import { validateVolume } from './persistent-volumes.ts';
 import { validatePod } from './pod.ts';
-import { validatePodSpec } from './pod-spec.ts';
 import { validateResourceQuota } from './resource-quota.ts';
+import { contentErrors } from './secret-contents.ts';
 import { validateService } from './services.ts';
+import { judgeMatch, judgeTemplate, keepsStatus, keptPodErrors } from './workload-parts.ts';
+import { replicaErrors } from './workloads.ts';
 
 /** ConfigMaps and Secrets hold at most 1 MiB. */
 const MAX_DATA_BYTES = 1_048_576;
-const DATA_KEY = /^[-._a-zA-Z0-9]+$/;
-const DATA_KEY_RULE =
-  "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 
 /** The keys of one map of data, one by one, because there may be a hundred thousand; and the length of its texts. */
 function* judgeData(judging: Judging, object: JsonObject, field: string): Steps<number> {
@@ -37,9 +43,8 @@ function* judgeData(judging: Judging, object: JsonObject, field: string): Steps<
   yield* judgeEach(judging, keys, (key) => {
     const value = data[key];
     if (typeof value === 'string') units += value.length;
-    if (key.length > 253) return [invalid(`${field}[${key}]`, key, 'must be no more than 253 characters')];
-    if (key === '.' || key === '..') return [invalid(`${field}[${key}]`, key, `may not be '${key}'`)];
-    return DATA_KEY.test(key) ? NONE : [invalid(`${field}[${key}]`, key, DATA_KEY_RULE)];
+    const details = checkDataKey(key);
+    return details.length === 0 ? NONE : faults(`${field}[${key}]`, key, details);
   });
   return units;
 }
@@ -73,20 +78,22 @@ const tooLarge = (field: string): FieldError => ({
 });
 
 /** Once `immutable` is true it stays, and so do the fields it guards. */
-function validateImmutable(object: JsonObject, old: JsonObject | undefined, fields: readonly string[]): FieldError[] {
-  if (old === undefined || !isTrueAt(old, 'immutable')) return [];
+function* judgeImmutableData(
+  { errors, pace }: Judging,
+  { object, old, fields }: { object: JsonObject; old: JsonObject | undefined; fields: readonly string[] },
+): Steps<void> {
+  if (old === undefined || !isTrueAt(old, 'immutable')) return;
   const why = 'field is immutable when `immutable` is set';
-  return [
-    ...(isTrueAt(object, 'immutable') ? [] : [forbidden('immutable', why)]),
-    ...fields
-      .filter((field) => !deepEqual(valueAt(object, field) ?? {}, valueAt(old, field) ?? {}))
-      .map((field) => forbidden(field, why)),
-  ];
+  if (!isTrueAt(object, 'immutable')) errors.push(forbidden('immutable', why));
+  for (const field of fields) {
+    const same = yield* equalSteps(valueAt(object, field) ?? {}, valueAt(old, field) ?? {}, pace);
+    if (!same) errors.push(forbidden(field, why));
+  }
 }
 
 function* validateConfigMap(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const errors: FieldError[] = [];
-  const judging: Judging = { errors, pace: new Pace() };
+  const judging = newJudging();
+  const { errors } = judging;
   const text = objectAt(object, 'data');
   const units = (yield* judgeData(judging, object, 'data')) + (yield* judgeData(judging, object, 'binaryData'));
   yield* judgeEach(judging, Object.keys(objectAt(object, 'binaryData')), (key) =>
@@ -99,8 +106,7 @@ function* validateConfigMap(object: JsonObject, old?: JsonObject): Steps<readonl
     const size = texts + (yield* sizeOf(objectAt(object, 'binaryData'), decodedLength, pace));
     if (size > MAX_DATA_BYTES) errors.push(tooLarge('[]'));
   }
-  if (old !== undefined) yield;
-  errors.push(...validateImmutable(object, old, ['data', 'binaryData']));
+  yield* judgeImmutableData(judging, { object, old, fields: ['data', 'binaryData'] });
   return errors;
 }
 
@@ -120,24 +126,23 @@ function* validateSecret(object: JsonObject, old?: JsonObject): Steps<readonly F
     (keys) => !keys.some((key) => Object.hasOwn(data, key)),
   );
   const account = 'kubernetes.io/service-account.name';
-  const errors: FieldError[] = [];
-  const pace = new Pace();
-  const units = yield* judgeData({ errors, pace }, object, 'data');
+  const judging = newJudging();
+  const { errors, pace } = judging;
+  const units = yield* judgeData(judging, object, 'data');
   const size = units > MAX_DATA_BYTES ? yield* sizeOf(data, decodedLength, pace) : 0;
-  return [
-    ...errors,
-    ...(size > MAX_DATA_BYTES ? [tooLarge('data')] : []),
-    ...missing.flatMap((keys) => keys.map((key) => required(`data[${key}]`))),
-    ...(type === 'kubernetes.io/service-account-token' && textAt(object, 'metadata', 'annotations', account) === ''
-      ? [required(`metadata.annotations[${account}]`)]
-      : []),
-    ...(old === undefined ? [] : immutable({ object, old, path: 'type' })),
-    ...validateImmutable(object, old, ['data']),
-  ];
+  if (size > MAX_DATA_BYTES) errors.push(tooLarge('data'));
+  for (const keys of missing) for (const key of keys) errors.push(required(`data[${key}]`));
+  if (missing.length === 0 && size <= MAX_DATA_BYTES) errors.push(...(yield* contentErrors(object)));
+  if (type === 'kubernetes.io/service-account-token' && textAt(object, 'metadata', 'annotations', account) === '') {
+    errors.push(required(`metadata.annotations[${account}]`));
+  }
+  if (old !== undefined) errors.push(...immutable({ object, old, path: 'type' }));
+  yield* judgeImmutableData(judging, { object, old, fields: ['data'] });
+  return errors;
 }
 
 function* validateNamespace(object: JsonObject): Steps<readonly FieldError[]> {
-  const judging: Judging = { errors: [], pace: new Pace() };
+  const judging = newJudging();
   yield* judgeEach(judging, textsAt(object, 'spec', 'finalizers'), (finalizer, i) =>
     [...checkQualifiedName(finalizer), ...(isUnqualifiedFinalizer(finalizer) ? [UNQUALIFIED_FINALIZER] : [])].map(
       (detail) => invalid(`spec.finalizers[${i}]`, finalizer, detail),
@@ -146,74 +151,47 @@ function* validateNamespace(object: JsonObject): Steps<readonly FieldError[]> {
   return judging.errors;
 }
 
-const ACCESS_MODES = ['ReadWriteOnce', 'ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOncePod'];
-const CLAIM_FIXED =
-  'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims';
-
-function validateAccessModes(object: JsonObject, detail: string): FieldError[] {
-  const modes = listAt(object, 'spec', 'accessModes');
-  if (modes.length === 0) return [required('spec.accessModes', detail)];
-  return modes.flatMap((mode, i) =>
-    ACCESS_MODES.includes(String(mode))
-      ? []
-      : [
-          {
-            type: 'FieldValueNotSupported' as const,
-            field: `spec.accessModes[${i}]`,
-            value: mode,
-            detail: `supported values: ${[...ACCESS_MODES]
-              .sort()
-              .map((m) => JSON.stringify(m))
-              .join(', ')}`,
-          },
-        ],
-  );
+function* validateTemplate(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
+  const judging = newJudging();
+  const before = valueAt(old, 'template');
+  yield* judgeTemplate(judging, valueAt(object, 'template'), { path: 'template', before });
+  return judging.errors;
 }
 
-function validateClaim(object: JsonObject, old?: JsonObject): readonly FieldError[] {
-  const errors = validateAccessModes(object, 'at least 1 access mode is required');
-  if (valueAt(object, 'spec', 'resources', 'requests', 'storage') === undefined) {
-    errors.push(required('spec.resources[storage]'));
-  }
-  errors.push(
-    ...oneOf(objectAt(object, 'spec'), { name: 'volumeMode', path: 'spec.volumeMode' }, ['Block', 'Filesystem']),
-  );
-  if (old !== undefined && !deepEqual(fixedClaimFields(object, old), fixedClaimFields(old, old))) {
-    errors.push(forbidden('spec', CLAIM_FIXED));
-  }
+function* validateReplicationController(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
+  const judging = newJudging();
+  const { errors, pace } = judging;
+  const isKept = old !== undefined && (yield* equalSteps(valueAt(object, 'spec'), valueAt(old, 'spec'), pace));
+  if (!isKept) yield* judgeController(judging, object, old);
+  if (!keepsStatus(object, old)) errors.push(...replicaErrors(object));
   return errors;
 }
 
-/** The part of a claim's spec that stays: a volume may be bound and a class filled in once. */
-function fixedClaimFields(claim: JsonObject, old: JsonObject): JsonObject {
-  const { resources: _resources, volumeAttributesClassName: _class, ...rest } = objectAt(claim, 'spec');
-  const fixed: Record<string, unknown> = rest;
-  for (const once of ['volumeName', 'storageClassName']) {
-    if (valueAt(old, 'spec', once) === undefined || valueAt(old, 'spec', once) === '') delete fixed[once];
+function* judgeController(judging: Judging, object: JsonObject, old: JsonObject | undefined): Steps<void> {
+  const { errors } = judging;
+  for (const field of ['minReadySeconds', 'replicas']) errors.push(...nonNegative(object, `spec.${field}`));
+  const selector = objectAt(object, 'spec', 'selector');
+  const template = valueAt(object, 'spec', 'template');
+  if (Object.keys(selector).length === 0) errors.push(required('spec.selector'));
+  if (template == null) {
+    errors.push(required('spec.template'));
+    return;
   }
-  return fixed;
-}
-
-function validateVolume(object: JsonObject): readonly FieldError[] {
-  const errors = validateAccessModes(object, '');
-  if (valueAt(object, 'spec', 'capacity', 'storage') === undefined) errors.push(required('spec.capacity'));
-  return errors;
-}
-
-function validateReplicationController(object: JsonObject): Steps<readonly FieldError[]> {
-  return validatePodSpec(valueAt(object, 'spec', 'template', 'spec'), {
-    path: 'spec.template.spec',
-    restartPolicies: ['Always'],
-  });
+  yield* judgeMatch(judging, { matchLabels: selector }, valueAt(template, 'metadata', 'labels'));
+  const before = valueAt(old, 'spec', 'template');
+  yield* judgeTemplate(judging, template, { path: 'spec.template', before });
+  errors.push(...keptPodErrors(valueAt(template, 'spec'), 'spec.template.spec', 'ReplicationController'));
 }
 
 export const CORE_VALIDATORS: GroupValidators = {
   pods: validatePod,
-  podtemplates: (object) => validatePodSpec(valueAt(object, 'template', 'spec'), { path: 'template.spec' }),
+  podtemplates: validateTemplate,
   configmaps: validateConfigMap,
   secrets: validateSecret,
   services: validateService,
   namespaces: validateNamespace,
+  nodes: validateNode,
+  endpoints: ENDPOINTS_VALIDATOR,
   events: CORE_EVENT_VALIDATOR,
   persistentvolumeclaims: validateClaim,
   persistentvolumes: validateVolume,

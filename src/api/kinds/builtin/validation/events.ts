@@ -58,6 +58,40 @@ function validateStrictCreate(event: JsonObject): FieldError[] {
   return errors;
 }
 
+/** Upstream compares its internal type, whose fields have no JSON names, and shows it so. */
+const REFERENCE = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'];
+const SOURCE = ['component', 'host'];
+const INTERNAL_NAMES: Readonly<Record<string, string>> = { uid: 'UID', apiVersion: 'APIVersion' };
+
+const internal = (value: unknown, fields: readonly string[]): object =>
+  Object.fromEntries(
+    fields.map((field) => [
+      INTERNAL_NAMES[field] ?? field.charAt(0).toUpperCase() + field.slice(1),
+      textAt(value, field),
+    ]),
+  );
+
+/** A field as the message shows it: what is not there is the zero of its type. */
+function shownField(event: JsonObject, field: string): unknown {
+  const value = valueAt(event, field);
+  switch (field) {
+    case 'involvedObject':
+      return internal(value, REFERENCE);
+    case 'related':
+      return isObject(value) ? internal(value, REFERENCE) : 'null';
+    case 'source':
+      return internal(value, SOURCE);
+    case 'count':
+      return value ?? 0;
+    case 'firstTimestamp':
+    case 'lastTimestamp':
+    case 'eventTime':
+      return value ?? null;
+    default:
+      return value ?? '';
+  }
+}
+
 const FIXED: readonly (readonly [field: string, shown: string])[] = [
   ['involvedObject', 'involvedObject'],
   ['reason', 'reason'],
@@ -66,6 +100,8 @@ const FIXED: readonly (readonly [field: string, shown: string])[] = [
   ['firstTimestamp', 'firstTimestamp'],
   ['lastTimestamp', 'lastTimestamp'],
   ['count', 'count'],
+  // Upstream looks at it twice.
+  ['reason', 'reason'],
   ['type', 'type'],
   ['eventTime', 'eventTime'],
   ['action', 'action'],
@@ -79,7 +115,8 @@ function validateStrictUpdate(event: JsonObject, old: JsonObject): FieldError[] 
   for (const [field, shown] of FIXED) {
     const now = valueAt(event, field);
     const before = valueAt(old, field);
-    if ((isSet(now) || isSet(before)) && !deepEqual(now, before)) errors.push(invalid(shown, now, IMMUTABLE));
+    if ((isSet(now) || isSet(before)) && !deepEqual(now, before))
+      errors.push(invalid(shown, shownField(event, field), IMMUTABLE));
   }
   return errors;
 }

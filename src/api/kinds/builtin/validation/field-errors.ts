@@ -1,10 +1,11 @@
 /** Short constructors of field errors with upstream's wording, and the small checks many kinds share. */
 import type { CelCompileError } from '../../../cel/cel.ts';
-import { deepEqual } from '../../../meta/deep-equal.ts';
-import { checkLabelName } from '../../../meta/name-rules.ts';
+import { deepEqual, equalSteps } from '../../../meta/deep-equal.ts';
+import { checkLabelName, checkLabelValue, checkQualifiedName } from '../../../meta/name-rules.ts';
+import { sortedSteps } from '../../../meta/sort-steps.ts';
 import type { FieldError } from '../../../meta/status.ts';
-import type { Pace, Steps } from '../../../meta/steps.ts';
-import { isObject, type JsonObject, objectsAt, textAt, valueAt } from '../read-value.ts';
+import { eachInSteps, NO_STOP, Pace, type Steps, type Stops } from '../../../meta/steps.ts';
+import { type JsonObject, textAt, valueAt } from '../read-value.ts';
 
 /** Kinds that may hold very much are judged in steps. */
 export type Validate = (object: JsonObject, old?: JsonObject) => readonly FieldError[] | Steps<readonly FieldError[]>;
@@ -15,33 +16,54 @@ export interface Judging {
   readonly pace: Pace;
 }
 
-/** The stops of a part of the work; of little work a list of none or one, which costs less than a generator. */
-export type Stops = Iterable<undefined, void>;
-const NO_STOP: Stops = [];
-const ONE_STOP: Stops = [undefined];
-const FEW = 32;
+export { NO_STOP, type Stops };
 
-/** Judges item by item. What is found is added one by one: as arguments, some hundred thousand would not fit the stack. */
-export function judgeEach<T>(
-  judging: Judging,
-  items: readonly T[],
-  judge: (item: T, index: number) => readonly FieldError[],
-): Stops {
-  if (items.length > FEW) return judgeMany(judging, items, judge);
-  for (let i = 0; i < items.length; i++) for (const error of judge(items[i]!, i)) judging.errors.push(error);
-  return judging.pace.due(items.length) ? ONE_STOP : NO_STOP;
+/** A judgement that begins. */
+export const newJudging = (): Judging => ({ errors: [], pace: new Pace() });
+
+/**
+ * Mistakes after which no more are looked for in what is left of a list: an answer tells a thousand, and an object of
+ * 3 MiB may hold more than a million.
+ */
+const MOST_FOUND = 100_000;
+
+type Judge<T> = (item: T, index: number) => readonly FieldError[];
+
+/**
+ * Judges item by item. What is found is added one by one: as arguments, some hundred thousand would not fit the stack.
+ * `weight` is what one item counts: 1 is a name that is checked.
+ */
+export function judgeEach<T>(judging: Judging, items: readonly T[], judge: Judge<T>, weight = 1): Stops {
+  const { errors, pace } = judging;
+  const one = (item: T, i: number): void => {
+    if (errors.length < MOST_FOUND) for (const error of judge(item, i)) errors.push(error);
+  };
+  return eachInSteps(pace, items, one, weight);
 }
 
-function* judgeMany<T>(
+/** Judges items that hold lists of their own: `judge` adds to the same judgement. */
+export function* judgeNested<T>(
   { errors, pace }: Judging,
   items: readonly T[],
-  judge: (item: T, index: number) => readonly FieldError[],
+  judge: (item: T, index: number) => Stops,
+  weight = 1,
 ): Steps<void> {
-  for (let i = 0; i < items.length; i++) {
-    for (const error of judge(items[i]!, i)) errors.push(error);
-    if (pace.due()) yield;
+  for (let i = 0; i < items.length && errors.length < MOST_FOUND; i++) {
+    if (pace.due(weight)) yield;
+    yield* judge(items[i]!, i);
   }
 }
+
+/** The names of a map, sorted as `sortedTexts` does. */
+export const sortedKeys = (map: JsonObject): Steps<readonly string[]> => sortedTexts(Object.keys(map));
+
+/** Texts as `sort` brings them in order; changes the list that it is given. */
+export function* sortedTexts(texts: string[]): Steps<readonly string[]> {
+  return texts.length > MANY ? yield* sortedSteps(texts, byText) : texts.sort();
+}
+
+const MANY = 1000;
+const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** Adds one by one: as arguments of `push`, some hundred thousand would not fit the stack. */
 export function addAll(errors: FieldError[], more: Iterable<FieldError>): void {
@@ -70,6 +92,12 @@ export const invalid = (field: string, value: unknown, detail: string): FieldErr
   value,
   detail,
 });
+/** What a check of names says of one value. */
+export const faults = (field: string, value: unknown, details: readonly string[]): FieldError[] =>
+  details.map((detail) => invalid(field, value, detail));
+/** A text that has to be there, and what a check says of it. */
+export const requiredText = (field: string, text: string, check: (text: string) => readonly string[]): FieldError[] =>
+  text === '' ? [required(field)] : faults(field, text, check(text));
 export const tooMany = (field: string, count: number, max: number): FieldError => ({
   type: 'FieldValueTooMany',
   field,
@@ -83,24 +111,40 @@ export const expressionFault = (field: string, expression: string, error: CelCom
     ? { type: 'InternalError', field, detail: error.message }
     : invalid(field, expression, error.message);
 
-/** `supported values: "A", "B"`, sorted as upstream sorts them. */
-export const unsupported = (field: string, value: unknown, supported: readonly string[]): FieldError => ({
+/** `supported values: "A", "B"`, sorted as upstream sorts its sets. */
+export const unsupported = (field: string, value: unknown, supported: readonly string[]): FieldError =>
+  unsupportedInOrder(field, value, [...supported].sort());
+
+/** The same in the order given, as upstream has lists. */
+export const unsupportedInOrder = (field: string, value: unknown, supported: readonly string[]): FieldError => ({
   type: 'FieldValueNotSupported',
   field,
   value,
-  detail: `supported values: ${[...supported]
-    .sort()
-    .map((one) => JSON.stringify(one))
-    .join(', ')}`,
+  detail: `supported values: ${supported.map((one) => JSON.stringify(one)).join(', ')}`,
 });
 
 export const IMMUTABLE = 'field is immutable';
 
-/** An error when a field that must stay has changed. */
-export function immutable(at: { object: JsonObject; old: JsonObject; path: string; detail?: string }): FieldError[] {
-  const steps = at.path.split('.');
-  const now = valueAt(at.object, ...steps);
-  return deepEqual(now, valueAt(at.old, ...steps)) ? [] : [invalid(at.path, now, at.detail ?? IMMUTABLE)];
+interface Kept {
+  readonly object: JsonObject;
+  readonly old: JsonObject;
+  readonly path: string;
+  readonly detail?: string;
+}
+
+/** An error when a text or number that must stay has changed. */
+export function immutable({ object, old, path, detail = IMMUTABLE }: Kept): FieldError[] {
+  const steps = path.split('.');
+  const now = valueAt(object, ...steps);
+  return deepEqual(now, valueAt(old, ...steps)) ? [] : [invalid(path, now, detail)];
+}
+
+/** The same of what may hold very much, or be gone. */
+export function* judgeImmutable({ errors, pace }: Judging, kept: Kept): Steps<void> {
+  const { object, old, path, detail = IMMUTABLE } = kept;
+  const steps = path.split('.');
+  const now = valueAt(object, ...steps);
+  if (!(yield* equalSteps(now, valueAt(old, ...steps), pace))) errors.push(invalid(path, now ?? null, detail));
 }
 
 /** An error when a text field is set to something outside a list. */
@@ -114,10 +158,10 @@ export function oneOf(
   return [unsupported(field.path, value, supported)];
 }
 
-/** An error for a number below zero. */
-export function nonNegative(object: unknown, path: string): FieldError[] {
+/** An error for a number below zero; it is told of at `at`. */
+export function nonNegative(object: unknown, path: string, at = path): FieldError[] {
   const value = valueAt(object, ...path.split('.'));
-  return typeof value === 'number' && value < 0 ? [invalid(path, value, 'must be greater than or equal to 0')] : [];
+  return typeof value === 'number' && value < 0 ? [invalid(at, value, 'must be greater than or equal to 0')] : [];
 }
 
 export const isPort = (port: unknown): boolean =>
@@ -133,23 +177,13 @@ export function uniqueNames(judging: Judging, items: readonly JsonObject[], path
     if (name === '') return [required(`${path}[${i}].name`)];
     if (seen.has(name)) return [duplicate(`${path}[${i}].name`, name)];
     seen.add(name);
-    return checkLabelName(name).map((detail) => invalid(`${path}[${i}].name`, name, detail));
+    return faults(`${path}[${i}].name`, name, checkLabelName(name));
   });
 }
 
-/** A workload's selector must be there, and must select its own template. */
-export function validateSelector(object: JsonObject): FieldError[] {
-  const selector = valueAt(object, 'spec', 'selector');
-  if (!isObject(selector)) return [required('spec.selector')];
-  const matchLabels = valueAt(selector, 'matchLabels');
-  const wanted = isObject(matchLabels) ? Object.entries(matchLabels) : [];
-  const expressions = objectsAt(selector, 'matchExpressions');
-  if (wanted.length === 0 && expressions.length === 0) {
-    return [invalid('spec.selector', selector, 'empty selector is invalid for deployment')];
-  }
-  const labels = valueAt(object, 'spec', 'template', 'metadata', 'labels');
-  const matches = wanted.every(([key, value]) => valueAt(labels, key) === value);
-  return matches
-    ? []
-    : [invalid('spec.template.metadata.labels', labels ?? {}, '`selector` does not match template `labels`')];
-}
+/** Judges labels by which something is selected: a key or a value that is none is told of at the whole. */
+export const judgeLabels = (judging: Judging, labels: JsonObject, at: string): Stops =>
+  judgeEach(judging, Object.keys(labels), (key) => [
+    ...faults(at, key, checkQualifiedName(key)),
+    ...faults(at, labels[key], checkLabelValue(String(labels[key]))),
+  ]);

@@ -1,17 +1,23 @@
 /** Validation of LimitRanges (pkg/apis/core/validation, ValidateLimitRange). */
 import { checkQualifiedName } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
-import { Pace, type Steps } from '../../../meta/steps.ts';
-import { compareQuantity, formatQuantity, type Quantity } from '../../../quantity/quantity.ts';
+import type { Steps } from '../../../meta/steps.ts';
+import { compareQuantity, exceeds, formatQuantity, type Quantity, readQuantity } from '../../../quantity/quantity.ts';
 import { type JsonObject, objectAt, objectsAt, textAt } from '../read-value.ts';
-import { duplicate, forbidden, invalid, type Judging, judgeEach, required, type Stops } from './field-errors.ts';
 import {
-  checkContainerResourceName,
-  checkResourceName,
-  exceeds,
-  mayOvercommit,
-  readQuantity,
-} from './resource-names.ts';
+  duplicate,
+  faults,
+  forbidden,
+  invalid,
+  type Judging,
+  judgeEach,
+  judgeNested,
+  newJudging,
+  required,
+  sortedKeys,
+  sortedTexts,
+} from './field-errors.ts';
+import { checkContainerResourceName, checkResourceName, mayOvercommit } from './resource-names.ts';
 
 const TYPES: readonly string[] = ['Pod', 'Container', 'PersistentVolumeClaim'];
 const ONE: Quantity = { nano: 1_000_000_000n, format: 'DecimalSI' };
@@ -22,26 +28,27 @@ type Bounds = Readonly<
 >;
 
 export function* validateLimitRange(object: JsonObject): Steps<readonly FieldError[]> {
-  const judging: Judging = { errors: [], pace: new Pace() };
-  const { errors, pace } = judging;
+  const judging = newJudging();
+  const { errors } = judging;
   const seen = new Set<string>();
-  for (const [i, limit] of objectsAt(object, 'spec', 'limits').entries()) {
-    if (pace.due(LIMIT)) yield;
+  const judge = (limit: JsonObject, i: number) => {
     const at = `spec.limits[${i}]`;
     const type = textAt(limit, 'type');
     errors.push(...checkType(type, `${at}.type`));
     if (seen.has(type)) errors.push(duplicate(`${at}.type`, type));
     seen.add(type);
-    yield* validateLimit(judging, limit, { type, at });
-  }
+    return validateLimit(judging, limit, { type, at });
+  };
+  yield* judgeNested(judging, objectsAt(object, 'spec', 'limits'), judge, LIMIT);
   return errors;
 }
 
-/** What a limit counts as, beside the amounts in it. */
+/** What a limit counts as, beside the amounts in it; and what its bounds of one resource do. */
 const LIMIT = 10;
+const BOUNDS = 3;
 
 function checkType(type: string, field: string): FieldError[] {
-  const errors = checkQualifiedName(type).map((detail) => invalid(field, type, detail));
+  const errors = faults(field, type, checkQualifiedName(type));
   if (errors.length > 0 || type.includes('/') || TYPES.includes(type)) return errors;
   return [invalid(field, type, 'must be a standard limit type or fully qualified')];
 }
@@ -54,11 +61,12 @@ function* validateLimit(
   const { errors } = judging;
   const checkName = type === 'Pod' || type === 'Container' ? checkContainerResourceName : checkResourceName;
   const names = new Set<string>();
-  const take = (list: keyof Bounds): Stops =>
-    judgeEach(judging, Object.keys(objectAt(limit, list)).sort(), (name) => {
+  function* take(list: keyof Bounds): Steps<void> {
+    yield* judgeEach(judging, yield* sortedKeys(objectAt(limit, list)), (name) => {
       names.add(name);
       return checkName(name, `${at}.${list}[${name}]`);
     });
+  }
   const isPod = type === 'Pod';
   yield* take('max');
   yield* take('min');
@@ -76,7 +84,8 @@ function* validateLimit(
     }
   }
   yield* take('maxLimitRequestRatio');
-  yield* judgeEach(judging, [...names].sort(), (name) => compareBounds(name, boundsOf(limit, name, isPod), at));
+  const compare = (name: string): FieldError[] => compareBounds(name, boundsOf(limit, name, isPod), at);
+  yield* judgeEach(judging, yield* sortedTexts([...names]), compare, BOUNDS);
 }
 
 function boundsOf(limit: JsonObject, name: string, isPod: boolean): Bounds {

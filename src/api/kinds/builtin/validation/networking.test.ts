@@ -38,6 +38,20 @@ test('network policies', () => {
       [`${q}: Forbidden: may not specify both ipBlock and another peer`],
     ],
     [
+      peer({ ipBlock: { cidr: '010.0.0.0/8', except: ['10.0.0.1/24'] } }),
+      [
+        `${q}.ipBlock.cidr: Invalid value: "010.0.0.0/8": must not have leading 0s in IP or prefix length`,
+        `${q}.ipBlock.except[0]: Invalid value: "10.0.0.1/24": must not have bits set beyond the prefix length`,
+      ],
+    ],
+    [
+      peer({ ipBlock: { cidr: '10.0.0.0/8', except: ['10.1.0.0/16', '10.0.0.0/8', '11.0.0.0/16'] } }),
+      [
+        `${q}.ipBlock.except[1]: Invalid value: "10.0.0.0/8": must be a strict subset of \`cidr\``,
+        `${q}.ipBlock.except[2]: Invalid value: "11.0.0.0/16": must be a strict subset of \`cidr\``,
+      ],
+    ],
+    [
       peer({ ipBlock: { cidr: '10.0.0.0', except: [] } }),
       [`${q}.ipBlock.cidr: Invalid value: "10.0.0.0": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)`],
     ],
@@ -47,6 +61,8 @@ test('network policies', () => {
     ],
   ];
   for (const [object, wanted] of cases) assert.deepEqual(errors('networkpolicies', object), wanted);
+  const lax = peer({ ipBlock: { cidr: '10.0.0.1/24' } });
+  assert.deepEqual(errors('networkpolicies', lax, lax), [], 'what stood there before may stay');
 });
 
 test('ingresses', () => {

@@ -1,27 +1,44 @@
 /** Validation of a PodSpec, wherever one stands (core/validation, ValidatePodSpec): the rules users meet. */
 
+import { equalSteps } from '../../../meta/deep-equal.ts';
+import { checkLabelValue, checkPortName, checkQualifiedName } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
-import { Pace, type Steps } from '../../../meta/steps.ts';
-import { compareQuantity } from '../../../quantity/quantity.ts';
+import type { Steps } from '../../../meta/steps.ts';
+import { compareQuantity, readQuantity } from '../../../quantity/quantity.ts';
 import { isObject, type JsonObject, objectAt, objectsAt, textAt, valueAt } from '../read-value.ts';
 import { judgeAffinity, judgeTopologySpread } from './affinity.ts';
+import { lifecycleErrors, probeErrors, securityErrors, variableErrors, variablesErrors } from './container-details.ts';
+import { judgeMounts } from './container-mounts.ts';
+import { judgeEphemeral } from './ephemeral-containers.ts';
 import {
-  absent,
   duplicate,
+  faults,
+  forbidden,
   invalid,
   isPort,
   type Judging,
   judgeEach,
-  nonNegative,
+  judgeNested,
   oneOf,
   PORT_RANGE,
   required,
   type Stops,
   uniqueNames,
-  unsupported,
+  unsupportedInOrder,
 } from './field-errors.ts';
-import { checkContainerResourceName, readQuantity } from './resource-names.ts';
-import { validateSysctls } from './sysctls.ts';
+import { judgePodClaims } from './pod-claims.ts';
+import {
+  judgeDns,
+  judgeHostAliases,
+  judgeHostPorts,
+  judgeNodeSelector,
+  judgePodSecurity,
+  judgeReadinessGates,
+  nameErrors,
+  systemErrors,
+} from './pod-settings.ts';
+import { judgeVolumes } from './pod-volumes.ts';
+import { checkContainerResourceName } from './resource-names.ts';
 
 export const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
 const RESTART_POLICIES = ['Always', 'OnFailure', 'Never'];
@@ -29,25 +46,33 @@ const DNS_POLICIES = ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'Non
 const PULL_POLICIES = ['Always', 'IfNotPresent', 'Never'];
 const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 const PROBES = ['livenessProbe', 'readinessProbe', 'startupProbe'];
-const HANDLERS = ['exec', 'httpGet', 'tcpSocket', 'grpc'];
+const MESSAGE_POLICIES = ['File', 'FallbackToLogsOnError'];
+const NOT_OF_INIT = ['lifecycle', ...PROBES];
 
 export interface PodSpecRules {
   /** Where the spec stands: `spec`, `spec.template.spec`. */
   readonly path: string;
-  /** Restart policies that this kind of owner allows; all three by default. */
-  readonly restartPolicies?: readonly string[];
+  /** The spec that is replaced: volumes that stand there already are not judged again. */
+  readonly before?: unknown;
+  /** Name of the Pod, where there is one. */
+  readonly podName?: string;
+  /** Volumes that its owner gives it. */
+  readonly claims?: readonly JsonObject[];
 }
 
-export function* validatePodSpec(
+export function* judgePodSpec(
+  judging: Judging,
   spec: unknown,
-  { path, restartPolicies = RESTART_POLICIES }: PodSpecRules,
-): Steps<FieldError[]> {
+  { path, before, podName = '', claims = [] }: PodSpecRules,
+): Steps<void> {
+  const { errors } = judging;
   const containers = objectsAt(spec, 'containers');
   const initContainers = objectsAt(spec, 'initContainers');
   const volumes = objectsAt(spec, 'volumes');
-  const errors: FieldError[] = [];
-  const judging: Judging = { errors, pace: new Pace() };
-  yield* uniqueNames(judging, volumes, `${path}.volumes`);
+  const isKept = before !== undefined && (yield* equalSteps(volumes, objectsAt(before, 'volumes'), judging.pace));
+  if (!isKept) yield* judgeVolumes(judging, volumes, { at: `${path}.volumes`, podName });
+  // Those of a Pod do not change.
+  if (path !== 'spec' || before === undefined) yield* judgePodClaims(judging, spec, { path, podName });
   if (containers.length === 0) errors.push(required(`${path}.containers`));
   yield* uniqueNames(judging, containers, `${path}.containers`);
   yield* uniqueNames(judging, initContainers, `${path}.initContainers`);
@@ -56,27 +81,39 @@ export function* validatePodSpec(
     const name = textAt(container, 'name');
     return name !== '' && names.has(name) ? [duplicate(`${path}.initContainers[${i}].name`, name)] : [];
   });
-  const volumeNames = new Set(volumes.map((volume) => textAt(volume, 'name')));
+  const known = new Map<string, JsonObject>();
+  for (const volume of [...volumes, ...claims]) known.set(textAt(volume, 'name'), volume);
   for (const [list, items] of [
     ['containers', containers],
     ['initContainers', initContainers],
+    ['ephemeralContainers', objectsAt(spec, 'ephemeralContainers')],
   ] as const) {
-    for (const [i, container] of items.entries()) {
-      yield* validateContainer(judging, container, { path: `${path}.${list}[${i}]`, volumeNames });
-    }
+    const judge = (container: JsonObject, i: number) =>
+      judgeContainer(judging, container, { path: `${path}.${list}[${i}]`, list, volumes: known });
+    yield* judgeNested(judging, items, judge);
   }
+  yield* judgeEphemeral(judging, spec, path);
+  yield* judgeHostPorts(judging, spec, { path, isPod: path === 'spec' });
   const policy = valueAt(spec, 'restartPolicy');
-  if (policy !== undefined && !restartPolicies.includes(String(policy))) {
-    errors.push(unsupported(`${path}.restartPolicy`, policy, restartPolicies));
+  if (policy !== undefined && !RESTART_POLICIES.includes(String(policy))) {
+    errors.push(unsupportedInOrder(`${path}.restartPolicy`, policy, RESTART_POLICIES));
   }
-  errors.push(...oneOf(spec, { name: 'dnsPolicy', path: `${path}.dnsPolicy` }, DNS_POLICIES));
-  errors.push(...validateDeadline(spec, path), ...validateSysctls(spec, path));
+  const dns = valueAt(spec, 'dnsPolicy');
+  if (typeof dns === 'string' && !DNS_POLICIES.includes(dns)) {
+    errors.push(unsupportedInOrder(`${path}.dnsPolicy`, dns, DNS_POLICIES));
+  }
+  yield* judgeNodeSelector(judging, spec, path);
+  yield* judgePodSecurity(judging, spec, path);
+  yield* judgeAffinity(judging, valueAt(spec, 'affinity'), `${path}.affinity`);
+  yield* judgeDns(judging, spec, path);
+  yield* judgeReadinessGates(judging, spec, path);
+  yield* judgeTopologySpread(judging, spec, `${path}.topologySpreadConstraints`);
+  errors.push(...validateDeadline(spec, path), ...nameErrors(spec, path));
   yield* judgeEach(judging, objectsAt(spec, 'tolerations'), (toleration, i) =>
     validateToleration(toleration, `${path}.tolerations[${i}]`),
   );
-  yield* judgeAffinity(judging, valueAt(spec, 'affinity'), `${path}.affinity`);
-  yield* judgeTopologySpread(judging, spec, `${path}.topologySpreadConstraints`);
-  return errors;
+  yield* judgeHostAliases(judging, spec, path);
+  errors.push(...systemErrors(spec, path));
 }
 
 function validateDeadline(spec: unknown, path: string): FieldError[] {
@@ -86,56 +123,71 @@ function validateDeadline(spec: unknown, path: string): FieldError[] {
 }
 
 function validateToleration(toleration: JsonObject, path: string): FieldError[] {
+  const key = textAt(toleration, 'key');
   const operator = textAt(toleration, 'operator') || 'Equal';
-  const errors = [
-    ...oneOf(toleration, { name: 'operator', path: `${path}.operator` }, ['Equal', 'Exists', 'Lt', 'Gt']),
-    ...(textAt(toleration, 'effect') === ''
-      ? []
-      : oneOf(toleration, { name: 'effect', path: `${path}.effect` }, EFFECTS)),
-  ];
-  if (textAt(toleration, 'key') === '' && operator !== 'Exists') {
-    errors.push(
-      invalid(
-        `${path}.operator`,
-        operator,
-        'operator must be Exists when `key` is empty, which means "match all values and all keys"',
-      ),
-    );
+  const value = textAt(toleration, 'value');
+  const effect = textAt(toleration, 'effect');
+  const errors: FieldError[] = [];
+  if (key === '' && operator !== 'Exists') {
+    const detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"';
+    errors.push(invalid(`${path}.operator`, operator, detail));
+  } else if (key !== '') errors.push(...faults(`${path}.key`, key, checkQualifiedName(key)));
+  if (valueAt(toleration, 'tolerationSeconds') != null && effect !== 'NoExecute') {
+    errors.push(invalid(`${path}.effect`, effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"));
   }
-  if (operator === 'Exists' && textAt(toleration, 'value') !== '') {
+  errors.push(...oneOf(toleration, { name: 'operator', path: `${path}.operator` }, ['Equal', 'Exists', 'Lt', 'Gt']));
+  if (operator === 'Exists' && value !== '') {
     errors.push(invalid(`${path}.operator`, toleration, "value must be empty when `operator` is 'Exists'"));
   }
+  if (operator === 'Equal') {
+    const details = checkLabelValue(value);
+    if (details.length > 0) errors.push(invalid(`${path}.operator`, value, details.join(';')));
+  }
+  if (effect !== '') errors.push(...oneOf(toleration, { name: 'effect', path: `${path}.effect` }, EFFECTS));
   return errors;
 }
 
 interface ContainerPlace {
   readonly path: string;
-  readonly volumeNames: ReadonlySet<string>;
+  readonly list: string;
+  readonly volumes: ReadonlyMap<string, JsonObject>;
 }
 
-function* validateContainer(
-  judging: Judging,
-  container: JsonObject,
-  { path, volumeNames }: ContainerPlace,
-): Steps<void> {
-  const { errors, pace } = judging;
+function* judgeContainer(judging: Judging, container: JsonObject, place: ContainerPlace): Steps<void> {
+  const { path, list } = place;
+  const { errors } = judging;
   const image = textAt(container, 'image');
   if (image === '') errors.push(required(`${path}.image`));
   else if (image !== image.trim()) {
     errors.push(invalid(`${path}.image`, image, 'must not have leading or trailing whitespace'));
   }
-  errors.push(...oneOf(container, { name: 'imagePullPolicy', path: `${path}.imagePullPolicy` }, PULL_POLICIES));
+  const message = { name: 'terminationMessagePolicy', path: `${path}.terminationMessagePolicy` };
+  errors.push(...oneOf(container, message, MESSAGE_POLICIES));
   if (container['ports'] !== undefined) yield* validatePorts(judging, container, path);
-  yield* judgeEach(judging, objectsAt(container, 'env'), (env, i) => envErrors(env, `${path}.env[${i}]`));
+  yield* judgeEach(judging, objectsAt(container, 'env'), (env, i) => variableErrors(env, `${path}.env[${i}]`));
+  yield* judgeEach(judging, objectsAt(container, 'envFrom'), (source, i) =>
+    variablesErrors(source, { path: `${path}.envFrom`, i }),
+  );
   if (container['volumeMounts'] !== undefined || container['volumeDevices'] !== undefined) {
-    yield* validateMounts(judging, container, { path, volumeNames });
+    yield* judgeMounts(judging, container, place);
   }
+  errors.push(...oneOf(container, { name: 'imagePullPolicy', path: `${path}.imagePullPolicy` }, PULL_POLICIES));
   yield* validateResources(judging, valueAt(container, 'resources'), `${path}.resources`);
+  const security = valueAt(container, 'securityContext');
+  if (isObject(security)) errors.push(...securityErrors(security, `${path}.securityContext`));
+  // An ephemeral one may have neither, which is told elsewhere.
+  if (list === 'ephemeralContainers') return;
+  if (list === 'initContainers' && textAt(container, 'restartPolicy') !== 'Always') {
+    for (const field of NOT_OF_INIT.filter((one) => isObject(valueAt(container, one)))) {
+      errors.push(forbidden(`${path}.${field}`, 'may not be set for init containers without restartPolicy=Always'));
+    }
+    return;
+  }
+  errors.push(...lifecycleErrors(valueAt(container, 'lifecycle'), `${path}.lifecycle`));
   for (const probe of PROBES) {
     const value = valueAt(container, probe);
-    if (isObject(value)) errors.push(...validateProbe(value, `${path}.${probe}`));
+    if (isObject(value)) errors.push(...probeErrors(value, probe, `${path}.${probe}`));
   }
-  if (pace.due()) yield;
 }
 
 function validatePorts(judging: Judging, container: JsonObject, path: string): Stops {
@@ -153,45 +205,9 @@ function validatePorts(judging: Judging, container: JsonObject, path: string): S
     if (name !== '') {
       if (names.has(name)) errors.push(duplicate(`${at}.name`, name));
       names.add(name);
-      if (name.length > 15) errors.push(invalid(`${at}.name`, name, 'must be no more than 15 bytes'));
+      errors.push(...faults(`${at}.name`, name, checkPortName(name)));
     }
     return errors;
-  });
-}
-
-function envErrors(env: JsonObject, path: string): readonly FieldError[] {
-  if (textAt(env, 'name') === '') return [required(`${path}.name`)];
-  if (textAt(env, 'value') !== '' && isObject(valueAt(env, 'valueFrom'))) {
-    return [invalid(`${path}.valueFrom`, '', 'may not be specified when `value` is not empty')];
-  }
-  return [];
-}
-
-function* validateMounts(judging: Judging, container: JsonObject, { path, volumeNames }: ContainerPlace): Steps<void> {
-  const paths = new Set<string>();
-  const nameErrors = (at: string, name: string): FieldError[] => {
-    if (name === '') return [required(`${at}.name`)];
-    return volumeNames.has(name) ? [] : [absent(`${at}.name`, name)];
-  };
-  yield* judgeEach(judging, objectsAt(container, 'volumeMounts'), (mount, i) => {
-    const at = `${path}.volumeMounts[${i}]`;
-    const mountPath = textAt(mount, 'mountPath');
-    const found = nameErrors(at, textAt(mount, 'name'));
-    if (mountPath === '') found.push(required(`${at}.mountPath`));
-    else if (paths.has(mountPath)) found.push(invalid(`${at}.mountPath`, mountPath, 'must be unique'));
-    paths.add(mountPath);
-    for (const field of ['subPath', 'subPathExpr']) {
-      const below = textAt(mount, field);
-      if (below.startsWith('/')) found.push(invalid(`${at}.${field}`, below, 'must be a relative path'));
-      if (below.split('/').includes('..')) found.push(invalid(`${at}.${field}`, below, "must not contain '..'"));
-    }
-    return found;
-  });
-  yield* judgeEach(judging, objectsAt(container, 'volumeDevices'), (device, i) => {
-    const at = `${path}.volumeDevices[${i}]`;
-    const found = nameErrors(at, textAt(device, 'name'));
-    if (textAt(device, 'devicePath') === '') found.push(required(`${at}.devicePath`));
-    return found;
   });
 }
 
@@ -221,27 +237,4 @@ function* validateResources(judging: Judging, resources: unknown, path: string):
       invalid(`${path}.requests`, value, `must be less than or equal to ${name} limit of ${String(limits[name])}`),
     ];
   });
-}
-
-function validateProbe(probe: JsonObject, path: string): FieldError[] {
-  const handlers = HANDLERS.filter((handler) => isObject(valueAt(probe, handler)));
-  const errors: FieldError[] = [];
-  if (handlers.length === 0) errors.push(required(path, 'must specify a handler type'));
-  for (const extra of handlers.slice(1)) {
-    errors.push({
-      type: 'FieldValueForbidden',
-      field: `${path}.${extra}`,
-      detail: 'may not specify more than 1 handler type',
-    });
-  }
-  for (const field of [
-    'initialDelaySeconds',
-    'timeoutSeconds',
-    'periodSeconds',
-    'successThreshold',
-    'failureThreshold',
-  ]) {
-    errors.push(...nonNegative(probe, field).map((error) => ({ ...error, field: `${path}.${error.field}` })));
-  }
-  return errors;
 }

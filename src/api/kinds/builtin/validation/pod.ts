@@ -1,39 +1,55 @@
 /** Validation of Pods: the spec on create, and on update that only the few mutable fields moved. */
-import { cloneJson } from '../../../meta/deep-clone.ts';
-import { deepEqual } from '../../../meta/deep-equal.ts';
+import { equalSteps } from '../../../meta/deep-equal.ts';
 import { checkQualifiedName } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
-import type { Steps } from '../../../meta/steps.ts';
-import { isObject, type JsonObject, listAt, numberAt, objectsAt, textAt, valueAt } from '../read-value.ts';
-import { duplicate, forbidden, invalid } from './field-errors.ts';
-import { validatePodSpec } from './pod-spec.ts';
-import { validatePodStatus } from './pod-status.ts';
+import type { Pace, Steps } from '../../../meta/steps.ts';
+import { stableText } from '../../../schema/list-types.ts';
+import { isObject, type JsonObject, listAt, numberAt, objectAt, objectsAt, textAt, valueAt } from '../read-value.ts';
+import {
+  duplicate,
+  faults,
+  forbidden,
+  invalid,
+  type Judging,
+  judgeEach,
+  newJudging,
+  type Stops,
+} from './field-errors.ts';
+import { affinityBesideNodes, judgeKeptGates, judgePlacement } from './gated-pod.ts';
+import { judgePodSpec } from './pod-spec.ts';
+import { judgePodStatus } from './pod-status.ts';
 
 const ONLY_THESE =
   'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
 
 export function* validatePod(pod: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
-  const errors = yield* validatePodSpec(valueAt(pod, 'spec'), { path: 'spec' });
-  for (const error of judgeGates(pod)) errors.push(error);
-  if (old !== undefined) yield;
-  if (old !== undefined) return [...errors, ...validatePodUpdate(pod, old), ...validatePodStatus(pod, old)];
+  const judging = newJudging();
+  const { errors } = judging;
+  const podName = textAt(pod, 'metadata', 'name');
+  yield* judgePodSpec(judging, valueAt(pod, 'spec'), { path: 'spec', podName, before: valueAt(old, 'spec') });
+  yield* judgeGates(judging, pod);
+  if (old !== undefined) {
+    yield* judgePodUpdate(judging, pod, old);
+    yield* judgePodStatus(judging, pod, old);
+  }
   // Writes through some subresources are judged without what was before: only what is new has no version.
-  return valueAt(pod, 'metadata', 'resourceVersion') === undefined ? [...errors, ...judgeNewPod(pod)] : errors;
+  else if (valueAt(pod, 'metadata', 'resourceVersion') === undefined) errors.push(...newPodErrors(pod));
+  return errors;
 }
 
-function judgeGates(pod: JsonObject): FieldError[] {
+function judgeGates(judging: Judging, pod: JsonObject): Stops {
   const seen = new Set<string>();
-  return objectsAt(pod, 'spec', 'schedulingGates').flatMap((gate, i) => {
+  return judgeEach(judging, objectsAt(pod, 'spec', 'schedulingGates'), (gate, i) => {
     const name = textAt(gate, 'name');
     const field = `spec.schedulingGates[${i}]`;
-    const errors = checkQualifiedName(name).map((detail) => invalid(field, name, detail));
+    const errors = faults(field, name, checkQualifiedName(name));
     if (seen.has(name)) errors.push(duplicate(field, name));
     seen.add(name);
     return errors;
   });
 }
 
-function judgeNewPod(pod: JsonObject): FieldError[] {
+function newPodErrors(pod: JsonObject): FieldError[] {
   const spec = valueAt(pod, 'spec');
   const errors: FieldError[] = [];
   if (listAt(spec, 'ephemeralContainers').length > 0) {
@@ -45,42 +61,52 @@ function judgeNewPod(pod: JsonObject): FieldError[] {
   return errors;
 }
 
-function validatePodUpdate(pod: JsonObject, old: JsonObject): FieldError[] {
-  const errors = [...validateDeadline(pod, old), ...validateTolerations(pod, old)];
-  const now = withMutableFieldsOf(pod, old);
+function* judgePodUpdate(judging: Judging, pod: JsonObject, old: JsonObject): Steps<void> {
+  const { errors, pace } = judging;
+  errors.push(...deadlineErrors(pod, old));
+  yield* judgeTolerations(judging, pod, old);
+  yield* judgeKeptGates(judging, pod, old);
+  if (isGated(old)) yield* judgePlacement(judging, valueAt(pod, 'spec'), valueAt(old, 'spec'));
+  const now = yield* withMutableFieldsOf(pod, old, pace);
   const before = valueAt(old, 'spec');
-  if (deepEqual(now, before)) return errors;
-  return [...errors, forbidden('spec', `${ONLY_THESE}\n${changedFields(now, before)}`)];
+  const changed = yield* changedFields(now, before, pace);
+  if (changed.length > 0) errors.push(forbidden('spec', `${ONLY_THESE}\n${changed.sort().join(', ')}`));
 }
 
 /** The new spec with every field that may change put back as it was: what still differs may not. */
-function withMutableFieldsOf(pod: JsonObject, old: JsonObject): Record<string, unknown> {
-  const spec = cloneJson(valueAt(pod, 'spec') ?? {}) as Record<string, unknown>;
+function* withMutableFieldsOf(pod: JsonObject, old: JsonObject, pace: Pace): Steps<Record<string, unknown>> {
+  const spec = { ...objectAt(pod, 'spec') };
   const before = valueAt(old, 'spec');
   for (const list of ['containers', 'initContainers']) {
+    const now = valueAt(spec, list);
+    if (!Array.isArray(now)) continue;
     const previous = objectsAt(before, list);
-    objectsAt(spec, list).forEach((container, i) => {
+    const restored: unknown[] = [];
+    // What comes here is valid: each item is a container.
+    for (const [i, container] of now.entries()) {
+      if (pace.due()) yield;
       const was = previous[i];
-      if (was !== undefined) restore(container, was, 'image');
-    });
+      const kept = isObject(container) && was !== undefined ? { ...container } : container;
+      if (kept !== container) restore(kept, was, 'image');
+      restored.push(kept);
+    }
+    spec[list] = restored;
   }
   restore(spec, before, 'activeDeadlineSeconds');
   restore(spec, before, 'tolerations');
   if (numberAt(before, 'terminationGracePeriodSeconds') < 0 && spec['terminationGracePeriodSeconds'] === 1) {
     restore(spec, before, 'terminationGracePeriodSeconds');
   }
-  if (listAt(before, 'schedulingGates').length > 0) restoreGated(spec, before);
+  restore(spec, before, 'schedulingGates');
+  if (!isGated(old)) return spec;
+  restore(spec, before, 'nodeSelector');
+  const affinity = affinityBesideNodes(spec, before);
+  if (affinity === undefined) delete spec['affinity'];
+  else spec['affinity'] = affinity;
   return spec;
 }
 
-/** A gated Pod may lose gates and narrow its placement. */
-function restoreGated(spec: Record<string, unknown>, before: unknown): void {
-  const gates = new Set(objectsAt(before, 'schedulingGates').map((gate) => textAt(gate, 'name')));
-  if (objectsAt(spec, 'schedulingGates').every((gate) => gates.has(textAt(gate, 'name')))) {
-    restore(spec, before, 'schedulingGates');
-  }
-  for (const field of ['nodeSelector', 'affinity']) restore(spec, before, field);
-}
+const isGated = (pod: JsonObject): boolean => listAt(pod, 'spec', 'schedulingGates').length > 0;
 
 function restore(object: Record<string, unknown>, before: unknown, field: string): void {
   const value = valueAt(before, field);
@@ -89,18 +115,17 @@ function restore(object: Record<string, unknown>, before: unknown, field: string
 }
 
 /** The top-level fields of spec that differ, so that the user need not search. */
-function changedFields(now: Record<string, unknown>, before: unknown): string {
+function* changedFields(now: Record<string, unknown>, before: unknown, pace: Pace): Steps<string[]> {
   const was = isObject(before) ? before : {};
-  const names = new Set([...Object.keys(now), ...Object.keys(was)]);
-  return [...names]
-    .filter((name) => !deepEqual(now[name], was[name]))
-    .map((name) => `spec.${name}`)
-    .sort()
-    .join(', ');
+  const changed: string[] = [];
+  for (const name of new Set([...Object.keys(now), ...Object.keys(was)])) {
+    if (!(yield* equalSteps(now[name], was[name], pace))) changed.push(`spec.${name}`);
+  }
+  return changed;
 }
 
 /** A deadline may be set and shortened, never lengthened or removed. */
-function validateDeadline(pod: JsonObject, old: JsonObject): FieldError[] {
+function deadlineErrors(pod: JsonObject, old: JsonObject): FieldError[] {
   const before = valueAt(old, 'spec', 'activeDeadlineSeconds');
   if (typeof before !== 'number') return [];
   const path = 'spec.activeDeadlineSeconds';
@@ -109,13 +134,20 @@ function validateDeadline(pod: JsonObject, old: JsonObject): FieldError[] {
   return now > before ? [invalid(path, now, 'must be less than or equal to previous value')] : [];
 }
 
-function validateTolerations(pod: JsonObject, old: JsonObject): FieldError[] {
-  const now = objectsAt(pod, 'spec', 'tolerations');
-  const kept = (was: JsonObject): boolean =>
-    now.some((toleration) =>
-      deepEqual({ ...toleration, tolerationSeconds: null }, { ...was, tolerationSeconds: null }),
-    );
-  return objectsAt(old, 'spec', 'tolerations').every(kept)
-    ? []
-    : [forbidden('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds')];
+/** Every toleration stays, but for how long it lasts. */
+function* judgeTolerations({ errors, pace }: Judging, pod: JsonObject, old: JsonObject): Steps<void> {
+  const kept = new Set<string>();
+  for (const toleration of objectsAt(pod, 'spec', 'tolerations')) {
+    if (pace.due()) yield;
+    kept.add(timeless(toleration));
+  }
+  for (const toleration of objectsAt(old, 'spec', 'tolerations')) {
+    if (pace.due()) yield;
+    if (kept.has(timeless(toleration))) continue;
+    const detail = 'existing toleration can not be modified except its tolerationSeconds';
+    errors.push(forbidden('spec.tolerations', detail));
+    return;
+  }
 }
+
+const timeless = (toleration: JsonObject): string => stableText({ ...toleration, tolerationSeconds: null });

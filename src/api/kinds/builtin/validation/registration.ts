@@ -3,7 +3,7 @@ import { decodeBase64 } from '../../../meta/base64.ts';
 import { checkDns1035Label, checkSubdomain } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
 import { isObject, type JsonObject, textAt, valueAt } from '../read-value.ts';
-import { type GroupValidators, invalid, required } from './field-errors.ts';
+import { faults, type GroupValidators, invalid, required } from './field-errors.ts';
 
 const MAX_GROUP_PRIORITY = 20_000;
 const MAX_VERSION_PRIORITY = 1000;
@@ -18,8 +18,8 @@ function validateApiService(object: JsonObject): readonly FieldError[] {
     const rule = `must be \`spec.version+"."+spec.group\`: ${JSON.stringify(`${version}.${group}`)}`;
     errors.push(invalid('metadata.name', name, rule));
   }
-  if (group !== '') errors.push(...checkSubdomain(group).map((detail) => invalid('spec.group', group, detail)));
-  errors.push(...checkDns1035Label(version).map((detail) => invalid('spec.version', version, detail)));
+  if (group !== '') errors.push(...faults('spec.group', group, checkSubdomain(group)));
+  errors.push(...faults('spec.version', version, checkDns1035Label(version)));
   errors.push(
     ...withinPriority(spec, { name: 'groupPriorityMinimum', max: MAX_GROUP_PRIORITY }),
     ...withinPriority(spec, { name: 'versionPriority', max: MAX_VERSION_PRIORITY }),

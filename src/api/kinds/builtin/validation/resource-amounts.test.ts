@@ -148,6 +148,6 @@ test('validateResourceQuota(): upstream’s answers', () => {
     [{ scopes: ['NotBestEffort', 'Terminating'] }, [], { scopes: ['Terminating', 'NotBestEffort'] }],
   ];
   for (const [spec, wanted, before] of cases) {
-    assert.deepEqual(lines(validateResourceQuota({ spec }, before && { spec: before })), wanted);
+    assert.deepEqual(lines(finish(validateResourceQuota({ spec }, before && { spec: before }))), wanted);
   }
 });

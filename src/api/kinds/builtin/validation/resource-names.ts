@@ -1,8 +1,8 @@
 /** Which names of resources (`cpu`, `requests.memory`, `example.com/gpu`) are allowed where, in upstream's words. */
 import { checkQualifiedName } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
-import { compareQuantity, parseQuantity, type Quantity, QuantityError } from '../../../quantity/quantity.ts';
-import { invalid } from './field-errors.ts';
+import { readQuantity } from '../../../quantity/quantity.ts';
+import { faults, invalid } from './field-errors.ts';
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/));
 
@@ -34,7 +34,7 @@ export const mayOvercommit = (name: string): boolean => isNative(name) && !isHug
 
 /** Any resource. */
 export function checkResourceName(name: string, field: string): FieldError[] {
-  const errors = checkQualifiedName(name).map((detail) => invalid(field, name, detail));
+  const errors = faults(field, name, checkQualifiedName(name));
   if (errors.length > 0 || name.includes('/') || STANDARD.has(name) || isQuotaHugePages(name)) return errors;
   return [invalid(field, name, 'must be a standard resource type or fully qualified')];
 }
@@ -73,18 +73,3 @@ export function checkResourceAmount(name: string, value: unknown, field: string)
   }
   return errors;
 }
-
-/** The quantity; undefined when it is absent or none (the schema tells of that). */
-export function readQuantity(value: unknown): Quantity | undefined {
-  if (typeof value !== 'string' && typeof value !== 'number') return undefined;
-  try {
-    return parseQuantity(String(value));
-  } catch (error) {
-    if (error instanceof QuantityError) return undefined;
-    throw error;
-  }
-}
-
-/** True when both are there and the first is larger. */
-export const exceeds = (a: Quantity | undefined, b: Quantity | undefined): boolean =>
-  a !== undefined && b !== undefined && compareQuantity(a, b) > 0;

@@ -94,6 +94,24 @@ const CASES: readonly [string, Json, readonly string[], Json?][] = [
   ],
   ['an address that is none', { clusterIP: 'x', clusterIPs: ['x'] }, [`spec.clusterIPs[0]: Invalid value: "x": ${IP}`]],
   [
+    'addresses with zeros in front, or that are those of version 4 in disguise',
+    { clusterIP: '010.0.0.1', clusterIPs: ['010.0.0.1'], externalIPs: ['1.2.3.04', '::ffff:1.2.3.4'] },
+    [
+      'spec.clusterIPs[0]: Invalid value: "010.0.0.1": must not have leading 0s',
+      'spec.externalIPs[0]: Invalid value: "1.2.3.04": must not have leading 0s',
+      'spec.externalIPs[1]: Invalid value: "::ffff:1.2.3.4": must not be an IPv4-mapped IPv6 address',
+    ],
+  ],
+  [
+    'networks that mean more than one thing',
+    { type: 'LoadBalancer', loadBalancerSourceRanges: ['10.0.0.1/24', ' 10.0.0.0/08', '10.1.0.1/16'] },
+    [
+      'spec.LoadBalancerSourceRanges[0]: Invalid value: "10.0.0.1/24": must not have bits set beyond the prefix length',
+      'spec.LoadBalancerSourceRanges[1]: Invalid value: "10.0.0.0/08": must not have leading 0s in IP or prefix length',
+    ],
+    { type: 'LoadBalancer', loadBalancerSourceRanges: ['10.1.0.1/16'] },
+  ],
+  [
     'two addresses that differ',
     { clusterIP: '10.0.0.1', clusterIPs: ['10.0.0.2'] },
     ['spec.clusterIPs: Invalid value: ["10.0.0.2"]: first value must match `clusterIP`'],

@@ -1,31 +1,31 @@
 /** Validation of Services (core/validation ValidateService); what needs the allocated ranges is judged where they are. */
-import { deepEqual } from '../../../meta/deep-equal.ts';
-import {
-  checkLabelName,
-  checkLabelValue,
-  checkPortName,
-  checkQualifiedName,
-  checkSubdomain,
-} from '../../../meta/name-rules.ts';
+
+import { deepEqual, equalSteps } from '../../../meta/deep-equal.ts';
+import { checkLabelName, checkPortName, checkQualifiedName, checkSubdomain } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
-import { Pace, type Steps } from '../../../meta/steps.ts';
-import { formatCheck } from '../../../schema/formats.ts';
+import type { Steps } from '../../../meta/steps.ts';
 import { isObject, type JsonObject, listAt, objectAt, objectsAt, textAt, textsAt, valueAt } from '../read-value.ts';
 import {
   addAll,
   duplicate,
+  faults,
   forbidden,
   invalid,
   isPort,
   type Judging,
   judgeEach,
+  judgeLabels,
+  newJudging,
   oneOf,
   PORT_RANGE,
   required,
+  requiredText,
   type Stops,
   unsupported,
 } from './field-errors.ts';
+import { placeHostErrors, placeIpErrors } from './load-balancer.ts';
 import { PROTOCOLS } from './pod-spec.ts';
+import { legacyAddressFault, legacyNetworkFault } from './strict-addresses.ts';
 
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
 const FAMILIES = ['IPv4', 'IPv6'];
@@ -33,63 +33,60 @@ const FAMILY_POLICIES = ['PreferDualStack', 'RequireDualStack', 'SingleStack'];
 const DISTRIBUTIONS = ['PreferClose', 'PreferSameNode', 'PreferSameZone'];
 const LB_ONLY = "may only be used when `type` is 'LoadBalancer'";
 const NOT_EXTERNAL_NAME = 'may not be set for ExternalName services';
-const IP_RULE = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
-const CIDR_RULE = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)';
+const IP_MODES = ['Proxy', 'VIP'];
 const KUBELET_PORT = 10_250;
 const MAX_AFFINITY_SECONDS = 86_400;
-
-const isCidr = formatCheck('cidr')!;
-const isIpv4 = formatCheck('ipv4')!;
-const isIpv6 = formatCheck('ipv6')!;
-const isIp = (text: string): boolean => isIpv4(text) || isIpv6(text);
-
-const named = (details: readonly string[], field: string, value: unknown): FieldError[] =>
-  details.map((detail) => invalid(field, value, detail));
 
 /** Every problem of a Service, and of what an update changes in it. */
 export function* validateService(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
   const spec = objectAt(object, 'spec');
   const type = textAt(spec, 'type');
-  const headless = textsAt(spec, 'clusterIPs').join() === 'None' || textAt(spec, 'clusterIP') === 'None';
+  const ips = textsAt(spec, 'clusterIPs');
+  const headless = (ips.length === 1 && ips[0] === 'None') || textAt(spec, 'clusterIP') === 'None';
   const ports = objectsAt(spec, 'ports');
-  const judging: Judging = { errors: [], pace: new Pace() };
+  const judging = newJudging();
   const { errors } = judging;
   if (ports.length === 0 && !headless && type !== 'ExternalName') errors.push(required('spec.ports'));
-  addAll(errors, judgeType(spec, { type, headless }));
+  yield* judgeType(judging, spec, { type, headless });
   yield* judgePorts(judging, ports);
   yield* judgeLabels(judging, objectAt(spec, 'selector'), 'spec.selector');
   addAll(errors, judgeAffinity(spec));
   if (type !== 'ExternalName') yield* judgeAddresses(judging, spec, old);
-  yield* judgeEach(judging, textsAt(spec, 'externalIPs'), (ip, i) => judgeExternalIp(ip, `spec.externalIPs[${i}]`));
+  const external = new Set(textsAt(old, 'spec', 'externalIPs'));
+  yield* judgeEach(judging, textsAt(spec, 'externalIPs'), (ip, i) =>
+    judgeExternalIp(ip, `spec.externalIPs[${i}]`, external),
+  );
   errors.push(...oneOf(spec, { name: 'type', path: 'spec.type' }, TYPES));
   yield* judgeNumbers(judging, ports, type);
-  addAll(errors, judgeBalancer(spec, { type, old }));
+  yield* judgeBalancer(judging, spec, { type, old });
   addAll(errors, judgeTraffic(spec, type));
+  if (old !== undefined) yield* judgeBalancerStatus(judging, { type, object, old });
   return errors;
 }
 
-function judgeType(spec: JsonObject, { type, headless }: { type: string; headless: boolean }): FieldError[] {
+function* judgeType(
+  judging: Judging,
+  spec: JsonObject,
+  { type, headless }: { readonly type: string; readonly headless: boolean },
+): Steps<void> {
+  const { errors } = judging;
   if (type === 'ExternalName') {
     const name = textAt(spec, 'externalName').replace(/\.$/, '');
-    return [
-      ...(listAt(spec, 'clusterIPs').length > 0 ? [forbidden('spec.clusterIPs', NOT_EXTERNAL_NAME)] : []),
-      ...(listAt(spec, 'ipFamilies').length > 0 ? [forbidden('spec.ipFamilies', NOT_EXTERNAL_NAME)] : []),
-      ...(textAt(spec, 'ipFamilyPolicy') !== '' ? [forbidden('spec.ipFamilyPolicy', NOT_EXTERNAL_NAME)] : []),
-      ...(name === '' ? [required('spec.externalName')] : named(checkSubdomain(name), 'spec.externalName', name)),
-    ];
+    if (listAt(spec, 'clusterIPs').length > 0) errors.push(forbidden('spec.clusterIPs', NOT_EXTERNAL_NAME));
+    if (listAt(spec, 'ipFamilies').length > 0) errors.push(forbidden('spec.ipFamilies', NOT_EXTERNAL_NAME));
+    if (textAt(spec, 'ipFamilyPolicy') !== '') errors.push(forbidden('spec.ipFamilyPolicy', NOT_EXTERNAL_NAME));
+    errors.push(...requiredText('spec.externalName', name, checkSubdomain));
+    return;
   }
-  const errors: FieldError[] = [];
   if (type === 'LoadBalancer') {
-    for (const [i, port] of objectsAt(spec, 'ports').entries()) {
-      if (port['port'] !== KUBELET_PORT) continue;
-      const detail = `may not expose port ${KUBELET_PORT} externally since it is used by kubelet`;
-      errors.push(invalid(`spec.ports[${i}]`, KUBELET_PORT, detail));
-    }
+    const detail = `may not expose port ${KUBELET_PORT} externally since it is used by kubelet`;
+    yield* judgeEach(judging, objectsAt(spec, 'ports'), (port, i) =>
+      port['port'] === KUBELET_PORT ? [invalid(`spec.ports[${i}]`, KUBELET_PORT, detail)] : [],
+    );
   }
   if (headless && (type === 'NodePort' || type === 'LoadBalancer')) {
     errors.push(invalid('spec.clusterIPs[0]', 'None', `may not be set to 'None' for ${type} services`));
   }
-  return errors;
 }
 
 function judgePorts(judging: Judging, ports: readonly JsonObject[]): Stops {
@@ -100,7 +97,7 @@ function judgePorts(judging: Judging, ports: readonly JsonObject[]): Stops {
     const name = textAt(port, 'name');
     if (name === '' && ports.length > 1) errors.push(required(`${at}.name`));
     if (name !== '') {
-      errors.push(...named(checkLabelName(name), `${at}.name`, name));
+      errors.push(...faults(`${at}.name`, name, checkLabelName(name)));
       if (names.has(name)) errors.push(duplicate(`${at}.name`, name));
       names.add(name);
     }
@@ -109,9 +106,9 @@ function judgePorts(judging: Judging, ports: readonly JsonObject[]): Stops {
     errors.push(...oneOf(port, { name: 'protocol', path: `${at}.protocol` }, PROTOCOLS));
     const target = valueAt(port, 'targetPort');
     if (typeof target === 'number' && !isPort(target)) errors.push(invalid(`${at}.targetPort`, target, PORT_RANGE));
-    if (typeof target === 'string') errors.push(...named(checkPortName(target), `${at}.targetPort`, target));
+    if (typeof target === 'string') errors.push(...faults(`${at}.targetPort`, target, checkPortName(target)));
     const protocol = textAt(port, 'appProtocol');
-    if (protocol !== '') errors.push(...named(checkQualifiedName(protocol), `${at}.appProtocol`, protocol));
+    if (protocol !== '') errors.push(...faults(`${at}.appProtocol`, protocol, checkQualifiedName(protocol)));
     return errors;
   });
 }
@@ -148,12 +145,6 @@ const internalPort = (port: JsonObject): JsonObject => ({
   TargetPort: 0,
   NodePort: 0,
 });
-
-const judgeLabels = (judging: Judging, labels: JsonObject, at: string): Stops =>
-  judgeEach(judging, Object.keys(labels), (key) => [
-    ...named(checkQualifiedName(key), at, key),
-    ...named(checkLabelValue(String(labels[key])), at, labels[key]),
-  ]);
 
 function judgeAffinity(spec: JsonObject): FieldError[] {
   const at = 'spec.sessionAffinityConfig';
@@ -192,9 +183,10 @@ function* judgeAddresses(judging: Judging, spec: JsonObject, old: JsonObject | u
   }
   const before = new Set(textsAt(old, 'spec', 'clusterIPs'));
   const known = errors.length;
-  yield* judgeEach(judging, ips, (one, i) =>
-    (one === 'None' && i === 0) || isIp(one) || before.has(one) ? [] : [invalid(`${at}[${i}]`, one, IP_RULE)],
-  );
+  yield* judgeEach(judging, ips, (one, i) => {
+    const fault = (one === 'None' && i === 0) || before.has(one) ? undefined : legacyAddressFault(one);
+    return fault === undefined ? [] : [invalid(`${at}[${i}]`, one, fault)];
+  });
   const isWrong = errors.length > known;
   if (ips.length > 2) errors.push(invalid(at, ips, 'may only hold up to 2 values'));
   if (isWrong) return;
@@ -214,8 +206,9 @@ function* judgeAddresses(judging: Judging, spec: JsonObject, old: JsonObject | u
 }
 
 /** An address that leads somewhere else than to a place of its own. */
-function judgeExternalIp(ip: string, at: string): FieldError[] {
-  if (!isIp(ip)) return [invalid(at, ip, IP_RULE)];
+function judgeExternalIp(ip: string, at: string, before: ReadonlySet<string>): FieldError[] {
+  const fault = before.has(ip) ? undefined : legacyAddressFault(ip);
+  if (fault !== undefined) return [invalid(at, ip, fault)];
   const text = ip.toLowerCase();
   if (text === '0.0.0.0' || /^[0:]+$/.test(text)) return [invalid(at, ip, `may not be unspecified (${ip})`)];
   if (text.startsWith('127.') || /^[0:]*:0*1$/.test(text)) {
@@ -230,19 +223,23 @@ function judgeExternalIp(ip: string, at: string): FieldError[] {
   return [];
 }
 
-function judgeBalancer(
+function* judgeBalancer(
+  judging: Judging,
   spec: JsonObject,
   { type, old }: { readonly type: string; readonly old: JsonObject | undefined },
-): FieldError[] {
+): Steps<void> {
   const balanced = type === 'LoadBalancer';
-  const errors: FieldError[] = [];
+  const { errors } = judging;
   const ranges = textsAt(spec, 'loadBalancerSourceRanges');
   // The path is spelled as upstream spells it.
   const at = 'spec.LoadBalancerSourceRanges';
   if (ranges.length > 0 && !balanced) errors.push(forbidden(at, LB_ONLY));
-  for (const [i, range] of ranges.entries()) {
-    if (!isCidr(range.trim())) errors.push(invalid(`${at}[${i}]`, range.trim(), CIDR_RULE));
-  }
+  const known = new Set(textsAt(old, 'spec', 'loadBalancerSourceRanges').map((range) => range.trim()));
+  yield* judgeEach(judging, ranges, (text, i) => {
+    const range = text.trim();
+    const fault = known.has(range) ? undefined : legacyNetworkFault(range);
+    return fault === undefined ? [] : [invalid(`${at}[${i}]`, range, fault)];
+  });
   if (!balanced && typeof valueAt(spec, 'allocateLoadBalancerNodePorts') === 'boolean') {
     errors.push(forbidden('spec.allocateLoadBalancerNodePorts', LB_ONLY));
   }
@@ -251,9 +248,36 @@ function judgeBalancer(
   if (balanced && textAt(old, 'spec', 'type') === 'LoadBalancer' && !deepEqual(name ?? null, before ?? null)) {
     errors.push(invalid('spec.loadBalancerClass', name ?? null, 'may not change once set'));
   }
-  if (typeof name !== 'string') return errors;
-  if (balanced) return [...errors, ...named(checkQualifiedName(name), 'spec.loadBalancerClass', name)];
-  return [...errors, forbidden('spec.loadBalancerClass', LB_ONLY)];
+  if (typeof name !== 'string') return;
+  if (balanced) errors.push(...faults('spec.loadBalancerClass', name, checkQualifiedName(name)));
+  else errors.push(forbidden('spec.loadBalancerClass', LB_ONLY));
+}
+
+/** What a balancer says of itself, where that has changed (ValidateLoadBalancerStatus). */
+function* judgeBalancerStatus(
+  judging: Judging,
+  { type, object, old }: { readonly type: string; readonly object: JsonObject; readonly old: JsonObject },
+): Steps<void> {
+  const ingresses = objectsAt(object, 'status', 'loadBalancer', 'ingress');
+  const before = objectsAt(old, 'status', 'loadBalancer', 'ingress');
+  const at = 'status.loadBalancer.ingress';
+  if (ingresses.length === 0 || (yield* equalSteps(ingresses, before, judging.pace))) return;
+  if (type !== 'LoadBalancer') {
+    judging.errors.push(forbidden(at, "may only be used when `spec.type` is 'LoadBalancer'"));
+    return;
+  }
+  const known = new Set(before.map((ingress) => textAt(ingress, 'ip')));
+  yield* judgeEach(judging, ingresses, (ingress, i) => {
+    const errors = placeIpErrors(ingress, `${at}[${i}]`, known);
+    const [ip, mode] = [textAt(ingress, 'ip'), textAt(ingress, 'ipMode')];
+    if (mode === '' && ip !== '') errors.push(required(`${at}[${i}].ipMode`, 'must be specified when `ip` is set'));
+    else if (mode !== '' && ip === '') {
+      errors.push(forbidden(`${at}[${i}].ipMode`, 'may not be specified when `ip` is not set'));
+    } else if (mode !== '' && !IP_MODES.includes(mode)) {
+      errors.push(unsupported(`${at}[${i}].ipMode`, mode, IP_MODES));
+    }
+    return [...errors, ...placeHostErrors(ingress, `${at}[${i}]`)];
+  });
 }
 
 function judgeTraffic(spec: JsonObject, type: string): FieldError[] {

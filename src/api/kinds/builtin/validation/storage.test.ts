@@ -37,7 +37,11 @@ test('storage.k8s.io', () => {
       'csinodes',
       csiNode({ name: '', nodeID: '' }),
       undefined,
-      ['spec.drivers[0].name: Required value', 'spec.drivers[0].nodeID: Required value'],
+      [
+        'spec.drivers[0].name: Required value',
+        "spec.drivers[0].name: Invalid value: \"\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+        'spec.drivers[0].nodeID: Required value',
+      ],
     ],
     ['volumeattributesclasses', attributes({ a: 'b' }), undefined, []],
     [
@@ -80,4 +84,35 @@ test('storage.k8s.io', () => {
     assert.deepEqual(errors(resource, object, old), wanted, resource);
   const [moved] = errors('csinodes', csiNode({ ...driver, nodeID: 'j' }), csiNode(driver));
   assert.match(moved!, /^spec\.drivers: Invalid value: .*: field is immutable$/);
+});
+
+test('a StorageClass: who makes its volumes, how, and where they may lie', () => {
+  const of = (more: Json, old?: Json): string[] => errors('storageclasses', { provisioner: 'p.io/x', ...more }, old);
+  const topology = (...matchLabelExpressions: Json[]): Json => ({ matchLabelExpressions });
+  const zone = { key: 'zone', values: ['a', 'b'] };
+  assert.deepEqual(of({ parameters: { a: 'b' }, allowedTopologies: [topology(zone)] }), []);
+  assert.deepEqual(of({ provisioner: '' }), ['provisioner: Required value']);
+  assert.match(of({ provisioner: 'a b' })[0] ?? '', /^provisioner: Invalid value: "a b": name part must consist/);
+  assert.deepEqual(of({ parameters: { '': 'x' } }), ['parameters: Invalid value: "": field can not be empty.']);
+  assert.deepEqual(of({ parameters: { a: 'x'.repeat(256 * 1024) } }), [
+    'parameters: Too long: may not be more than 262144 bytes',
+  ]);
+  const many = Object.fromEntries(Array.from({ length: 513 }, (_, i) => [`k${i}`, 'v']));
+  assert.deepEqual(of({ parameters: many }), ['parameters: Too long: may not be more than 512 bytes']);
+  assert.deepEqual(
+    of({ allowedTopologies: [topology({ key: 'z', values: [] }), topology({ key: 'z', values: ['a', 'a'] })] }),
+    [
+      'allowedTopologies[0].matchLabelExpressions[0].values: Required value',
+      'allowedTopologies[1].matchLabelExpressions[0].values[1]: Duplicate value: "a"',
+    ],
+  );
+  assert.deepEqual(of({ allowedTopologies: [topology(zone, zone)] }), [
+    'allowedTopologies[0].matchLabelExpressions[1].key: Duplicate value: "zone"',
+  ]);
+  assert.deepEqual(of({ allowedTopologies: [topology(zone), topology({ key: 'zone', values: ['b', 'a'] })] }), [
+    'allowedTopologies[1].matchLabelExpressions: Duplicate value: ""',
+  ]);
+  assert.deepEqual(of({ parameters: { a: 'c' } }, { provisioner: 'p.io/x', parameters: { a: 'b' } }), [
+    'parameters: Forbidden: updates to parameters are forbidden.',
+  ]);
 });

@@ -1,20 +1,39 @@
 /** Addresses and networks that may be written in one way only: IsValidIP and IsValidCIDR of apimachinery's validation. */
 import { type Address, formatAddress, parseAddress } from '../../../cel/libraries/ip-address.ts';
+import { formatCheck } from '../../../schema/formats.ts';
 import { formatIpRange, parseIpRange } from '../service-cidrs.ts';
 
 export const IP_RULE = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
 export const CIDR_RULE = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)';
 
+export const DNS_NOT_IP = 'must be a DNS name, not an IP address';
+
+const isIpv4 = formatCheck('ipv4')!;
+const isIpv6 = formatCheck('ipv6')!;
+/** True for the text of an address of either version. */
+export const isIp = (text: string): boolean => isIpv4(text) || isIpv6(text);
+
 /** What is wrong with the text of an address; undefined when nothing is. */
 export function addressFault(text: string): string | undefined {
   const address = parseAddress(text);
-  if (!address) return isSloppyIpv4(text) ? 'must not have leading 0s' : IP_RULE;
-  if (isMapped(address)) return 'must not be an IPv4-mapped IPv6 address';
-  return differs(text, formatAddress(address));
+  return legacyAddressFault(text) ?? (address && differs(text, formatAddress(address)));
 }
 
 /** What is wrong with the text of a network; undefined when nothing is. */
 export function networkFault(text: string): string | undefined {
+  const range = parseIpRange(text);
+  return legacyNetworkFault(text) ?? (range && differs(text, formatIpRange(range)));
+}
+
+/** The same of a field that older releases were laxer about: it need not be in canonical form, but mean one thing. */
+export function legacyAddressFault(text: string): string | undefined {
+  const address = parseAddress(text);
+  if (!address) return isSloppyIpv4(text) ? 'must not have leading 0s' : IP_RULE;
+  return isMapped(address) ? 'must not be an IPv4-mapped IPv6 address' : undefined;
+}
+
+/** The same of a field that older releases were laxer about: it need not be in canonical form, but mean one thing. */
+export function legacyNetworkFault(text: string): string | undefined {
   const [ip = '', bits = '', ...more] = text.split('/');
   const address = parseAddress(ip);
   const width = ip.includes(':') ? 128 : 32;
@@ -24,8 +43,7 @@ export function networkFault(text: string): string | undefined {
   const range = parseIpRange(text);
   if (!address || !range) return 'must not have leading 0s in IP or prefix length';
   if (isMapped(address)) return 'must not have an IPv4-mapped IPv6 address';
-  if (range.first !== address.bits) return 'must not have bits set beyond the prefix length';
-  return differs(text, formatIpRange(range));
+  return range.first === address.bits ? undefined : 'must not have bits set beyond the prefix length';
 }
 
 const differs = (text: string, canonical: string): string | undefined =>

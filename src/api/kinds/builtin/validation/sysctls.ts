@@ -1,7 +1,6 @@
 /** Kernel parameters of a Pod (core/validation, validateSysctls). Whether a node takes them is the node's to say. */
-import type { FieldError } from '../../../meta/status.ts';
 import { objectsAt, textAt } from '../read-value.ts';
-import { duplicate, invalid, required } from './field-errors.ts';
+import { duplicate, invalid, type Judging, judgeEach, required, type Stops } from './field-errors.ts';
 
 const MAX_NAME = 253;
 const SEGMENT = '[a-z0-9]([-_a-z0-9]*[a-z0-9])?';
@@ -9,9 +8,9 @@ const PATTERN = `(${SEGMENT}[\\./])*${SEGMENT}`;
 const NAME = new RegExp(`^${PATTERN}$`);
 const RULE = `must have at most ${MAX_NAME} characters and match regex ${PATTERN}`;
 
-export function validateSysctls(spec: unknown, path: string): FieldError[] {
+export function judgeSysctls(judging: Judging, spec: unknown, path: string): Stops {
   const seen = new Set<string>();
-  return objectsAt(spec, 'securityContext', 'sysctls').flatMap((sysctl, i) => {
+  return judgeEach(judging, objectsAt(spec, 'securityContext', 'sysctls'), (sysctl, i) => {
     const at = `${path}.securityContext.sysctls[${i}].name`;
     const name = textAt(sysctl, 'name');
     if (name === '') return [required(at)];

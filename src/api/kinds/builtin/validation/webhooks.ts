@@ -1,46 +1,70 @@
 /** Validation of MutatingWebhookConfiguration and ValidatingWebhookConfiguration. */
 import { checkDns1035Label, checkSubdomain } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
+import type { Steps } from '../../../meta/steps.ts';
 import { type JsonObject, objectsAt, textAt, textsAt, valueAt } from '../read-value.ts';
-import { validateMatchConditions, validateOperationRule, validateSelectorField } from './admission-rules.ts';
-import { duplicate, invalid, isPort, oneOf, PORT_RANGE, required } from './field-errors.ts';
+import { judgeMatchConditions, judgeOperationRule, judgeSelectorField, RULE } from './admission-rules.ts';
+import {
+  addAll,
+  duplicate,
+  faults,
+  invalid,
+  isPort,
+  type Judging,
+  judgeEach,
+  judgeNested,
+  NO_STOP,
+  newJudging,
+  oneOf,
+  PORT_RANGE,
+  required,
+  type Stops,
+} from './field-errors.ts';
 
 const REVIEW_VERSIONS = ['v1', 'v1beta1'];
 const URL_FORM = '; desired format: https://host[/path]';
 
 /** Both kinds. */
-export function validateWebhooks(object: JsonObject): readonly FieldError[] {
+export function* validateWebhooks(object: JsonObject): Steps<readonly FieldError[]> {
+  const judging = newJudging();
   const names = new Set<string>();
-  return objectsAt(object, 'webhooks').flatMap((webhook, i) => {
-    const at = `webhooks[${i}]`;
-    const name = textAt(webhook, 'name');
-    const errors = [...validateWebhook(webhook, at), ...reviewVersionErrors(webhook, `${at}.admissionReviewVersions`)];
-    if (name !== '' && names.has(name)) errors.push(duplicate(`${at}.name`, name));
-    names.add(name);
-    return errors;
-  });
+  const judge = (webhook: JsonObject, i: number) => judgeWebhook(judging, webhook, { at: `webhooks[${i}]`, names });
+  yield* judgeNested(judging, objectsAt(object, 'webhooks'), judge, RULE);
+  return judging.errors;
 }
 
-function validateWebhook(webhook: JsonObject, at: string): FieldError[] {
+function* judgeWebhook(
+  judging: Judging,
+  webhook: JsonObject,
+  { at, names }: { readonly at: string; readonly names: Set<string> },
+): Steps<void> {
+  const { errors } = judging;
+  const name = textAt(webhook, 'name');
   const sideEffects = valueAt(webhook, 'sideEffects');
   const seconds = valueAt(webhook, 'timeoutSeconds');
-  return [
-    ...qualifiedNameErrors(textAt(webhook, 'name'), `${at}.name`),
-    ...objectsAt(webhook, 'rules').flatMap((rule, i) => validateOperationRule(rule, `${at}.rules[${i}]`)),
+  errors.push(...qualifiedNameErrors(name, `${at}.name`));
+  const judge = (rule: JsonObject, i: number) => judgeOperationRule(judging, rule, `${at}.rules[${i}]`);
+  yield* judgeNested(judging, objectsAt(webhook, 'rules'), judge, RULE);
+  errors.push(
     ...oneOf(webhook, { name: 'failurePolicy', path: `${at}.failurePolicy` }, ['Fail', 'Ignore']),
     ...oneOf(webhook, { name: 'matchPolicy', path: `${at}.matchPolicy` }, ['Equivalent', 'Exact']),
     ...(sideEffects === undefined
       ? [required(`${at}.sideEffects`, 'must specify one of None, NoneOnDryRun')]
       : oneOf(webhook, { name: 'sideEffects', path: `${at}.sideEffects` }, ['None', 'NoneOnDryRun'])),
-    ...(typeof seconds === 'number' && (seconds < 1 || seconds > 30)
-      ? [invalid(`${at}.timeoutSeconds`, seconds, 'the timeout value must be between 1 and 30 seconds')]
-      : []),
-    ...validateSelectorField(webhook, 'namespaceSelector', at),
-    ...validateSelectorField(webhook, 'objectSelector', at),
-    ...oneOf(webhook, { name: 'reinvocationPolicy', path: `${at}.reinvocationPolicy` }, ['IfNeeded', 'Never']),
-    ...clientConfigErrors(valueAt(webhook, 'clientConfig'), `${at}.clientConfig`),
-    ...validateMatchConditions(webhook, `${at}.matchConditions`),
-  ];
+  );
+  if (typeof seconds === 'number' && (seconds < 1 || seconds > 30)) {
+    const detail = 'the timeout value must be between 1 and 30 seconds';
+    errors.push(invalid(`${at}.timeoutSeconds`, seconds, detail));
+  }
+  yield* judgeSelectorField(judging, webhook, { field: 'namespaceSelector', at });
+  yield* judgeSelectorField(judging, webhook, { field: 'objectSelector', at });
+  const again = { name: 'reinvocationPolicy', path: `${at}.reinvocationPolicy` };
+  errors.push(...oneOf(webhook, again, ['IfNeeded', 'Never']));
+  yield* judgeClientConfig(judging, valueAt(webhook, 'clientConfig'), `${at}.clientConfig`);
+  yield* judgeMatchConditions(judging, webhook, { at: `${at}.matchConditions` });
+  yield* judgeReviewVersions(judging, webhook, `${at}.admissionReviewVersions`);
+  if (name !== '' && names.has(name)) errors.push(duplicate(`${at}.name`, name));
+  names.add(name);
 }
 
 function qualifiedNameErrors(name: string, at: string): FieldError[] {
@@ -51,29 +75,33 @@ function qualifiedNameErrors(name: string, at: string): FieldError[] {
   return [invalid(at, name, 'should be a domain with at least three segments separated by dots')];
 }
 
-function reviewVersionErrors(webhook: JsonObject, at: string): FieldError[] {
+function* judgeReviewVersions(judging: Judging, webhook: JsonObject, at: string): Steps<void> {
+  const { errors } = judging;
   const versions = textsAt(webhook, 'admissionReviewVersions');
-  if (versions.length === 0) return [required(at, `must specify one of ${REVIEW_VERSIONS.join(', ')}`)];
+  if (versions.length === 0) {
+    errors.push(required(at, `must specify one of ${REVIEW_VERSIONS.join(', ')}`));
+    return;
+  }
   const seen = new Set<string>();
-  const errors = versions.flatMap((version, i) => {
+  yield* judgeEach(judging, versions, (version, i) => {
     if (seen.has(version)) return [invalid(`${at}[${i}]`, version, 'duplicate version')];
     seen.add(version);
-    return checkDns1035Label(version).map((detail) => invalid(`${at}[${i}]`, version, detail));
+    return faults(`${at}[${i}]`, version, checkDns1035Label(version));
   });
   if (!versions.some((version) => REVIEW_VERSIONS.includes(version))) {
     errors.push(invalid(at, versions, `must include at least one of ${REVIEW_VERSIONS.join(', ')}`));
   }
-  return errors;
 }
 
 /** WebhookClientConfig: `url` or `service`, each with its own rules (apiserver/pkg/util/webhook). */
-export function clientConfigErrors(config: unknown, at: string): FieldError[] {
+export function judgeClientConfig(judging: Judging, config: unknown, at: string): Stops {
   const url = valueAt(config, 'url');
   const service = valueAt(config, 'service');
   if ((url === undefined) === (service === undefined)) {
-    return [required(at, 'exactly one of url or service is required')];
-  }
-  return typeof url === 'string' ? urlErrors(url, `${at}.url`) : serviceErrors(service, `${at}.service`);
+    judging.errors.push(required(at, 'exactly one of url or service is required'));
+  } else if (typeof url === 'string') addAll(judging.errors, urlErrors(url, `${at}.url`));
+  else return judgeService(judging, service, `${at}.service`);
+  return NO_STOP;
 }
 
 /** URL of the web standard reads `https:///path` as a host called path; Go sees that there is none. */
@@ -99,24 +127,26 @@ function urlErrors(text: string, at: string): FieldError[] {
   return errors;
 }
 
-function serviceErrors(service: unknown, at: string): FieldError[] {
-  const errors: FieldError[] = [];
+function judgeService(judging: Judging, service: unknown, at: string): Stops {
+  const { errors } = judging;
   // Upstream's callers hand the two over in the wrong order, so that each is missed under the other's name.
   if (textAt(service, 'namespace') === '') errors.push(required(`${at}.name`));
   if (textAt(service, 'name') === '') errors.push(required(`${at}.namespace`));
   const port = valueAt(service, 'port') ?? 443;
   if (!isPort(port)) errors.push(invalid(`${at}.port`, port, `port is not valid: ${PORT_RANGE}`));
-  return [...errors, ...pathErrors(textAt(service, 'path'), `${at}.path`)];
+  return judgePath(judging, textAt(service, 'path'), `${at}.path`);
 }
 
-function pathErrors(path: string, at: string): FieldError[] {
-  if (path === '' || path === '/') return [];
-  if (path === '//') return [invalid(at, path, 'segment[0] may not be empty')];
-  const errors: FieldError[] = path.startsWith('/') ? [] : [invalid(at, path, "must start with a '/'")];
-  const steps = path.slice(1).replace(/\/$/, '').split('/');
-  for (const [i, step] of steps.entries()) {
-    if (step === '') errors.push(invalid(at, path, `segment[${i}] may not be empty`));
-    else errors.push(...checkSubdomain(step).map((detail) => invalid(at, path, `segment[${i}]: ${detail}`)));
+function judgePath(judging: Judging, path: string, at: string): Stops {
+  if (path === '' || path === '/') return NO_STOP;
+  if (path === '//') {
+    judging.errors.push(invalid(at, path, 'segment[0] may not be empty'));
+    return NO_STOP;
   }
-  return errors;
+  if (!path.startsWith('/')) judging.errors.push(invalid(at, path, "must start with a '/'"));
+  const steps = path.slice(1).replace(/\/$/, '').split('/');
+  return judgeEach(judging, steps, (step, i) => {
+    if (step === '') return [invalid(at, path, `segment[${i}] may not be empty`)];
+    return checkSubdomain(step).map((detail) => invalid(at, path, `segment[${i}]: ${detail}`));
+  });
 }

@@ -8,7 +8,8 @@ import type { MutableObject } from '../defaults/preset.ts';
 import { type JsonObject, objectAt, objectsAt, textAt, valueAt } from '../read-value.ts';
 
 const PREFIX = 'autoscaling.alpha.kubernetes.io/';
-const METRICS = `${PREFIX}metrics`;
+/** Annotation of a v1 object: the metrics that v1 has no field for. */
+export const METRICS = `${PREFIX}metrics`;
 const CURRENT_METRICS = `${PREFIX}current-metrics`;
 const CONDITIONS = `${PREFIX}conditions`;
 const BEHAVIOR = `${PREFIX}behavior`;
@@ -125,7 +126,8 @@ function fromStored(object: Readonly<Record<string, unknown>>): MutableObject {
   let status: MutableObject | undefined;
   if (isJsonObject(storedStatus)) {
     const { currentMetrics, conditions, ...kept } = storedStatus;
-    status = kept;
+    // What each version writes though it is nothing.
+    status = { currentReplicas: 0, ...kept };
     const used = objectsAt({ currentMetrics }, 'currentMetrics')
       .filter(isCpu)
       .map((metric) => valueAt(metric, 'resource', 'current', 'averageUtilization'))
@@ -182,11 +184,12 @@ function toStored(object: Readonly<Record<string, unknown>>): MutableObject {
   if (isJsonObject(givenStatus)) {
     const { currentCPUUtilizationPercentage: used, ...plain } = givenStatus;
     status = plain;
+    if (plain['currentReplicas'] === 0) delete status['currentReplicas'];
     const list = objects(parsed(current)).map((metric) => fromOldMetric(metric, 'status'));
     if (list.length === 0 && typeof used === 'number') {
       list.push({ type: 'Resource', resource: { name: 'cpu', current: { averageUtilization: used } } });
     }
-    if (list.length > 0) status['currentMetrics'] = list;
+    status['currentMetrics'] = list.length > 0 ? list : null;
     const found = objects(parsed(conditions));
     if (found.length > 0) status['conditions'] = found;
   }

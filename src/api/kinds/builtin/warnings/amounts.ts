@@ -1,7 +1,6 @@
 /** Amounts of bytes that are no whole number: accepted, and rounded by whoever reads them. */
-import { formatQuantity, milliValue } from '../../../quantity/quantity.ts';
+import { formatQuantity, milliValue, readQuantity } from '../../../quantity/quantity.ts';
 import { objectAt } from '../read-value.ts';
-import { readQuantity } from '../validation/resource-names.ts';
 
 /** Nearly every amount, told without working it out. */
 const WHOLE = /^[0-9]+(?:k|[MGTPE]i?|Ki)?$/;

@@ -1,5 +1,7 @@
 /** How warnings of many items are collected: one by one, and in steps where there are many. */
-import type { Pace, Steps } from '../../../meta/steps.ts';
+import { eachInSteps, Pace, type Steps, type Stops } from '../../../meta/steps.ts';
+
+export type { Stops };
 
 /** Where one judgement collects what it finds, and how it lets others in. */
 export interface Collecting {
@@ -7,27 +9,27 @@ export interface Collecting {
   readonly pace: Pace;
 }
 
-/** The stops of a part of the work; of little work a list of none or one, which costs less than a generator. */
-export type Stops = Iterable<undefined, void>;
-const NO_STOP: Stops = [];
-const ONE_STOP: Stops = [undefined];
-const FEW = 32;
-
 type Warn<T> = (item: T, index: number) => readonly string[] | undefined;
 
 /** Collects what `warn` says of each item; nothing, for most. `weight` is what one item counts. */
-export function warnEach<T>(to: Collecting, items: readonly T[], warn: Warn<T>, weight = 1): Stops {
-  if (items.length > FEW) return warnMany(to, items, warn, weight);
-  for (let i = 0; i < items.length; i++) add(to.found, warn(items[i]!, i));
-  return to.pace.due(items.length * weight) ? ONE_STOP : NO_STOP;
-}
+export const warnEach = <T>(to: Collecting, items: readonly T[], warn: Warn<T>, weight = 1): Stops =>
+  eachInSteps(to.pace, items, (item, i) => add(to.found, warn(item, i)), weight);
 
-function* warnMany<T>(to: Collecting, items: readonly T[], warn: Warn<T>, weight: number): Steps<void> {
+/** The same of items that hold lists of their own: `warn` adds to the same collection. */
+export function* warnNested<T>(
+  { pace }: Collecting,
+  items: readonly T[],
+  warn: (item: T, index: number) => Stops,
+  weight = 1,
+): Steps<void> {
   for (let i = 0; i < items.length; i++) {
-    add(to.found, warn(items[i]!, i));
-    if (to.pace.due(weight)) yield;
+    if (pace.due(weight)) yield;
+    yield* warn(items[i]!, i);
   }
 }
+
+/** A collection that begins. */
+export const newCollecting = (): Collecting => ({ found: [], pace: new Pace() });
 
 /** One by one: as arguments, some hundred thousand would not fit the stack. */
 export function add(found: string[], texts: readonly string[] | undefined): void {

@@ -1,5 +1,6 @@
 /** Labels of nodes that have a newer name (pkg/api/node/util.go). */
 import { objectsAt, textAt } from '../read-value.ts';
+import { type Collecting, type Stops, warnEach } from './collect.ts';
 
 const SINCE_14 = (name: string): string => `deprecated since v1.14; use "${name}" instead`;
 const SINCE_17 = (name: string): string => `deprecated since v1.17; use "${name}" instead`;
@@ -16,10 +17,9 @@ const REPLACED: ReadonlyMap<string, string> = new Map([
 export const replacedLabel = (key: string): string | undefined => REPLACED.get(key);
 
 /** One warning for each old label that the expressions at `path` name. */
-export function expressionWarnings(term: unknown, path: string): string[] {
-  return objectsAt(term, 'matchExpressions').flatMap((expression, i) => {
+export const expressionWarnings = (to: Collecting, term: unknown, path: string): Stops =>
+  warnEach(to, objectsAt(term, 'matchExpressions'), (expression, i) => {
     const key = textAt(expression, 'key');
     const why = replacedLabel(key);
-    return why === undefined ? [] : [`${path}.matchExpressions[${i}].key: ${key} is ${why}`];
+    return why === undefined ? undefined : [`${path}.matchExpressions[${i}].key: ${key} is ${why}`];
   });
-}

@@ -2,7 +2,7 @@
 import { Pace, type Steps } from '../../../meta/steps.ts';
 import { isObject, type JsonObject, numberAt, objectAt, objectsAt, textAt, valueAt } from '../read-value.ts';
 import { claimWarnings, fractionWarnings } from './amounts.ts';
-import { add, type Collecting, type Stops, warnEach } from './collect.ts';
+import { add, type Collecting, type Stops, warnEach, warnNested } from './collect.ts';
 import { expressionWarnings, replacedLabel } from './node-labels.ts';
 import { pathWarnings } from './volume-paths.ts';
 
@@ -95,11 +95,11 @@ function* placementWarnings(to: Collecting, spec: JsonObject, path: string): Ste
     const why = replacedLabel(key);
     return why === undefined ? undefined : [`${path}.nodeSelector[${key}]: ${why}`];
   });
-  yield* warnEach(to, objectsAt(affinity, REQUIRED, 'nodeSelectorTerms'), (term, i) =>
-    expressionWarnings(term, `${at}.${REQUIRED}.nodeSelectorTerms[${i}]`),
+  yield* warnNested(to, objectsAt(affinity, REQUIRED, 'nodeSelectorTerms'), (term, i) =>
+    expressionWarnings(to, term, `${at}.${REQUIRED}.nodeSelectorTerms[${i}]`),
   );
-  yield* warnEach(to, objectsAt(affinity, PREFERRED), (term, i) =>
-    expressionWarnings(objectAt(term, 'preference'), `${at}.${PREFERRED}[${i}].preference`),
+  yield* warnNested(to, objectsAt(affinity, PREFERRED), (term, i) =>
+    expressionWarnings(to, objectAt(term, 'preference'), `${at}.${PREFERRED}[${i}].preference`),
   );
   yield* warnEach(to, objectsAt(spec, 'topologySpreadConstraints'), (constraint, i) => {
     const where = `${path}.topologySpreadConstraints[${i}]`;

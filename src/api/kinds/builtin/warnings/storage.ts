@@ -1,6 +1,8 @@
 /** Volumes, claims and classes (pkg/api/persistentvolume, persistentvolumeclaim and storage of upstream). */
+import type { Steps } from '../../../meta/steps.ts';
 import { isObject, type JsonObject, objectAt, objectsAt, textAt } from '../read-value.ts';
 import { claimWarnings } from './amounts.ts';
+import { add, newCollecting, warnEach, warnNested } from './collect.ts';
 import { expressionWarnings, replacedLabel } from './node-labels.ts';
 
 const BETA_CLASS = 'volume.beta.kubernetes.io/storage-class';
@@ -21,39 +23,45 @@ const annotated = (object: JsonObject, key: string, why: string): string[] =>
 const classAnnotation = (object: JsonObject): string[] =>
   annotated(object, BETA_CLASS, 'deprecated since v1.8; use "storageClassName" attribute instead');
 
-export const volumeWarnings = (volume: JsonObject): string[] => [
-  ...classAnnotation(volume),
-  ...annotated(volume, BETA_OPTIONS, 'deprecated since v1.31; use "mountOptions" attribute instead'),
-  ...(textAt(volume, 'spec', 'persistentVolumeReclaimPolicy') === 'Recycle'
-    ? [
-        'spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.',
-      ]
-    : []),
-  ...objectsAt(volume, 'spec', 'nodeAffinity', 'required', 'nodeSelectorTerms').flatMap((term, i) =>
-    expressionWarnings(term, `spec.nodeAffinity.required.nodeSelectorTerms[${i}]`),
-  ),
-  ...SOURCES.filter(([field]) => isObject(objectAt(volume, 'spec')[field])).map(
-    ([, shown, why]) => `spec.${shown}: ${why}`,
-  ),
-];
+export function* volumeWarnings(volume: JsonObject): Steps<string[]> {
+  const to = newCollecting();
+  add(to.found, classAnnotation(volume));
+  add(to.found, annotated(volume, BETA_OPTIONS, 'deprecated since v1.31; use "mountOptions" attribute instead'));
+  if (textAt(volume, 'spec', 'persistentVolumeReclaimPolicy') === 'Recycle') {
+    to.found.push(
+      'spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.',
+    );
+  }
+  yield* warnNested(to, objectsAt(volume, 'spec', 'nodeAffinity', 'required', 'nodeSelectorTerms'), (term, i) =>
+    expressionWarnings(to, term, `spec.nodeAffinity.required.nodeSelectorTerms[${i}]`),
+  );
+  const spec = objectAt(volume, 'spec');
+  for (const [field, shown, why] of SOURCES) if (isObject(spec[field])) to.found.push(`spec.${shown}: ${why}`);
+  return to.found;
+}
 
 export const volumeClaimWarnings = (claim: JsonObject): string[] => [
   ...classAnnotation(claim),
   ...claimWarnings(objectAt(claim, 'spec'), 'spec'),
 ];
 
-export const storageClassWarnings = (storageClass: JsonObject): string[] =>
-  objectsAt(storageClass, 'allowedTopologies').flatMap((topology, i) =>
-    objectsAt(topology, 'matchLabelExpressions').flatMap((expression, j) => {
+export function* storageClassWarnings(storageClass: JsonObject): Steps<string[]> {
+  const to = newCollecting();
+  yield* warnNested(to, objectsAt(storageClass, 'allowedTopologies'), (topology, i) =>
+    warnEach(to, objectsAt(topology, 'matchLabelExpressions'), (expression, j) => {
       const why = replacedLabel(textAt(expression, 'key'));
-      return why === undefined ? [] : [`allowedTopologies[${i}].matchLabelExpressions[${j}].key: ${why}`];
+      return why === undefined ? undefined : [`allowedTopologies[${i}].matchLabelExpressions[${j}].key: ${why}`];
     }),
   );
+  return to.found;
+}
 
-export const storageCapacityWarnings = (capacity: JsonObject): string[] => [
-  ...expressionWarnings(objectAt(capacity, 'nodeTopology'), 'nodeTopology'),
-  ...Object.keys(objectAt(capacity, 'nodeTopology', 'matchLabels')).flatMap((label) => {
+export function* storageCapacityWarnings(capacity: JsonObject): Steps<string[]> {
+  const to = newCollecting();
+  yield* expressionWarnings(to, objectAt(capacity, 'nodeTopology'), 'nodeTopology');
+  yield* warnEach(to, Object.keys(objectAt(capacity, 'nodeTopology', 'matchLabels')), (label) => {
     const why = replacedLabel(label);
-    return why === undefined ? [] : [`nodeTopology.matchLabels.${label}: ${why}`];
-  }),
-];
+    return why === undefined ? undefined : [`nodeTopology.matchLabels.${label}: ${why}`];
+  });
+  return to.found;
+}

@@ -1,6 +1,7 @@
 /** Files of one volume that would lie over one another (warningsForOverlappingVirtualPaths of pkg/api/pod/warnings.go). */
+import { NO_STOP } from '../../../meta/steps.ts';
 import { isObject, objectsAt, textAt, valueAt } from '../read-value.ts';
-import { type Collecting, type Stops, warnEach } from './collect.ts';
+import { add, type Collecting, type Stops, warnEach, warnNested } from './collect.ts';
 
 /** Each path is compared with all before it, so no more of a Pod are looked at. */
 const LOOKED_AT = 500;
@@ -8,12 +9,13 @@ const LOOKED_AT = 500;
 /** One warning for each path that another path of the same volume holds already. */
 export function pathWarnings(to: Collecting, volumes: readonly Readonly<Record<string, unknown>>[]): Stops {
   const left = { paths: LOOKED_AT };
-  return warnEach(to, volumes, (volume) => {
-    if (SOURCES.every((source) => volume[source] === undefined)) return undefined;
+  return warnNested(to, volumes, (volume) => {
+    if (SOURCES.every((source) => volume[source] === undefined)) return NO_STOP;
     const name = textAt(volume, 'name');
     const whole = sourceOf(volume, { secretName: 'secretName', projected: '' });
-    if (whole) return overlaps(left, whole.paths, `volume ${JSON.stringify(name)} (${whole.what}): overlapping paths`);
-    return projectedWarnings(left, name, objectsAt(volume, 'projected', 'sources'));
+    if (!whole) return projectedWarnings(to, { left, name, sources: objectsAt(volume, 'projected', 'sources') });
+    add(to.found, overlaps(left, whole.paths, `volume ${JSON.stringify(name)} (${whole.what}): overlapping paths`));
+    return NO_STOP;
   });
 }
 
@@ -24,16 +26,19 @@ interface Left {
   paths: number;
 }
 
-function projectedWarnings(left: Left, name: string, sources: readonly unknown[]): string[] {
+function projectedWarnings(
+  to: Collecting,
+  { left, name, sources }: { readonly left: Left; readonly name: string; readonly sources: readonly unknown[] },
+): Stops {
   const known = new Set<string>();
-  return sources.flatMap((source) => {
+  return warnEach(to, sources, (source) => {
     if (isObject(source) && Object.keys(source).length === 0) {
       return [`volume ${JSON.stringify(name)} (Projected) has no sources provided`];
     }
     const found = sourceOf(source, { secretName: 'name', projected: 'Projected ' });
     if (!found || found.paths.length === 0 || left.paths <= 0) return [];
     const message = `volume ${JSON.stringify(name)} (${found.what}): overlapping paths`;
-    const own = new Set(found.paths);
+    const own = new Set(found.paths.slice(0, left.paths));
     const all = [...own, ...known].sort();
     for (const path of own) known.add(path);
     return [...overlaps(left, found.paths, message), ...overlaps(left, all, message)];

@@ -389,3 +389,20 @@ test('of very many containers and variables the same is told in steps', () => {
     assert.deepEqual(step.value, warnings!(object));
   }
 });
+
+test('addresses of a Pod that are not written as they should be', () => {
+  const { statusWarnings } = builtinResource({ group: '', version: 'v1', resource: 'pods' }) ?? assert.fail();
+  const ips = ['::ffff:1.2.3.4', '::ffff:102:304', '010.0.0.1', '10.0.0.1', '2001:DB8::1', 'fd00::1'];
+  const odd = (i: number, address: string, use: string): string =>
+    `status.podIPs[${i}].ip: non-standard IP address "${address}" will be considered invalid in a future Kubernetes release: use "${use}"`;
+  assert.deepEqual(
+    statusWarnings?.({ status: { podIPs: ips.map((ip) => ({ ip })), hostIPs: [{ ip: '::FFFF:1.2.3.4' }] } }),
+    [
+      odd(0, ips[0]!, '1.2.3.4'),
+      odd(1, ips[1]!, '1.2.3.4'),
+      odd(2, ips[2]!, '10.0.0.1'),
+      'status.podIPs[4].ip: IPv6 address "2001:DB8::1" should be in RFC 5952 canonical format ("2001:db8::1")',
+      odd(0, '::FFFF:1.2.3.4', '1.2.3.4').replace('podIPs', 'hostIPs'),
+    ],
+  );
+});

@@ -4,11 +4,13 @@ import { finish, type Steps } from '../../../meta/steps.ts';
 import type { ResourceInfo } from '../../resource.ts';
 import { type JsonObject, numberAt, objectAt, objectsAt, textAt, valueAt } from '../read-value.ts';
 import { claimWarnings } from './amounts.ts';
+import { newCollecting, warnEach } from './collect.ts';
 import {
   addressTypeWarnings,
   endpointWarnings,
   ingressWarnings,
   networkPolicyWarnings,
+  podAddressWarnings,
   serviceWarnings,
   subsetWarnings,
 } from './network.ts';
@@ -16,35 +18,47 @@ import { replacedLabel } from './node-labels.ts';
 import { podSpecWarnings } from './pod-spec.ts';
 import { storageCapacityWarnings, storageClassWarnings, volumeClaimWarnings, volumeWarnings } from './storage.ts';
 
-type Warns = Pick<ResourceInfo, 'warnings' | 'updateWarnings' | 'warningsSteps' | 'updateWarningsSteps'>;
+type Warns = Pick<
+  ResourceInfo,
+  'warnings' | 'updateWarnings' | 'warningsSteps' | 'updateWarningsSteps' | 'statusWarnings'
+>;
 type Judge = (object: JsonObject) => string[];
 /** Of kinds that may hold very much. */
 type StepsJudge = (object: JsonObject) => Steps<string[]>;
 
 const always = (judge: Judge): Warns => ({ warnings: judge, updateWarnings: judge });
+const alwaysInSteps = (judge: StepsJudge): Warns => ({
+  ...always((object) => finish(judge(object))),
+  warningsSteps: judge,
+  updateWarningsSteps: judge,
+});
 
 const NOTHING: Judge = () => [];
+// biome-ignore lint/correctness/useYield: there is nothing to do in steps.
+const NO_STEPS: StepsJudge = function* () {
+  return [];
+};
 
 /** What is told besides what stands in a template. */
 interface Besides {
   /** Before it, on a create. */
   readonly first?: Judge;
   /** After it, on a create and on an update. */
-  readonly last?: Judge;
-  readonly lastOfUpdate?: Judge;
+  readonly last?: StepsJudge;
+  readonly lastOfUpdate?: StepsJudge;
 }
 
 /** Told in steps. A change of nothing but labels is not told again what is in the template. */
 function perGeneration(
   judge: StepsJudge,
-  { first = NOTHING, last = NOTHING, lastOfUpdate = NOTHING }: Besides = {},
-): Required<Warns> {
+  { first = NOTHING, last = NO_STEPS, lastOfUpdate = NO_STEPS }: Besides = {},
+): Required<Omit<Warns, 'statusWarnings'>> {
   function* ofCreate(object: JsonObject): Steps<string[]> {
-    return [...first(object), ...(yield* judge(object)), ...last(object)];
+    return [...first(object), ...(yield* judge(object)), ...(yield* last(object))];
   }
   function* ofUpdate(object: JsonObject, old: JsonObject): Steps<string[]> {
     const isSame = numberAt(object, 'metadata', 'generation') === numberAt(old, 'metadata', 'generation');
-    return [...(isSame ? [] : yield* judge(object)), ...lastOfUpdate(object)];
+    return [...(isSame ? [] : yield* judge(object)), ...(yield* lastOfUpdate(object))];
   }
   return {
     warnings: (object) => finish(ofCreate(object)),
@@ -74,14 +88,21 @@ const templateAt =
 const template = templateAt('spec', 'template');
 
 /** On an update upstream names the claims in another way. */
-const statefulSetMore = (set: JsonObject, suffix: '' | '.Spec'): string[] => [
-  ...objectsAt(set, 'spec', 'volumeClaimTemplates').flatMap((claim, i) =>
-    claimWarnings(objectAt(claim, 'spec'), `spec.volumeClaimTemplates[${i}]${suffix}`),
-  ),
-  ...(numberAt(set, 'spec', 'revisionHistoryLimit') < 0
-    ? ['spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended']
-    : []),
-];
+function* statefulSetMore(set: JsonObject, suffix: '' | '.Spec'): Steps<string[]> {
+  const to = newCollecting();
+  const ofClaim = (claim: JsonObject, i: number): string[] =>
+    claimWarnings(objectAt(claim, 'spec'), `spec.volumeClaimTemplates[${i}]${suffix}`);
+  yield* warnEach(to, objectsAt(set, 'spec', 'volumeClaimTemplates'), ofClaim, CLAIM);
+  if (numberAt(set, 'spec', 'revisionHistoryLimit') < 0) {
+    to.found.push(
+      'spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended',
+    );
+  }
+  return to.found;
+}
+
+/** What looking at a claim counts as. */
+const CLAIM = 3;
 
 const jobAt = (...path: string[]): StepsJudge =>
   function* (object) {
@@ -117,17 +138,24 @@ const account: Judge = (object) =>
       ]
     : [];
 
-const runtimeClass: Judge = (object) =>
-  Object.keys(objectAt(object, 'scheduling', 'nodeSelector')).flatMap((label) => {
+function* runtimeClass(object: JsonObject): Steps<string[]> {
+  const to = newCollecting();
+  yield* warnEach(to, Object.keys(objectAt(object, 'scheduling', 'nodeSelector')), (label) => {
     const why = replacedLabel(label);
-    return why === undefined ? [] : [`scheduling.nodeSelector: ${why}`];
+    return why === undefined ? undefined : [`scheduling.nodeSelector: ${why}`];
   });
+  return to.found;
+}
+
+function* newSlice(slice: JsonObject): Steps<string[]> {
+  return [...addressTypeWarnings(slice), ...(yield* endpointWarnings(slice))];
+}
 
 const pod = perGeneration((object) => podSpecWarnings(object, ''), { first: namesHost });
 
 const KINDS: Readonly<Record<string, Warns>> = {
   // Those who update Pods all day are no people.
-  pods: { warnings: pod.warnings, warningsSteps: pod.warningsSteps },
+  pods: { warnings: pod.warnings, warningsSteps: pod.warningsSteps, statusWarnings: podAddressWarnings },
   podtemplates: perGeneration(templateAt('template')),
   replicationcontrollers: perGeneration(template, { first: namesPods }),
   'deployments.apps': perGeneration(template, { first: namesPods }),
@@ -139,23 +167,24 @@ const KINDS: Readonly<Record<string, Warns>> = {
   }),
   'jobs.batch': perGeneration(jobAt('spec'), { first: namesPods }),
   'cronjobs.batch': perGeneration(jobAt('spec', 'jobTemplate', 'spec'), { first: namesPods }),
-  endpoints: always(subsetWarnings),
+  endpoints: alwaysInSteps(subsetWarnings),
   nodes: always(node),
-  services: always(serviceWarnings),
+  services: alwaysInSteps(serviceWarnings),
   serviceaccounts: {
     warnings: account,
     updateWarnings: (object, old) => (isEnforced(old) ? [] : account(object)),
   },
-  persistentvolumes: always(volumeWarnings),
+  persistentvolumes: alwaysInSteps(volumeWarnings),
   persistentvolumeclaims: always(volumeClaimWarnings),
-  'storageclasses.storage.k8s.io': always(storageClassWarnings),
-  'csistoragecapacities.storage.k8s.io': always(storageCapacityWarnings),
-  'runtimeclasses.node.k8s.io': always(runtimeClass),
+  'storageclasses.storage.k8s.io': alwaysInSteps(storageClassWarnings),
+  'csistoragecapacities.storage.k8s.io': alwaysInSteps(storageCapacityWarnings),
+  'runtimeclasses.node.k8s.io': alwaysInSteps(runtimeClass),
   'ingresses.networking.k8s.io': { warnings: ingressWarnings },
-  'networkpolicies.networking.k8s.io': always(networkPolicyWarnings),
+  'networkpolicies.networking.k8s.io': alwaysInSteps(networkPolicyWarnings),
   'endpointslices.discovery.k8s.io': {
-    warnings: (slice) => [...addressTypeWarnings(slice), ...endpointWarnings(slice)],
-    updateWarnings: endpointWarnings,
+    ...alwaysInSteps(endpointWarnings),
+    warnings: (slice) => finish(newSlice(slice)),
+    warningsSteps: newSlice,
   },
 };
 

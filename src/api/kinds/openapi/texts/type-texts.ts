@@ -11,6 +11,7 @@ import table from '../../builtin/types.generated.json' with { type: 'json' };
 import { ACCESS_TEXTS } from './access-texts.ts';
 import { CORE_TEXTS } from './core-texts.ts';
 import { DEVICE_TEXTS } from './device-texts.ts';
+import { ENUM_TABLE } from './enum-values.ts';
 import { EXTENSION_TEXTS } from './extension-texts.ts';
 import { META_TEXTS } from './meta-texts.ts';
 import { NETWORK_TEXTS } from './network-texts.ts';
@@ -91,10 +92,10 @@ function prefixOf(alias: string): string {
 
 let digest: Promise<string> | undefined;
 
-/** Changes with any text: a document may be kept for ever by its hash, so its hash must hold this. */
+/** Changes with any text or value: a document may be kept for ever by its hash, so its hash must hold this. */
 export function typeTextsDigest(): Promise<string> {
   digest ??= crypto.subtle
-    .digest('SHA-256', new TextEncoder().encode(TABLES.join('')))
+    .digest('SHA-256', new TextEncoder().encode([...TABLES, ENUM_TABLE].join('')))
     .then((bytes) => new Uint8Array(bytes).toHex());
   return digest;
 }

@@ -1,5 +1,5 @@
 /** What a Pod refers to by name: whoever runs it may read these (pkg/api/v1/pod/util.go, the node authorizer's graph). */
-import type { UnstructuredObject } from '../../api/meta/object.ts';
+import type { KubeObject } from '../../meta/object.ts';
 
 interface NameRef {
   name?: string;
@@ -51,10 +51,10 @@ export interface PodReferences {
   readonly trustBundles: boolean;
 }
 
-export const nodeNameOf = (pod: Readonly<UnstructuredObject>): string => (pod as PodParts).spec?.nodeName ?? '';
+export const nodeNameOf = (pod: Readonly<KubeObject>): string => (pod as PodParts).spec?.nodeName ?? '';
 
 /** Reads them all. */
-export function podReferences(pod: Readonly<UnstructuredObject>): PodReferences {
+export function podReferences(pod: Readonly<KubeObject>): PodReferences {
   const { spec = {}, status = {} } = pod as PodParts;
   const secrets = new Set<string>();
   const configmaps = new Set<string>();

@@ -1,0 +1,144 @@
+/**
+ * The bytes of `writeMessage` in steps, with others served in between: for large objects. A message stands behind its
+ * length, so what is large is written into an output of its own first; what is small goes the way it always goes.
+ */
+import protobuf from 'protobufjs/minimal.js';
+import { getOwn, isJsonObject } from '../../meta/own-property.ts';
+import { nodesLeft } from '../../meta/small.ts';
+import { Pace, type Steps } from '../../meta/steps.ts';
+import type { MessagePlan, WireField } from './message-plan.ts';
+import { type Codec, STRING, tag } from './value-codecs.ts';
+import { BYTES } from './wire-input.ts';
+import { holdsAny } from './write-message.ts';
+
+/** Nodes written in one go. */
+const TOGETHER = 500;
+
+/** What has been written so far: finished parts, and a writer that is still open. */
+export class StepOutput {
+  readonly parts: Uint8Array[] = [];
+  /** Bytes of the finished parts. */
+  length = 0;
+  writer = protobuf.Writer.create();
+  readonly #pace: Pace;
+
+  constructor(pace: Pace = new Pace()) {
+    this.#pace = pace;
+  }
+
+  /** Says that so many nodes were written; true when others should be let in. */
+  due(nodes: number): boolean {
+    if (!this.#pace.due(nodes)) return false;
+    this.close();
+    return true;
+  }
+
+  /** Finishes the part in hand. */
+  close(): void {
+    if (this.writer.len === 0) return;
+    this.#add(this.writer.finish());
+    this.writer = protobuf.Writer.create();
+  }
+
+  /** A message behind its length, whose tag has been written. */
+  *nested(write: (inner: StepOutput) => Steps<void>): Steps<void> {
+    const inner = new StepOutput(this.#pace);
+    yield* write(inner);
+    inner.close();
+    this.writer.uint32(inner.length);
+    this.close();
+    for (const part of inner.parts) this.#add(part);
+  }
+
+  #add(part: Uint8Array): void {
+    this.parts.push(part);
+    this.length += part.length;
+  }
+}
+
+/** Writes the fields of `object` as `writeMessage` does. */
+export function* messageSteps(
+  out: StepOutput,
+  plan: MessagePlan,
+  object: Readonly<Record<string, unknown>>,
+): Steps<void> {
+  for (const [number, field] of plan) {
+    if (field.kind === 'inline') {
+      if (!holdsAny(field.plan, object)) continue;
+      out.writer.uint32(tag(number, BYTES));
+      yield* out.nested((inner) => messageSteps(inner, field.plan, object));
+      continue;
+    }
+    const value = getOwn(object, field.property);
+    if (value !== undefined && value !== null) yield* fieldSteps(out, { number, field, value });
+  }
+}
+
+function* fieldSteps(
+  out: StepOutput,
+  {
+    number,
+    field,
+    value,
+  }: { readonly number: number; readonly field: Exclude<WireField, { kind: 'inline' }>; readonly value: unknown },
+): Steps<void> {
+  const { codec } = field;
+  switch (field.kind) {
+    case 'one':
+      yield* valueSteps(out, { number, codec, value });
+      return;
+    case 'list':
+      if (!Array.isArray(value)) return;
+      for (const item of value) yield* valueSteps(out, { number, codec, value: item });
+      return;
+    case 'map':
+      if (!isJsonObject(value)) return;
+      yield;
+      for (const key of Object.keys(value)) yield* entrySteps(out, { number, codec, key, value: value[key] });
+      return;
+    default:
+      field satisfies never;
+  }
+}
+
+interface Value {
+  readonly number: number;
+  readonly codec: Codec;
+  readonly value: unknown;
+}
+
+/** One value behind its tag. */
+export function* valueSteps(out: StepOutput, { number, codec, value }: Value): Steps<void> {
+  out.writer.uint32(tag(number, codec.wire));
+  const left = nodesLeft(value, TOGETHER);
+  if (codec.steps !== undefined && left < 0) {
+    yield;
+    yield* codec.steps(out, value);
+    return;
+  }
+  codec.write(out.writer, value);
+  if (out.due(TOGETHER - Math.max(left, 0))) yield;
+}
+
+function* entrySteps(out: StepOutput, { number, codec, key, value }: Value & { readonly key: string }): Steps<void> {
+  out.writer.uint32(tag(number, BYTES));
+  const left = nodesLeft(value, TOGETHER);
+  if (codec.steps !== undefined && left < 0) {
+    const { steps } = codec;
+    yield;
+    yield* out.nested(function* (inner) {
+      inner.writer.uint32(tag(1, BYTES));
+      STRING.write(inner.writer, key);
+      inner.writer.uint32(tag(2, codec.wire));
+      yield* steps(inner, value);
+    });
+    return;
+  }
+  const { writer } = out;
+  writer.fork().uint32(tag(1, BYTES));
+  STRING.write(writer, key);
+  writer.uint32(tag(2, codec.wire));
+  codec.write(writer, value);
+  writer.ldelim();
+  if (out.due(TOGETHER - Math.max(left, 0))) yield;
+}

@@ -1,0 +1,49 @@
+/** How much defaults may add to a value. */
+import { nodesLeft } from '../meta/small.ts';
+import type { Pace, Steps } from '../meta/steps.ts';
+import type { Schema } from './schema.ts';
+import { isLeafSchema, schemasBelow } from './schema-reach.ts';
+
+/** Beyond this nobody counts: it is much. */
+const MOST = 20_000;
+
+const COUNTS = new WeakMap<Schema, number>();
+
+/**
+ * The nodes of all defaults at and below a schema, as often as each stands there once, up to `MOST`: what the items of a
+ * list are given comes with each of them. Counted once for a schema.
+ */
+export function defaultedFields(schema: Schema): number {
+  const own = ownDefault(schema);
+  // Most nodes: they are not worth remembering.
+  if (isLeafSchema(schema)) return own;
+  const known = COUNTS.get(schema);
+  if (known !== undefined) return known;
+  // A type may hold itself.
+  COUNTS.set(schema, own);
+  let count = own;
+  const { items, additionalProperties: rest, properties = {} } = schema;
+  if (items !== undefined) count += defaultedFields(items);
+  if (typeof rest === 'object') count += defaultedFields(rest);
+  for (const name of Object.keys(properties)) {
+    if (count >= MOST) break;
+    count += defaultedFields(properties[name]!);
+  }
+  COUNTS.set(schema, Math.min(count, MOST));
+  return Math.min(count, MOST);
+}
+
+/** Counts them for all nodes of a schema, in steps: `defaultedFields` then knows. */
+export function* countDefaults(schema: Schema, pace: Pace): Steps<number> {
+  if (isLeafSchema(schema)) return defaultedFields(schema);
+  let count = ownDefault(schema);
+  for (const below of yield* schemasBelow(schema, pace)) {
+    if (pace.due()) yield;
+    count += isLeafSchema(below) ? ownDefault(below) : yield* countDefaults(below, pace);
+  }
+  COUNTS.set(schema, Math.min(count, MOST));
+  return count;
+}
+
+const ownDefault = (schema: Schema): number =>
+  schema.default === undefined ? 0 : MOST - Math.max(0, nodesLeft(schema.default, MOST));

@@ -1,0 +1,181 @@
+/** For whom a node may ask for tokens of its Pods' accounts, and for whom for certificates (upstream's test/integration/auth). */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { encodeBase64 } from '../../src/api/meta/base64.ts';
+import { createSigningRequest } from '../../src/server/auth/certificate-authority.ts';
+import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
+
+const CORE = '/api/v1/namespaces/default';
+const NODE = ['system:node:node1', 'system:nodes'] as const;
+const DRIVER = 'com.example.csi.mydriver';
+let told: TestPlane;
+
+before(async () => {
+  told = await startPlane();
+  const make = (path: string, kind: string, name: string, more: object = {}) =>
+    told.admin(`POST ${path}`, { apiVersion: 'v1', kind, metadata: { name }, ...more });
+  for (const name of ['default', 'other']) await make(`${CORE}/serviceaccounts`, 'ServiceAccount', name);
+  await make('/api/v1/nodes', 'Node', 'node1');
+  const request = { accessModes: ['ReadOnlyMany'], resources: { requests: { storage: '1' } } };
+  for (const [name, source] of [
+    ['mypv', { csi: { driver: DRIVER, volumeHandle: 'handle' } }],
+    ['mypv-azurefile', { azureFile: { shareName: 'share', secretName: 'secret' } }],
+  ] as const) {
+    const claim = name.replace('pv', 'pvc');
+    await make(`${CORE}/persistentvolumeclaims`, 'PersistentVolumeClaim', claim, {
+      spec: { ...request, volumeName: name },
+    });
+    await make('/api/v1/persistentvolumes', 'PersistentVolume', name, {
+      spec: {
+        accessModes: ['ReadOnlyMany'],
+        capacity: { storage: '1' },
+        claimRef: { namespace: 'default', name: claim },
+        ...source,
+      },
+    });
+  }
+});
+after(() => told.stop());
+
+const TEMPLATE = {
+  spec: { accessModes: ['ReadOnlyMany'], resources: { requests: { storage: '1' } }, volumeName: 'mypv' },
+};
+
+/** What a node is told that asks for tokens of these audiences; '' where it gets one. */
+async function asked(audiences: readonly string[], volume?: object, account = 'default'): Promise<string> {
+  const { metadata } = await told.admin(`POST ${CORE}/pods`, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'pod1' },
+    spec: {
+      nodeName: 'node1',
+      serviceAccountName: account,
+      automountServiceAccountToken: false,
+      containers: [{ name: 'image', image: 'busybox' }],
+      ...(volume && { volumes: [{ name: 'foo', ...volume }] }),
+    },
+  });
+  const boundObjectRef = { apiVersion: 'v1', kind: 'Pod', name: 'pod1', uid: metadata.uid };
+  const { status, json } = await told.ask(`POST ${CORE}/serviceaccounts/${account}/token`, {
+    as: NODE,
+    body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { audiences, boundObjectRef } },
+  });
+  await told.admin(`DELETE ${CORE}/pods/pod1?gracePeriodSeconds=0`);
+  return status === 201 ? '' : `${status} ${json.message}`;
+}
+
+const FORBIDDEN = '403 serviceaccounts "default" is forbidden: ';
+const notNamed = (audience: string): string =>
+  `${FORBIDDEN}audience "${audience}" not found in pod spec volume, system:node:node1 is not authorized to request tokens for this audience`;
+const noDriver = (audience: string): string =>
+  `${FORBIDDEN}error validating audience "${audience}": csidriver.storage.k8s.io "${DRIVER}" not found`;
+const projected = (audience: string) => ({
+  projected: { sources: [{ serviceAccountToken: { audience, path: 'path' } }] },
+});
+
+const CASES: readonly [title: string, driver: string, audience: string, volume: object | undefined, answer: string][] =
+  [
+    ['a projected token for the API', '', '', projected(''), ''],
+    ['a projected token for somebody else', '', 'vault', projected('vault'), ''],
+    ['another one than the projected', '', 'bank', projected('vault'), notNamed('bank')],
+    ['no volume', DRIVER, 'a', undefined, notNamed('a')],
+    ['a driver that is not there', '', 'a', { csi: { driver: DRIVER } }, noDriver('a')],
+    ['a driver', DRIVER, 'a', { csi: { driver: DRIVER } }, ''],
+    ['a claim whose driver is not there', '', 'a', { persistentVolumeClaim: { claimName: 'mypvc' } }, noDriver('a')],
+    [
+      'a claim that is not there',
+      DRIVER,
+      'a',
+      { persistentVolumeClaim: { claimName: 'mypvc1' } },
+      `${FORBIDDEN}error validating audience "a": persistentvolumeclaim "mypvc1" not found`,
+    ],
+    ['a claim', DRIVER, 'a', { persistentVolumeClaim: { claimName: 'mypvc' } }, ''],
+    ['a claim of a driver with others', DRIVER, 'b', { persistentVolumeClaim: { claimName: 'mypvc' } }, notNamed('b')],
+    ['an ephemeral volume without a driver', '', 'a', { ephemeral: { volumeClaimTemplate: TEMPLATE } }, noDriver('a')],
+    ['an ephemeral volume', DRIVER, 'a', { ephemeral: { volumeClaimTemplate: TEMPLATE } }, ''],
+    [
+      'a claim of a kind that moved to a driver',
+      'file.csi.azure.com',
+      'a',
+      { persistentVolumeClaim: { claimName: 'mypvc-azurefile' } },
+      '',
+    ],
+    [
+      'a volume of a kind that moved to a driver',
+      'file.csi.azure.com',
+      'a',
+      { azureFile: { shareName: 'default', secretName: 's' } },
+      '',
+    ],
+  ];
+
+test('a node asks for the audiences that volumes of its Pods name', async (t) => {
+  for (const [title, driver, audience, volume, answer] of CASES)
+    await t.test(title, async () => {
+      if (driver)
+        await told.admin('POST /apis/storage.k8s.io/v1/csidrivers', {
+          apiVersion: 'storage.k8s.io/v1',
+          kind: 'CSIDriver',
+          metadata: { name: driver },
+          spec: { tokenRequests: [{ audience: 'a' }] },
+        });
+      try {
+        assert.equal(await asked([audience], volume), answer);
+      } finally {
+        if (driver) await told.admin(`DELETE /apis/storage.k8s.io/v1/csidrivers/${driver}`);
+      }
+    });
+  assert.equal(await asked(['a', 'b']), `${FORBIDDEN}node may only request 0 or 1 audiences`);
+});
+
+test('for other audiences it takes a right, by audience and by account', async () => {
+  const RBAC = '/apis/rbac.authorization.k8s.io/v1/namespaces/default';
+  const grant = async (resource: string, resourceNames: readonly string[]) => {
+    const rule = { apiGroups: [''], resources: [resource], verbs: ['request-serviceaccounts-token-audience'] };
+    await told.admin(`POST ${RBAC}/roles`, { metadata: { name: 'r' }, rules: [{ ...rule, resourceNames }] });
+    await told.admin(`POST ${RBAC}/rolebindings`, {
+      metadata: { name: 'r' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'r' },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'system:nodes' }],
+    });
+    return async () => {
+      for (const kind of ['roles', 'rolebindings']) await told.admin(`DELETE ${RBAC}/${kind}/r`);
+    };
+  };
+  for (const [resource, names, allowed, refused] of [
+    ['audience1', ['default'], 'audience1', 'audience2'],
+    ['*', [], 'whatever', undefined],
+    ['', [], '', 'audience1'],
+    ['myaud://audience1/audience2.com', [], 'myaud://audience1/audience2.com', 'audience1'],
+  ] as const) {
+    assert.equal(await asked([allowed]), notNamed(allowed));
+    const takeBack = await grant(resource, names);
+    assert.equal(await asked([allowed]), '');
+    if (refused !== undefined) assert.equal(await asked([refused]), notNamed(refused));
+    if (names.length > 0) assert.notEqual(await asked([allowed], undefined, 'other'), '');
+    await takeBack();
+  }
+});
+
+test('a node asks for certificates of kubelets in its own name', async () => {
+  const ask = async (commonName: string, signerName: string) => {
+    const { request } = await createSigningRequest({ commonName, organizations: ['system:nodes'] });
+    const { status, json } = await told.ask('POST /apis/certificates.k8s.io/v1/certificatesigningrequests?dryRun=All', {
+      as: NODE,
+      body: {
+        apiVersion: 'certificates.k8s.io/v1',
+        kind: 'CertificateSigningRequest',
+        metadata: { name: 'csr' },
+        spec: { request: encodeBase64(new TextEncoder().encode(request)), signerName, usages: ['client auth'] },
+      },
+    });
+    return status === 201 ? '' : json.message;
+  };
+  const refusal =
+    'certificatesigningrequests.certificates.k8s.io "csr" is forbidden: can only create a node CSR with CN=system:node:node1';
+  for (const signer of ['kubernetes.io/kube-apiserver-client-kubelet', 'kubernetes.io/kubelet-serving']) {
+    assert.equal(await ask('system:node:node1', signer), '');
+    assert.equal(await ask('system:node:node2', signer), refusal);
+  }
+  assert.equal(await ask('system:node:node2', 'example.com/signer'), '');
+});

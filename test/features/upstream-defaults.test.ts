@@ -1,0 +1,132 @@
+/** What new objects are given by upstream's strategies, and what an object that is sent once more is told. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
+
+const JOBS = '/apis/batch/v1/namespaces/default/jobs';
+let server: InProcessServer;
+before(async () => {
+  server = await startServer();
+});
+after(() => server.stop());
+
+const send = async (method: string, path: string, body?: object, status = method === 'POST' ? 201 : 200) => {
+  const answer = await server.request(method, path, { ...(body && { body }) });
+  assert.equal(answer.status, status, answer.text);
+  return answer.json;
+};
+const pods = { restartPolicy: 'Never', containers: [{ name: 'c', image: 'x' }] };
+const job = (name: string, spec: object = {}, labels?: object, own?: object) => ({
+  apiVersion: 'batch/v1',
+  kind: 'Job',
+  metadata: { name, ...(own && { labels: own }) },
+  spec: { template: { ...(labels && { metadata: { labels } }), spec: pods }, ...spec },
+});
+const generated = (name: string, uid: string) => ({
+  'controller-uid': uid,
+  'job-name': name,
+  'batch.kubernetes.io/controller-uid': uid,
+  'batch.kubernetes.io/job-name': name,
+});
+
+test('a new Job selects its Pods by its uid, whatever its selector says already', async () => {
+  for (const [name, spec, labels, own, shown] of [
+    ['plain', {}, undefined, undefined, {}],
+    ['labelled', {}, { a: 'b' }, undefined, { a: 'b' }],
+    ['named', {}, { a: 'b' }, { a: 'b' }, undefined],
+    ['empty', { selector: {} }, undefined, undefined, {}],
+  ] as const) {
+    const { metadata, spec: made } = await send('POST', JOBS, job(name, spec, labels, own));
+    const wanted = generated(name, metadata.uid);
+    assert.deepEqual(made.selector, { matchLabels: { 'batch.kubernetes.io/controller-uid': metadata.uid } });
+    assert.deepEqual(made.template.metadata.labels, { ...wanted, ...labels });
+    assert.deepEqual(metadata.labels, shown ? { ...wanted, ...shown } : own, name);
+    assert.equal(made.manualSelector, false);
+    assert.equal(metadata.generation, 1);
+  }
+  const selector = { matchLabels: { a: 'b' } };
+  const refused = await send('POST', JOBS, job('own', { selector }, { a: 'b' }), 422);
+  const [cause, ...more] = refused.details.causes;
+  assert.deepEqual([cause.field, more.length], ['spec.selector', 0]);
+  assert.match(cause.message, /^Invalid value: {"matchLabels":{.*}}: `selector` not auto-generated$/);
+  const own = await send('POST', JOBS, job('manual', { selector, manualSelector: true }, { a: 'b' }));
+  assert.deepEqual([own.spec.selector, own.metadata.labels], [selector, { a: 'b' }]);
+});
+
+test('a Job that is replaced by the manifest it was made of lacks a selector', async () => {
+  await send('POST', JOBS, job('twice'));
+  const refused = await send('PUT', `${JOBS}/twice`, job('twice'), 422);
+  const causes: { field: string; message: string }[] = refused.details.causes;
+  assert.deepEqual(
+    causes.slice(0, 3).map(({ field, message }) => `${field}: ${message}`),
+    [
+      'spec.selector: Required value',
+      'spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`',
+      'spec.selector: Invalid value: null: field is immutable',
+    ],
+  );
+  assert.deepEqual(
+    causes.slice(3).map(({ field }) => field),
+    ['spec.template'],
+  );
+});
+
+test('a namespace that is told what has to end before it ends by the namespace controller too', async () => {
+  const made = await send('POST', '/api/v1/namespaces', { metadata: { name: 'n' }, spec: { finalizers: ['a.b/c'] } });
+  assert.deepEqual(made.spec.finalizers, ['a.b/c', 'kubernetes']);
+});
+
+test('a node is not configured through the API any more', async () => {
+  const configSource = { configMap: { name: 'c', namespace: 'n', kubeletConfigKey: 'k' } };
+  const made = await send('POST', '/api/v1/nodes', {
+    metadata: { name: 'n' },
+    spec: { configSource, podCIDR: '10.1.0.0/24' },
+  });
+  assert.deepEqual(made.spec, { podCIDR: '10.1.0.0/24', podCIDRs: ['10.1.0.0/24'] });
+  assert.equal((await send('PATCH', '/api/v1/nodes/n', { spec: { configSource } })).spec.configSource, undefined);
+});
+
+test('a workload without a selector selects nothing, and a DaemonSet is told no more than that', async () => {
+  const body = {
+    metadata: { name: 'w' },
+    spec: { template: { metadata: { labels: { a: 'b' } }, spec: { containers: pods.containers } } },
+  };
+  const mismatch =
+    'spec.template.metadata.labels: Invalid value: {"a":"b"}: `selector` does not match template `labels`';
+  for (const [resource, wanted] of [
+    ['deployments', ['spec.selector: Required value', mismatch]],
+    ['replicasets', ['spec.selector: Required value', mismatch]],
+    ['statefulsets', ['spec.selector: Required value', mismatch]],
+    ['daemonsets', [mismatch]],
+  ] as const) {
+    const { details } = await send('POST', `/apis/apps/v1/namespaces/default/${resource}`, body, 422);
+    const causes: { field: string; message: string }[] = details.causes;
+    assert.deepEqual(
+      causes.map(({ field, message }) => `${field}: ${message}`),
+      wanted,
+      resource,
+    );
+  }
+});
+
+test('no claim has less than nothing', async () => {
+  const claims = '/api/v1/namespaces/default/persistentvolumeclaims';
+  const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } };
+  await send('POST', claims, { metadata: { name: 'c' }, spec });
+  const { message } = await send('PATCH', `${claims}/c/status`, { status: { capacity: { storage: '-1' } } }, 422);
+  assert.match(message, /: status\.capacity\[storage\]: Invalid value: -1: must be a valid resource quantity$/);
+});
+
+test('labels of slices count, and a priority class is of one generation for ever', async () => {
+  const slices = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices';
+  const slice = await send('POST', slices, { metadata: { name: 's' }, addressType: 'IPv4', endpoints: [] });
+  const labelled = await send('PATCH', `${slices}/s`, { metadata: { labels: { a: 'b' } } });
+  const noted = await send('PATCH', `${slices}/s`, { metadata: { annotations: { a: 'b' } } });
+  assert.deepEqual(
+    [slice, labelled, noted].map(({ metadata }) => metadata.generation),
+    [1, 2, 2],
+  );
+  const classes = '/apis/scheduling.k8s.io/v1/priorityclasses';
+  await send('POST', classes, { metadata: { name: 'c' }, value: 1 });
+  assert.equal((await send('PATCH', `${classes}/c`, { description: 'd' })).metadata.generation, 1);
+});
