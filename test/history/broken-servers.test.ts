@@ -19,9 +19,10 @@ async function run(breakage: Partial<Breakage>, operations: number): Promise<Ver
   let backend = state?.backend ?? createMemoryBackend();
   const records: HistoryRecord[] = [];
   const record = (line: HistoryRecord): void => void records.push(line);
-  const until = async (count: number): Promise<void> => {
-    for (const end = now() + 45e9; now() < end; await sleep(20))
-      if (records.filter(({ r }) => r === 'op').length >= count) return;
+  const operationsDone = (): number => records.filter(({ r }) => r === 'op').length;
+  const bookmarks = (): number => records.filter((line) => line.r === 'bookmark' && !line.initialEnd).length;
+  const until = async (isEnough: () => boolean): Promise<void> => {
+    for (const end = now() + 45e9; now() < end && !isEnough(); ) await sleep(20);
   };
   let server: InProcessServer | undefined;
   const start = async (): Promise<void> => {
@@ -57,14 +58,16 @@ async function run(breakage: Partial<Breakage>, operations: number): Promise<Ver
       }),
     ),
   );
-  await until(operations / 2);
+  await until(() => operationsDone() >= operations / 2);
   const killed = server!;
   server = undefined;
   record({ r: 'fault', t: now(), kind: 'kill' });
   backend = (await state?.afterKill()) ?? backend;
   await killed.stop();
   await start();
-  await until(operations);
+  // Bookmarks come by the clock, however fast calls are answered: some have to come amid the load.
+  const enoughBookmarks = bookmarks() + (breakage.bookmarks ?? 0);
+  await until(() => operationsDone() >= operations && bookmarks() >= enoughBookmarks);
   stop.abort();
   await sleep(20);
   await finish(endpoint, record);

@@ -8,6 +8,8 @@ export interface Breakage {
   readonly name: string;
   /** The check that has to notice: one of them is enough. */
   readonly rules: readonly string[];
+  /** How many bookmarks, but those after an initial state, have to come after the restart and amid the load. */
+  readonly bookmarks?: number;
   readonly store?: (store: ObjectStore) => ObjectStore;
   readonly handler?: (handler: ApiHandler) => ApiHandler;
   /** What is left of the state after a kill. */
@@ -173,6 +175,7 @@ export const BREAKAGES: readonly Breakage[] = [
   {
     name: 'bookmarks that run ahead of the events',
     rules: ['W5'],
+    bookmarks: 5,
     store: (store) =>
       but(store, {
         watch(prefix, from, listener, onProgress) {
@@ -181,7 +184,7 @@ export const BREAKAGES: readonly Breakage[] = [
           const late = (changes: readonly Change[]): void =>
             void setTimeout(() => {
               if (!stopped) listener(changes);
-            }, 5);
+            }, 50);
           const running = store.watch(prefix, from, late, onProgress);
           return {
             stop() {
