@@ -46,17 +46,12 @@ const bentWatches =
   (bend: (changes: readonly Change[]) => readonly Change[]) =>
   (store: ObjectStore): ObjectStore =>
     but(store, {
-      watch: (prefix, from, listener, onProgress) => {
-        if (!isRecorded(prefix)) return store.watch(prefix, from, listener, onProgress);
-        return store.watch(
-          prefix,
-          from,
-          (changes) => {
-            const bent = bend(changes);
-            if (bent.length > 0) listener(bent);
-          },
-          onProgress,
-        );
+      watch: (prefix, from, listener) => {
+        if (!isRecorded(prefix)) return store.watch(prefix, from, listener);
+        return store.watch(prefix, from, (changes) => {
+          const bent = bend(changes);
+          if (bent.length > 0) listener(bent);
+        });
       },
     });
 const isRecorded = (prefix: string): boolean =>
@@ -178,15 +173,16 @@ export const BREAKAGES: readonly Breakage[] = [
     bookmarks: 5,
     store: (store) =>
       but(store, {
-        watch(prefix, from, listener, onProgress) {
-          if (!isRecorded(prefix)) return store.watch(prefix, from, listener, onProgress);
+        watch(prefix, from, listener) {
+          if (!isRecorded(prefix)) return store.watch(prefix, from, listener);
           let stopped = false;
           const late = (changes: readonly Change[]): void =>
             void setTimeout(() => {
               if (!stopped) listener(changes);
             }, 50);
-          const running = store.watch(prefix, from, late, onProgress);
+          const running = store.watch(prefix, from, late);
           return {
+            through: () => running.through(),
             stop() {
               stopped = true;
               running.stop();

@@ -336,38 +336,35 @@ describe('object store: lists', () => {
 });
 
 describe('object store: watches', () => {
-  it('tells changes once per commit, other prefixes only as progress', async () => {
+  it('tells changes once per commit, and is through those of other prefixes without being told', async () => {
     const { store, backend } = await held();
     const calls: string[] = [];
-    store.watch(
-      PREFIX,
-      0,
-      (changes) => calls.push(changes.map((change) => change.current.name).join()),
-      (revision) => calls.push(`progress ${revision}`),
-    );
+    const watch = store.watch(PREFIX, 0, (changes) => {
+      calls.push(changes.map((change) => change.current.name).join());
+    });
     const writes = [put(store, 'a', '1'), put(store, 'b', '1')];
     await settle();
     writes.push(
       store.write({ prefix: 'g/others', namespace: '', name: 'o' }, () => ({ type: 'put', object: thing('o', '1') })),
     );
+    assert.equal(watch.through(), 0);
     await backend.letThrough();
     await Promise.all(writes);
-    assert.deepEqual(calls, ['a,b', 'progress 2', 'progress 3']);
+    assert.deepEqual(calls, ['a,b']);
+    assert.equal(watch.through(), 3);
   });
 
   it('a watch from a future revision stays silent until then', async () => {
     const store = await fresh();
     const seen: number[] = [];
-    const progress: number[] = [];
-    store.watch(
-      PREFIX,
-      2,
-      (changes) => seen.push(...changes.map((change) => change.revision)),
-      (r) => progress.push(r),
-    );
-    for (const value of ['1', '2', '3', '4']) await put(store, 'a', value);
+    const through: number[] = [];
+    const watch = store.watch(PREFIX, 2, (changes) => seen.push(...changes.map((change) => change.revision)));
+    for (const value of ['1', '2', '3', '4']) {
+      await put(store, 'a', value);
+      through.push(watch.through());
+    }
     assert.deepEqual(seen, [3, 4]);
-    assert.deepEqual(progress, [2, 3, 4]);
+    assert.deepEqual(through, [2, 2, 3, 4]);
   });
 
   it('a long log is told in pieces, and what is written meanwhile stands behind it', async () => {
@@ -376,30 +373,24 @@ describe('object store: watches', () => {
     const turn = (): Promise<void> => new Promise((done) => setImmediate(done));
     const watches = Array.from({ length: 3 }, () => {
       const seen: number[] = [];
-      const progress: number[] = [];
-      store.watch(
-        PREFIX,
-        0,
-        (changes) => seen.push(...changes.map(({ revision }) => revision)),
-        (revision) => progress.push(revision),
-      );
-      return { seen, progress };
+      const { through } = store.watch(PREFIX, 0, (changes) => seen.push(...changes.map(({ revision }) => revision)));
+      return { seen, through };
     });
     await settle();
     for (const { seen } of watches) assert.equal(seen.length, 1000);
     await put(store, 'a', 'meanwhile');
-    for (const { seen, progress } of watches) {
+    for (const { seen, through } of watches) {
       assert.equal(seen.length, 1000);
-      assert.deepEqual(progress, []);
+      assert.equal(through(), 1000);
     }
     for (let i = 0; i < 10; i++) await turn();
     await put(store, 'b', 'after');
-    for (const { seen, progress } of watches) {
+    for (const { seen, through } of watches) {
       assert.deepEqual(
         seen,
         Array.from({ length: 2502 }, (_, i) => i + 1),
       );
-      assert.deepEqual(progress, [2502]);
+      assert.equal(through(), 2502);
     }
   });
 
@@ -439,13 +430,7 @@ describe('object store: watches', () => {
       calls++;
       watch.stop();
     });
-    const stopped = store.watch(
-      PREFIX,
-      0,
-      () => calls++,
-      () => calls++,
-    );
-    stopped.stop();
+    store.watch(PREFIX, 0, () => calls++).stop();
     await settle();
     await put(store, 'a', '2');
     assert.equal(calls, 1);

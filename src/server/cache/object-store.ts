@@ -87,6 +87,11 @@ export interface Listed {
 
 /** A running watch. The listener is called in revision order, synchronously after publication, never after `stop`. */
 export interface StoreWatch {
+  /**
+   * The revision up to which the listener has been told of everything: the published one, also where that changed other
+   * prefixes only, as soon as the retained log has been told (for bookmarks).
+   */
+  through(): number;
   stop(): void;
 }
 
@@ -123,16 +128,10 @@ export interface ObjectStore {
   /**
    * Calls `listener` for every change of `prefix` after revision `from` (from the retained log, then live), in order,
    * without gap or duplicate. Batches: called once per commit with all its changes of this prefix.
-   * `onProgress` is called after every commit, also of other prefixes, with the published revision (for bookmarks).
    * The retained log is delivered right after this call has returned, never within it.
    * Throws ApiError 410 Expired ("too old resource version: N (M)") when `from` is compacted.
    */
-  watch(
-    prefix: string,
-    from: number,
-    listener: (changes: readonly Change[]) => void,
-    onProgress?: (revision: number) => void,
-  ): StoreWatch;
+  watch(prefix: string, from: number, listener: (changes: readonly Change[]) => void): StoreWatch;
   /** Resolves when the published revision is at least `revision`; rejects with the signal's reason. */
   waitFor(revision: number, signal: AbortSignal): Promise<void>;
   /** Why the store is not fit to serve writes, for readyz; undefined when all is well. */

@@ -28,7 +28,7 @@ import { OrderedIndex } from './ordered-index.ts';
 import { type KeyRange, PastViews } from './past-view.ts';
 import { type Indexes, indexOf, rowKey } from './store-load.ts';
 import { type ParsedObjects, type Place, type Stored, stampObject } from './stored-object.ts';
-import { type ProgressListener, WatchHub, type WatchListener } from './watch-hub.ts';
+import { WatchHub, type WatchListener } from './watch-hub.ts';
 
 export interface PublishedStoreOptions {
   readonly backend: Backend;
@@ -96,7 +96,7 @@ export class PublishedStore implements ObjectStore {
     this.#lastDecided = options.revision;
     this.#corrupt = new Set(options.corrupt);
     this.#views = new PastViews(this.#history);
-    this.#hub = new WatchHub(this.#history, this.#log);
+    this.#hub = new WatchHub(this.#history, this.#log, () => this.#revision);
     this.#queue = new CommitQueue({
       commit: (rows) => this.#backend.commit(rows),
       publish: (batch) => this.#publish(batch),
@@ -170,10 +170,10 @@ export class PublishedStore implements ObjectStore {
       : { items, revision, next: undefined, remaining: undefined };
   }
 
-  watch(prefix: string, from: number, listener: WatchListener, onProgress?: ProgressListener): StoreWatch {
+  watch(prefix: string, from: number, listener: WatchListener): StoreWatch {
     const { floor } = this.#history;
     if (from < floor) throw expired(`too old resource version: ${from} (${floor})`);
-    return this.#hub.start(prefix, from, { changes: listener, ...(onProgress && { progress: onProgress }) });
+    return this.#hub.start(prefix, from, listener);
   }
 
   waitFor(revision: number, signal: AbortSignal): Promise<void> {
@@ -345,7 +345,7 @@ export class PublishedStore implements ObjectStore {
     this.#commits++;
     this.#history.trim(now);
     this.#views.prune();
-    this.#hub.publish(changes, this.#revision);
+    this.#hub.publish(changes);
     // Who compares states has done so; the history holds the bytes of the superseded ones.
     for (const { change } of batch) (change.previous as Stored | undefined)?.forget();
     for (const waiter of this.#waiters) {

@@ -12,12 +12,10 @@ const REPLAY_CHUNK = 1000;
 const REPLAY_BYTES = 256 * 1024;
 
 export type WatchListener = (changes: readonly Change[]) => void;
-export type ProgressListener = (revision: number) => void;
 
 class Watch {
   readonly prefix: string;
   readonly listener: WatchListener;
-  readonly onProgress: ProgressListener | undefined;
   position: number;
   stopped = false;
   /** `waiting` for the retained log to be told, `behind` while that is done in pieces, then `live`. */
@@ -25,11 +23,10 @@ class Watch {
   /** Changes that are still to be told while it is behind. What comes meanwhile stands at their end, so that the log may be cut. */
   missed: Change[] = [];
 
-  constructor(prefix: string, from: number, listener: WatchListener, onProgress: ProgressListener | undefined) {
+  constructor(prefix: string, from: number, listener: WatchListener) {
     this.prefix = prefix;
     this.position = from;
     this.listener = listener;
-    this.onProgress = onProgress;
   }
 
   /** Notes what comes while it is behind; what stands in `missed` already is not told again. */
@@ -43,28 +40,30 @@ export class WatchHub {
   readonly #history: History;
   readonly #log: Logger;
   readonly #byPrefix = new Map<string, Set<Watch>>();
-  readonly #progress = new Set<Watch>();
+  readonly #published: () => number;
 
-  constructor(history: History, log: Logger) {
+  /** `published`: the newest published revision. */
+  constructor(history: History, log: Logger, published: () => number) {
     this.#history = history;
     this.#log = log;
+    this.#published = published;
   }
 
   /** Starts a watch after `from`; what the history holds beyond it is told in a microtask. */
-  start(prefix: string, from: number, listeners: { changes: WatchListener; progress?: ProgressListener }): StoreWatch {
-    const watch = new Watch(prefix, from, listeners.changes, listeners.progress);
+  start(prefix: string, from: number, listener: WatchListener): StoreWatch {
+    const watch = new Watch(prefix, from, listener);
     let watches = this.#byPrefix.get(prefix);
     if (!watches) {
       watches = new Set();
       this.#byPrefix.set(prefix, watches);
     }
     watches.add(watch);
-    if (watch.onProgress) this.#progress.add(watch);
     queueMicrotask(() => this.#replay(watch));
     return {
+      // One that is behind has not been told of what was published since.
+      through: () => (watch.state === 'live' ? Math.max(watch.position, this.#published()) : watch.position),
       stop: () => {
         watch.stopped = true;
-        this.#progress.delete(watch);
         const remaining = this.#byPrefix.get(prefix);
         remaining?.delete(watch);
         if (remaining?.size === 0) this.#byPrefix.delete(prefix);
@@ -72,8 +71,8 @@ export class WatchHub {
     };
   }
 
-  /** Tells the changes of one commit, grouped by prefix, then the progress. The history holds them already. */
-  publish(changes: ReadonlyMap<string, readonly Change[]>, revision: number): void {
+  /** Tells the changes of one commit, grouped by prefix. The history holds them already. */
+  publish(changes: ReadonlyMap<string, readonly Change[]>): void {
     for (const [prefix, ofPrefix] of changes) {
       for (const watch of [...(this.#byPrefix.get(prefix) ?? [])]) {
         if (watch.state === 'waiting') this.#replay(watch);
@@ -86,20 +85,11 @@ export class WatchHub {
           );
       }
     }
-    for (const watch of [...this.#progress]) {
-      if (watch.state === 'waiting') this.#replay(watch);
-      // One that is behind has not been told of it.
-      if (watch.state !== 'live') continue;
-      // A watch that waits for a revision still to come has nothing to report.
-      if (watch.stopped || watch.position > revision) continue;
-      this.#call(watch, () => watch.onProgress?.(revision));
-    }
   }
 
   stopAll(): void {
     for (const watches of this.#byPrefix.values()) for (const watch of watches) watch.stopped = true;
     this.#byPrefix.clear();
-    this.#progress.clear();
   }
 
   #replay(watch: Watch): void {
@@ -141,14 +131,10 @@ export class WatchHub {
     const last = changes.at(-1);
     if (watch.stopped || !last) return;
     watch.position = last.revision;
-    this.#call(watch, () => watch.listener(changes));
-  }
-
-  /** A listener that throws is a bug of its owner and must not stop the others. */
-  #call(watch: Watch, listener: () => void): void {
     try {
-      listener();
+      watch.listener(changes);
     } catch (error) {
+      // A listener that throws is a bug of its owner and must not stop the others.
       this.#log.error('watch listener failed', { prefix: watch.prefix, error: String(error) });
     }
   }

@@ -182,16 +182,7 @@ class WatchSession {
   /** Live from `#sent` on. Throws ApiError 410 when the log no longer reaches back that far. */
   #follow(): void {
     const { store } = this.#server.registry;
-    this.#watch = store.watch(
-      storagePrefix(this.#plan.info),
-      this.#sent,
-      (changes) => this.#receive(changes),
-      (revision) => {
-        // A revision counts as sent only when its changes are through the conversion, and none waits for a frame.
-        const isThrough = this.#plan.info.remote === undefined && this.#inLine === 0;
-        if (isThrough && revision > this.#sent) this.#sent = revision;
-      },
-    );
+    this.#watch = store.watch(storagePrefix(this.#plan.info), this.#sent, (changes) => this.#receive(changes));
   }
 
   /** Changes that must be converted first wait in line, so that their order stays. */
@@ -293,6 +284,10 @@ class WatchSession {
   #bookmark(): void {
     // Before the live part began, what was sent covers no revision at all.
     if (this.#watch === undefined || this.#sent === 0) return;
+    // A revision counts as sent only when its changes are through the conversion, and none waits for a frame.
+    if (this.#plan.info.remote === undefined && this.#inLine === 0) {
+      this.#sent = Math.max(this.#sent, this.#watch.through());
+    }
     this.#flush();
     this.#write(this.#plan.frames.bookmark(this.#sent, false));
   }
