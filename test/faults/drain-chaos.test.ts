@@ -26,7 +26,7 @@ import {
 import { seed } from '../testkit/seed.ts';
 import { tinyVm, until, whyNoGuests } from '../testkit/tiny-guest.ts';
 import { createFleet } from './chaos-fleet.ts';
-import { fleetState } from './fleet-state.ts';
+import { fleetState, guestState } from './fleet-state.ts';
 import {
   type Armed,
   armFile,
@@ -248,7 +248,7 @@ test(`drains under fire, seed ${seed}`, { timeout: (seconds + 150) * 1000, ...(w
     const all = [...wrong, ...watch.violations()];
     if (all.length === 0) return;
     const said = fleet.said();
-    throw new Error(`seed ${seed}: ${all.join('; ')}\n${history.join('\n')}\n${said}`);
+    throw new Error(`seed ${seed}: ${all.join('; ')}\n${history.join('\n')}\n${guestState(dir)}\n${said}`);
   };
   const drain = (node: string) => {
     const argv = ['drain', node, '--delete-emptydir-data', '--ignore-daemonsets', '--force', '--timeout=85s'];

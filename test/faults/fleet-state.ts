@@ -1,13 +1,17 @@
-/** What the API of a fleet says of everything a drain waits for, as text for a failure's message. */
+/** What the API of a fleet says of everything a drain waits for, and what its guests wrote, as text for a failure's message. */
+import { readFileSync } from 'node:fs';
 import { EVENTS, PODS } from '../../src/api/kinds/builtin/resource-types.ts';
 import {
   VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import type { Client } from '../../src/client/client.ts';
+import { qemusUnder } from './migration-failpoints.ts';
 
 /** The newest events are told. */
 const MAX_EVENTS = 60;
+/** Characters of a guest's serial line that are told. */
+const MAX_SERIAL = 1500;
 
 /** Instances, migrations, Pods and the newest events, one a line. Never rejects. */
 export async function fleetState(client: Client): Promise<string> {
@@ -67,4 +71,29 @@ export async function fleetState(client: Client): Promise<string> {
     ),
   ]);
   return all.flat().join('\n');
+}
+
+/** Of every QEMU under `dir`: the processor time it has used (in ticks of 10 ms), and the end of its guest's serial line. */
+export function guestState(dir: string): string {
+  const told = (read: () => string): string => {
+    try {
+      return read();
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  return qemusUnder(dir)
+    .map(({ pid, uid, node }) => {
+      // Fields 14 and 15 of proc_pid_stat(5); the first two may hold blanks.
+      const ticks = told(() =>
+        readFileSync(`/proc/${pid}/stat`, 'latin1')
+          .replace(/^.*\) /, '')
+          .split(' ')
+          .slice(11, 13)
+          .join('+'),
+      );
+      const line = told(() => readFileSync(`/proc/${pid}/cwd/serial.log`, 'latin1').slice(-MAX_SERIAL));
+      return `qemu ${pid} of ${uid} on ${node}, ${ticks} ticks; its serial line: ${JSON.stringify(line)}`;
+    })
+    .join('\n');
 }
