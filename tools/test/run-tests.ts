@@ -58,7 +58,7 @@ const LONGEST = [
 ];
 
 /** Heavy files that wait for the light ones, when there is room for them. */
-const AFTER_LIGHT = /^test\/(cli|tour)\//;
+const AFTER_LIGHT = /^test\/(cli|tour|compat\/helm)/;
 
 /** Light files that look at their whole process, what it loads or holds: they have one of their own. */
 const ALONE = ['test/features/described-types.test.ts'];

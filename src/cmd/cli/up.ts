@@ -26,6 +26,7 @@ import { type CommandContext, CommandError, listFlag, numberFlag, textFlag, Usag
 import { type OidcChoice, oidcArguments, oidcChoice, oidcSettings } from './oidc-choice.ts';
 import { isOnPath } from './on-path.ts';
 import { processLog } from './process-log.ts';
+import { shownFlags } from './shown-flags.ts';
 import {
   type TokenWebhookChoice,
   tokenWebhook,
@@ -208,6 +209,14 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
     hostDiskRoots: options.hostDiskRoots,
     corsAllowedOrigins: options.corsAllowedOrigins,
     serviceCidr: options.serviceCidr,
+    flags: shownFlags(flags, {
+      'data-dir': dir.root,
+      port: String(options.port),
+      'bind-address': options.address.listen,
+      nodes: String(options.nodes),
+      controllers: options.controllers,
+      'service-cluster-ip-range': options.serviceCidr,
+    }),
     ...(options.audit && { audit: options.audit }),
     ...(options.oidc && { oidc: oidcSettings(options.oidc) }),
     ...(options.webhook && { tokenWebhook: await tokenWebhook(options.webhook) }),

@@ -102,6 +102,8 @@ export interface ControlPlaneOptions {
   readonly connectOutbound?: (store: Pick<ObjectStore, 'get' | 'list'>) => ConnectOutbound;
   /** Regular expressions of the origins whose web pages may call; none when absent. */
   readonly corsAllowedOrigins?: readonly string[];
+  /** Flags that it was started with, for /flagz: nothing secret. */
+  readonly flags?: Readonly<Record<string, string>>;
   /** Users by tokens from a file. */
   readonly staticTokens?: FindTokenUser;
   /** The OpenID Connect issuer whose ID tokens are believed; none without. */
@@ -302,6 +304,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
     ...(options.readElsewhere && { readElsewhere: options.readElsewhere }),
     ...(options.audit && { auditor: createAuditor({ ...options.audit, now: () => clock.now() }) }),
     ...(options.corsAllowedOrigins && { corsAllowedOrigins: options.corsAllowedOrigins }),
+    ...(options.flags && { flags: options.flags }),
     ...(options.advertise && { serverAddress: `${options.advertise.address}:${options.advertise.port}` }),
     paths: new Map([
       ['/openid/v1/jwks', () => jsonResponse(tokens.keySet, 'application/jwk-set+json')],

@@ -41,6 +41,8 @@ export interface HostOptions {
   readonly hostDiskRoots?: readonly string[];
   /** Regular expressions of the origins whose web pages may call the API; none when absent. */
   readonly corsAllowedOrigins?: readonly string[];
+  /** Flags that it was started with, for /flagz: nothing secret. */
+  readonly flags?: Readonly<Record<string, string>>;
   /** Range that Services get cluster IPs from; `DEFAULT_SERVICE_CIDR` when not given. */
   readonly serviceCidr?: string;
   /** Users by tokens from a file. */
@@ -151,6 +153,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
         return outbound.connect;
       },
       ...(options.corsAllowedOrigins && { corsAllowedOrigins: options.corsAllowedOrigins }),
+      ...(options.flags && { flags: options.flags }),
       ...(audit && { audit }),
       serviceCidr,
       clientCa: pki.ca,

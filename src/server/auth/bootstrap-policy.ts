@@ -201,7 +201,10 @@ export const DEFAULT_ROLES: readonly PolicyRole[] = [
     kind: 'ClusterRole',
     name: 'system:monitoring',
     rules: [
-      paths(['/healthz', '/healthz/*', '/livez', '/livez/*', '/metrics', '/metrics/slis', '/readyz', '/readyz/*']),
+      paths([
+        ...['/flagz', '/healthz', '/healthz/*', '/livez', '/livez/*', '/metrics', '/metrics/slis'],
+        ...['/readyz', '/readyz/*', '/statusz'],
+      ]),
     ],
   },
   {

@@ -53,6 +53,8 @@ export interface ApiServerOptions {
   readonly version?: VersionInfo;
   /** `host:port` as clients reach the server, for discovery. */
   readonly serverAddress?: string;
+  /** Flags that the server was started with, for /flagz: nothing secret. */
+  readonly flags?: Readonly<Record<string, string>>;
   /** By `group/resource/subresource`; goes before the registry's own subresources. */
   readonly subresourceHandlers?: ReadonlyMap<string, SubresourceHandler>;
   /** Reaches what runs Pods on a node, by the kubelet's paths; rejects when it cannot. Without it nothing runs. */
@@ -170,6 +172,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       checks,
       version: options.version ?? versionInfo(),
       paths: options.paths ?? new Map(),
+      flags: options.flags ?? {},
       metrics: () =>
         metrics.text([...storeMetrics(store, resources), ...flowMetrics(flowControl), ...(options.metrics?.() ?? [])]),
     }),

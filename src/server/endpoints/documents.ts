@@ -1,4 +1,4 @@
-/** Everything that is no resource: discovery, OpenAPI, health, version, metrics and the index of paths. */
+/** Everything that is no resource: discovery, OpenAPI, health, version, metrics, z-pages and the index of paths. */
 
 import type { VersionInfo } from '../../api/kinds/discovery/version-info.ts';
 import { methodNotAllowed } from '../../api/meta/status.ts';
@@ -10,6 +10,7 @@ import type { Exchange } from './exchange.ts';
 import { type HealthChecks, healthMetrics, healthResponse } from './health.ts';
 import { createOpenApi } from './openapi-routes.ts';
 import { encodedResponse, JSON_HEADERS, pageNotFound, representationOf } from './responses.ts';
+import { zPageResponse } from './z-pages.ts';
 
 export interface DocumentParts {
   readonly discovery: (exchange: Exchange) => Promise<ApiResponse> | undefined;
@@ -20,6 +21,8 @@ export interface DocumentParts {
   readonly version: VersionInfo;
   readonly paths: ReadonlyMap<string, (request: ApiRequest) => ApiResponse | Promise<ApiResponse>>;
   readonly metrics: () => string;
+  /** Flags that the server was started with, for /flagz. */
+  readonly flags: Readonly<Record<string, string>>;
 }
 
 type Answer = ApiResponse | Promise<ApiResponse> | undefined;
@@ -31,11 +34,18 @@ const encoder = new TextEncoder();
 export function createDocuments(parts: DocumentParts): (exchange: Exchange) => Answer {
   const openApi = createOpenApi(parts);
   const version = encoder.encode(JSON.stringify(parts.version));
+  const { clock } = parts;
+  const zPages = {
+    ...{ version: parts.version, flags: parts.flags, startedAt: clock.now(), now: () => clock.now() },
+    paths: () => indexedPaths(parts),
+  };
   return (exchange) => {
     const { path, method } = exchange.request;
     const extra = parts.paths.get(path);
     if (extra) return extra(exchange.request);
     const reads = method === 'GET' || method === 'HEAD';
+    const zPage = zPageResponse(exchange, zPages);
+    if (zPage) return zPage;
     // Upstream asks its checks whatever the method is.
     if (!reads) return healthResponse(exchange, parts.checks) ?? refusal(exchange, parts);
     switch (path) {
@@ -72,9 +82,10 @@ async function refusal(exchange: Exchange, { discovery, resources }: DocumentPar
 const json = (exchange: Exchange, bytes: Uint8Array): ApiResponse =>
   encodedResponse({ status: 200, bytes, representation: representationOf(exchange, { transforms: false }) });
 
-function indexOfPaths(exchange: Exchange, { resources, aggregator, checks, paths }: DocumentParts): ApiResponse {
+/** Everything that can be asked for beside objects, sorted. */
+function indexedPaths({ resources, aggregator, checks, paths }: DocumentParts): string[] {
   const found = new Set([
-    ...['/api', '/apis', '/metrics', '/metrics/slis', '/openapi/v2', '/openapi/v3', '/version'],
+    ...['/api', '/apis', '/flagz', '/metrics', '/metrics/slis', '/openapi/v2', '/openapi/v3', '/statusz', '/version'],
     ...paths.keys(),
   ]);
   for (const { group, version } of [...resources.all(), ...aggregator.discovery().remote]) {
@@ -85,7 +96,11 @@ function indexOfPaths(exchange: Exchange, { resources, aggregator, checks, paths
     found.add(`/${kind}`);
     for (const name of checks[kind].keys()) found.add(`/${kind}/${name}`);
   }
-  const bytes = encoder.encode(JSON.stringify({ paths: [...found].sort() }, null, 2));
+  return [...found].sort();
+}
+
+function indexOfPaths(exchange: Exchange, parts: DocumentParts): ApiResponse {
+  const bytes = encoder.encode(JSON.stringify({ paths: indexedPaths(parts) }, null, 2));
   const { encoding } = representationOf(exchange, { transforms: false });
   return encoding === 'json'
     ? { status: 200, headers: JSON_HEADERS, body: bytes }
