@@ -127,6 +127,7 @@ async function endingOf(launcher: LauncherState, guest: Guest): Promise<VmResult
       output: await guest.output(),
     });
   if (state.runState === 'guest-panicked') return resultOf({ panicked: true });
+  if (state.runState === 'internal-error') return resultOf({ internalError: true, output: await guest.output() });
   if (state.runState !== 'shutdown') return undefined;
   if (launcher.softRebootUntil > launcher.environment.clock.monotonic() && !launcher.isDeleting()) {
     launcher.softRebootUntil = 0;

@@ -35,6 +35,7 @@ test('resultOf(): the table of endings', () => {
     [{ forced: 'immediate', exit: { code: 0, signal: null } }, 'Succeeded', 'Completed'],
     [{ forced: 'grace', exit: { code: 0, signal: null } }, 'Failed', 'ShutdownTimedOut'],
     [{ panicked: true }, 'Failed', 'GuestPanicked'],
+    [{ internalError: true }, 'Failed', 'Crashed'],
     [{ exit: { code: null, signal: 'SIGKILL' } }, 'Failed', 'Crashed'],
     [{ exit: { code: 1, signal: null } }, 'Failed', 'Crashed'],
     [{ shutdown: 'host-signal', exit: { code: 0, signal: null } }, 'Failed', 'EndedByHost'],

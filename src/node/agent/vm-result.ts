@@ -14,6 +14,8 @@ export interface Ending {
   /** Reason of QEMU's SHUTDOWN event, or the run state it was found in. */
   readonly shutdown?: string;
   readonly panicked?: boolean;
+  /** The accelerator could not go on; nothing can make the guest run again. */
+  readonly internalError?: boolean;
   /** How the process ended, when we were its parent. */
   readonly exit?: Exit;
   /** We ended it: 'grace' after asking by ACPI in vain, 'immediate' without asking. */
@@ -48,6 +50,7 @@ export function resultOf(ending: Ending): VmResult {
       break;
   }
   const output = ending.output ? `: ${ending.output}` : '';
+  if (ending.internalError) return failed('Crashed', `QEMU stopped the guest for an internal error${output}`);
   if (ending.exit?.signal)
     return failed(
       'Crashed',

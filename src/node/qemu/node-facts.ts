@@ -27,7 +27,7 @@ export interface FactsOptions {
   readonly accelerator?: 'auto' | 'tcg';
 }
 
-const FORMAT = 3;
+const FORMAT = 4;
 const EFI_IMAGES: readonly { readonly code: string; readonly vars: string }[] = [
   { code: '/usr/share/OVMF/OVMF_CODE_4M.fd', vars: '/usr/share/OVMF/OVMF_VARS_4M.fd' },
   { code: '/usr/share/OVMF/OVMF_CODE.fd', vars: '/usr/share/OVMF/OVMF_VARS.fd' },
