@@ -147,26 +147,52 @@ test('writes through a subresource are kept apart', async () => {
   assert.match(conflict.json.message, /conflict with "scaler" with subresource "scale"/);
 });
 
-test('an apply to the status of a definition owns the status alone', async () => {
-  const definition = {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: 'marks.example.com', labels: { a: 'b' } },
-    spec: {
-      group: 'example.com',
-      scope: 'Cluster',
-      names: { plural: 'marks', kind: 'Mark' },
-      versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
-    },
-    status: { conditions: [{ type: 'MyStatus', status: 'True' }] },
+test('an apply to the status owns the metadata that it writes: that of a definition, not that of other kinds', async () => {
+  const schema = { openAPIV3Schema: { type: 'object' } };
+  const spec = {
+    group: 'example.com',
+    scope: 'Cluster',
+    names: { plural: 'marks', kind: 'Mark' },
+    versions: [{ name: 'v1', served: true, storage: true, schema }],
   };
-  const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/marks.example.com';
-  await apply(path, 'spec', definition);
-  const { metadata } = (await apply(`${path}/status`, 'status', { ...definition, metadata: { labels: { a: 'c' } } }))
-    .json;
-  // biome-ignore lint/suspicious/noExplicitAny: entries are looked into.
-  const owned = metadata.managedFields.find((entry: any) => entry.manager === 'status').fieldsV1;
-  assert.deepEqual(Object.keys(owned), ['f:status']);
+  const condition = {
+    type: 'Ready',
+    status: 'True',
+    reason: 'R',
+    message: '',
+    lastTransitionTime: '2026-01-01T00:00:00Z',
+  };
+  const cidr = { spec: { cidrs: ['10.7.0.0/24'] }, status: { conditions: [condition] } };
+  const claim = { spec: {}, status: { allocation: { nodeSelector: { nodeSelectorTerms: [{}] } } } };
+  const kinds: readonly (readonly [
+    kind: string,
+    api: string,
+    path: string,
+    body: object,
+    labels: object | undefined,
+  ])[] = [
+    [
+      'CustomResourceDefinition',
+      'apiextensions.k8s.io/v1',
+      'customresourcedefinitions/marks.example.com',
+      { spec, status: { conditions: [condition] } },
+      { 'f:mark': {} },
+    ],
+    ['ServiceCIDR', 'networking.k8s.io/v1', 'servicecidrs/extra', cidr, undefined],
+    ['ResourceClaim', 'resource.k8s.io/v1', 'namespaces/default/resourceclaims/extra', claim, undefined],
+  ];
+  for (const [kind, apiVersion, at, body, labels] of kinds) {
+    const path = `/apis/${apiVersion}/${at}`;
+    const metadata = { name: at.split('/').at(-1) };
+    await apply(path, 'spec', { apiVersion, kind, metadata, ...body });
+    const marked = { apiVersion, kind, metadata: { ...metadata, labels: { mark: 'yes' } }, ...body };
+    const { json, text } = await apply(`${path}/status`, 'status', marked, '&force=true');
+    // biome-ignore lint/suspicious/noExplicitAny: entries are looked into.
+    const owned = json.metadata.managedFields?.find((entry: any) => entry.manager === 'status').fieldsV1;
+    assert.deepEqual(owned?.['f:metadata']?.['f:labels'], labels, text);
+    assert.equal(json.metadata.labels?.mark, labels && 'yes');
+    assert.equal(owned['f:spec'], undefined);
+  }
 });
 
 test('nobody comes to own what admission adds', async () => {

@@ -33,13 +33,17 @@ function doubtOf({ info, live }: FieldChange): TrackUpdateOptions['doubt'] {
 }
 
 const ONLY_STATUS = [['metadata'], ['spec']];
-/** Of a ServiceCIDR and a ResourceClaim upstream records who tried to write the metadata, though it is not written. */
+/**
+ * Strategies that reset more through `/status` than the spec. That of a CustomResourceDefinition is none of them: it
+ * means to keep the metadata, but compares the new with the new, so what is sent there is written, and owned.
+ */
 const NOT_STATUS_OF: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'apps/deployments': [['spec'], ['metadata', 'labels']],
   '/pods': [['spec'], ['metadata', 'deletionTimestamp'], ['metadata', 'ownerReferences']],
   'storage.k8s.io/volumeattachments': ONLY_STATUS,
   'apiregistration.k8s.io/apiservices': ONLY_STATUS,
-  'apiextensions.k8s.io/customresourcedefinitions': ONLY_STATUS,
+  'networking.k8s.io/servicecidrs': ONLY_STATUS,
+  'resource.k8s.io/resourceclaims': ONLY_STATUS,
   'admissionregistration.k8s.io/validatingadmissionpolicies': ONLY_STATUS,
   'flowcontrol.apiserver.k8s.io/flowschemas': ONLY_STATUS,
   'flowcontrol.apiserver.k8s.io/prioritylevelconfigurations': ONLY_STATUS,
