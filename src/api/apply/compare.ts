@@ -86,7 +86,10 @@ function* leafSteps(before: unknown, after: unknown, path: string[], sets: Sets)
   if (!(yield* equalSteps(before, after, new Pace()))) insertPath(sets.modified, path);
 }
 
+/** What is not there; its members are not there either. */
 const NO_MEMBERS: JsonObject = Object.freeze(Object.create(null) as JsonObject);
+/** A struct in which nothing is set: the structs in it are there. */
+const UNSET_STRUCT: JsonObject = Object.freeze(Object.create(null) as JsonObject);
 const asMap = (value: unknown): JsonObject => (value ?? NO_MEMBERS) as JsonObject;
 const asList = (value: unknown): readonly unknown[] => (value ?? []) as unknown[];
 
@@ -114,7 +117,7 @@ function* mapSteps(
   yield;
   for (let at = 0; at < old.length; at++) {
     const key = old[at]!;
-    compareMember(schema, key, { old: before[key], now: getOwn(after, key) }, path, sets);
+    compareMember(schema, key, { old: before[key], now: getOwn(after, key), before, after }, path, sets);
     if (at % SLICE === SLICE - 1) yield;
   }
   for (let at = 0; at < now.length; at++) {
@@ -133,7 +136,7 @@ function compareNewMember(
   if (Object.hasOwn(before, key)) return;
   const now = after[key];
   if (now === undefined || typeof now === 'object') {
-    compareMember(schema, key, { old: undefined, now }, path, sets);
+    compareMember(schema, key, { old: undefined, now, before, after }, path, sets);
   } else {
     // A text or number that is new: nothing below it, nothing to compare it with.
     nodeAt(sets.added, path).members.add(`f:${key}`);
@@ -177,13 +180,13 @@ function compareMaps(
   sets: Sets,
 ): void {
   for (const key of Object.keys(before))
-    compareMember(schema, key, { old: before[key], now: getOwn(after, key) }, path, sets);
+    compareMember(schema, key, { old: before[key], now: getOwn(after, key), before, after }, path, sets);
   let added: MutableFieldSet | undefined;
   for (const key of Object.keys(after)) {
     if (Object.hasOwn(before, key)) continue;
     const now = after[key];
     if (now === undefined || typeof now === 'object') {
-      compareMember(schema, key, { old: undefined, now }, path, sets);
+      compareMember(schema, key, { old: undefined, now, before, after }, path, sets);
     } else {
       // A text or number that is new: nothing below it, nothing to compare it with.
       added ??= nodeAt(sets.added, path);
@@ -192,19 +195,27 @@ function compareMaps(
   }
 }
 
-function compareMember(
-  schema: Schema | undefined,
-  key: string,
-  { old, now }: { readonly old: unknown; readonly now: unknown },
-  path: string[],
-  sets: Sets,
-): void {
+/** A member on both sides, and the maps that have it or have it not. */
+interface Member {
+  readonly old: unknown;
+  readonly now: unknown;
+  readonly before: JsonObject;
+  readonly after: JsonObject;
+}
+
+function compareMember(schema: Schema | undefined, key: string, member: Member, path: string[], sets: Sets): void {
+  const { old, now, before, after } = member;
   // Most members are texts that stay as they were.
   if (old === now) return;
   path.push(`f:${key}`);
-  const implied = cannotBeAbsent(schema, key) ? NO_MEMBERS : isNullWhenEmpty(schema, key) ? null : undefined;
+  const implied = cannotBeAbsent(schema, key) ? UNSET_STRUCT : isNullWhenEmpty(schema, key) ? null : undefined;
   if (implied === undefined) compare(memberSchema(schema, key), old, now, path, sets);
-  else compare(memberSchema(schema, key), old ?? implied, now ?? implied, path, sets);
+  else {
+    // Go writes them wherever it writes what they are in: with that they come and go.
+    const was = old ?? (before === NO_MEMBERS ? undefined : implied);
+    const is = now ?? (after === NO_MEMBERS ? undefined : implied);
+    compare(memberSchema(schema, key), was, is, path, sets);
+  }
   path.pop();
 }
 

@@ -1,7 +1,9 @@
 /** What structured-merge-diff does with nulls, items that a live list names twice, and keys that are left out. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { builtinSchema } from '../kinds/builtin/builtin-types.ts';
 import type { UnstructuredObject } from '../meta/object.ts';
+import type { JsonObject } from '../meta/own-property.ts';
 import type { Schema } from '../schema/schema.ts';
 import { applyObject } from './apply-object.ts';
 import { compareObjects } from './compare.ts';
@@ -183,3 +185,51 @@ test('an object whose sets hold maps is tracked by nobody, and nothing is applie
 function ownedBy(manager: string, updated: UnstructuredObject) {
   return trackUpdate({ schema, live: undefined, updated, manager, apiVersion: 'v1', now: T0 })!;
 }
+
+test('structs that Go always writes come with what they are in; a list that it writes as null is none that is new', () => {
+  const written = (kind: string, before: UnstructuredObject | undefined, spec: object): unknown => {
+    const entries = trackUpdate({
+      schema: builtinSchema(`io.k8s.api.core.v1.${kind}`),
+      live: before,
+      updated: { apiVersion: 'v1', kind, metadata: { name: 'p' }, spec },
+      manager: before === undefined ? 'creator' : 'updater',
+      apiVersion: 'v1',
+      now: '2026-01-01T00:00:00Z',
+    });
+    return (entries!.at(-1)!.fieldsV1 as JsonObject)['f:spec'];
+  };
+  const container = (name: string, resources: object = {}): JsonObject => ({ name, resources });
+  const owned = { '.': {}, 'f:name': {}, 'f:resources': {} };
+  const pod: JsonObject = { containers: [container('a')] };
+  assert.deepEqual(written('Pod', undefined, pod), { 'f:containers': { 'k:{"name":"a"}': owned } });
+  const creator = {
+    manager: 'creator',
+    operation: 'Update',
+    apiVersion: 'v1',
+    fieldsType: 'FieldsV1',
+    fieldsV1: { 'f:spec': { 'f:containers': { 'k:{"name":"a"}': owned } } },
+  };
+  const live = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', managedFields: [creator] }, spec: pod };
+  const limits = { limits: { cpu: '1' } };
+  const owningLimits = { 'f:limits': { '.': {}, 'f:cpu': {} } };
+  assert.deepEqual(
+    written('Pod', live as UnstructuredObject, {
+      containers: [container('a', limits), container('b', limits)],
+      resources: limits,
+    }),
+    {
+      'f:containers': {
+        'k:{"name":"a"}': { 'f:resources': owningLimits },
+        'k:{"name":"b"}': { ...owned, 'f:resources': { '.': {}, ...owningLimits } },
+      },
+      'f:resources': { '.': {}, ...owningLimits },
+    },
+  );
+  assert.deepEqual(written('ReplicationController', undefined, { template: { metadata: {}, spec: pod } }), {
+    'f:template': {
+      '.': {},
+      'f:metadata': {},
+      'f:spec': { '.': {}, 'f:containers': { '.': {}, 'k:{"name":"a"}': owned } },
+    },
+  });
+});

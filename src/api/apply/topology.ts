@@ -70,17 +70,32 @@ const ALWAYS_THERE = new Set([
   'kubeletEndpoint',
 ]);
 
+/** Fields of such a name that are pointers, by the types that have them. */
+const POINTERS: Readonly<Record<string, readonly string[]>> = {
+  resources: ['PodSpec', 'PodStatus', 'ContainerStatus'],
+  template: ['ReplicationControllerSpec'],
+};
+
+const typeName = (schema: Schema): string | undefined => schema['x-coracle-name']?.split('.').at(-1);
+
 /** True for a member whose mere appearance is no change, because its Go counterpart cannot be absent. */
 export const cannotBeAbsent = (parent: Schema | undefined, key: string): boolean =>
   parent !== undefined &&
   ALWAYS_THERE.has(key) &&
   isBuiltin(parent) &&
+  !(Object.hasOwn(POINTERS, key) && POINTERS[key]!.includes(typeName(parent)!)) &&
   // A condition has a `status` too, and that one is a text.
   memberSchema(parent, key)?.type === 'object';
 
+/** Keyed lists of Go structs without `omitempty`, by name, with the type that has them. */
+const NULL_LISTS: Readonly<Record<string, string>> = {
+  conditions: 'CustomResourceDefinitionStatus',
+  containers: 'PodSpec',
+};
+
 /** True for a keyed list that Go writes as null where there is none: that items are in it is all that is new. */
 export const isNullWhenEmpty = (parent: Schema | undefined, key: string): boolean =>
-  key === 'conditions' && parent?.['x-coracle-name']?.endsWith('.CustomResourceDefinitionStatus') === true;
+  parent !== undefined && Object.hasOwn(NULL_LISTS, key) && typeName(parent) === NULL_LISTS[key];
 
 /** One item of a keyed list with its path element. */
 export interface ListItem {
