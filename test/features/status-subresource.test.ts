@@ -101,7 +101,7 @@ const METADATA_THROUGH_STATUS: readonly [string, object, string, boolean][] = [
   [DEFINITIONS, definition({ name: 'told' }), 'tolds.example.com', true],
 ];
 for (const [collection, body, name, taken] of METADATA_THROUGH_STATUS) {
-  test(`/status of ${collection} ${taken ? 'takes' : 'leaves'} metadata, and nobody is said to have written it`, async () => {
+  test(`/status of ${collection} ${taken ? 'takes metadata, and says who has written it' : 'leaves metadata, and nobody is said to have written it'}`, async () => {
     const { kind, apiVersion } = (await server.create(collection, body as never)) as {
       kind: string;
       apiVersion: string;
@@ -116,7 +116,7 @@ for (const [collection, body, name, taken] of METADATA_THROUGH_STATUS) {
     });
     assert.equal(applied.status, 200, applied.text);
     const managers = applied.json.metadata.managedFields.map((entry: { manager: string }) => entry.manager);
-    assert.equal(managers.includes('teller'), false);
+    assert.equal(managers.includes('teller'), taken);
   });
 }
 
