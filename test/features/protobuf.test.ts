@@ -75,6 +75,22 @@ test('bodies that are no message are refused, and nothing is stored', async () =
   assert.equal((await call('POST', MAPS, { body: pod, headers: POST })).status, 400);
 });
 
+test('ownership that is no JSON is left out of account, as any that cannot be read', async () => {
+  const entry = { manager: 'm', operation: 'Update', apiVersion: 'v1', fieldsType: 'FieldsV1' };
+  const metadata = { name: 'trailing', managedFields: [{ ...entry, fieldsV1: { 'f:data': {}, 'f:mark': {} } }] };
+  const body = encodeProtobuf({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { a: 'b' } })!;
+  // `{"f:data":{},"f:mark":{}}` becomes a document of the same length with something behind it.
+  const at = Buffer.from(body).indexOf('{"f:data"');
+  body.set(new TextEncoder().encode('{"f:data":{}} {"mark":{}}'), at);
+  const created = await call('POST', MAPS, { body, headers: POST });
+  assert.equal(created.status, 201, new TextDecoder().decode(created.bytes));
+  const { managedFields } = JSON.parse(new TextDecoder().decode(created.bytes)).metadata;
+  assert.deepEqual(
+    managedFields.map(({ manager, fieldsV1 }: Document) => [manager, fieldsV1]),
+    [['unknown', { 'f:data': { '.': {}, 'f:a': {} } }]],
+  );
+});
+
 test('options in protobuf steer a delete; its answer may be protobuf too', async () => {
   await call('POST', MAPS, { body: configMap('gone'), headers: POST });
   const options = (uid: string): Uint8Array =>

@@ -31,10 +31,11 @@ export function specialCodec(definition: string, sources: SpecialSources): Codec
     case 'IntOrString':
       return INT_OR_STRING;
     case 'FieldsV1':
+      return rawJson(jsonOrText);
     case 'JSON':
-      return rawJson();
+      return rawJson(json);
     case 'RawExtension':
-      return rawJson(sources);
+      return rawJson((bytes, input) => (startsEnvelope(bytes) ? sources.embedded(bytes, input) : json(bytes)));
     case 'JSONSchemaPropsOrArray':
       return schemaOrList(definition, sources, { item: () => propsCodec(definition, sources) });
     case 'JSONSchemaPropsOrStringArray':
@@ -141,8 +142,24 @@ function timeCodec(decimals: 0 | 6): Codec {
 
 const encoder = new TextEncoder();
 
+const json = (bytes: Uint8Array): unknown => parseJson(bytes, { wideIntegers: true }).value;
+
+/**
+ * What is no JSON comes out as the text that it is: upstream reads an owned set only when it tracks fields, and there
+ * leaves out of account what it cannot read.
+ */
+function jsonOrText(bytes: Uint8Array): unknown {
+  try {
+    return json(bytes);
+  } catch {
+    return decoder.decode(bytes);
+  }
+}
+
+const decoder = new TextDecoder();
+
 /** JSON text in field 1. A RawExtension may carry a whole enveloped object instead. */
-function rawJson(sources?: SpecialSources): Codec {
+function rawJson(parse: (bytes: Uint8Array, input: WireInput) => unknown): Codec {
   return {
     wire: BYTES,
     read(input, end) {
@@ -151,11 +168,7 @@ function rawJson(sources?: SpecialSources): Codec {
         if (number !== 1) return input.skip(wire, end);
         input.expectWire(wire, BYTES);
         const bytes = input.bytes(input.valueEnd(end));
-        if (bytes.length === 0) return;
-        value =
-          sources && startsEnvelope(bytes)
-            ? sources.embedded(bytes, input)
-            : parseJson(bytes, { wideIntegers: true }).value;
+        if (bytes.length > 0) value = parse(bytes, input);
       });
       return value;
     },
