@@ -578,6 +578,23 @@ test('policies are never asked about policies, and scale is judged as a Scale', 
   assert.equal((await server.request('DELETE', `${GROUP}/validatingadmissionpolicies/p`)).status, 200);
 });
 
+test('configurations of webhooks are judged', async () => {
+  await policy({
+    rules: [{ apiGroups: ['*'], apiVersions: ['*'], resources: ['*/*'], operations: ['CREATE'] }],
+    validations: [{ expression: "request.resource.resource != 'validatingwebhookconfigurations'", message: 'no' }],
+  });
+  const configuration = { apiVersion: API_VERSION, kind: 'ValidatingWebhookConfiguration', metadata: { name: 'w' } };
+  const { status, json } = await server.request('POST', `${GROUP}/validatingwebhookconfigurations`, {
+    body: configuration,
+  });
+  assert.equal(status, 422);
+  assert.equal(
+    json.message,
+    'validatingwebhookconfigurations.admissionregistration.k8s.io "w" is forbidden: ' +
+      "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no",
+  );
+});
+
 test('what is wrong with a policy or binding is said at its field', async () => {
   const send = (kind: string, spec: object) =>
     server.request(

@@ -1,18 +1,20 @@
 /** Kinds that webhooks and policies are never asked about: a broken one could not be taken away again. */
 import type { ResourceInfo } from '../../../api/kinds/resource.ts';
 
-const EXEMPT: ReadonlySet<string> = new Set([
-  'mutatingwebhookconfigurations',
-  'validatingwebhookconfigurations',
+const GROUP = 'admissionregistration.k8s.io';
+
+const WEBHOOKS: ReadonlySet<string> = new Set(['mutatingwebhookconfigurations', 'validatingwebhookconfigurations']);
+
+const POLICIES: ReadonlySet<string> = new Set([
   'mutatingadmissionpolicies',
   'mutatingadmissionpolicybindings',
   'validatingadmissionpolicies',
   'validatingadmissionpolicybindings',
 ]);
 
-/** True for the configuration of admission itself. */
-export const isExempt = ({ group, resource }: Pick<ResourceInfo, 'group' | 'resource'>): boolean =>
-  group === 'admissionregistration.k8s.io' && EXEMPT.has(resource);
+/** True for the configuration of admission itself: no webhook is asked about it (webhook/predicates/rules). */
+export const isExemptFromWebhooks = ({ group, resource }: Pick<ResourceInfo, 'group' | 'resource'>): boolean =>
+  group === GROUP && (POLICIES.has(resource) || WEBHOOKS.has(resource));
 
 const REVIEWS: ReadonlySet<string> = new Set([
   'authentication.k8s.io/selfsubjectreviews',
@@ -23,6 +25,9 @@ const REVIEWS: ReadonlySet<string> = new Set([
   'authorization.k8s.io/subjectaccessreviews',
 ]);
 
-/** Policies are not asked about questions either (policy/generic exclusion list); webhooks are. */
-export const isExemptFromPolicies = (info: Pick<ResourceInfo, 'group' | 'resource'>): boolean =>
-  isExempt(info) || REVIEWS.has(`${info.group}/${info.resource}`);
+/**
+ * True for policies, their bindings, and questions (policy/generic plugin.go with the exclusion list). Configurations of
+ * webhooks are judged: a policy is how a cluster keeps a bad one out.
+ */
+export const isExemptFromPolicies = ({ group, resource }: Pick<ResourceInfo, 'group' | 'resource'>): boolean =>
+  (group === GROUP && POLICIES.has(resource)) || REVIEWS.has(`${group}/${resource}`);

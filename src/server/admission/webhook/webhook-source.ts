@@ -9,7 +9,7 @@ import type { ObjectStore, StoredObject, StoreWatch } from '../../cache/object-s
 import type { ConnectOutbound } from '../../outbound/outbound.ts';
 import { webhookTarget } from '../../outbound/webhook-target.ts';
 import { ActionIndex } from '../matching/action-index.ts';
-import { isExempt } from '../matching/exempt-kinds.ts';
+import { isExemptFromWebhooks } from '../matching/exempt-kinds.ts';
 import { compileMatchConditions, type MatchCondition, type MatchConditions } from '../matching/match-conditions.ts';
 import { matchRules, type OperationRule } from '../matching/rules.ts';
 import { compileSelectors, type Selectors } from '../matching/selectors.ts';
@@ -80,7 +80,9 @@ export function createWebhookSource(options: WebhookSourceOptions): WebhookSourc
   const prefix = `admissionregistration.k8s.io/${resource}`;
   let hooks: readonly Hook[] | undefined;
   const index = new ActionIndex((operation, info, subresource) =>
-    isExempt(info) ? NONE : candidatesOf(hooks ?? [], options, { operation, info, subresource, name: undefined }),
+    isExemptFromWebhooks(info)
+      ? NONE
+      : candidatesOf(hooks ?? [], options, { operation, info, subresource, name: undefined }),
   );
   let generation = options.generation();
   const watch: StoreWatch = store.watch(prefix, store.revision(), () => {
