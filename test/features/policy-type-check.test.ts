@@ -112,6 +112,35 @@ test('custom kinds are checked as well, wildcards are not', async () => {
   assert.deepEqual((await statusOf('wild')).typeChecking, {});
 });
 
+test('amounts of built-in kinds have no type, and core means every group', async () => {
+  const core = { apiGroups: [''], apiVersions: ['v1'] };
+  const limits = "object.spec.containers.all(c, c.resources.limits['cpu'] != '1')";
+  await server.create(
+    PATH,
+    policy('amounts', { ...core, resources: ['pods'] }, { validations: [{ expression: limits }] }) as never,
+  );
+  await server.create(
+    PATH,
+    policy(
+      'events',
+      { ...core, resources: ['events'] },
+      { validations: [{ expression: 'has(object.note)' }] },
+    ) as never,
+  );
+  const warningOf = async (name: string) => (await statusOf(name)).typeChecking.expressionWarnings[0].warning;
+  assert.match(await warningOf('amounts'), /^\/v1, Kind=Pod: ERROR: <input>:1:42: undefined field 'limits'\n/);
+  // events.k8s.io/v1 has a note.
+  assert.match(await warningOf('events'), /^\/v1, Kind=Event: [^=]*undefined field 'note'[^=]*$/);
+  await server.create(
+    PATH,
+    policy('both', { ...core, resources: ['events'] }, { validations: [{ expression: 'object.nope == 1' }] }) as never,
+  );
+  assert.deepEqual((await warningOf('both')).match(/\S*, Kind=\w+/g), [
+    '/v1, Kind=Event',
+    'events.k8s.io/v1, Kind=Event',
+  ]);
+});
+
 test('a changed policy is checked again', async () => {
   await server.create(
     PATH,

@@ -18,6 +18,8 @@ import {
 } from './types.ts';
 import { CelMap, doubleFromJson, fromJson, runtimeTypeName } from './values.ts';
 
+/** Built-in kinds publish it as "text or a number" without a type, so that upstream gives it none either. */
+const QUANTITY = 'io.k8s.apimachinery.pkg.api.resource.Quantity';
 /** The largest request in bytes: it bounds what no keyword bounds. */
 const MAX_REQUEST = 3 * 1024 * 1024;
 /** Sizes in JSON: `""`, `[]`, `{}`; the quotes, colons and commas around a member. */
@@ -38,8 +40,8 @@ export interface SchemaTypeOptions {
 
 /**
  * The type of a value that a schema describes. Properties that expressions cannot reach, as upstream (no type, no items,
- * x-kubernetes-preserve-unknown-fields alone), are not there: naming one is `undefined field`. A schema that says nothing
- * is `dyn`. The graph may be cyclic: fields are resolved when they are named.
+ * x-kubernetes-preserve-unknown-fields alone, amounts of built-in kinds), are not there: naming one is `undefined field`.
+ * A schema that says nothing is `dyn`. The graph may be cyclic: fields are resolved when they are named.
  */
 export function celTypeOfSchema(schema: Schema, options: SchemaTypeOptions = {}): CelType {
   const type = typeOfNode(schema, options.root === true, options.name ?? 'object') ?? DYN;
@@ -53,6 +55,7 @@ function typeOfNode(schema: Schema, root: boolean, name: string): CelType | unde
 }
 
 function typeOfValue(schema: Schema, root: boolean, name: string): CelType | undefined {
+  if (schema['x-coracle-name'] === QUANTITY) return undefined;
   if (schema['x-kubernetes-int-or-string'] === true) {
     return { ...DYN, maxElements: MAX_REQUEST - EMPTY, minSize: 1 };
   }

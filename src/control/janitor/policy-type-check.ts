@@ -7,7 +7,7 @@ import { expressionVariables, typeOfVariables } from '../../api/kinds/builtin/po
 import type { DeepReadonly, KubeObject } from '../../api/meta/object.ts';
 import type { Schema } from '../../api/schema/schema.ts';
 
-/** Kinds that one policy is checked against at most. */
+/** Kinds of one rule that a policy is checked against at most. */
 const MAX_TYPES = 10;
 
 export interface CheckedPolicy extends KubeObject {
@@ -60,23 +60,44 @@ export function typeWarnings(
   return warnings;
 }
 
-/** Kinds whose group, version and resource stand in a rule, without a wildcard and without a subresource. */
+/**
+ * Kinds whose group, version and resource stand in a rule, without a wildcard and without a subresource; after the tenth
+ * of one rule no more are looked for. The core group has no name, which upstream's RESTMapper takes for any group: a rule
+ * about `events` is checked against those of events.k8s.io as well.
+ */
 function checkedKinds(
   { matchConstraints }: NonNullable<DeepReadonly<CheckedPolicy>['spec']>,
   kinds: readonly TypedKind[],
 ): TypedKind[] {
   const found = new Set<TypedKind>();
   for (const { apiGroups = [], apiVersions = [], resources = [] } of matchConstraints?.resourceRules ?? []) {
-    if (apiGroups.includes('*') || apiVersions.includes('*')) continue;
-    for (const kind of kinds) {
-      if (apiGroups.includes(kind.group) && apiVersions.includes(kind.version) && resources.includes(kind.resource)) {
-        found.add(kind);
-      }
-    }
+    if ([...apiGroups, ...apiVersions].some((name) => name.includes('*'))) continue;
+    const named = apiGroups
+      .toSorted()
+      .flatMap((group) =>
+        apiVersions
+          .toSorted()
+          .flatMap((version) =>
+            resources
+              .toSorted()
+              .flatMap((resource) =>
+                kinds.filter(
+                  (kind) =>
+                    kind.resource === resource && kind.version === version && (group === '' || kind.group === group),
+                ),
+              ),
+          ),
+      );
+    for (const kind of named.slice(0, MAX_TYPES)) found.add(kind);
+    if (named.length >= MAX_TYPES) break;
   }
-  const order = ({ group, version, kind }: TypedKind): string => `${group}/${version}/${kind}`;
-  return [...found].sort((a, b) => (order(a) < order(b) ? -1 : 1)).slice(0, MAX_TYPES);
+  return [...found].sort(byGroupVersionKind);
 }
+
+const byGroupVersionKind = (a: TypedKind, b: TypedKind): number =>
+  compare(a.group, b.group) || compare(a.version, b.version) || compare(a.kind, b.kind);
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 function paramsType(
   { paramKind }: NonNullable<DeepReadonly<CheckedPolicy>['spec']>,
