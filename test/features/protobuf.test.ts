@@ -123,6 +123,22 @@ test('custom resources: metadata alone has a protobuf form, the rest is 415 and 
   assert.equal(list['items'][0].metadata.name, 'w');
 });
 
+test('metadata is protobuf where that is preferred to JSON: of one object, after a patch, in a watch', async () => {
+  await call('POST', MAPS, { body: configMap('metadata'), headers: POST });
+  const shape = 'as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
+  const accept = `${PROTOBUF};${shape},application/json;${shape},application/json`;
+  const one = await call('GET', `${MAPS}/metadata`, { headers: { accept } });
+  assert.equal(one.type, PROTOBUF);
+  assert.equal(decode(one.bytes)['metadata'].name, 'metadata');
+  const patched = await call('PATCH', `${MAPS}/metadata`, {
+    body: new TextEncoder().encode('{"metadata":{"labels":{"a":"b"}}}'),
+    headers: { accept, 'content-type': 'application/merge-patch+json' },
+  });
+  assert.deepEqual([patched.type, decode(patched.bytes)['metadata'].labels], [PROTOBUF, { a: 'b' }]);
+  const watch = await call('GET', `${MAPS}?watch=true`, { headers: { accept } });
+  assert.equal(watch.type, `${PROTOBUF};stream=watch`);
+});
+
 test('a watch in protobuf: length, event, enveloped object', async () => {
   const answer = await call('GET', `${MAPS}?watch=true&timeoutSeconds=5&fieldSelector=metadata.name%3Dwatched`, {
     headers: { accept: `${PROTOBUF};stream=watch` },

@@ -49,6 +49,19 @@ test('metadata in the right number is given, and a watch takes the name of one',
   watch.close();
 });
 
+test('an export is refused, and not asked for by false', async () => {
+  for (const value of ['true', '', 'yes']) {
+    const { status, json } = await server.request('GET', `/api/v1/namespaces/default?export=${value}`);
+    assert.deepEqual(
+      [status, json.reason, json.message],
+      [400, 'BadRequest', 'the export parameter, deprecated since v1.14, is no longer supported'],
+    );
+  }
+  for (const value of ['false', 'False', '0']) {
+    assert.equal((await server.request('GET', `/api/v1/namespaces/default?export=${value}`)).status, 200);
+  }
+});
+
 test('a review has no table: 406', async () => {
   const plane = await startPlane();
   const body = { spec: { nonResourceAttributes: { path: '/', verb: 'get' } } };

@@ -31,7 +31,7 @@ test('negotiate() takes the best clause that can be met', () => {
     ['application/vnd.kubernetes.protobuf,application/json', { protobuf: 'all' }, 'object v1 json'],
     ['application/vnd.kubernetes.protobuf,application/yaml', { protobuf: 'all' }, 'object v1 protobuf'],
     [`${partial},application/json`, { protobuf: 'metadata' }, 'partial v1 protobuf'],
-    [`${partial},${partial.replace('vnd.kubernetes.protobuf', 'json')}`, { protobuf: 'all' }, 'partial v1 json'],
+    [`${partial},${partial.replace('vnd.kubernetes.protobuf', 'json')}`, { protobuf: 'all' }, 'partial v1 protobuf'],
     [`${lists},${lists.replace('vnd.kubernetes.protobuf', 'json')}`, { protobuf: 'metadata' }, 'partial v1 protobuf'],
     ['application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io', { protobuf: 'all' }, '406'],
     ['application/vnd.kubernetes.protobuf;stream=watch', { protobuf: 'all', stream: true }, 'object v1 protobuf'],

@@ -85,14 +85,14 @@ export function negotiate(
 
 /**
  * The same shape in JSON, when the client takes that too: stored objects are JSON bytes already, while protobuf would be
- * made anew for each reader. Not for a list of metadata: its items name their kind in JSON and cannot in protobuf, so
- * client-go's metadata client would tell what it listed from what it got by name.
+ * made anew for each reader. Not for metadata, which is made anew in either: items of its lists name their kind in JSON
+ * and cannot in protobuf, so client-go's metadata client would tell what it listed from what it got by name.
  */
 function jsonInstead(
   wanted: Representation,
   { clauses, scope }: { readonly clauses: readonly Clause[]; readonly scope: NegotiationScope },
 ): Representation | undefined {
-  if (wanted.list) return undefined;
+  if (wanted.as === 'partial') return undefined;
   return clauses
     .map((clause) => represent(clause, scope))
     .find(

@@ -1,7 +1,7 @@
 /** GET of one object: one look-up, stored bytes out. */
 
 import { storagePrefix } from '../../../api/kinds/resource.ts';
-import { notFound } from '../../../api/meta/status.ts';
+import { badRequest, notFound } from '../../../api/meta/status.ts';
 import type { ApiResponse } from '../../../base/http/seam.ts';
 import type { StoredObject } from '../../cache/object-store.ts';
 import { parseResourceVersion, waitForRevision } from '../../registry/resource-version.ts';
@@ -12,12 +12,20 @@ import { objectResponse, representationOf } from '../responses.ts';
 
 export function getVerb(exchange: Exchange): ApiResponse | Promise<ApiResponse> {
   const representation = representationOf(exchange);
-  const version = exchange.request.query === '' ? null : exchange.query.get('resourceVersion');
+  if (exchange.request.query === '') return respond(exchange, representation);
+  refuseExport(exchange.query.get('export'));
+  const version = exchange.query.get('resourceVersion');
   if (version) {
     const wait = waitForRevision(exchange.server.registry, parseResourceVersion(version), exchange.request.signal);
     if (wait) return wait.then(() => respond(exchange, representation));
   }
   return respond(exchange, representation);
+}
+
+/** Throws ApiError 400 for what clients before 1.18 could ask: any value but Go's false (handlers/get.go). */
+function refuseExport(value: string | null): void {
+  if (value === null || value === '0' || value.toLowerCase() === 'false') return;
+  throw badRequest('the export parameter, deprecated since v1.14, is no longer supported');
 }
 
 function respond(exchange: Exchange, representation: Representation): ApiResponse | Promise<ApiResponse> {
