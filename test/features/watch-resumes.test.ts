@@ -159,6 +159,18 @@ test('a Table watch sends one-row tables, with columns only in the first', async
   reader.close();
 });
 
+test('a watch list is no Table: 406, or the next form that the client takes', async () => {
+  const path = await freshNamespace();
+  await make(path, 'a');
+  const table = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+  const list = `${path}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`;
+  const refused = await server.request('GET', list, { headers: { accept: table } });
+  assert.deepEqual([refused.status, refused.json.reason], [406, 'NotAcceptable']);
+  const reader = await server.watch(list, { headers: { accept: `${table},application/json` } });
+  assert.equal((await reader.next())?.object.kind, 'ConfigMap');
+  reader.close();
+});
+
 test('bookmarks come every minute and before the end, with a revision that covers what was sent', async () => {
   const clock = createFakeClock();
   const own = await startServer({ clock });

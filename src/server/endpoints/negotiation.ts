@@ -17,6 +17,8 @@ export interface Representation {
 export interface NegotiationScope {
   /** Table and PartialObjectMetadata can be made of the answer. */
   readonly transforms: boolean;
+  /** False where Tables alone cannot be made of it: of a WatchList. */
+  readonly tables?: boolean;
   /** A stream of events: YAML cannot carry it. */
   readonly stream: boolean;
   /** What of the answer has a protobuf form: everything, its metadata alone (custom resources), or nothing. */
@@ -170,7 +172,9 @@ function represent(clause: Clause, scope: NegotiationScope): Representation | un
   const version = clause.parameters.get('v');
   if (!scope.transforms || clause.parameters.get('g') !== 'meta.k8s.io') return undefined;
   if (version !== 'v1' && version !== 'v1beta1') return undefined;
-  if (as === 'Table') return encoding === 'protobuf' ? undefined : { as: 'table', version, encoding, pretty };
+  if (as === 'Table') {
+    return encoding === 'protobuf' || scope.tables === false ? undefined : { as: 'table', version, encoding, pretty };
+  }
   if (as === 'PartialObjectMetadata') return { as: 'partial', version, encoding, pretty };
   return as === 'PartialObjectMetadataList' ? { as: 'partial', list: true, version, encoding, pretty } : undefined;
 }

@@ -57,6 +57,7 @@ export function representationOf(
   exchange: Exchange,
   scope: {
     readonly transforms?: boolean;
+    readonly tables?: boolean;
     readonly stream?: boolean;
     readonly protobuf?: 'all';
     readonly produces?: string;
@@ -66,6 +67,7 @@ export function representationOf(
   const resource: ResourceInfo | undefined = exchange.resource;
   return negotiate(headers, {
     transforms: scope.transforms ?? true,
+    tables: scope.tables ?? true,
     stream: scope.stream ?? false,
     protobuf: scope.protobuf ?? (resource === undefined ? 'none' : resource.strategy.custom ? 'metadata' : 'all'),
     pretty: wantsPretty(headers, query === '' ? null : exchange.query.get('pretty')),

@@ -27,7 +27,10 @@ export function watchVerb(exchange: Exchange): ApiResponse {
   const named = exchange.info.name !== '' && options.fieldSelector === '';
   const fieldSelector = named ? `metadata.name=${exchange.info.name}` : options.fieldSelector;
   const selection = createSelection(info, { labelSelector: options.labelSelector, fieldSelector });
-  const representation = representationOf(exchange, { stream: true });
+  // A WatchList, which client-go asks for in place of a list, is no Table (watchListEndpointRestrictions).
+  const tables = !(options.sendInitialEvents === true && options.allowWatchBookmarks);
+  if (!tables) representationOf(exchange, { tables });
+  const representation = representationOf(exchange, { stream: true, tables });
   const frames = createFrameEncoder(server.frames, {
     info,
     representation,
