@@ -301,3 +301,43 @@ test('a verdict is given through approval alone and stays as it was given, and a
   const { status } = await test_.admin(`GET ${CSR}/kept`);
   assert.deepEqual([status.conditions[0].reason, status.certificate], ['Test', certificate]);
 });
+
+test('/metrics counts the certificates asked for with a duration, and those that have about that', async () => {
+  const counted = async (signerName: string): Promise<[requested: number, honored: number]> => {
+    const { response } = await test_.ask('GET /metrics', { as: ['admin', 'system:masters'] });
+    const text = new TextDecoder().decode(response.body as Uint8Array);
+    const value = (which: string): number =>
+      Number(
+        text
+          .split(`apiserver_certificates_registry_csr_${which}_duration_total{signerName="${signerName}"} `)[1]
+          ?.split('\n')[0] ?? 0,
+      );
+    return [value('requested'), value('honored')];
+  };
+  // Good for years.
+  const certificate = pem((await createAuthority(systemClock)).certificate);
+  const make = async (name: string, spec: object) => {
+    await test_.admin(`POST ${CSR}`, await requestFor(name, { commonName: name }, spec));
+    await test_.admin(`PATCH ${CSR}/${name}/approval`, approval('Approved'));
+  };
+  const [requested, honored] = await counted(CLIENT);
+  await make('hour', { expirationSeconds: 3600 });
+  await settled('hour');
+  await make('as-long-as-may-be', {});
+  await settled('as-long-as-may-be');
+  assert.deepEqual(await counted(CLIENT), [requested + 1, honored + 1]);
+
+  for (const [name, spec, [more, kept]] of [
+    ['short', { expirationSeconds: 3600 }, [1, 0]],
+    ['any', {}, [0, 0]],
+  ] as const) {
+    const [before, good] = await counted('other');
+    await make(name, { signerName: 'example.com/metrics', ...spec });
+    const status = { status: { certificate } };
+    await test_.admin(`PATCH ${CSR}/${name}/status?dryRun=All`, status);
+    assert.deepEqual(await counted('other'), [before, good]);
+    await test_.admin(`PATCH ${CSR}/${name}/status`, status);
+    await test_.admin(`PATCH ${CSR}/${name}`, { metadata: { labels: { a: 'b' } } });
+    assert.deepEqual(await counted('other'), [before + more, good + kept]);
+  }
+});

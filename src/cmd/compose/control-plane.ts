@@ -62,6 +62,7 @@ import { createFieldManagement } from '../../server/registry/field-management.ts
 import { keepBootstrapObjects } from '../../server/registry/keep-bootstrap-objects.ts';
 import { renewStored } from '../../server/registry/renew-stored.ts';
 import { createResourceCatalog } from '../../server/registry/resource-catalog.ts';
+import { createSigningMetrics } from '../../server/registry/signing-metrics.ts';
 import type { Backend } from '../../server/storage/backend.ts';
 import { policyOf } from './component-policy.ts';
 import { AGENT_ACCOUNT, COMPONENT_NAMESPACE, COMPONENTS, type PolicyRuleData } from './components.ts';
@@ -257,6 +258,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
   });
   const { connectNode } = options;
   const admissionMetrics = createAdmissionMetrics(clock);
+  const signingMetrics = createSigningMetrics(store);
   const virtMetrics = createVirtMetrics(store, clock);
   const server = createApiServer({
     store,
@@ -299,7 +301,12 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
     bodyDecoders: new Map([[PROTOBUF, protobufBody]]),
     admissionMetrics,
     ...(options.components && { components: options.components }),
-    metrics: () => [...admissionMetrics.families(), ...virtMetrics(), ...(options.nodeMetrics?.() ?? [])],
+    metrics: () => [
+      ...admissionMetrics.families(),
+      ...signingMetrics.families(),
+      ...virtMetrics(),
+      ...(options.nodeMetrics?.() ?? []),
+    ],
     ...(options.compressor && { compressor: options.compressor }),
     ...(options.readElsewhere && { readElsewhere: options.readElsewhere }),
     ...(options.audit && { auditor: createAuditor({ ...options.audit, now: () => clock.now() }) }),
@@ -395,6 +402,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
     async close(closing) {
       virtApi.stop();
       stopKeeping();
+      signingMetrics.stop();
       extensions.stop();
       await server.drain(closing).catch(() => log.warn('requests were cut off at shutdown'));
       rbac.stop();
