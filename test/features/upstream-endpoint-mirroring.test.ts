@@ -94,6 +94,48 @@ test('there is one slice for each set of ports and each family of addresses', as
   assert.deepEqual(shown.sort(), ['IPv4 port80', 'IPv4 port81', 'IPv6 port80']);
 });
 
+test('ports that the same addresses offer share a slice, however the subsets were cut', async () => {
+  const ports = (...numbers: number[]) => numbers.map((port) => ({ name: `port${port}`, port }));
+  const shown = async (name: string, length: number) => {
+    const found = await eventually(
+      () => slicesOf(name),
+      (slices) => slices.length === length,
+    );
+    return found
+      .map((slice) => [
+        (slice.ports ?? []).map((port: { name: string }) => port.name).join(),
+        ...slice.endpoints.map((one: { addresses: string[]; conditions: { ready: boolean } }) => [
+          ...one.addresses,
+          one.conditions.ready,
+        ]),
+      ])
+      .sort();
+  };
+  await service('cut');
+  await endpoints('cut', [
+    { addresses: [{ ip: '10.0.0.1' }], notReadyAddresses: [{ ip: '10.0.0.2' }], ports: ports(80) },
+    { addresses: [{ ip: '10.0.0.1' }], ports: ports(81) },
+    { notReadyAddresses: [{ ip: '10.0.0.2' }], ports: ports(81) },
+    // Not the same: here it is ready.
+    { addresses: [{ ip: '10.0.0.1' }, { ip: '10.0.0.2' }], ports: ports(82) },
+  ]);
+  assert.deepEqual(await shown('cut', 2), [
+    ['port80,port81', ['10.0.0.1', true], ['10.0.0.2', false]],
+    ['port82', ['10.0.0.1', true], ['10.0.0.2', true]],
+  ]);
+  // Not ready anywhere is not ready; addresses without a port are kept.
+  await service('portless');
+  await endpoints('portless', [
+    { addresses: [{ ip: '10.0.0.1' }], ports: ports(80) },
+    { notReadyAddresses: [{ ip: '10.0.0.1' }], ports: ports(80) },
+    { addresses: [{ ip: '10.0.0.3' }] },
+  ]);
+  assert.deepEqual(await shown('portless', 2), [
+    ['', ['10.0.0.3', true]],
+    ['port80', ['10.0.0.1', false]],
+  ]);
+});
+
 test('Endpoints of Services with a selector, of election locks, and those that ask for it are left alone', async () => {
   const subset = { addresses: [{ ip: '10.0.0.9' }], ports: [{ port: 80 }] };
   await service('selecting', { selector: { a: 'b' } });

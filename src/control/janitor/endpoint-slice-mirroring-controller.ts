@@ -12,6 +12,7 @@ import { keyOf } from '../../api/meta/object.ts';
 import { isAlreadyExists, isNamespaceTerminating, isNotFound } from '../../client/api-failure.ts';
 import { type Controller, createController, DONE, ownKeys, source } from '../../client/controller/controller.ts';
 import type { ControllerEnvironment } from '../../client/controller/environment.ts';
+import { canonicalSubsets } from './canonical-subsets.ts';
 import { MANAGED_BY, SERVICE_LABEL, suffixOf } from './service-endpoints.ts';
 
 export const endpointSliceMirroringRules: PolicyRule[] = [
@@ -53,7 +54,7 @@ export function isMirrored(
 export function mirroredSlices(endpoints: DeepReadonly<Endpoints>): EndpointSlice[] {
   const { name = '', namespace = '', uid = '', labels, annotations } = endpoints.metadata;
   const groups = new Map<string, { ports: EndpointPort[]; family: 'IPv4' | 'IPv6'; members: Endpoint[] }>();
-  for (const { addresses = [], notReadyAddresses = [], ports = [] } of endpoints.subsets ?? []) {
+  for (const { addresses = [], notReadyAddresses = [], ports = [] } of canonicalSubsets(endpoints.subsets ?? [])) {
     const shown = ports.map(({ name: port = '', protocol = 'TCP', ...rest }) => ({ name: port, protocol, ...rest }));
     const all = [
       ...addresses.map((address) => ({ address, ready: true })),
