@@ -121,6 +121,18 @@ test('a Service that turns external may say so with or without its address', asy
   assert.equal((await patch('external-other', { ...external, clusterIP: '10.96.7.8' })).status, 422);
 });
 
+test('an ExternalName shows no internalTrafficPolicy, made so or turned so', async () => {
+  const external = { type: 'ExternalName', externalName: 'example.com', ports: [] };
+  const made = await create('policy-made', { ...external, internalTrafficPolicy: 'Cluster' });
+  assert.deepEqual([made.status, made.json.spec.internalTrafficPolicy], [201, undefined]);
+  assert.equal((await create('policy-turned', {})).json.spec.internalTrafficPolicy, 'Cluster');
+  const turned = await patch('policy-turned', external);
+  assert.deepEqual([turned.status, turned.json.spec.internalTrafficPolicy], [200, undefined]);
+  const back = await patch('policy-turned', { type: 'ClusterIP', externalName: null, ports: [{ port: 80 }] });
+  assert.equal(back.json.spec.internalTrafficPolicy, 'Cluster');
+  assert.equal((await create('policy-wrong', { ...external, internalTrafficPolicy: 'None' })).status, 422);
+});
+
 test('what a balancer said goes with the type', async () => {
   await create('left-balancer', { type: 'LoadBalancer' });
   const said = { status: { loadBalancer: { ingress: [{ ip: '203.0.113.1' }] } } };

@@ -40,6 +40,7 @@ interface ServiceSpec {
   ipFamilies?: string[];
   ipFamilyPolicy?: string;
   externalTrafficPolicy?: string;
+  internalTrafficPolicy?: string;
   healthCheckNodePort?: number;
   allocateLoadBalancerNodePorts?: boolean;
   [field: string]: unknown;
@@ -106,6 +107,7 @@ export function serviceAllocation(store: Pick<ObjectStore, 'list' | 'peek'>, clo
       const spec = specOf(attributes.object);
       if (!spec) return;
       if (old) carryOver(spec, old);
+      if (!wantsIp(spec)) dropInternalPolicy(spec);
       if (old && spec.type !== 'LoadBalancer') forgetBalancer(attributes.object!);
       const missing = needs(spec, old);
       if (!missing) return;
@@ -177,6 +179,12 @@ function carryOver(spec: ServiceSpec, old: ServiceSpec): void {
   if (spec.type === 'LoadBalancer' || old.type !== 'LoadBalancer') return;
   delete spec.allocateLoadBalancerNodePorts;
   if (spec['loadBalancerClass'] === old['loadBalancerClass']) delete spec['loadBalancerClass'];
+}
+
+/** Upstream stores it and leaves it out of what is read (defaultOnReadInternalTrafficPolicy); what is invalid is refused. */
+function dropInternalPolicy(spec: ServiceSpec): void {
+  const { internalTrafficPolicy: policy } = spec;
+  if (policy === 'Cluster' || policy === 'Local') delete spec.internalTrafficPolicy;
 }
 
 /** What a balancer said of a Service that has none any more (dropTypeDependentFields). */
