@@ -166,6 +166,7 @@ export interface ServiceSpec {
   ipFamilies?: ('IPv4' | 'IPv6')[];
   ipFamilyPolicy?: 'SingleStack' | 'PreferDualStack' | 'RequireDualStack';
   allocateLoadBalancerNodePorts?: boolean;
+  trafficDistribution?: 'PreferClose' | 'PreferSameZone' | 'PreferSameNode';
 }
 
 export interface Service extends KubeObject {
@@ -199,6 +200,7 @@ export interface EndpointSlice extends KubeObject {
     nodeName?: string;
     targetRef?: ObjectReference;
     zone?: string;
+    hints?: { forZones?: { name: string }[]; forNodes?: { name: string }[] };
   }[];
   ports?: { name?: string; port?: number; protocol?: string; appProtocol?: string }[];
 }
