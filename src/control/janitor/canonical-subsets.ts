@@ -16,22 +16,25 @@ interface Offered {
   readonly ready: Map<string, boolean>;
 }
 
-export function canonicalSubsets(subsets: readonly Subset[]): Subset[] {
+/** Pairs of a port and an address of one Endpoints object; those with more stay as they were cut. */
+const MAX_PAIRS = 20_000;
+
+export function canonicalSubsets(subsets: readonly Subset[]): readonly Subset[] {
+  if (pairsOf(subsets) > MAX_PAIRS) return subsets;
   // One address may belong to several Pods. What is said of it first holds.
   const known = new Map<string, Address>();
   const byPort = new Map<string, Offered>();
   for (const { addresses = [], notReadyAddresses = [], ports = [] } of subsets) {
+    const members = [
+      ...addresses.map((address) => ({ address, id: idOf(address), ready: true })),
+      ...notReadyAddresses.map((address) => ({ address, id: idOf(address), ready: false })),
+    ];
+    for (const { address, id } of members) if (!known.has(id)) known.set(id, address);
     for (const port of ports.length > 0 ? ports : [undefined]) {
       const key = port ? JSON.stringify([port.name ?? '', port.protocol, port.port, port.appProtocol]) : '';
       const offered = byPort.get(key) ?? { port, ready: new Map<string, boolean>() };
       byPort.set(key, offered);
-      const add = (address: Address, ready: boolean): void => {
-        const id = JSON.stringify([address.ip, address.targetRef?.uid]);
-        if (!known.has(id)) known.set(id, address);
-        offered.ready.set(id, ready && offered.ready.get(id) !== false);
-      };
-      for (const address of addresses) add(address, true);
-      for (const address of notReadyAddresses) add(address, false);
+      for (const { id, ready } of members) offered.ready.set(id, ready && offered.ready.get(id) !== false);
     }
   }
   const byAddresses = new Map<string, { ready: ReadonlyMap<string, boolean>; ports: Port[] }>();
@@ -47,3 +50,12 @@ export function canonicalSubsets(subsets: readonly Subset[]): Subset[] {
     return { addresses: those(true), notReadyAddresses: those(false), ports };
   });
 }
+
+const idOf = ({ ip, targetRef }: Address): string => JSON.stringify([ip, targetRef?.uid]);
+
+const pairsOf = (subsets: readonly Subset[]): number =>
+  subsets.reduce(
+    (sum, { addresses = [], notReadyAddresses = [], ports = [] }) =>
+      sum + (addresses.length + notReadyAddresses.length) * Math.max(ports.length, 1),
+    0,
+  );

@@ -56,13 +56,14 @@ export function mirroredSlices(endpoints: DeepReadonly<Endpoints>): EndpointSlic
   const groups = new Map<string, { ports: EndpointPort[]; family: 'IPv4' | 'IPv6'; members: Endpoint[] }>();
   for (const { addresses = [], notReadyAddresses = [], ports = [] } of canonicalSubsets(endpoints.subsets ?? [])) {
     const shown = ports.map(({ name: port = '', protocol = 'TCP', ...rest }) => ({ name: port, protocol, ...rest }));
+    const portsText = JSON.stringify(shown);
     const all = [
       ...addresses.map((address) => ({ address, ready: true })),
       ...notReadyAddresses.map((address) => ({ address, ready: false })),
     ];
     for (const { address, ready } of all.slice(0, MAX_ADDRESSES)) {
       const family = address.ip.includes(':') ? 'IPv6' : 'IPv4';
-      const key = `${family} ${JSON.stringify(shown)}`;
+      const key = `${family} ${portsText}`;
       const group = groups.get(key) ?? { ports: shown, family, members: [] };
       const { ip, hostname, nodeName, targetRef } = address;
       group.members.push({

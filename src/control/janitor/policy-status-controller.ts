@@ -47,7 +47,8 @@ export function createPolicyStatusController(environment: ControllerEnvironment)
       const policy = policies.get(key);
       const { generation = 0 } = policy?.metadata ?? {};
       if (!policy || generation <= (policy.status?.observedGeneration ?? 0)) return DONE;
-      const expressionWarnings = typeWarnings(policy, [...builtin, ...definitions.list().flatMap(customKinds)]);
+      const kinds = [...builtin, ...definitions.list().flatMap(customKinds)];
+      const expressionWarnings = await typeWarnings(policy, kinds, clock);
       const body = {
         apiVersion: apiVersionOf(POLICIES),
         kind: POLICIES.kind,

@@ -6,6 +6,8 @@ import { CelCompileError, type CelType, celTypeOfSchema, compileCel, DYN } from 
 import { expressionVariables, typeOfVariables } from '../../api/kinds/builtin/policy-expressions.ts';
 import type { DeepReadonly, KubeObject } from '../../api/meta/object.ts';
 import type { Schema } from '../../api/schema/schema.ts';
+import type { Clock } from '../../base/clock/clock.ts';
+import { nextTurn } from '../../base/clock/next-turn.ts';
 
 /** Kinds of one rule that a policy is checked against at most. */
 const MAX_TYPES = 10;
@@ -36,26 +38,30 @@ export interface TypedKind {
   readonly schema: Schema;
 }
 
-/** The warnings of a policy; none where its rules name no kind outright. */
-export function typeWarnings(
+/** The warnings of a policy; none where its rules name no kind outright. Others have their turn between expressions. */
+export async function typeWarnings(
   { spec = {} }: DeepReadonly<CheckedPolicy>,
   kinds: readonly TypedKind[],
-): ExpressionWarning[] {
-  const checked = checkedKinds(spec, kinds);
+  clock: Pick<Clock, 'turnIsLong'>,
+): Promise<ExpressionWarning[]> {
   const params = paramsType(spec, kinds);
-  const environments = checked.map((kind) => ({ kind, names: namesFor(spec, { kind, params }) }));
+  const environments: { kind: TypedKind; names: Record<string, CelType> }[] = [];
+  for (const kind of checkedKinds(spec, kinds))
+    environments.push({ kind, names: await namesFor(spec, { kind, params, clock }) });
   const warnings: ExpressionWarning[] = [];
-  const check = (fieldRef: string, expression: string): void => {
-    const faults = environments.flatMap(({ kind, names }) => {
+  const check = async (fieldRef: string, expression: string): Promise<void> => {
+    const faults: string[] = [];
+    for (const { kind, names } of environments) {
+      if (clock.turnIsLong()) await nextTurn();
       const fault = faultOf(expression, names);
       // Each ends with a line break of its own.
-      return fault === undefined ? [] : [`${kind.group}/${kind.version}, Kind=${kind.kind}: ${fault}\n`];
-    });
+      if (fault !== undefined) faults.push(`${kind.group}/${kind.version}, Kind=${kind.kind}: ${fault}\n`);
+    }
     if (faults.length > 0) warnings.push({ fieldRef, warning: faults.join('\n') });
   };
   for (const [i, { expression, messageExpression }] of (spec.validations ?? []).entries()) {
-    check(`spec.validations[${i}].expression`, expression);
-    if (messageExpression) check(`spec.validations[${i}].messageExpression`, messageExpression);
+    await check(`spec.validations[${i}].expression`, expression);
+    if (messageExpression) await check(`spec.validations[${i}].messageExpression`, messageExpression);
   }
   return warnings;
 }
@@ -72,27 +78,20 @@ function checkedKinds(
   const found = new Set<TypedKind>();
   for (const { apiGroups = [], apiVersions = [], resources = [] } of matchConstraints?.resourceRules ?? []) {
     if ([...apiGroups, ...apiVersions].some((name) => name.includes('*'))) continue;
-    const named = apiGroups
-      .toSorted()
-      .flatMap((group) =>
-        apiVersions
-          .toSorted()
-          .flatMap((version) =>
-            resources
-              .toSorted()
-              .flatMap((resource) =>
-                kinds.filter(
-                  (kind) =>
-                    kind.resource === resource && kind.version === version && (group === '' || kind.group === group),
-                ),
-              ),
-          ),
-      );
-    for (const kind of named.slice(0, MAX_TYPES)) found.add(kind);
+    const [groups, versions, names] = [new Set(apiGroups), new Set(apiVersions), new Set(resources)];
+    const named = kinds
+      .filter(({ version, resource }) => versions.has(version) && names.has(resource))
+      .flatMap((kind) => [...new Set(['', kind.group])].map((group) => ({ group, kind })))
+      .filter(({ group }) => groups.has(group))
+      .sort((a, b) => compare(a.group, b.group) || byVersionAndResource(a.kind, b.kind));
+    for (const { kind } of named.slice(0, MAX_TYPES)) found.add(kind);
     if (named.length >= MAX_TYPES) break;
   }
   return [...found].sort(byGroupVersionKind);
 }
+
+const byVersionAndResource = (a: TypedKind, b: TypedKind): number =>
+  compare(a.version, b.version) || compare(a.resource, b.resource);
 
 const byGroupVersionKind = (a: TypedKind, b: TypedKind): number =>
   compare(a.group, b.group) || compare(a.version, b.version) || compare(a.kind, b.kind);
@@ -112,10 +111,18 @@ function paramsType(
 }
 
 /** The names an expression may use on objects of a kind; a variable that does not compile is dynamic. */
-function namesFor(
+async function namesFor(
   { variables = [] }: NonNullable<DeepReadonly<CheckedPolicy>['spec']>,
-  { kind, params }: { readonly kind: TypedKind; readonly params: CelType | undefined },
-): Record<string, CelType> {
+  {
+    kind,
+    params,
+    clock,
+  }: {
+    readonly kind: TypedKind;
+    readonly params: CelType | undefined;
+    readonly clock: Pick<Clock, 'turnIsLong'>;
+  },
+): Promise<Record<string, CelType>> {
   const object = celTypeOfSchema(kind.schema);
   const fields: Record<string, CelType> = {};
   const names = (): Record<string, CelType> => {
@@ -125,6 +132,7 @@ function namesFor(
     return all;
   };
   for (const { name, expression } of variables) {
+    if (clock.turnIsLong()) await nextTurn();
     let type = DYN;
     try {
       type = compileCel(expression, { variables: names() }).resultType;
