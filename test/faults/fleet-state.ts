@@ -6,6 +6,7 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import type { Client } from '../../src/client/client.ts';
+import { parseProcess } from '../../src/node/agent/usage.ts';
 import { qemusUnder } from './migration-failpoints.ts';
 
 /** The newest events are told. */
@@ -73,27 +74,20 @@ export async function fleetState(client: Client): Promise<string> {
   return all.flat().join('\n');
 }
 
-/** Of every QEMU under `dir`: the processor time it has used (in ticks of 10 ms), and the end of its guest's serial line. */
+/** Of every QEMU under `dir`: the processor time it has used, and the end of its guest's serial line. */
 export function guestState(dir: string): string {
-  const told = (read: () => string): string => {
+  const told = (path: string, of: (text: string) => string): string => {
     try {
-      return read();
+      return of(readFileSync(path, 'latin1'));
     } catch (error) {
       return (error as Error).message;
     }
   };
   return qemusUnder(dir)
     .map(({ pid, uid, node }) => {
-      // Fields 14 and 15 of proc_pid_stat(5); the first two may hold blanks.
-      const ticks = told(() =>
-        readFileSync(`/proc/${pid}/stat`, 'latin1')
-          .replace(/^.*\) /, '')
-          .split(' ')
-          .slice(11, 13)
-          .join('+'),
-      );
-      const line = told(() => readFileSync(`/proc/${pid}/cwd/serial.log`, 'latin1').slice(-MAX_SERIAL));
-      return `qemu ${pid} of ${uid} on ${node}, ${ticks} ticks; its serial line: ${JSON.stringify(line)}`;
+      const used = told(`/proc/${pid}/stat`, (text) => `${(parseProcess(text)?.cpuNanos ?? Number.NaN) / 1e9} s`);
+      const line = told(`/proc/${pid}/cwd/serial.log`, (text) => JSON.stringify(text.slice(-MAX_SERIAL)));
+      return `qemu ${pid} of ${uid} on ${node} used ${used} of processor time; its serial line: ${line}`;
     })
     .join('\n');
 }

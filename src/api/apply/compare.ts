@@ -115,28 +115,23 @@ function* mapSteps(
   yield;
   const now = Object.keys(after);
   yield;
+  const sides = [before, after] as const;
   for (let at = 0; at < old.length; at++) {
-    const key = old[at]!;
-    compareMember(schema, key, { old: before[key], now: getOwn(after, key), before, after }, path, sets);
+    compareMember(schema, old[at]!, sides, path, sets);
     if (at % SLICE === SLICE - 1) yield;
   }
   for (let at = 0; at < now.length; at++) {
-    compareNewMember(schema, now[at]!, [before, after], path, sets);
+    compareNewMember(schema, now[at]!, sides, path, sets);
     if (at % SLICE === SLICE - 1) yield;
   }
 }
 
-function compareNewMember(
-  schema: Schema | undefined,
-  key: string,
-  [before, after]: readonly [JsonObject, JsonObject],
-  path: string[],
-  sets: Sets,
-): void {
+function compareNewMember(schema: Schema | undefined, key: string, sides: Sides, path: string[], sets: Sets): void {
+  const [before, after] = sides;
   if (Object.hasOwn(before, key)) return;
   const now = after[key];
   if (now === undefined || typeof now === 'object') {
-    compareMember(schema, key, { old: undefined, now, before, after }, path, sets);
+    compareMember(schema, key, sides, path, sets);
   } else {
     // A text or number that is new: nothing below it, nothing to compare it with.
     nodeAt(sets.added, path).members.add(`f:${key}`);
@@ -179,14 +174,14 @@ function compareMaps(
   path: string[],
   sets: Sets,
 ): void {
-  for (const key of Object.keys(before))
-    compareMember(schema, key, { old: before[key], now: getOwn(after, key), before, after }, path, sets);
+  const sides = [before, after] as const;
+  for (const key of Object.keys(before)) compareMember(schema, key, sides, path, sets);
   let added: MutableFieldSet | undefined;
   for (const key of Object.keys(after)) {
     if (Object.hasOwn(before, key)) continue;
     const now = after[key];
     if (now === undefined || typeof now === 'object') {
-      compareMember(schema, key, { old: undefined, now, before, after }, path, sets);
+      compareMember(schema, key, sides, path, sets);
     } else {
       // A text or number that is new: nothing below it, nothing to compare it with.
       added ??= nodeAt(sets.added, path);
@@ -195,16 +190,12 @@ function compareMaps(
   }
 }
 
-/** A member on both sides, and the maps that have it or have it not. */
-interface Member {
-  readonly old: unknown;
-  readonly now: unknown;
-  readonly before: JsonObject;
-  readonly after: JsonObject;
-}
+type Sides = readonly [before: JsonObject, after: JsonObject];
 
-function compareMember(schema: Schema | undefined, key: string, member: Member, path: string[], sets: Sets): void {
-  const { old, now, before, after } = member;
+function compareMember(schema: Schema | undefined, key: string, sides: Sides, path: string[], sets: Sets): void {
+  const [before, after] = sides;
+  const old = getOwn(before, key);
+  const now = getOwn(after, key);
   // Most members are texts that stay as they were.
   if (old === now) return;
   path.push(`f:${key}`);

@@ -5,7 +5,7 @@
 import { isJsonObject, type JsonObject, setOwn } from '../meta/own-property.ts';
 import { stableText } from '../schema/list-types.ts';
 import { OBJECT_META_SCHEMA } from '../schema/object-meta-schema.ts';
-import type { Schema } from '../schema/schema.ts';
+import { goTypeName, type Schema } from '../schema/schema.ts';
 
 export type Shape = 'leaf' | 'map' | 'list';
 
@@ -76,14 +76,12 @@ const POINTERS: Readonly<Record<string, readonly string[]>> = {
   template: ['ReplicationControllerSpec'],
 };
 
-const typeName = (schema: Schema): string | undefined => schema['x-coracle-name']?.split('.').at(-1);
-
 /** True for a member whose mere appearance is no change, because its Go counterpart cannot be absent. */
 export const cannotBeAbsent = (parent: Schema | undefined, key: string): boolean =>
   parent !== undefined &&
   ALWAYS_THERE.has(key) &&
   isBuiltin(parent) &&
-  !(Object.hasOwn(POINTERS, key) && POINTERS[key]!.includes(typeName(parent)!)) &&
+  !(Object.hasOwn(POINTERS, key) && POINTERS[key]!.includes(goTypeName(parent)!)) &&
   // A condition has a `status` too, and that one is a text.
   memberSchema(parent, key)?.type === 'object';
 
@@ -95,7 +93,7 @@ const NULL_LISTS: Readonly<Record<string, string>> = {
 
 /** True for a keyed list that Go writes as null where there is none: that items are in it is all that is new. */
 export const isNullWhenEmpty = (parent: Schema | undefined, key: string): boolean =>
-  parent !== undefined && Object.hasOwn(NULL_LISTS, key) && typeName(parent) === NULL_LISTS[key];
+  parent !== undefined && Object.hasOwn(NULL_LISTS, key) && goTypeName(parent) === NULL_LISTS[key];
 
 /** One item of a keyed list with its path element. */
 export interface ListItem {

@@ -1,6 +1,6 @@
 /** CEL types of structural schemas. */
 import { decodeBase64 } from '../meta/base64.ts';
-import type { Schema } from '../schema/schema.ts';
+import { goTypeName, type Schema } from '../schema/schema.ts';
 import { CelEvaluationError } from './errors.ts';
 import { parseDate, parseDuration, parseTimestamp } from './time.ts';
 import {
@@ -18,8 +18,6 @@ import {
 } from './types.ts';
 import { CelMap, doubleFromJson, fromJson, runtimeTypeName } from './values.ts';
 
-/** Built-in kinds publish it as "text or a number" without a type, so that upstream gives it none either. */
-const QUANTITY = 'io.k8s.apimachinery.pkg.api.resource.Quantity';
 /** The largest request in bytes: it bounds what no keyword bounds. */
 const MAX_REQUEST = 3 * 1024 * 1024;
 /** Sizes in JSON: `""`, `[]`, `{}`; the quotes, colons and commas around a member. */
@@ -55,7 +53,8 @@ function typeOfNode(schema: Schema, root: boolean, name: string): CelType | unde
 }
 
 function typeOfValue(schema: Schema, root: boolean, name: string): CelType | undefined {
-  if (schema['x-coracle-name'] === QUANTITY) return undefined;
+  // Built-in kinds publish an amount as "text or a number" without a type, so that upstream gives it none either.
+  if (goTypeName(schema) === 'Quantity') return undefined;
   if (schema['x-kubernetes-int-or-string'] === true) {
     return { ...DYN, maxElements: MAX_REQUEST - EMPTY, minSize: 1 };
   }

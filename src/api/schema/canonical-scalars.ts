@@ -8,7 +8,7 @@ import { decodeBase64, encodeBase64, isBase64 } from '../meta/base64.ts';
 import { Pace, type Steps } from '../meta/steps.ts';
 import { quantityText, resourceText } from '../quantity/quantity.ts';
 import { parseGoTime, secondsText } from './go-time.ts';
-import type { Schema } from './schema.ts';
+import { goTypeName, type Schema } from './schema.ts';
 import { createReach } from './schema-reach.ts';
 
 type Rewrite = (value: unknown) => unknown;
@@ -130,8 +130,8 @@ function* placeSteps(place: Place, holder: object, key: string | number, pace: P
 
 function rewriteOf(schema: Schema): Rewrite | undefined {
   if (schema.format === 'byte') return rewriteBytes;
-  const name = schema['x-coracle-name'];
-  return name === undefined ? undefined : REWRITES.get(name.slice(name.lastIndexOf('.') + 1));
+  const name = goTypeName(schema);
+  return name === undefined ? undefined : REWRITES.get(name);
 }
 
 /** Letters at the end of which some bits mean nothing: Go ignores them, and writes them as 0. */

@@ -9,7 +9,7 @@ import { finish, NO_STOP, Pace, type Steps, type Stops } from '../meta/steps.ts'
 import { isQuantity, parseQuantity } from '../quantity/quantity.ts';
 import { parseGoTime } from './go-time.ts';
 import type { OddNumbers } from './scan-json.ts';
-import { FORMS, formOf, GO_FIELDS, type Schema, UNSIGNED } from './schema.ts';
+import { FORMS, formOf, GO_FIELDS, goTypeName, type Schema, UNSIGNED } from './schema.ts';
 
 /** Where we are: the Go struct that holds the field, its path in Go without indices, and its path in the document. */
 interface Place {
@@ -46,11 +46,9 @@ export function* wordedProblemSteps(schema: Schema, value: unknown, numbers?: Od
 export const hasOwnDecoder = (schema: Schema): boolean => ownDecoder(schema) !== undefined;
 
 const ownDecoder = (schema: Schema): OwnDecoder | undefined => {
-  const name = schema['x-coracle-name'];
-  return name === undefined ? undefined : OWN_DECODERS.get(lastPart(name));
+  const name = goTypeName(schema);
+  return name === undefined ? undefined : OWN_DECODERS.get(name);
 };
-
-const lastPart = (name: string): string => name.slice(name.lastIndexOf('.') + 1);
 
 type OwnDecoder = (walk: DecodeWalk, value: unknown, place: Place, schema: Schema) => Stops | undefined;
 
@@ -198,8 +196,7 @@ class DecodeWalk {
 
   *#object(schema: Schema, object: Readonly<Record<string, unknown>>, place: Place): Steps<void> {
     const { properties, additionalProperties } = schema;
-    const named = schema['x-coracle-name'];
-    const struct = place.pinned ?? (named === undefined ? place.struct : lastPart(named));
+    const struct = place.pinned ?? goTypeName(schema) ?? place.struct;
     const fields = schema[GO_FIELDS]?.();
     const inside = (name: string, path: string): string => (path === '' ? name : `${path}.${name}`);
     const keys = Object.keys(object);

@@ -113,3 +113,9 @@ export interface ValidationRule {
   readonly fieldPath?: string;
   readonly optionalOldSelf?: boolean;
 }
+
+/** The Go type that a node of a built-in kind describes, without its package (`PodSpec`); undefined for other nodes. */
+export function goTypeName(schema: Schema): string | undefined {
+  const name = schema['x-coracle-name'];
+  return name?.slice(name.lastIndexOf('.') + 1);
+}

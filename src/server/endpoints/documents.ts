@@ -34,11 +34,8 @@ const encoder = new TextEncoder();
 export function createDocuments(parts: DocumentParts): (exchange: Exchange) => Answer {
   const openApi = createOpenApi(parts);
   const version = encoder.encode(JSON.stringify(parts.version));
-  const { clock } = parts;
-  const zPages = {
-    ...{ version: parts.version, flags: parts.flags, startedAt: clock.now(), now: () => clock.now() },
-    paths: () => indexedPaths(parts),
-  };
+  const { version: versionInfo, flags, clock } = parts;
+  const zPages = { version: versionInfo, flags, clock, startedAt: clock.now(), paths: () => indexedPaths(parts) };
   return (exchange) => {
     const { path, method } = exchange.request;
     const extra = parts.paths.get(path);

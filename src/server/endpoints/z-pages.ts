@@ -1,6 +1,8 @@
 /** /statusz and /flagz (KEP-4827, KEP-4828): since when which version runs, and with which flags; as text, or as an object. */
 import type { VersionInfo } from '../../api/kinds/discovery/version-info.ts';
+import { formatTime } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';
+import type { Clock } from '../../base/clock/clock.ts';
 import type { ApiResponse } from '../../base/http/seam.ts';
 import type { Exchange } from './exchange.ts';
 import { parseAccept } from './negotiation.ts';
@@ -18,7 +20,7 @@ export interface ZPageParts {
   readonly version: VersionInfo;
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
-  readonly now: () => number;
+  readonly clock: Pick<Clock, 'now'>;
   /** Flags that the server was started with, by name; nothing secret. */
   readonly flags: Readonly<Record<string, string>>;
   /** All paths that the index lists. */
@@ -87,9 +89,8 @@ function formOf(accept: string, kind: string): Form {
   });
 }
 
-function statusz({ version, startedAt, now, paths }: ZPageParts): Page {
-  const started = new Date(startedAt);
-  const seconds = Math.max(0, Math.floor((now() - startedAt) / 1000));
+function statusz({ version, startedAt, clock, paths }: ZPageParts): Page {
+  const seconds = Math.max(0, Math.floor((clock.now() - startedAt) / 1000));
   const roots = [...new Set(paths().map((path) => `/${path.split('/')[1] ?? ''}`))]
     .filter((root) => root !== '/' && !API_ROOTS.has(root))
     .sort();
@@ -97,7 +98,7 @@ function statusz({ version, startedAt, now, paths }: ZPageParts): Page {
   const emulationVersion = `${version.emulationMajor}.${version.emulationMinor}`;
   const two = (value: number): string => String(value).padStart(2, '0');
   const lines = {
-    Started: unixDate(started),
+    Started: unixDate(new Date(startedAt)),
     Up: `${Math.floor(seconds / 3600)} hr ${two(Math.floor(seconds / 60) % 60)} min ${two(seconds % 60)} sec`,
     'Go version': version.goVersion,
     'Binary version': binaryVersion,
@@ -109,7 +110,7 @@ function statusz({ version, startedAt, now, paths }: ZPageParts): Page {
       .map(([name, value]) => `${name}: ${value}\n`)
       .join('')}`,
     fields: {
-      startTime: started.toISOString().replace(/\.\d+Z$/, 'Z'),
+      startTime: formatTime(startedAt),
       uptimeSeconds: seconds,
       goVersion: version.goVersion,
       binaryVersion,

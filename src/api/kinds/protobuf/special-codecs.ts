@@ -141,6 +141,7 @@ function timeCodec(decimals: 0 | 6): Codec {
 }
 
 const encoder = new TextEncoder();
+const decoder = new TextDecoder();
 
 const json = (bytes: Uint8Array): unknown => parseJson(bytes, { wideIntegers: true }).value;
 
@@ -155,8 +156,6 @@ function jsonOrText(bytes: Uint8Array): unknown {
     return decoder.decode(bytes);
   }
 }
-
-const decoder = new TextDecoder();
 
 /** JSON text in field 1. A RawExtension may carry a whole enveloped object instead. */
 function rawJson(parse: (bytes: Uint8Array, input: WireInput) => unknown): Codec {
