@@ -1,9 +1,10 @@
 /**
- * `npm test`: set-up of what the tests need (QEMU, the tiny guest), then every test file on node:test. The files that boot
+ * `npm test`: set-up of what the tests need (QEMU, the tiny guest), then the test files on node:test. The files that boot
  * QEMU or drive kubectl run three at a time: every board has directories, ports and addresses of its own. Much of their time
- * is waiting, in which the units and features run, many files to a process, and are told of when all of them are through.
- * Arguments pick files: `npm test -- src/api test/features/patch.test.ts`. Two runs make the same choices, unless
- * CORACLE_SEED says otherwise (`test/testkit/seed.ts`).
+ * is waiting, in which the units and features run, many files to a process, and are reported when all of them are through.
+ * `npm run test:full` (`--full`) runs the long ones that `npm test` leaves out: chaos, fuzzing, fault matrices.
+ * Arguments pick files, long ones too: `npm test -- src/api test/features/patch.test.ts`. Two runs make the same choices,
+ * unless CORACLE_SEED says otherwise (`test/testkit/seed.ts`).
  */
 import { globSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -25,11 +26,21 @@ process.env['NODE_COMPILE_CACHE'] ??= join(
   'coracle/compile',
 );
 const seeded = pathToFileURL(resolve(root, 'test/testkit/seed-properties.ts')).href;
-const wanted = process.argv.slice(2);
+const wanted = process.argv.slice(2).filter((argument) => argument !== '--full');
+const full = process.argv.includes('--full');
+
+/** Files that only `npm run test:full` runs, unless they are named: long walks through faults, floods and random input. */
+const LONG_RUNNING =
+  /^test\/(fuzz\/every-route|history\/history-under-kills|node\/post-copy|faults\/(drain-chaos|control-plane-kill|silent-node|storage-kill))\.test\.ts$/;
+
 const all = globSync(['src/**/*.test.ts', 'test/**/*.test.ts', 'tools/**/*.test.ts', 'bench/**/*.test.ts'], {
   cwd: root,
 }).sort();
-const chosen = all.filter((file) => wanted.length === 0 || wanted.some((prefix) => file.startsWith(prefix)));
+const chosen = all.filter((file) =>
+  wanted.length === 0
+    ? LONG_RUNNING.test(file) === full
+    : wanted.some((prefix) => file.startsWith(prefix)) && (!full || LONG_RUNNING.test(file)),
+);
 const heavy = (file: string): boolean =>
   /^(test\/(node|compat|faults|history|fuzz|tour|cli)|tools\/guest)\//.test(file);
 
