@@ -2,6 +2,7 @@
  * A whole board for tests of the node agent: the control plane in memory, its controllers, the agent of one node and the
  * tiny guest in the image store. QEMU is real. `close` ends every guest.
  */
+
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +10,7 @@ import { PODS } from '../../src/api/kinds/builtin/resource-types.ts';
 import type { Pod } from '../../src/api/kinds/builtin/types.ts';
 import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../src/api/kinds/kubevirt/kinds.ts';
 import { systemClock } from '../../src/base/clock/clock.ts';
+import { calledInProcess } from '../../src/base/http/in-process-peer.ts';
 import { createMessagePair } from '../../src/base/http/message-pair.ts';
 import { type MessageSocket, NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
 import { createLogger, silentLogger } from '../../src/base/log/log.ts';
@@ -79,7 +81,7 @@ export async function startBoard(options: { readonly agent?: AgentOptions } = {}
     signingKey: await createSigningKey(),
     issuer: 'https://test',
     agentRules: NODE_VM_RULES,
-    connectNode: async () => board.agent.handler,
+    connectNode: async () => calledInProcess(board.agent.handler),
     signal: stop.signal,
   });
   const running: Promise<void>[] = [];
@@ -143,7 +145,7 @@ export async function startBoard(options: { readonly agent?: AgentOptions } = {}
         await readFile(join(directory, 'node/vms', vmi.metadata.uid ?? '', 'record.json'), 'utf8'),
       ) as VmRecord,
     async put(path) {
-      const response = await board.agent.handler({
+      const response = await calledInProcess(board.agent.handler)({
         method: 'PUT',
         path: `/v1/namespaces/${NAMESPACE}/virtualmachineinstances/${path}`,
         query: '',
@@ -155,7 +157,7 @@ export async function startBoard(options: { readonly agent?: AgentOptions } = {}
       return response.status;
     },
     async connect(path) {
-      const response = await board.agent.handler({
+      const response = await calledInProcess(board.agent.handler)({
         method: 'GET',
         path: `/v1/namespaces/${NAMESPACE}/virtualmachineinstances/${path}`,
         query: '',

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { VIRTUAL_MACHINE_INSTANCES } from '../../src/api/kinds/kubevirt/kinds.ts';
+import { calledInProcess } from '../../src/base/http/in-process-peer.ts';
 import { NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
 import { type Board, collect, eventually, NAMESPACE, startBoard } from './board.ts';
 
@@ -13,7 +14,7 @@ after(() => board.close());
 const NAME = 'talks';
 /** One call of the node API, as virt-api makes it. */
 async function ask(method: string, action: string, { query = '', body = NO_BYTES as Uint8Array } = {}) {
-  const answer = await board.agent.handler({
+  const answer = await calledInProcess(board.agent.handler)({
     method,
     path: `/v1/namespaces/${NAMESPACE}/virtualmachineinstances/${NAME}/${action}`,
     query,

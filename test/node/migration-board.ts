@@ -2,6 +2,7 @@
  * A board with several node agents of one host, for tests of live migration: real QEMU, a control plane in memory, and
  * certificates of one CA. `hand` plays the migration controller: the target's Pod, and the hand-over to both agents.
  */
+
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +11,7 @@ import type { Pod } from '../../src/api/kinds/builtin/types.ts';
 import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../src/api/kinds/kubevirt/kinds.ts';
 import { cloneJson } from '../../src/api/meta/deep-clone.ts';
 import { systemClock } from '../../src/base/clock/clock.ts';
+import { calledInProcess } from '../../src/base/http/in-process-peer.ts';
 import { createMessagePair } from '../../src/base/http/message-pair.ts';
 import { type MessageSocket, NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
 import { createLogger, type Logger, silentLogger } from '../../src/base/log/log.ts';
@@ -112,7 +114,7 @@ export async function startMigrationBoard(
     signingKey: await createSigningKey(),
     issuer: 'https://test',
     agentRules: NODE_VM_RULES,
-    connectNode: async (name) => agents.get(name)!.handler,
+    connectNode: async (name) => calledInProcess(agents.get(name)!.handler),
     signal: stop.signal,
   });
   const running: Promise<void>[] = [];
@@ -186,7 +188,7 @@ export async function startMigrationBoard(
     nodes: NAMES,
     gate: undefined,
     async console(vmi) {
-      const response = await agents.get(vmi.status?.nodeName ?? '')!.handler({
+      const response = await calledInProcess(agents.get(vmi.status?.nodeName ?? '')!.handler)({
         method: 'GET',
         path: `/v1/namespaces/${NAMESPACE}/virtualmachineinstances/${vmi.metadata.name}/console`,
         query: '',

@@ -2,6 +2,7 @@
  * Post-copy with real guests that change their memory faster than it may be sent: what the monitor decides, that the
  * guest goes on there and never on both nodes, and what is left when one end dies at each side of the write that decides.
  */
+
 import assert from 'node:assert/strict';
 import { chmod, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
@@ -10,6 +11,7 @@ import { after, afterEach, before, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { EVENTS } from '../../src/api/kinds/builtin/resource-types.ts';
 import type { VirtualMachineInstance } from '../../src/api/kinds/kubevirt/kinds.ts';
+import { calledInProcess } from '../../src/base/http/in-process-peer.ts';
 import { NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
 import { createDeferred } from '../../src/base/signal/deferred.ts';
 import { type RunWatch, watchRuns } from '../faults/run-watch.ts';
@@ -178,7 +180,7 @@ const tellQemu = (pid: number, command: object): Promise<void> =>
 
 /** What the agent of a node says at `/metrics`. */
 async function metricsOf(node: string): Promise<string> {
-  const { body } = await board.agents.get(node)!.handler({
+  const { body } = await calledInProcess(board.agents.get(node)!.handler)({
     method: 'GET',
     path: '/metrics',
     query: '',

@@ -6,7 +6,7 @@
 
 /** What the connection itself proved about its far end (never taken from headers). */
 export interface Peer {
-  /** Remote address as text, for logs and audit; '' when in process. */
+  /** Remote address as text, for logs and audit; '' where no socket carried the request. Never a reason for trust. */
   readonly address: string;
   /** The client certificate, present only if the far end sent one. */
   readonly certificate?: PeerCertificate;

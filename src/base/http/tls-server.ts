@@ -66,7 +66,6 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
   const { handler, log, tls } = options;
   const limit = options.bodyLimit ?? 3 * MIB;
   const frontProxyCa = tls.frontProxyCa === undefined ? undefined : new X509Certificate(tls.frontProxyCa);
-  const peerOf = (socket: TLSSocket): Peer => describePeer(socket, frontProxyCa);
   const sockets = new Set<TLSSocket>();
   let closing = false;
   const sessions = new Set<ServerHttp2Session>();
@@ -87,7 +86,8 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
     maxHeaderListPairs: 1000,
   });
   http1.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    const peer = peerOf(request.socket as TLSSocket);
+    const peer = peerOf(request.socket);
+    if (!peer) return void request.socket.destroy();
     const run = (body: Uint8Array): void => {
       const wire = new WireRequest({
         method: request.method ?? 'GET',
@@ -125,8 +125,10 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
 
   const peers = new WeakMap<ServerHttp2Session, Peer>();
   http2.on('session', (session) => {
+    const peer = peerOf(session.socket);
+    if (!peer) return session.destroy();
+    peers.set(session, peer);
     sessions.add(session);
-    peers.set(session, peerOf(session.socket as unknown as TLSSocket));
     session.setTimeout(IDLE_MS * 20, () => session.close());
     session.on('close', () => sessions.delete(session));
     session.on('error', () => session.destroy());
@@ -134,6 +136,8 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
   http2.on('sessionError', () => {});
   http2.on('stream', (stream: ServerHttp2Stream, headers, flags, rawHeaders: string[]) => {
     stream.on('error', () => {});
+    const peer = stream.session && peers.get(stream.session as ServerHttp2Session);
+    if (!peer) return stream.destroy();
     const run = (body: Uint8Array): void => {
       if (stream.destroyed) return;
       const wire = new WireRequest({
@@ -142,7 +146,7 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
         headers: headers as Record<string, string>,
         rawHeaders,
         body,
-        peer: (stream.session && peers.get(stream.session as ServerHttp2Session)) ?? NO_PEER,
+        peer,
         upgradable: false,
       });
       stream.on('close', () => wire.abort());
@@ -167,9 +171,12 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
   });
   server.maxConnections = MAX_CONNECTIONS;
   server.on('secureConnection', (socket) => {
+    socket.on('error', () => socket.destroy());
+    const peer = describePeer(socket, frontProxyCa);
+    if (!peer) return void socket.destroy();
+    Object.defineProperty(socket, PEER, { value: peer });
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
-    socket.on('error', () => socket.destroy());
     if (socket.alpnProtocol === 'h2') http2.emit('connection', socket);
     else http1.emit('connection', socket);
   });
@@ -201,19 +208,22 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
   };
 }
 
-const NO_PEER: Peer = { address: '' };
-const knownPeers = new WeakMap<object, Peer>();
+/** A property, not a map by socket: HTTP/2 shows its socket through a proxy, which is another object. */
+const PEER = Symbol('peer');
 
-function describePeer(socket: TLSSocket, frontProxyCa: X509Certificate | undefined): Peer {
-  const known = knownPeers.get(socket);
-  if (known) return known;
+/** Who is at the far end, as it was seen when the handshake was over; undefined when it was not: then nobody is served. */
+const peerOf = (socket: object): Peer | undefined => (socket as { readonly [PEER]?: Peer })[PEER];
+
+/**
+ * Read once, when the handshake is over. A connection that has been reset has no address any more (undefined, or empty):
+ * that is a connection to drop, and says nothing of who called.
+ */
+function describePeer(socket: TLSSocket, frontProxyCa: X509Certificate | undefined): Peer | undefined {
   const address = socket.remoteAddress ?? '';
-  let peer: Peer = { address };
+  if (address === '') return undefined;
   const certificate = socket.getPeerX509Certificate?.();
-  if (certificate)
-    peer = { address, certificate: describeCertificate(certificate, { verified: socket.authorized, frontProxyCa }) };
-  knownPeers.set(socket, peer);
-  return peer;
+  if (!certificate) return { address };
+  return { address, certificate: describeCertificate(certificate, { verified: socket.authorized, frontProxyCa }) };
 }
 
 function describeCertificate(

@@ -5,7 +5,6 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { TLSSocket } from 'node:tls';
 import type { WebSocketServer } from 'ws';
 import { byteSocket } from './byte-socket.ts';
 import { HOP_BY_HOP } from './hop-by-hop.ts';
@@ -17,7 +16,8 @@ export interface UpgradeOptions {
   readonly handler: ApiHandler;
   /** Bytes of one WebSocket message. */
   readonly maxMessage: number;
-  peerOf(socket: TLSSocket): Peer;
+  /** Undefined: nobody knows who is at the far end, and the connection is dropped. */
+  peerOf(socket: object): Peer | undefined;
   /** Hands the reply to `write`; a handler that fails is answered for. */
   answer(reply: Promise<ApiResponse>, write: (reply: ApiResponse) => Promise<void> | void): void;
 }
@@ -45,6 +45,8 @@ export function serveUpgrades(http1: Server, { handler, maxMessage, peerOf, answ
   };
 
   http1.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    const peer = peerOf(socket);
+    if (!peer) return void socket.destroy();
     const asked = request.headers.upgrade ?? '';
     const upgradable = /websocket/i.test(asked);
     const wire = new WireRequest({
@@ -53,7 +55,7 @@ export function serveUpgrades(http1: Server, { handler, maxMessage, peerOf, answ
       headers: request.headers as Record<string, string>,
       rawHeaders: request.rawHeaders,
       body: NO_BYTES,
-      peer: peerOf(socket as TLSSocket),
+      peer,
       upgradable,
       upgradeTo: !upgradable && UPGRADE_TOKEN.test(asked) ? asked : undefined,
     });

@@ -12,6 +12,7 @@ import { protobufBody } from '../../api/kinds/protobuf/request-body.ts';
 import { formatTime, type UnstructuredObject } from '../../api/meta/object.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Compressor } from '../../base/http/gzip-blocks.ts';
+import { inProcessPeer } from '../../base/http/in-process-peer.ts';
 import { type ApiHandler, type Peer, redirected } from '../../base/http/seam.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { MetricFamily } from '../../base/metrics/metric-family.ts';
@@ -140,18 +141,11 @@ export interface ControlPlane {
 }
 
 /** Calls that never left the process come from whoever holds its keys: as if they had shown a certificate of its CA. */
-const inProcessPeer = (commonName: string, ...organizations: string[]): Peer => ({
-  address: '',
-  certificate: {
-    verified: true,
-    commonName,
-    organizations,
-    fingerprint: `in-process ${commonName}`,
-  },
-});
+const peerNamed = (commonName: string, ...organizations: string[]): Peer =>
+  inProcessPeer({ verified: true, commonName, organizations, fingerprint: `in-process ${commonName}` });
 /** What the server writes of its own accord, by a way that clients could take. */
-const SERVER_PEER = inProcessPeer('system:apiserver', 'system:masters');
-const ADMIN_PEER = inProcessPeer('kubernetes-admin', 'system:masters');
+const SERVER_PEER = peerNamed('system:apiserver', 'system:masters');
+const ADMIN_PEER = peerNamed('kubernetes-admin', 'system:masters');
 
 /** Starts the control plane on a backend; resolves when it is ready to serve. Rejects with StorageError when the state cannot be opened. */
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
@@ -236,7 +230,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
     createClient((request) => handler(redirected(request, { peer })), { userAgent });
   // No token: it would die with the account, and who deletes its namespace waits for these very clients to finish that.
   const clientFor = (account: string): Client => {
-    const peer = inProcessPeer(
+    const peer = peerNamed(
       `system:serviceaccount:${COMPONENT_NAMESPACE}:${account}`,
       'system:serviceaccounts',
       `system:serviceaccounts:${COMPONENT_NAMESPACE}`,
@@ -397,7 +391,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
     store,
     clientFor,
     adminClient: async () => clientAs(ADMIN_PEER, 'coracle-admin'),
-    clientForNode: (name) => clientAs(inProcessPeer(`system:node:${name}`, 'system:nodes'), AGENT_ACCOUNT),
+    clientForNode: (name) => clientAs(peerNamed(`system:node:${name}`, 'system:nodes'), AGENT_ACCOUNT),
     signLegacyToken: tokens.signLegacy,
     async close(closing) {
       virtApi.stop();

@@ -8,6 +8,7 @@ import { VIRTUAL_MACHINE_INSTANCES } from '../../api/kinds/kubevirt/kinds.ts';
 
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import type { Clock } from '../../base/clock/clock.ts';
+import { isInProcess } from '../../base/http/in-process-peer.ts';
 import type { ApiHandler, ApiRequest } from '../../base/http/seam.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { bootId } from '../../base/process/identity.ts';
@@ -119,7 +120,7 @@ export function createAgent(config: AgentConfig): Agent {
 
   const serverAccess = options.asKubelet ? createServerAccess({ client, nodeName, clock, log }) : undefined;
   const authorize = (request: ApiRequest): boolean | Promise<boolean> =>
-    request.peer.address === '' ||
+    isInProcess(request.peer) ||
     (request.peer.certificate?.verified === true && allowed.has(request.peer.certificate.commonName)) ||
     (serverAccess?.(request) ?? false);
 
