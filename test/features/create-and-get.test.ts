@@ -119,6 +119,13 @@ test('a refused create says why, in upstream words', async (t) => {
       '',
       /should not be set on objects to be created/,
     ],
+    [
+      'resourceVersion set on an object that is not valid: validation comes first',
+      { body: { ...configMap('a'), metadata: { name: 'A_B', resourceVersion: '1' } } },
+      422,
+      'Invalid',
+      /metadata.name: Invalid value: "A_B"/,
+    ],
   ];
   for (const [name, { path = CONFIG_MAPS, body, type }, status, reason, message] of cases) {
     await t.test(name, async () => {

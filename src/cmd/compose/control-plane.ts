@@ -241,6 +241,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
   const virtClient = clientFor(VIRT_API_ACCOUNT);
   const virtApi = createVirtApi({
     version: options.version,
+    ...(options.build && { build: options.build }),
     architecture: options.architecture ?? 'amd64',
     clock,
     log,

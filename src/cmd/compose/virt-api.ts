@@ -4,6 +4,7 @@
  */
 
 import type { ClusterRole, ClusterRoleBinding } from '../../api/kinds/builtin/access-types.ts';
+import type { VersionFacts } from '../../api/kinds/discovery/version-info.ts';
 import type { KubeVirt, VirtualMachineInstancePreset } from '../../api/kinds/kubevirt/kubevirt.ts';
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import type { DeepReadonly, KubeObject, UnstructuredObject } from '../../api/meta/object.ts';
@@ -43,6 +44,7 @@ export interface VirtApiOptions {
   readonly client: Client;
   readonly connectNode?: (nodeName: string, client: Client) => Promise<ApiHandler>;
   readonly version: string;
+  readonly build?: VersionFacts;
   /** ControllerRevisions: what is captured at admission is stored together with the virtual machine. */
   readonly revisions: ResourceInfo;
   /** Architecture of the host, as Go names it: what guests get when they name none. */
@@ -94,6 +96,7 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
     clock,
     log,
     version: options.version,
+    build: { ...options.build, platform: `linux/${options.architecture}` },
   });
   return {
     admission: [pluginOf(admission, options.revisions), nodeVmis],

@@ -17,7 +17,7 @@ const allows = (role: string, verb: string, group: string, resource: string): bo
   );
 
 describe('kubevirtClusterRoles', () => {
-  it('let an editor use every served subresource but migrate, VSOCK and what only controllers ask for', () => {
+  it('let an editor use every served subresource but migrate, VSOCK, screenshots and what only controllers ask for', () => {
     const api = createSubresourceApi({
       client: {} as Client,
       config: () => clusterConfigOf(undefined),
@@ -34,9 +34,12 @@ describe('kubevirtClusterRoles', () => {
     assert.deepEqual(missing, [
       'virtualmachineinstances/backup',
       'virtualmachineinstances/redefine-checkpoint',
+      'virtualmachineinstances/vnc/screenshot',
       'virtualmachineinstances/vsock',
       'virtualmachines/migrate',
     ]);
+    const screenshot = 'virtualmachineinstances/vnc/screenshot';
+    assert.ok(allows('kubevirt.io:admin', 'get', 'subresources.kubevirt.io', screenshot));
   });
   it('keep migrations apart', () => {
     for (const role of ['kubevirt.io:admin', 'kubevirt.io:edit', 'kubevirt.io:view']) {

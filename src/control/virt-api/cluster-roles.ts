@@ -49,12 +49,15 @@ const objectRules = (verbs: readonly string[]): PolicyRule[] => [
   rule('migrations.kubevirt.io', ['migrationpolicies'], VIEW_VERBS),
 ];
 
+/** A picture of the screen is for admins alone, though an editor may look at the screen: so upstream's roles have it. */
+const screenshotRule = rule(SUBRESOURCES, below(VMI, ['vnc/screenshot']), ['get']);
+
 /** What admin and edit may do to a guest beside its objects. */
 const operatorRules: PolicyRule[] = [
   rule(
     SUBRESOURCES,
     [
-      ...below(VMI, ['console', 'vnc', 'vnc/screenshot', 'portforward', 'usbredir', ...GUEST_INFORMATION]),
+      ...below(VMI, ['console', 'vnc', 'portforward', 'usbredir', ...GUEST_INFORMATION]),
       ...below(VM, ['expand-spec', 'portforward', 'objectgraph']),
     ],
     ['get'],
@@ -133,7 +136,7 @@ export const virtApiRules: readonly PolicyRule[] = [
 /** admin, edit and view of virtual machines (joined to the roles of those names), default, migrate, and virt-api's own. */
 export const kubevirtClusterRoles: readonly ClusterRole[] = [
   { ...defaultRole, metadata: { ...defaultRole.metadata, ...defaults } },
-  role('kubevirt.io:admin', [...operatorRules, ...objectRules(ADMIN_VERBS)], aggregateTo('admin')),
+  role('kubevirt.io:admin', [...operatorRules, screenshotRule, ...objectRules(ADMIN_VERBS)], aggregateTo('admin')),
   role(
     'kubevirt.io:edit',
     [...operatorRules, ...objectRules(EDIT_VERBS), rule('kubevirt.io', ['kubevirts'], ['get', 'list'])],

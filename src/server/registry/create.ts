@@ -46,9 +46,7 @@ export async function createObject(registry: Registry, call: CreateCall): Promis
   const { info, object } = call;
   const given = object.metadata;
   matchNamespace(given, call.namespace);
-  if (given.resourceVersion) {
-    throw new ApiError({ code: 500, message: 'resourceVersion should not be set on objects to be created' });
-  }
+  const versioned = isVersioned(given.resourceVersion);
   delete given.resourceVersion;
   const { managedFields } = given;
   wipeSystemMetadata(given, { applied: call.tracked === true });
@@ -93,6 +91,9 @@ export async function createObject(registry: Registry, call: CreateCall): Promis
     else if (attempt === 1) warnAboutCreate(info, call);
     const companions: Companion[] = [];
     await call.admission.validate('CREATE', { name: metadata.name!, object, oldObject: undefined, companions, pause });
+    // Upstream's storage says so, when everything else about the object is found right.
+    if (versioned && !call.dryRun)
+      throw new ApiError({ code: 500, message: 'resourceVersion should not be set on objects to be created' });
     const key: StoreKey = { prefix: storagePrefix(info), namespace: call.namespace, name: metadata.name! };
     if (call.pause) await call.pause();
     try {
@@ -104,6 +105,10 @@ export async function createObject(registry: Registry, call: CreateCall): Promis
     }
   }
 }
+
+/** True for a revision that the storage would take for one: upstream drops `0` and what is no number. */
+const isVersioned = (resourceVersion: string | undefined): boolean =>
+  resourceVersion !== undefined && /^[0-9]+$/.test(resourceVersion) && !/^0+$/.test(resourceVersion);
 
 /** An object whose parts were frozen for a name that somebody else took meanwhile: as copies, they can be changed again. */
 function thaw(object: UnstructuredObject): void {

@@ -123,6 +123,13 @@ function boardOf(
     clock: createFakeClock(),
     log: silentLogger,
     version: 'v0',
+    build: {
+      commit: 'abc',
+      treeState: 'clean',
+      buildDate: '2026-01-01T00:00:00Z',
+      engine: 'node v26',
+      platform: 'linux/arm64',
+    },
   });
   return {
     writes,
@@ -694,7 +701,15 @@ describe('the API itself', () => {
   });
   it('answers version, health and guestfs to everybody', async () => {
     const board = boardOf([], { allowed: () => false });
-    assert.equal((JSON.parse((await board.call('GET', 'version')).text) as { gitVersion: string }).gitVersion, 'v0');
+    assert.deepEqual(JSON.parse((await board.call('GET', 'version')).text), {
+      gitVersion: 'v0',
+      gitCommit: 'abc',
+      gitTreeState: 'clean',
+      buildDate: '2026-01-01T00:00:00Z',
+      goVersion: 'node v26',
+      compiler: 'coracle',
+      platform: 'linux/arm64',
+    });
     assert.deepEqual(JSON.parse((await board.call('GET', 'healthz')).text), { apiserver: { connectivity: 'ok' } });
     assert.equal((await board.call('GET', 'guestfs')).status, 200);
   });

@@ -169,7 +169,7 @@ export function createSubresourceApi(options: CreateSubresourceApiOptions): Subr
     discovery: discoveryEntries(),
     async handle(request, user, info, authorize = options.authorize) {
       try {
-        const open = info.namespace === '' ? openEndpoint(info, options.version) : undefined;
+        const open = info.namespace === '' ? openEndpoint(info, options) : undefined;
         if (open !== undefined) return open;
         const found = findRoute(request, info);
         if ('status' in found) return found;
@@ -214,10 +214,13 @@ export function createSubresourceApi(options: CreateSubresourceApiOptions): Subr
 }
 
 /** Endpoints that ask for no authorisation. */
-function openEndpoint({ resource }: SubresourceRequestInfo, version: string): ApiResponse | undefined {
+function openEndpoint(
+  { resource }: SubresourceRequestInfo,
+  { version, build }: SubresourceOptions,
+): ApiResponse | undefined {
   switch (resource) {
     case 'version':
-      return serverVersion(version);
+      return serverVersion(version, build);
     case 'healthz':
       return healthy();
     case 'guestfs':

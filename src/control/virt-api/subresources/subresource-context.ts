@@ -1,5 +1,6 @@
 /** What the handlers of the subresource API share. */
 
+import type { VersionFacts } from '../../../api/kinds/discovery/version-info.ts';
 import {
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
@@ -23,8 +24,10 @@ export interface SubresourceOptions {
   nodeHandler(nodeName: string): Promise<ApiHandler>;
   readonly clock: Clock;
   readonly log: Logger;
-  /** What `version` answers, beside the fields of a Go program that clients expect. */
+  /** `gitVersion` of what `version` answers. */
   readonly version: string;
+  /** The rest of it: what this program was built from, and what runs it. */
+  readonly build?: VersionFacts;
 }
 
 /** One request to one virtual machine or instance. */

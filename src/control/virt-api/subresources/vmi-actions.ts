@@ -1,5 +1,6 @@
 /** Requests that the node's agent carries out: pause and its like, guest information, console and port forward. */
 
+import { type VersionFacts, versionInfo } from '../../../api/kinds/discovery/version-info.ts';
 import type { VirtualMachineInstance } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import { ApiError, badRequest, internalError } from '../../../api/meta/status.ts';
 import { type ApiResponse, redirected } from '../../../base/http/seam.ts';
@@ -232,17 +233,11 @@ async function agentMessage(answer: ApiResponse, signal: AbortSignal): Promise<s
   return text.trim() === '' ? `the node agent answered ${status}` : text.trim();
 }
 
-/** Facts about this server; no authentication is asked for them. */
-export const serverVersion = (version: string): ApiResponse =>
-  json(200, {
-    gitVersion: version,
-    gitCommit: '',
-    gitTreeState: '',
-    buildDate: '',
-    goVersion: '',
-    compiler: '',
-    platform: '',
-  });
+/** Facts about this server (KubeVirt's version.Info); no authentication is asked for them. */
+export function serverVersion(version: string, facts: VersionFacts = {}): ApiResponse {
+  const { gitCommit, gitTreeState, buildDate, goVersion, compiler, platform } = versionInfo(facts);
+  return json(200, { gitVersion: version, gitCommit, gitTreeState, buildDate, goVersion, compiler, platform });
+}
 
 export const healthy = (): ApiResponse => json(200, { apiserver: { connectivity: 'ok' } });
 
