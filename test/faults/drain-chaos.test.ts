@@ -23,6 +23,7 @@ import {
   type VirtualMachineInstance,
   type VirtualMachineInstanceMigration,
 } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { usualHostPort } from '../../src/domain/machine/host-ports.ts';
 import { seed } from '../testkit/seed.ts';
 import { tinyVm, until, whyNoGuests } from '../testkit/tiny-guest.ts';
 import { createFleet } from './chaos-fleet.ts';
@@ -189,7 +190,9 @@ test(`drains under fire, seed ${seed}`, { timeout: (seconds + 150) * 1000, ...(w
     if (!at) return undefined;
     // What was known when it was asked: of two that ask at a time the older answer may come last.
     const least = at.beats;
-    const text = await fetch(`http://${at.address}:8080/heartbeat`, { signal: AbortSignal.timeout(1000) })
+    const text = await fetch(`http://${at.address}:${usualHostPort(8080)}/heartbeat`, {
+      signal: AbortSignal.timeout(1000),
+    })
       .then((response) => (response.ok ? response.text() : ''))
       .catch(() => '');
     if (text.trim() === '' || known.get(name) !== at) return undefined;

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { usualHostPort } from '../../src/domain/machine/host-ports.ts';
 import { adminOf, type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
 import { importTinyGuest, tinyVm, until, whyNoGuests } from '../testkit/tiny-guest.ts';
 
@@ -46,7 +47,9 @@ test('guests run on through kill -9 of the control plane; a killed guest starts 
   );
   const heartbeat = (): Promise<number> =>
     until('a heartbeat', async () => {
-      const response = await fetch(`http://${address}:8080/heartbeat`, { signal: AbortSignal.timeout(2000) });
+      const response = await fetch(`http://${address}:${usualHostPort(8080)}/heartbeat`, {
+        signal: AbortSignal.timeout(2000),
+      });
       return response.ok ? Number(await response.text()) : undefined;
     });
   let last = await heartbeat();

@@ -5,6 +5,7 @@ import { after, before, test } from 'node:test';
 import { EVENTS, NODES, PODS } from '../../src/api/kinds/builtin/resource-types.ts';
 import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../src/api/kinds/kubevirt/kinds.ts';
 import { isRunning } from '../../src/base/process/identity.ts';
+import { usualHostPort } from '../../src/domain/machine/host-ports.ts';
 import { type Board, collect, eventually, kernelSpec, NAMESPACE, NODE, startBoard } from './board.ts';
 
 let board: Board;
@@ -59,7 +60,7 @@ test('a VMI boots, is reachable, survives the agent, and shuts down when it is d
   const second = collect(await board.connect('life/console'));
   await second.has(`uuid: ${uuid}`);
 
-  const url = `http://${nic?.ipAddress}:8080/`;
+  const url = `http://${nic?.ipAddress}:${usualHostPort(8080)}/`;
   await eventually('http', async () => (await fetch(url).catch(() => undefined))?.ok === true);
   assert.match(await (await fetch(`${url}index.txt`)).text(), new RegExp(uuid));
 

@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test';
 import { EVENTS, PODS } from '../../src/api/kinds/builtin/resource-types.ts';
 import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { findProcesses } from '../../src/base/process/identity.ts';
+import { usualHostPort } from '../../src/domain/machine/host-ports.ts';
 import { openWorkspace, type Workspace } from '../cli/workspace.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
 import { importTinyGuest, tinyVm, until, whyNoGuests } from '../testkit/tiny-guest.ts';
@@ -33,7 +34,9 @@ async function runningGuest(t: TestContext): Promise<{ at: Workspace; address: s
 }
 
 async function heartbeat(address: string): Promise<number | undefined> {
-  const response = await fetch(`http://${address}:8080/heartbeat`, { signal: AbortSignal.timeout(2000) });
+  const response = await fetch(`http://${address}:${usualHostPort(8080)}/heartbeat`, {
+    signal: AbortSignal.timeout(2000),
+  });
   return response.ok ? Number(await response.text()) : undefined;
 }
 

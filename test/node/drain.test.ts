@@ -14,6 +14,7 @@ import {
   type VirtualMachineInstance,
 } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { findProcesses } from '../../src/base/process/identity.ts';
+import { usualHostPort } from '../../src/domain/machine/host-ports.ts';
 import { openWorkspace } from '../cli/workspace.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
 import { importTinyGuest, tinyVm, until, whyNoGuests } from '../testkit/tiny-guest.ts';
@@ -77,7 +78,9 @@ test('kubectl drain: guests move, start anew, or wait for somebody, and every dr
   const addressOf = ({ status }: VirtualMachineInstance): string => status?.interfaces?.[0]?.ipAddress ?? '';
   const heartbeat = (address: string): Promise<number> =>
     until(`a heartbeat at ${address}`, async () => {
-      const response = await fetch(`http://${address}:8080/heartbeat`, { signal: AbortSignal.timeout(2000) });
+      const response = await fetch(`http://${address}:${usualHostPort(8080)}/heartbeat`, {
+        signal: AbortSignal.timeout(2000),
+      });
       return response.ok ? Number(await response.text()) : undefined;
     });
   const migrationsOf = async (name: string) =>

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { CONFIG_MAPS, EVENTS } from '../../src/api/kinds/builtin/resource-types.ts';
@@ -9,13 +9,19 @@ import { systemClock } from '../../src/base/clock/clock.ts';
 import { NEVER } from '../../src/base/http/seam.ts';
 import { isRunning } from '../../src/base/process/identity.ts';
 import { run } from '../../src/base/process/run.ts';
+import {
+  FORWARDED_PORTS_ANNOTATION,
+  HOST_PORTS_ANNOTATION,
+  type PublishedPort,
+  usualHostPort,
+} from '../../src/domain/machine/host-ports.ts';
 import { claimAddress } from '../../src/node/network/address-pool.ts';
 import { runsGuestCode } from '../../src/node/qemu/kvm-probe.ts';
 import { type Board, collect, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';
 
 let board: Board;
 before(async () => {
-  board = await startBoard();
+  board = await startBoard({ agent: { allowsHostPorts: true } });
 });
 after(() => board.close());
 
@@ -114,25 +120,69 @@ test('disks on every bus, cloud-init, a ConfigMap, a guest agent and a soft rebo
   await eventually('gone', async () => !(await isRunning(identity!)));
 });
 
-test('a port that is taken is an event and a condition; the guest runs', async () => {
+test('a guest takes no port of the host by number, but those asked for; it gives them back to who wants them', async () => {
+  /** Listens on all addresses of one family, as a service of the host does; undefined when it cannot. */
+  const serve = (port: number, host: '0.0.0.0' | '::'): Promise<Server | undefined> =>
+    new Promise((done) => {
+      const server = createServer();
+      server.once('error', () => done(undefined));
+      server.listen({ port, host, ipv6Only: host === '::' }, () => done(server));
+    });
+  const close = (server: Server | undefined): Promise<void> =>
+    new Promise((done) => (server ? server.close(() => done()) : done()));
+  const isTakenFor = (port: number) => async (): Promise<boolean> => {
+    const server = await serve(port, '0.0.0.0');
+    await close(server);
+    return server === undefined;
+  };
+  const isFree = (port: number) => async (): Promise<boolean> => !(await isTakenFor(port)());
   const created = await board.createVmi('ports', {
     ...kernelSpec({ terminationGracePeriodSeconds: 0 }),
     startStrategy: 'Paused',
   });
   const address = await claimAddress(join(board.directory, 'node/addresses'), created.metadata.uid ?? '');
-  const squatter = createServer();
-  await new Promise<void>((done, fail) => squatter.once('error', fail).listen(8080, address, done)).catch(() => {});
+  // What it would take first is another's: it takes the next.
+  const other = createServer();
+  await new Promise<void>((done, fail) => other.once('error', fail).listen(usualHostPort(8080), address, done));
   const vmi = await board.until('ports', 'running', isRunningPhase);
   // startStrategy Paused: it waits for an unpause.
   assert.ok(vmi.status?.conditions?.some((c) => c.type === 'Paused'));
-  const condition = vmi.status?.conditions?.find((c) => c.type === 'PortsForwarded');
-  assert.equal(condition?.status, 'False');
-  assert.match(condition?.message ?? '', /port 8080 .* taken/);
+  assert.ok(!vmi.status?.conditions?.some((c) => c.type === 'PortsForwarded'));
+  const published = async (): Promise<PublishedPort[]> => {
+    const pod = (await board.pods()).find((one) => one.metadata.labels?.['vmi.kubevirt.io/id'] === 'ports');
+    return JSON.parse(pod?.metadata.annotations?.[FORWARDED_PORTS_ANNOTATION] ?? '[]') as PublishedPort[];
+  };
+  await eventually('published', async () => (await published()).length === 1);
+  const [where] = await published();
+  assert.deepEqual([where?.containerPort, where?.protocol, where?.hostIP], [8080, 'TCP', address]);
+  assert.ok(where!.hostPort > 32_000 && where!.hostPort !== usualHostPort(8080));
+  await close(other);
+  assert.ok(await isFree(8080)(), 'the host has it');
+
+  const ask = (text: string | null): Promise<unknown> =>
+    board.client.patch(
+      VIRTUAL_MACHINE_INSTANCES,
+      { namespace: NAMESPACE, name: 'ports' },
+      { type: 'merge', body: { metadata: { annotations: { [HOST_PORTS_ANNOTATION]: text } } } },
+    );
+  await ask('8080');
+  await eventually('the guest has it', isTakenFor(8080));
+  // A service that starts now gets it for IPv6 alone; when it tries again, it gets it all.
+  const half = await serve(8080, '::');
+  await eventually('the guest gives it back', isFree(8080));
+  await board.until('ports', 'told', ({ status }) =>
+    (status?.conditions ?? []).some(
+      ({ type, message }) => type === 'PortsForwarded' && /wanted by another/.test(message ?? ''),
+    ),
+  );
   await eventually('event', async () =>
     (await board.client.list(EVENTS, { namespace: NAMESPACE })).items.some((e) => e.reason === 'PortNotForwarded'),
   );
+  await close(half);
+  await eventually('the guest has it again', isTakenFor(8080));
+  await ask(null);
+  await eventually('nobody asks for it any more', isFree(8080));
   assert.equal(await board.put('ports/unpause'), 200);
-  await new Promise<void>((done) => squatter.close(() => done()));
   await remove('ports');
   await eventually('gone', async () => (await board.vmi('ports').catch(() => undefined)) === undefined);
 });

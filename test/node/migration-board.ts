@@ -19,6 +19,7 @@ import { isConflict, isNotFound } from '../../src/client/api-failure.ts';
 import type { Client } from '../../src/client/client.ts';
 import { chooseComponents, runComponent } from '../../src/cmd/compose/components.ts';
 import { startControlPlane } from '../../src/cmd/compose/control-plane.ts';
+import { FORWARDED_PORTS_ANNOTATION, type PublishedPort, usualHostPort } from '../../src/domain/machine/host-ports.ts';
 import { type Agent, createAgent } from '../../src/node/agent/agent.ts';
 import { NODE_VM_RULES } from '../../src/node/agent/rbac.ts';
 import { openImageStore } from '../../src/node/image/image-store.ts';
@@ -362,13 +363,24 @@ export async function startMigrationBoard(
   return board;
 }
 
+/** Where the launcher Pod says that port 8080 of its guest is. */
+export function httpPortOf(pod: Pod | undefined): number {
+  const ports = JSON.parse(pod?.metadata.annotations?.[FORWARDED_PORTS_ANNOTATION] ?? '[]') as PublishedPort[];
+  return ports.find(({ containerPort }) => containerPort === 8080)?.hostPort ?? usualHostPort(8080);
+}
+
 /** The counter of the tiny guest, tenths of a second since it booted. */
-export async function heartbeat(vmi: VirtualMachineInstance): Promise<number> {
+export async function heartbeat(
+  vmi: VirtualMachineInstance,
+  port: () => Promise<number> = async () => usualHostPort(8080),
+): Promise<number> {
   const address = vmi.status?.interfaces?.[0]?.ipAddress ?? '';
   const deadline = systemClock.monotonic() + 60_000;
   for (;;) {
     try {
-      const response = await fetch(`http://${address}:8080/heartbeat`, { signal: AbortSignal.timeout(1000) });
+      const response = await fetch(`http://${address}:${await port()}/heartbeat`, {
+        signal: AbortSignal.timeout(1000),
+      });
       const text = await response.text();
       if (response.ok && text.trim() !== '') return Number(text);
     } catch {

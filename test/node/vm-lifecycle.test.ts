@@ -10,6 +10,7 @@ import {
   type VirtualMachineInstance,
 } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { isRunning } from '../../src/base/process/identity.ts';
+import { usualHostPort } from '../../src/domain/machine/host-ports.ts';
 import { importImage } from '../../src/node/image/local-images.ts';
 import { ensureGuest } from '../../tools/guest/build-guest.ts';
 import { type Board, collect, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';
@@ -222,9 +223,9 @@ test('a guest that shut down while no agent watched is Succeeded', async () => {
   await inConsole('alone', '(sleep 2; poweroff) &');
   await board.restartAgent(() =>
     eventually('the guest is down', async () => {
-      const answer = await fetch(`http://${address}:8080/`, { signal: AbortSignal.timeout(500) }).catch(
-        () => undefined,
-      );
+      const answer = await fetch(`http://${address}:${usualHostPort(8080)}/`, {
+        signal: AbortSignal.timeout(500),
+      }).catch(() => undefined);
       return answer === undefined;
     }),
   );

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { CONFIG_MAPS, EVENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS } from '../../src/api/kinds/builtin/resource-types.ts';
 import { KUBEVIRTS, VIRTUAL_MACHINE_INSTANCES } from '../../src/api/kinds/kubevirt/kinds.ts';
+import { usualHostPort } from '../../src/domain/machine/host-ports.ts';
 import { type RegistryServer, startRegistry, tarOf } from '../../src/node/image/testing/registry-server.ts';
 import { ensureGuest } from '../../tools/guest/build-guest.ts';
 import { adminOf, startProcess } from '../testkit/control-plane-process.ts';
@@ -74,7 +75,7 @@ const create = (type: unknown, kind: string, name: string, rest: object): Promis
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 const httpGet = (host: string): Promise<string> =>
   new Promise((resolve, reject) => {
-    get({ host, port: 8080, path: '/index.txt' }, (response) => {
+    get({ host, port: usualHostPort(8080), path: '/index.txt' }, (response) => {
       let text = '';
       response.on('data', (chunk) => {
         text += chunk;

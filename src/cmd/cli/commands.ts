@@ -24,6 +24,10 @@ const HOST_DISK: FlagSpec = {
   multiple: true,
   summary: 'directory below which hostDisk volumes may lie; may be given again (needs the HostDisk feature gate)',
 };
+const ALLOW_HOST_PORTS: FlagSpec = {
+  type: 'boolean',
+  summary: 'guests may have ports of this host under their own number (annotation coracle.dev/host-ports)',
+};
 const CORS_ORIGINS: FlagSpec = {
   type: 'string',
   value: 'REGEXP',
@@ -60,6 +64,7 @@ export const COMMANDS: readonly Command[] = [
       nodes: { type: 'string', value: 'N', summary: 'node agents to run in this process (default: 1)' },
       controllers: CONTROLLERS,
       'host-disk': HOST_DISK,
+      'allow-host-ports': ALLOW_HOST_PORTS,
       'cors-allowed-origins': CORS_ORIGINS,
       ...AUDIT_FLAGS,
       ...OIDC_FLAGS,
@@ -186,6 +191,7 @@ export const COMMANDS: readonly Command[] = [
         summary: 'address of this host that the node API is served on and the Node names (default: 127.0.0.1)',
       },
       'host-disk': HOST_DISK,
+      'allow-host-ports': ALLOW_HOST_PORTS,
       'stop-vms': {
         type: 'boolean',
         summary: 'shut guests down at the end; without it they run on and are adopted later',

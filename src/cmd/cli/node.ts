@@ -79,6 +79,7 @@ export async function node(context: CommandContext): Promise<number> {
       port,
       ...(address && { address }),
       hostDiskRoots: listFlag(flags, 'host-disk').map((path) => resolve(path)),
+      allowsHostPorts: flags['allow-host-ports'] === true,
       clock: systemClock,
       log,
       signal: stop.signal,

@@ -62,6 +62,7 @@ export async function up(context: CommandContext): Promise<number> {
   const controllers = textFlag(flags, 'controllers') ?? '*';
   const merge = flags['no-merge-kubeconfig'] !== true;
   const hostDiskRoots = listFlag(flags, 'host-disk').map((path) => resolve(path));
+  const allowsHostPorts = flags['allow-host-ports'] === true;
   const corsAllowedOrigins = originPatterns(listFlag(flags, 'cors-allowed-origins'));
   const audit = auditSettings(flags);
   // Before the flags of the issuer, which it excludes whatever they say.
@@ -85,6 +86,7 @@ export async function up(context: CommandContext): Promise<number> {
         '--controllers',
         controllers,
         ...hostDiskRoots.flatMap((path) => ['--host-disk', path]),
+        ...(allowsHostPorts ? ['--allow-host-ports'] : []),
         ...corsAllowedOrigins.flatMap((pattern) => ['--cors-allowed-origins', pattern]),
         ...auditArguments(audit),
         ...oidcArguments(oidc),
@@ -105,6 +107,7 @@ export async function up(context: CommandContext): Promise<number> {
     nodes,
     controllers,
     hostDiskRoots,
+    allowsHostPorts,
     corsAllowedOrigins,
     audit,
     oidc,
@@ -171,6 +174,7 @@ interface ForegroundOptions {
   readonly nodes: number;
   readonly controllers: string;
   readonly hostDiskRoots: readonly string[];
+  readonly allowsHostPorts: boolean;
   readonly corsAllowedOrigins: readonly string[];
   readonly merge: boolean;
   readonly started: number;
@@ -207,6 +211,7 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
     nodes: options.nodes,
     controllers: options.controllers,
     hostDiskRoots: options.hostDiskRoots,
+    allowsHostPorts: options.allowsHostPorts,
     corsAllowedOrigins: options.corsAllowedOrigins,
     serviceCidr: options.serviceCidr,
     flags: shownFlags(flags, {

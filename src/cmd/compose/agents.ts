@@ -39,6 +39,8 @@ export interface AgentsOptions {
   readonly address?: string;
   /** Directories below which hostDisk volumes may lie; none = the volume type is refused. */
   readonly hostDiskRoots?: readonly string[];
+  /** Guests may have ports of their address under their own number. */
+  readonly allowsHostPorts?: boolean;
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -131,6 +133,7 @@ async function startAll(options: AgentsOptions, started: { agent: Agent; server:
           ...(options.asKubelet && { asKubelet: true }),
           servingCa: options.pki.ca,
           ...(options.hostDiskRoots && { hostDiskRoots: options.hostDiskRoots }),
+          ...(options.allowsHostPorts && { allowsHostPorts: true }),
           servingPort: server.port,
           allowedClients: [VIRT_API_COMMON_NAME],
           version: `v${VERSION}`,

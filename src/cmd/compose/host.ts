@@ -39,6 +39,8 @@ export interface HostOptions {
   readonly nodes: number;
   /** Directories below which hostDisk volumes may lie. */
   readonly hostDiskRoots?: readonly string[];
+  /** Guests may have ports of their address under their own number. */
+  readonly allowsHostPorts?: boolean;
   /** Regular expressions of the origins whose web pages may call the API; none when absent. */
   readonly corsAllowedOrigins?: readonly string[];
   /** Flags that it was started with, for /flagz: nothing secret. */
@@ -194,6 +196,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       log,
       signal: stop.signal,
       ...(options.hostDiskRoots && { hostDiskRoots: options.hostDiskRoots }),
+      ...(options.allowsHostPorts && { allowsHostPorts: true }),
     });
     nodeMetrics = agents.metrics;
     // A host without QEMU still has a whole API: its VMs wait for a node.

@@ -65,6 +65,8 @@ export interface AgentOptions {
   readonly smbios?: SmbiosConfig;
   /** Directories below which hostDisk images may lie; none = the feature is off. */
   readonly hostDiskRoots?: readonly string[];
+  /** Guests may have ports of their address under their own number, where a VMI asks for it. */
+  readonly allowsHostPorts?: boolean;
   /** Names that a client certificate must carry to call `handler` over the network. */
   readonly allowedClients?: readonly string[];
   /** The API server is not ours: it may ask what a kubelet is asked, if the cluster lets it. */
@@ -202,6 +204,7 @@ export function createAgent(config: AgentConfig): Agent {
       addressesDirectory: options.addressesDir ?? at('addresses'),
       claimsDirectory: options.claimsDir ?? at('claims'),
       hostDiskRoots: options.hostDiskRoots ?? [],
+      allowsHostPorts: options.allowsHostPorts === true,
       judgeResize: (pod) => room.judge(pod),
     };
     return environment;

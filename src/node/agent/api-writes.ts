@@ -11,6 +11,12 @@ const CONFLICTS = 8;
 /** Before a second try: the write that was in the way may not be readable yet. Doubled each time. */
 const CONFLICT_PAUSE_MS = 5;
 
+/** What is written: fields of the status, and annotations where the kind takes them through its status (Pods do). */
+export interface StatusWrite {
+  readonly status: Readonly<Record<string, unknown>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
 /**
  * Computes a change from the newest object and writes it to `status`; on a conflict reads again and computes anew.
  * Returns the object as it is afterwards; undefined when it is gone or has another UID. Other failures are thrown.
@@ -19,17 +25,19 @@ async function writeStatus<T extends KubeObject>(
   environment: AgentEnvironment,
   type: ResourceType<T>,
   known: DeepReadonly<T>,
-  change: (object: DeepReadonly<T>) => Readonly<Record<string, unknown>>,
+  change: (object: DeepReadonly<T>) => StatusWrite | undefined,
 ): Promise<DeepReadonly<T> | undefined> {
   const { client, signal } = environment;
   const key = keyOf(known as unknown as KubeObject);
   const { uid } = known.metadata;
   let object: DeepReadonly<T> = known;
   for (let attempt = 0; ; attempt++) {
-    const status = change(object);
-    if (Object.keys(status).length === 0) return object;
+    const wanted = change(object);
+    if (!wanted) return object;
+    const { status, annotations } = wanted;
     try {
-      const body = { metadata: { uid, resourceVersion: object.metadata.resourceVersion }, status };
+      const { resourceVersion } = object.metadata;
+      const body = { metadata: { uid, resourceVersion, ...(annotations && { annotations }) }, status };
       return (await client.patch(
         type,
         key,
@@ -54,7 +62,7 @@ async function writeStatus<T extends KubeObject>(
 export const writePodStatus = (
   environment: AgentEnvironment,
   pod: DeepReadonly<Pod>,
-  change: (pod: DeepReadonly<Pod>) => Readonly<Record<string, unknown>>,
+  change: (pod: DeepReadonly<Pod>) => StatusWrite | undefined,
 ): Promise<DeepReadonly<Pod> | undefined> => writeStatus(environment, PODS, pod, change);
 
 export const writeVmiStatus = (
@@ -62,7 +70,10 @@ export const writeVmiStatus = (
   vmi: DeepReadonly<VirtualMachineInstance>,
   change: (vmi: DeepReadonly<VirtualMachineInstance>) => Readonly<Record<string, unknown>>,
 ): Promise<DeepReadonly<VirtualMachineInstance> | undefined> =>
-  writeStatus(environment, VIRTUAL_MACHINE_INSTANCES, vmi, change);
+  writeStatus(environment, VIRTUAL_MACHINE_INSTANCES, vmi, (newest) => {
+    const status = change(newest);
+    return Object.keys(status).length === 0 ? undefined : { status };
+  });
 
 /** Ends the life of a Pod object: what a kubelet does when the last container is gone. */
 export async function deletePod(environment: AgentEnvironment, pod: DeepReadonly<Pod>): Promise<void> {

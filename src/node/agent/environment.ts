@@ -35,4 +35,6 @@ export interface AgentEnvironment {
   readonly addressesDirectory: string;
   readonly claimsDirectory: string;
   readonly hostDiskRoots: readonly string[];
+  /** Guests may have ports of their address under their own number. */
+  readonly allowsHostPorts: boolean;
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { silentLogger } from '../../base/log/log.ts';
+import { HOST_PORTS_ANNOTATION } from '../../domain/machine/host-ports.ts';
 import type { Guest } from './guest.ts';
 import { keepPorts } from './keep-ports.ts';
 import type { LauncherState } from './launcher-state.ts';
@@ -8,7 +9,7 @@ import type { LauncherState } from './launcher-state.ts';
 const settled = () => new Promise((next) => setImmediate(next));
 
 /** A guest of one port, which is in use for so many looks. */
-function scene(taken: number, why: 'in-use' | 'denied' = 'in-use') {
+function scene(taken: number, why: 'in-use' | 'denied' = 'in-use', allowsHostPorts = true) {
   const port = { port: 8080, protocol: 'tcp', declared: true };
   const pauses: number[] = [];
   let due: (() => void) | undefined;
@@ -17,6 +18,8 @@ function scene(taken: number, why: 'in-use' | 'denied' = 'in-use') {
   const launcher = {
     environment: {
       signal: new AbortController().signal,
+      nodeName: 'here',
+      allowsHostPorts,
       clock: {
         schedule(ms: number, act: () => void) {
           pauses.push(ms);
@@ -29,19 +32,29 @@ function scene(taken: number, why: 'in-use' | 'denied' = 'in-use') {
     },
     log: silentLogger,
     record: { plan: { interfaces: [{ ports: [port] }] }, portProblems: [] as string[] },
+    vmi: { metadata: { annotations: {} as Record<string, string> } },
+    event: (_: string, reason: string, message: string) => void events.push(`${reason}: ${message}`),
     changed: () => void changes++,
   };
+  const events: string[] = [];
+  const listeners = new Set<string>();
+  let held: readonly unknown[] = [];
   const guest = {
     state: { connected: true },
     forwarder: {
       load: async () => {},
-      addAll: async (ports: unknown[]) => {
+      published: () => [],
+      byNumber: () => held,
+      forward: async (ports: unknown[], byNumber: readonly unknown[]) => {
         assert.deepEqual(ports, [port]);
-        return looks++ < taken ? [{ port, why, message: 'taken' }] : [];
+        held = byNumber;
+        return looks++ < taken ? [{ port, declared: true, why, message: 'taken' }] : [];
       },
     },
   };
-  const keeper = keepPorts(launcher as unknown as LauncherState, guest as unknown as Guest);
+  const keeper = keepPorts(launcher as unknown as LauncherState, guest as unknown as Guest, {
+    listeners: async () => listeners,
+  });
   return {
     keeper,
     pauses,
@@ -49,6 +62,12 @@ function scene(taken: number, why: 'in-use' | 'denied' = 'in-use') {
     looks: () => looks,
     changes: () => changes,
     guest,
+    events,
+    listeners,
+    held: () => held,
+    ask(text: string) {
+      launcher.vmi.metadata.annotations = { [HOST_PORTS_ANNOTATION]: text };
+    },
     async look() {
       const act = due;
       due = undefined;
@@ -107,4 +126,36 @@ test('keepPorts() keeps nothing of a look that a migration overtook', async () =
   it.keeper.forget();
   await settled();
   assert.deepEqual([it.looks(), it.problems(), it.pauses], [1, [], []]);
+});
+
+test('keepPorts() gives a port by number to a guest that asks, and back when the host or nobody wants it', async () => {
+  const it = scene(0);
+  await it.look();
+  assert.deepEqual([it.held(), it.pauses], [[], []]);
+  it.ask('22');
+  await it.look();
+  assert.deepEqual([it.held(), it.pauses], [[{ protocol: 'tcp', port: 22 }], [1000]]);
+  // A program of the host got it for IPv6 alone.
+  it.listeners.add('tcp/22');
+  await it.look();
+  assert.deepEqual(it.held(), []);
+  assert.match(it.events.join(), /^PortNotForwarded: TCP port 22 of the host is wanted by another program/);
+  assert.equal(it.problems().length, 1);
+  await it.look();
+  it.listeners.clear();
+  await it.look();
+  assert.deepEqual([it.held().length, it.problems(), it.events.length], [1, [], 1]);
+  // Taken back by the user: at once, not when the next look is due.
+  it.ask('');
+  it.keeper.look();
+  await settled();
+  assert.deepEqual(it.held(), []);
+});
+
+test('keepPorts() gives no port by number where the node does not allow it', async () => {
+  const it = scene(0, 'in-use', false);
+  it.ask('22');
+  await it.look();
+  assert.deepEqual([it.held(), it.pauses], [[], []]);
+  assert.match(it.events.join(), /started without --allow-host-ports/);
 });

@@ -13,7 +13,14 @@ import type { Guest } from './guest.ts';
 import { MIGRATION_JOB_LABEL } from './migration/migration-status.ts';
 import type { StreamFigures } from './migration/stream-figures.ts';
 import type { KeptLogs } from './pod-logs.ts';
-import { type LauncherView, podStatusDiffers, podStatusOf, type ResizeView, sameJson } from './pod-status.ts';
+import {
+  type LauncherView,
+  podAnnotationsOf,
+  podStatusDiffers,
+  podStatusOf,
+  type ResizeView,
+  sameJson,
+} from './pod-status.ts';
 import type { VmRecord } from './vm-record.ts';
 
 export type ReadonlyPod = DeepReadonly<Pod>;
@@ -216,12 +223,13 @@ export class LauncherState {
           hostIP: this.environment.hostIP,
           now: this.environment.clock.now(),
         });
-        if (!podStatusDiffers(newest, status) || this.#isAllItTook(newest, status)) {
+        const annotations = podAnnotationsOf(newest, view);
+        if (!annotations && (!podStatusDiffers(newest, status) || this.#isAllItTook(newest, status))) {
           sent = undefined;
-          return {};
+          return undefined;
         }
         sent = status;
-        return { ...status };
+        return { status: { ...status }, ...(annotations && { annotations }) };
       });
       if (written && sent) this.#told = { sent, taken: written.status ?? {} };
       if (written) this.pod = newer(this.pod, written);

@@ -191,6 +191,7 @@ async function reportRunning(launcher: LauncherState, guest: Guest): Promise<boo
     state: 'running',
     startedAt: record.startedAt,
     address: record.address,
+    ports: guest.forwarder?.published() ?? [],
     imageIds: record.imageIds,
   });
   const vmi = launcher.vmi;

@@ -10,6 +10,7 @@ import type {
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { type DeepReadonly, formatTime } from '../../api/meta/object.ts';
 import { isResizing, type PodResizeVerdict } from '../../domain/live-update/pod-resize.ts';
+import { FORWARDED_PORTS_ANNOTATION, type PublishedPort } from '../../domain/machine/host-ports.ts';
 import { ephemeralStatuses } from './ephemeral-containers.ts';
 import type { VmResult } from './vm-result.ts';
 
@@ -29,6 +30,8 @@ export type LauncherView =
       readonly state: 'running';
       readonly startedAt: number;
       readonly address: string;
+      /** Where the ports of the guest are; absent where that is not known yet. */
+      readonly ports?: readonly PublishedPort[];
       readonly imageIds: Readonly<Record<string, string>>;
       readonly resize?: ResizeView;
     }
@@ -43,6 +46,14 @@ export type LauncherView =
 export interface PodStatusOptions {
   readonly hostIP: string;
   readonly now: number;
+}
+
+/** The annotations that this Pod lacks: where its guest's ports are. They stay as they are once it has ended. */
+export function podAnnotationsOf(pod: DeepReadonly<Pod>, view: LauncherView): Record<string, string> | undefined {
+  if (view.state !== 'running' || !view.ports) return undefined;
+  const text = JSON.stringify(view.ports);
+  if ((pod.metadata.annotations?.[FORWARDED_PORTS_ANNOTATION] ?? '[]') === text) return undefined;
+  return { [FORWARDED_PORTS_ANNOTATION]: text };
 }
 
 /** The container that stands for the image of a volume; '' is that of kernelBoot. */

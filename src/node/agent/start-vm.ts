@@ -172,8 +172,9 @@ export async function startVm(environment: AgentEnvironment, request: StartReque
 export async function connectNetwork(guest: Guest, { plan }: VmRecord): Promise<string[]> {
   for (const nic of plan.interfaces)
     if (!nic.linkUp) await guest.qmp().execute('set_link', { name: nic.id, up: false });
-  const problems = await guest.forwarder?.addAll(plan.interfaces[0]?.ports ?? []);
-  return (problems ?? []).filter(({ port }) => port.declared).map(({ message }) => message);
+  // Those under their own number are `keepPorts`' to get.
+  const problems = await guest.forwarder?.forward(plan.interfaces[0]?.ports ?? [], []);
+  return (problems ?? []).filter(({ declared }) => declared).map(({ message }) => message);
 }
 
 /** Lets a prepared guest run, unless it shall start paused. */

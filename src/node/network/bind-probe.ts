@@ -24,15 +24,3 @@ export function probeBind(protocol: 'tcp' | 'udp', address: string, port: number
     server.listen({ host: address, port, exclusive: true }, () => server.close(() => resolve('free')));
   });
 }
-
-/** A port of the address that is free now. */
-export function freePort(address: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen({ host: address, port: 0, exclusive: true }, () => {
-      const bound = server.address();
-      server.close(() => resolve(typeof bound === 'object' && bound ? bound.port : 0));
-    });
-  });
-}

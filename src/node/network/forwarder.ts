@@ -1,13 +1,20 @@
 /**
  * Port forwarding into one guest, over QMP. Rules live in QEMU, so they survive a restart of the agent; `load` reads
- * them back.
+ * them back. Each port of the guest is at a high port of the VM's address (`usualHostPort`); under its own number it is
+ * only where that is asked for, because what listens on one address of the host keeps the number from everybody who wants
+ * it on all addresses.
  */
+import { type PublishedPort, usualHostPort } from '../../domain/machine/host-ports.ts';
 import type { ForwardedPort } from '../../domain/machine/machine-plan.ts';
 import type { QmpConnection } from '../qmp/qmp-connection.ts';
-import { freePort, probeBind } from './bind-probe.ts';
+import { probeBind } from './bind-probe.ts';
+
+export type GuestPort = Pick<ForwardedPort, 'protocol' | 'port'>;
 
 export interface ForwardProblem {
-  readonly port: ForwardedPort;
+  readonly port: GuestPort;
+  /** False for a port that nobody named: failing to have it is no news. */
+  readonly declared: boolean;
   readonly why: 'in-use' | 'denied' | 'other';
   /** A sentence for an event. */
   readonly message: string;
@@ -18,8 +25,15 @@ export interface Forwarder {
   load(): Promise<void>;
   /** Takes every rule away, so that another QEMU of this host can have the ports. */
   removeAll(): Promise<void>;
-  /** Forwards the ports, each under its own number; those that are forwarded stay. Returns those that could not be. */
-  addAll(ports: readonly ForwardedPort[]): Promise<ForwardProblem[]>;
+  /**
+   * Forwards the ports, and those of `byNumber` under their own number too; no other port keeps its own number. Those
+   * that are forwarded stay. Returns those that could not be.
+   */
+  forward(ports: readonly ForwardedPort[], byNumber: readonly GuestPort[]): Promise<ForwardProblem[]>;
+  /** Ports that are forwarded under their own number. */
+  byNumber(): readonly GuestPort[];
+  /** Where each forwarded port is: TCP before UDP, by number. */
+  published(): readonly PublishedPort[];
   /** Where a TCP port of the guest can be dialled; forwards it first when it is not yet. Throws when that fails. */
   endpoint(guestPort: number): Promise<{ readonly host: string; readonly port: number }>;
 }
@@ -34,16 +48,18 @@ export interface ForwarderOptions {
 
 /** Ports asked for through `portforward` that one guest may have open beside those of its spec. */
 const MAX_EXTRA = 256;
-const EXTRA_TRIES = 5;
 
-/** Rules of `info usernet`: protocol, host address, host port, guest port. */
-export function parseUsernet(text: string): {
+/** A rule of `info usernet`. */
+export interface ForwardRule {
   readonly protocol: 'tcp' | 'udp';
   readonly host: string;
   readonly hostPort: number;
   readonly guestPort: number;
-}[] {
-  const rules = [];
+}
+
+/** Rules of `info usernet`: protocol, host address, host port, guest port. */
+export function parseUsernet(text: string): ForwardRule[] {
+  const rules: ForwardRule[] = [];
   for (const match of text.matchAll(/^\s*(TCP|UDP)\[HOST_FORWARD\]\s+\d+\s+(\S+)\s+(\d+)\s+(\S+)\s+(\d+)/gm))
     rules.push({
       protocol: match[1] === 'UDP' ? ('udp' as const) : ('tcp' as const),
@@ -54,79 +70,104 @@ export function parseUsernet(text: string): {
   return rules;
 }
 
+const nameOf = ({ protocol, port }: GuestPort): string => `${protocol}/${port}`;
+const isByNumber = ({ hostPort, guestPort }: ForwardRule): boolean =>
+  hostPort === guestPort && hostPort !== usualHostPort(guestPort);
+
 /** Makes the forwarder of one interface. */
 export function createForwarder(options: ForwarderOptions): Forwarder {
   const { address, netdev } = options;
-  /** TCP: guest port -> host port. */
-  const open = new Map<number, number>();
-  const openUdp = new Set<number>();
+  let rules: readonly ForwardRule[] = [];
   let extra = 0;
 
+  const order = (line: string): Promise<string> =>
+    options.qmp().execute('human-monitor-command', { 'command-line': line });
+  const load = async (): Promise<void> => {
+    rules = parseUsernet(await order('info usernet')).filter(({ host }) => host === address);
+  };
   /** True when QEMU took the rule; it says nothing then, and a sentence otherwise. */
-  const add = async (protocol: 'tcp' | 'udp', hostPort: number, guestPort: number): Promise<boolean> => {
-    const rule = `${protocol}:${address}:${hostPort}-:${guestPort}`;
-    const answer = await options
-      .qmp()
-      .execute('human-monitor-command', { 'command-line': `hostfwd_add ${netdev} ${rule}` });
-    if (answer.trim() !== '') return false;
-    if (protocol === 'tcp') open.set(guestPort, hostPort);
-    else openUdp.add(guestPort);
-    return true;
-  };
-
-  const load = async (): Promise<ReturnType<typeof parseUsernet>> => {
-    const text = await options.qmp().execute('human-monitor-command', { 'command-line': 'info usernet' });
-    const rules = parseUsernet(text).filter(({ host }) => host === address);
-    open.clear();
-    openUdp.clear();
-    for (const { protocol, guestPort, hostPort } of rules) {
-      if (protocol === 'tcp') open.set(guestPort, hostPort);
-      else openUdp.add(guestPort);
-    }
-    return rules;
-  };
+  const add = async ({ protocol, port }: GuestPort, hostPort: number): Promise<boolean> =>
+    (await order(`hostfwd_add ${netdev} ${protocol}:${address}:${hostPort}-:${port}`)).trim() === '';
+  const remove = ({ protocol, hostPort }: ForwardRule): Promise<string> =>
+    order(`hostfwd_remove ${netdev} ${protocol}:${address}:${hostPort}`);
+  const rulesOf = ({ protocol, port }: GuestPort): ForwardRule[] =>
+    rules.filter((rule) => rule.protocol === protocol && rule.guestPort === port);
+  const highRule = (port: GuestPort): ForwardRule | undefined => rulesOf(port).find((rule) => !isByNumber(rule));
+  /** Port 0 lets the kernel choose. */
+  const addHigh = async (port: GuestPort): Promise<boolean> =>
+    (await add(port, usualHostPort(port.port))) || (await add(port, 0));
 
   return {
-    async load() {
-      await load();
-    },
+    load,
     async removeAll() {
-      for (const { protocol, hostPort } of await load())
-        await options.qmp().execute('human-monitor-command', {
-          'command-line': `hostfwd_remove ${netdev} ${protocol}:${address}:${hostPort}`,
-        });
-      open.clear();
-      openUdp.clear();
+      await load();
+      for (const rule of rules) await remove(rule);
+      rules = [];
     },
-    async addAll(ports) {
+    async forward(ports, byNumber) {
       const problems: ForwardProblem[] = [];
-      for (const port of ports) {
-        if (port.protocol === 'tcp' ? open.get(port.port) === port.port : openUdp.has(port.port)) continue;
-        if (await add(port.protocol, port.port, port.port)) continue;
-        const verdict = await probeBind(port.protocol, address, port.port);
-        const why = verdict === 'free' ? 'other' : verdict;
-        const name = `${port.protocol.toUpperCase()} port ${port.port} of ${address}`;
-        const reason =
-          why === 'in-use'
-            ? 'is taken by another program'
-            : why === 'denied'
-              ? 'needs a privilege (ports below net.ipv4.ip_unprivileged_port_start); use virtctl port-forward, or lower that setting'
-              : 'could not be bound';
-        problems.push({ port, why, message: `${name} ${reason}; it is not forwarded` });
+      let changed = false;
+      const declared = new Map<string, boolean>();
+      for (const port of ports) declared.set(nameOf(port), port.declared);
+      for (const port of new Map([...byNumber, ...ports].map((one) => [nameOf(one), one])).values()) {
+        if (highRule(port)) continue;
+        changed = true;
+        if (await addHigh(port)) continue;
+        const name = `${port.protocol.toUpperCase()} port ${port.port} of the guest`;
+        const message = `${name} could not be forwarded: ${address} has no port for it`;
+        problems.push({ port, declared: declared.get(nameOf(port)) ?? true, why: 'other', message });
       }
+      const wanted = new Set(byNumber.map(nameOf));
+      for (const rule of rules.filter(isByNumber)) {
+        if (wanted.has(nameOf({ protocol: rule.protocol, port: rule.guestPort }))) continue;
+        await remove(rule);
+        changed = true;
+      }
+      for (const port of byNumber) {
+        if (rulesOf(port).some(({ hostPort }) => hostPort === port.port)) continue;
+        changed = true;
+        if (!(await add(port, port.port))) problems.push(await problemOf(address, port));
+      }
+      if (changed) await load();
       return problems;
     },
+    byNumber: () => rules.filter(isByNumber).map(({ protocol, guestPort }) => ({ protocol, port: guestPort })),
+    published: () =>
+      rules
+        .map(({ protocol, hostPort, guestPort }) => ({
+          containerPort: guestPort,
+          protocol: protocol === 'tcp' ? ('TCP' as const) : ('UDP' as const),
+          hostIP: address,
+          hostPort,
+        }))
+        .sort(
+          (a, b) =>
+            a.protocol.localeCompare(b.protocol) || a.containerPort - b.containerPort || a.hostPort - b.hostPort,
+        ),
     async endpoint(guestPort) {
-      const known = open.get(guestPort);
-      if (known !== undefined) return { host: address, port: known };
+      const port: GuestPort = { protocol: 'tcp', port: guestPort };
+      const known = highRule(port) ?? rulesOf(port)[0];
+      if (known) return { host: address, port: known.hostPort };
       if (extra >= MAX_EXTRA) throw new Error(`more than ${MAX_EXTRA} ports are forwarded to this guest`);
-      for (let i = 0; i < EXTRA_TRIES; i++) {
-        const hostPort = await freePort(address);
-        if (!(await add('tcp', hostPort, guestPort))) continue;
-        extra++;
-        return { host: address, port: hostPort };
-      }
-      throw new Error(`port ${guestPort} could not be forwarded to the guest`);
+      if (await addHigh(port)) await load();
+      const made = highRule(port);
+      if (!made) throw new Error(`port ${guestPort} could not be forwarded to the guest`);
+      extra++;
+      return { host: address, port: made.hostPort };
     },
   };
+}
+
+/** Why a port could not be had under its own number. */
+async function problemOf(address: string, port: GuestPort): Promise<ForwardProblem> {
+  const result = await probeBind(port.protocol, address, port.port);
+  const why = result === 'free' ? 'other' : result;
+  const name = `${port.protocol.toUpperCase()} port ${port.port} of ${address}`;
+  const reason =
+    why === 'in-use'
+      ? 'is taken by another program'
+      : why === 'denied'
+        ? 'needs a privilege (ports below net.ipv4.ip_unprivileged_port_start); use virtctl port-forward, or lower that setting'
+        : 'could not be bound';
+  return { port, declared: true, why, message: `${name} ${reason}; it is not forwarded` };
 }

@@ -226,7 +226,7 @@ async function undoAll(
         await qmp.execute('blockdev-del', { 'node-name': remoteNode(index) }).catch(ignoreRefusal);
       // What the target's QEMU still holds is `keepPorts`' to get back; the guest does not stand still for it.
       await guest.forwarder?.load();
-      await guest.forwarder?.addAll(launcher.record?.plan.interfaces[0]?.ports ?? []);
+      await guest.forwarder?.forward(launcher.record?.plan.interfaces[0]?.ports ?? [], []);
       await guest.refresh();
       if (undo.wasRunning && guest.state.runState !== 'running') await qmp.execute('cont');
       await guest.refresh();
