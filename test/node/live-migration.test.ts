@@ -158,6 +158,37 @@ test('a guest moves with its disks and its address and does not notice; and back
   await end.has(/head -c 13[^\n]*\n[^\n]*written-after/);
 });
 
+test('disks that the guest cannot write stay out of the way: CD-ROMs of images, read-only and not', {
+  timeout: 240_000,
+}, async () => {
+  const image = { containerDisk: { image: 'localhost/tiny' } };
+  const spec = kernelSpec({
+    volumes: [
+      { name: 'cd', ...image },
+      { name: 'scratch-cd', ...image },
+      { name: 'fixed', ...image },
+      { name: 'blank', emptyDisk: { capacity: '1Mi' } },
+      { name: 'seed', cloudInitNoCloud: { userData: '#cloud-config\nhostname: reader\n' } },
+    ],
+  });
+  const domain = spec['domain'] as { devices: object };
+  const disks = [
+    { name: 'cd', cdrom: { bus: 'sata' } },
+    { name: 'scratch-cd', cdrom: { bus: 'scsi', readonly: false } },
+    { name: 'fixed', disk: { bus: 'virtio', readonly: true } },
+    { name: 'blank', cdrom: { bus: 'sata' } },
+    { name: 'seed', cdrom: { bus: 'sata' } },
+  ];
+  await board.createVmi('reader', { ...spec, domain: { ...domain, devices: { ...domain.devices, disks } } });
+  const vmi = await running('reader');
+  const migratable = vmi.status?.conditions?.find(({ type }) => type === 'LiveMigratable');
+  assert.equal(migratable?.status, 'True', JSON.stringify(migratable));
+  const beats = await heartbeat(vmi);
+  await movedTo('reader', await board.hand('reader'), beats);
+  await clean('reader');
+  await movedTo('reader', await board.hand('reader'), beats);
+});
+
 test('a disk on a shared claim stays where it is, and a claim of one node keeps its guest', {
   timeout: 240_000,
 }, async () => {

@@ -124,7 +124,13 @@ export interface QmpCommands {
   };
   'query-named-block-nodes': {
     args: { flat?: boolean };
-    result: { 'node-name'?: string; file: string; backing_file?: string; image: { 'virtual-size': number } }[];
+    result: {
+      'node-name'?: string;
+      file: string;
+      ro: boolean;
+      backing_file?: string;
+      image: { 'virtual-size': number };
+    }[];
   };
 }
 

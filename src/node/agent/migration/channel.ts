@@ -17,8 +17,11 @@ export interface DiskOffer {
   /** Place in the plan. */
   readonly index: number;
   readonly virtualSize: number;
-  /** How the content gets to the target: mirrored while the guest runs, copied before, or there already. */
-  readonly move: 'mirror' | 'copy' | 'shared';
+  /**
+   * How the content gets to the target: mirrored while the guest runs, copied before, or there already, as one file of
+   * both nodes ('shared') or as what each of them makes of the same source and the guest cannot change ('same').
+   */
+  readonly move: 'mirror' | 'copy' | 'shared' | 'same';
   /** A writable image is copied first and mirrored then. */
   readonly mirrorToo?: boolean;
   /** What a shared file looks like from here. */

@@ -28,11 +28,13 @@ export async function offeredDisks(guest: Guest, record: VmRecord, directory: st
     if (dirname(path) !== directory)
       disks.push({ index, virtualSize, layered, move: 'shared', shared: await markOf(path) });
     else if (path.endsWith('.iso'))
-      disks.push({ index, virtualSize, layered, move: 'copy', ...(!disk.readOnly && { mirrorToo: true }) });
+      disks.push({ index, virtualSize, layered, move: 'copy', ...(!node.ro && { mirrorToo: true }) });
     else {
       const base = layered ? resolve(directory, node.backing_file ?? '') : undefined;
       const outside = base !== undefined && dirname(base) !== directory ? await markOf(base) : undefined;
-      disks.push({ index, virtualSize, layered, move: 'mirror', ...(outside && { shared: outside }) });
+      // QEMU exports no read-only node for writing, and there is nothing to send: the guest has changed nothing on it.
+      const move = node.ro ? 'same' : 'mirror';
+      disks.push({ index, virtualSize, layered, move, ...(outside && { shared: outside }) });
     }
   }
   return disks;
@@ -79,7 +81,7 @@ export async function offerProblem(hello: Hello, prepared: PreparedVm): Promise<
     if (local !== (offer.move !== 'shared')) return `disk ${disk.name}: it is local to one of the two nodes only`;
     if (offer.move === 'copy' && basename(file.file) !== copyName(index))
       return `disk ${disk.name}: it is no image here`;
-    if (local && offer.move === 'mirror' && !present.has(basename(file.file)))
+    if (local && (offer.move === 'mirror' || offer.move === 'same') && !present.has(basename(file.file)))
       return `disk ${disk.name}: it was not made`;
     // An overlay on an image of the store: each node has its own copy, and the digests above say that it is the same.
     const onImage = offer.move !== 'shared' && Object.hasOwn(prepared.imageIds, imageContainer(disk.name));
