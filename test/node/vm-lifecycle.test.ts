@@ -215,6 +215,31 @@ test('a guest that powers off: Manual and Once leave it, RerunOnFailure takes it
   await Promise.all(names.map(remove));
 });
 
+test('rebootPolicy Terminate: a reboot ends the instance, asked for in the guest or from outside', async () => {
+  const spec = (): Record<string, unknown> => {
+    const kernel = kernelSpec();
+    return { ...kernel, domain: { ...(kernel['domain'] as object), rebootPolicy: 'Terminate' } };
+  };
+  await createVm('term-once', 'Once', spec());
+  const once = await runs('term-once');
+  await inConsole('term-once', 'reboot -f');
+  const ended = await board.until('term-once', 'ended', ({ status }) => status?.phase === 'Succeeded');
+  assert.equal(ended.metadata.uid, once.metadata.uid);
+  await shows('term-once', 'Stopped');
+  await remove('term-once');
+
+  await createVm('term-always', 'Always', spec());
+  const first = await runs('term-always');
+  // Where it listens to its power button.
+  await inConsole('term-always', 'true');
+  assert.equal(await board.put('term-always/softreboot'), 200);
+  const second = await runs('term-always', first.metadata.uid);
+  // The machine itself is reset: a reboot like any other.
+  assert.equal(await board.put('term-always/reset'), 200);
+  await runs('term-always', second.metadata.uid);
+  await remove('term-always');
+});
+
 test('a guest that shut down while no agent watched is Succeeded', async () => {
   await createVm('alone', 'Manual');
   await request('alone', [{ action: 'Start' }]);

@@ -17,6 +17,7 @@ import type { Launcher } from './launcher.ts';
 import { type NodeRequestOptions, nodeRequest } from './node-requests.ts';
 import { type PodRequestOptions, podRequest } from './pod-requests.ts';
 import { tunnel } from './port-tunnel.ts';
+import { guestCondition } from './run-state.ts';
 import { openVnc, screenshot } from './vnc.ts';
 
 export interface HandlerOptions {
@@ -144,9 +145,8 @@ async function pause({ guest, name }: Call): Promise<void> {
 
 async function unpause({ guest, name }: Call): Promise<void> {
   await guest.refresh();
-  const { runState } = guest.state;
-  if (runState !== 'paused' && runState !== 'prelaunch' && runState !== 'io-error')
-    throw conflict(VMI, name, 'VMI is not paused');
+  const condition = guestCondition(guest.state.runState);
+  if (condition !== 'stopped' && condition !== 'stalled') throw conflict(VMI, name, 'VMI is not paused');
   await guest.qmp().execute('cont');
   await guest.refresh();
 }

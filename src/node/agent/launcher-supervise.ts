@@ -9,15 +9,20 @@ import { outgoingMigration } from './migration/migration-status.ts';
 import { peerObstacle } from './migration/peer.ts';
 import { sendGuest } from './migration/send-guest.ts';
 import { movedAway, recoverSender, type SendOutcome } from './migration/settle-sender.ts';
+import { guestCondition, hasEnded } from './run-state.ts';
 import { askToShutDown, endProcess } from './stop-vm.ts';
 import type { VmRecord } from './vm-record.ts';
 import { resultOf, type VmResult } from './vm-result.ts';
 import { isClaimed, runningStatus } from './vmi-status.ts';
 
+/** How long QEMU may take for a reset: it does so at once. */
+const RESET_POLL_MS = 20;
+const RESET_TRIES = 50;
 /** How often room is looked for while a guest waits for disk space. */
 const SPACE_POLL_MS = 5000;
 /** Until room for a larger guest is looked for again, or a device that was refused is tried again. */
 const RESIZE_POLL_MS = 5000;
+const BROKEN_MOVE_MS = 5000;
 const ENOUGH_SPACE = 64 * 1024 * 1024;
 
 /** Lives as long as the guest; resolves to how it ended. */
@@ -42,8 +47,15 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
         await Promise.race([change, launcher.untilAborted()]);
         continue;
       }
-      const result = await endingOf(launcher, guest);
-      if (result) return result;
+      const ending = await lookForEnd(launcher, guest);
+      if (ending === 'unclear') {
+        retry ??= launcher.environment.clock.schedule(FIRST_RETRY_MS, () => launcher.changed());
+        await Promise.race([change, launcher.untilAborted()]);
+        retry?.();
+        retry = undefined;
+        continue;
+      }
+      if (ending) return ending;
       if (launcher.isDeleting() && !stopping)
         stopping = stop(launcher, guest).catch((error: Error) => {
           if (!launcher.environment.signal.aborted) launcher.log.warn('guest not stopped', { error: error.message });
@@ -90,8 +102,13 @@ function followMigrations(launcher: LauncherState, guest: Guest): { step(): 'sti
         launcher.changed();
       },
       (error: Error) => {
-        // Only the end of the agent gets here, or a mistake of ours: the guest is left as it is, for the next agent.
-        if (!environment.signal.aborted) launcher.log.error('migration broke off', { error: error.stack });
+        // Only the end of the agent gets here, or a mistake of ours: what the record says is taken up again, in a while.
+        if (environment.signal.aborted) return;
+        launcher.log.error('migration broke off', { error: error.stack });
+        environment.clock.schedule(BROKEN_MOVE_MS, () => {
+          state = 'still';
+          launcher.changed();
+        });
       },
     );
   };
@@ -115,6 +132,18 @@ function followMigrations(launcher: LauncherState, guest: Guest): { step(): 'sti
   };
 }
 
+/** The same as `endingOf`; 'unclear' where QEMU did not do as it was told: it is looked at again, and never let go of. */
+async function lookForEnd(launcher: LauncherState, guest: Guest): Promise<VmResult | 'unclear' | undefined> {
+  try {
+    return await endingOf(launcher, guest);
+  } catch (error) {
+    launcher.environment.signal.throwIfAborted();
+    launcher.log.warn('guest looked at again', { state: guest.state.runState, error: (error as Error).message });
+    await guest.refresh().catch(() => {});
+    return 'unclear';
+  }
+}
+
 /** How the guest ended, if it did. */
 async function endingOf(launcher: LauncherState, guest: Guest): Promise<VmResult | undefined> {
   const { state } = guest;
@@ -126,18 +155,47 @@ async function endingOf(launcher: LauncherState, guest: Guest): Promise<VmResult
       ...forced,
       output: await guest.output(),
     });
-  if (state.runState === 'guest-panicked') return resultOf({ panicked: true });
-  if (state.runState === 'internal-error') return resultOf({ internalError: true, output: await guest.output() });
-  if (state.runState !== 'shutdown') return undefined;
-  if (launcher.softRebootUntil > launcher.environment.clock.monotonic() && !launcher.isDeleting()) {
-    launcher.softRebootUntil = 0;
-    await guest.qmp().execute('system_reset');
-    await guest.qmp().execute('cont');
-    await guest.refresh();
-    return undefined;
+  const condition = guestCondition(state.runState);
+  switch (condition) {
+    case 'runs':
+    case 'stopped':
+    case 'stalled':
+    case 'moving':
+    case 'unknown':
+      return undefined;
+    case 'panicked':
+      return resultOf({ panicked: true });
+    case 'broken':
+      return resultOf({ internalError: true, output: await guest.output() });
+    case 'off':
+      if (await bootAgain(launcher, guest)) return undefined;
+      // QEMU stays in this state until we have seen it, also over a restart of ours.
+      return resultOf({ shutdown: state.shutdownReason ?? 'guest-shutdown', ...forced });
+    default:
+      return noSuchCondition(condition);
   }
-  // QEMU stays in this state until we have seen it, also over a restart of ours.
-  return resultOf({ shutdown: state.shutdownReason ?? 'guest-shutdown', ...forced });
+}
+
+function noSuchCondition(condition: never): never {
+  throw new RangeError(`unknown condition of a guest "${String(condition)}"`);
+}
+
+/** The second half of a soft reboot, where this power-off is the first. False when the guest is to stay off. */
+async function bootAgain(launcher: LauncherState, guest: Guest): Promise<boolean> {
+  const { clock, signal } = launcher.environment;
+  const terminates = launcher.record?.plan.rebootPolicy === 'terminate';
+  if (terminates || launcher.softRebootUntil <= clock.monotonic() || launcher.isDeleting()) return false;
+  await guest.qmp().execute('system_reset');
+  // QEMU resets between two turns of its main loop, and does not let the guest run before.
+  for (let tries = 0; tries < RESET_TRIES; tries++) {
+    await guest.refresh();
+    if (!hasEnded(guest.state.runState)) break;
+    await clock.sleep(RESET_POLL_MS, signal);
+  }
+  await guest.qmp().execute('cont');
+  launcher.softRebootUntil = 0;
+  await guest.refresh();
+  return true;
 }
 
 /**
@@ -154,7 +212,7 @@ function graceSeconds(launcher: LauncherState): number {
 async function stop(launcher: LauncherState, guest: Guest): Promise<void> {
   const { environment } = launcher;
   const seconds = graceSeconds(launcher);
-  const ended = (): boolean => guest.state.exit !== undefined || guest.state.runState === 'shutdown';
+  const ended = (): boolean => guest.state.exit !== undefined || hasEnded(guest.state.runState);
   if (seconds > 0) {
     launcher.event('Normal', 'ShuttingDown', `Signaled graceful shutdown, waiting up to ${seconds} s`);
     const outcome = await askToShutDown(environment, {

@@ -41,6 +41,7 @@ export function resultOf(ending: Ending): VmResult {
     case 'guest-shutdown':
       return succeeded('the guest shut down');
     case 'guest-reset':
+    case 'host-qmp-system-reset':
       return succeeded('the guest rebooted and its reboot policy is Terminate');
     case 'host-signal':
       return failed('EndedByHost', 'QEMU was ended by a signal from the host');

@@ -11,6 +11,7 @@ import { type Migratability, migratability } from '../../domain/migration/migrat
 import type { GuestState } from './guest.ts';
 import type { GuestInterface } from './guest-agent-facts.ts';
 import { sameJson } from './pod-status.ts';
+import { guestCondition } from './run-state.ts';
 import type { VmResult } from './vm-result.ts';
 
 type Vmi = DeepReadonly<VirtualMachineInstance>;
@@ -33,8 +34,13 @@ export interface RunningView {
   readonly memoryPlugFailed?: boolean;
 }
 
-/** Run states in which the guest counts as running; upstream counts paused ones too. */
-const RUNNING = new Set(['running', 'paused', 'io-error', 'suspended', 'watchdog', 'prelaunch', 'save-vm', 'debug']);
+/** The guest counts as running; upstream counts paused ones too. */
+const isLive = (state: GuestState['runState']): boolean =>
+  ['runs', 'stopped', 'stalled'].includes(guestCondition(state));
+
+/** It stands still until somebody lets it run; before its first step only where that was asked for. */
+const isPaused = ({ runState }: GuestState, plan: MachinePlan): boolean =>
+  guestCondition(runState) === 'stopped' && (runState !== 'prelaunch' || plan.startPaused);
 
 /** True when the VMI is on this node, or nobody has said where it is. */
 const isOn = (vmi: Vmi, node: string): boolean => (vmi.status?.nodeName ?? '') === '' || vmi.status?.nodeName === node;
@@ -57,7 +63,7 @@ export function runningStatus(vmi: Vmi, view: RunningView, now: number): StatusC
     if (!sameJson(status[field], value)) change[field] = value;
   };
   if (status.phase === 'Scheduled') {
-    if (!RUNNING.has(view.guest.runState)) return {};
+    if (!isLive(view.guest.runState)) return {};
     put('phase', 'Running');
     put('phaseTransitionTimestamps', stamps(vmi, 'Running', now));
   }
@@ -244,8 +250,7 @@ function conditionsOf(
     set('Paused', 'True', 'PausedIOError', 'VMI was paused, low-level IO error detected');
   else if (guest.runState === 'paused' && isPausedByMonitor(vmi))
     set('Paused', 'True', 'PausedByMigrationMonitor', 'VMI was paused by the migration monitor');
-  else if (guest.runState === 'paused' || (guest.runState === 'prelaunch' && plan.startPaused))
-    set('Paused', 'True', 'PausedByUser', 'VMI was paused by user');
+  else if (isPaused(guest, plan)) set('Paused', 'True', 'PausedByUser', 'VMI was paused by user');
   else conditions.delete('Paused');
   if (guest.runState === 'io-error' && guest.ioError === 'nospace')
     set(

@@ -2,6 +2,7 @@ import { type MigrationEnds, nextSourceStep } from '../../../domain/migration/mi
 import { QmpError } from '../../qmp/qmp-connection.ts';
 import type { Guest } from '../guest.ts';
 import type { LauncherState, ReadonlyVmi } from '../launcher-state.ts';
+import { hasEnded } from '../run-state.ts';
 import type { VmRecord } from '../vm-record.ts';
 import { resultOf, type VmResult } from '../vm-result.ts';
 import { ask } from './ask-verdict.ts';
@@ -228,7 +229,9 @@ async function undoAll(
       await guest.forwarder?.load();
       await guest.forwarder?.forward(launcher.record?.plan.interfaces[0]?.ports ?? [], []);
       await guest.refresh();
-      if (undo.wasRunning && guest.state.runState !== 'running') await qmp.execute('cont');
+      // One that has ended meanwhile stays as it is, to be seen.
+      const { runState } = guest.state;
+      if (undo.wasRunning && runState !== 'running' && !hasEnded(runState)) await qmp.execute('cont');
       await guest.refresh();
       return false;
     } catch (error) {

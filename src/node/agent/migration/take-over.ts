@@ -7,6 +7,7 @@ import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../..
 import { type MigrationEnds, nextTargetStep } from '../../../domain/migration/migration-steps.ts';
 import type { Guest } from '../guest.ts';
 import type { LauncherState } from '../launcher-state.ts';
+import { hasEnded } from '../run-state.ts';
 import { connectNetwork } from '../start-vm.ts';
 import { endProcess } from '../stop-vm.ts';
 import { type MigrationRecord, type VmRecord, writeRecord } from '../vm-record.ts';
@@ -264,7 +265,7 @@ async function writeHandOver(
   }
 }
 
-/** Lets the guest run; the reason when that could not be done. */
+/** Lets the guest run, unless it had ended before it came; the reason when that could not be done. */
 async function letGo(launcher: LauncherState, guest: Guest): Promise<string | undefined> {
   const { clock, signal } = launcher.environment;
   const deadline = clock.monotonic() + CONT_TRIES_MS;
@@ -274,6 +275,8 @@ async function letGo(launcher: LauncherState, guest: Guest): Promise<string | un
       return undefined;
     } catch (error) {
       signal.throwIfAborted();
+      await guest.refresh().catch(() => {});
+      if (hasEnded(guest.state.runState)) return undefined;
       if (guest.state.exit !== undefined || clock.monotonic() > deadline) return (error as Error).message;
     }
     await clock.sleep(CONT_PAUSE_MS, signal);
