@@ -29,6 +29,7 @@ import {
   volumeProtectionRules,
 } from './storage-protection-controllers.ts';
 import { createTaintEvictionController, taintEvictionRules } from './taint-eviction-controller.ts';
+import { createVolumeBinderController, volumeBinderRules } from './volume-binder-controller.ts';
 
 export interface JanitorOptions extends ControllerEnvironment {
   /** PEM of the CA certificate that signed the API server's certificate. */
@@ -86,4 +87,5 @@ export const janitorControllers: readonly JanitorController[] = [
     rules: volumeProtectionRules,
     create: createVolumeProtectionController,
   },
+  { name: 'persistentvolume-binder-controller', rules: volumeBinderRules, create: createVolumeBinderController },
 ];

@@ -2,6 +2,8 @@
 import { mkdir } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '../../api/kinds/builtin/resource-types.ts';
+import type { PersistentVolumeClaim } from '../../api/kinds/builtin/types.ts';
+import { holdingOf } from '../../api/kinds/builtin/volume-claims.ts';
 import { ApiError } from '../../api/meta/status.ts';
 import { quantityToBytes } from '../../api/quantity/quantity.ts';
 import type { DiskFile } from '../qemu/argv.ts';
@@ -34,7 +36,8 @@ export async function claimDisk(
   if (!isUid(uid)) throw bad('has no usable UID');
 
   const directory =
-    (spec?.volumeName ? await localPath(request, spec.volumeName) : undefined) ?? join(request.claimsDirectory, uid);
+    (spec?.volumeName ? await localPath(request, claim, { name: spec.volumeName, bad }) : undefined) ??
+    join(request.claimsDirectory, uid);
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const file = join(directory, FILE);
   const amounts = [spec?.resources?.requests?.['storage'], claim.status?.capacity?.['storage']]
@@ -53,15 +56,24 @@ export async function claimDisk(
   }
 }
 
-/** The host path of a volume that has one: set by whoever may write PersistentVolumes, that is an administrator. */
-async function localPath(request: VolumeRequest, name: string): Promise<string | undefined> {
+/**
+ * The host path of a volume that has one: set by whoever may write PersistentVolumes, that is an administrator. A claim
+ * names a volume as its writer likes; the volume is its own only where the volume says so, by the claim's uid.
+ */
+async function localPath(
+  request: VolumeRequest,
+  claim: PersistentVolumeClaim,
+  { name, bad }: { readonly name: string; readonly bad: (why: string, cause?: unknown) => VolumeError },
+): Promise<string | undefined> {
   const volume = await request.client
     .get(PERSISTENT_VOLUMES, { namespace: '', name }, { signal: request.signal })
     .catch((error: unknown) => {
-      if (error instanceof ApiError && error.code === 404) return undefined;
-      throw error;
+      // A node may read the volumes of its claims only: 403 says that this one is not bound to any of them.
+      if (error instanceof ApiError && error.code === 403) throw bad(`volume ${name} is not bound to it`, error);
+      throw error instanceof ApiError ? bad(error.message, error) : error;
     });
-  const spec = volume?.spec as { hostPath?: { path?: string }; local?: { path?: string } } | undefined;
+  if (holdingOf(volume, claim) !== 'bound') throw bad(`volume ${name} is not bound to it`);
+  const spec = volume.spec as { hostPath?: { path?: string }; local?: { path?: string } } | undefined;
   const path = spec?.local?.path ?? spec?.hostPath?.path;
   return path !== undefined && isAbsolute(path) ? path : undefined;
 }

@@ -4,6 +4,7 @@
  */
 
 import { nodeNameOf, podReferences } from '../../api/kinds/builtin/pod-references.ts';
+import { holdingOf } from '../../api/kinds/builtin/volume-claims.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import type { ObjectStore, StoredObject } from '../cache/object-store.ts';
 
@@ -38,12 +39,19 @@ const MIRROR = 'kubernetes.io/config.mirror';
 interface ClaimRef {
   namespace?: string;
   name?: string;
+  uid?: string;
 }
 type SecretRef = ClaimRef | undefined;
 
 interface VolumeSpec extends Record<string, unknown> {
   claimRef?: ClaimRef;
 }
+
+/** Bound to the claim, or kept for one of its name; not merely named by it. */
+const isFor = (spec: VolumeSpec, claim: Readonly<UnstructuredObject>): boolean => {
+  const holding = holdingOf({ spec }, claim);
+  return holding === 'bound' || holding === 'reserved';
+};
 
 type References = Map<string, number>;
 
@@ -92,7 +100,9 @@ export function createNodeGraph(store: Pick<ObjectStore, 'get' | 'list' | 'watch
       const claim = store.get({ prefix: CLAIMS, namespace: claimNamespace, name: claimName });
       const volumeName = (claim?.object['spec'] as { volumeName?: string } | undefined)?.volumeName;
       const volume = volumeName ? volumeOf(volumeName) : undefined;
-      if (volume && volumeSecrets(volume).some((ref) => ref.namespace === namespace && ref.name === name)) return true;
+      // A claim names a volume as it likes; the volume says whose it is.
+      if (!claim || !volume || !isFor(volume, claim.object)) continue;
+      if (volumeSecrets(volume).some((ref) => ref.namespace === namespace && ref.name === name)) return true;
     }
     return false;
   };
@@ -106,8 +116,11 @@ export function createNodeGraph(store: Pick<ObjectStore, 'get' | 'list' | 'watch
       return pod !== undefined && nodeNameOf(pod.object) === node;
     },
     usesVolume(node, name) {
-      const claim = volumeOf(name)?.claimRef;
-      return claim !== undefined && direct(node, 'persistentvolumeclaims', `${claim.namespace}/${claim.name}`);
+      const spec = volumeOf(name);
+      const { namespace = '', name: claimName = '' } = spec?.claimRef ?? {};
+      if (!spec || !direct(node, 'persistentvolumeclaims', `${namespace}/${claimName}`)) return false;
+      const claim = store.get({ prefix: CLAIMS, namespace, name: claimName });
+      return claim !== undefined && isFor(spec, claim.object);
     },
     stop: () => watch.stop(),
   };

@@ -1,0 +1,41 @@
+/**
+ * Whose a PersistentVolume is: its `claimRef` says, whatever a claim says of itself in `spec.volumeName`
+ * (pkg/volume/persistentvolume/util, IsVolumeBoundToClaim, and the binder's syncClaim).
+ */
+import type { DeepReadonly } from '../../meta/object.ts';
+import { quantityToBytes } from '../../quantity/quantity.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from './types.ts';
+
+type Volume = DeepReadonly<PersistentVolume>;
+type Claim = DeepReadonly<PersistentVolumeClaim>;
+
+/**
+ * - `free`: no claim has it;
+ * - `reserved`: kept for a claim of that namespace and name, whichever comes (no uid yet);
+ * - `bound`: it is this very claim's;
+ * - `other`: it is another's, which may have had the same name.
+ */
+export type Holding = 'free' | 'reserved' | 'bound' | 'other';
+
+/** What the volume is to the claim. */
+export function holdingOf(volume: Pick<Volume, 'spec'>, claim: Pick<Claim, 'metadata'>): Holding {
+  const reference = volume.spec?.claimRef;
+  if (!reference) return 'free';
+  const { namespace, name, uid } = claim.metadata;
+  if (reference.namespace !== namespace || reference.name !== name) return 'other';
+  if ((reference.uid ?? '') === '') return 'reserved';
+  return reference.uid === uid ? 'bound' : 'other';
+}
+
+/** Why the claim cannot have the volume that it asks for, in the binder's words; undefined when it can. */
+export function mismatchOf(volume: Volume, claim: Claim): string | undefined {
+  const [have, want] = [volume.spec, claim.spec];
+  const bytes = (amount: unknown): number => (amount === undefined ? 0 : quantityToBytes(String(amount)));
+  if (bytes(have?.capacity?.['storage']) < bytes(want?.resources?.requests?.['storage']))
+    return 'requested PV is too small';
+  if ((have?.storageClassName ?? '') !== (want?.storageClassName ?? '')) return 'storageClassName does not match';
+  if ((have?.volumeMode ?? 'Filesystem') !== (want?.volumeMode ?? 'Filesystem')) return 'incompatible volumeMode';
+  const offered = new Set(have?.accessModes ?? []);
+  if (!(want?.accessModes ?? []).every((mode) => offered.has(mode))) return 'incompatible accessMode';
+  return undefined;
+}
