@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { EVENTS, NODES, PODS } from '../../src/api/kinds/builtin/resource-types.ts';
 import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../src/api/kinds/kubevirt/kinds.ts';
+import { ApiError } from '../../src/api/meta/status.ts';
 import { isRunning } from '../../src/base/process/identity.ts';
 import { usualHostPort } from '../../src/domain/machine/host-ports.ts';
 import { type Board, collect, eventually, kernelSpec, NAMESPACE, NODE, startBoard } from './board.ts';
@@ -53,12 +54,27 @@ test('a VMI boots, is reachable, survives the agent, and shuts down when it is d
   assert.equal(pod?.spec.nodeSelector?.['machine-type.node.kubevirt.io/q35'], 'true');
 
   // The console shows the guest's own view of its identity.
-  const first = collect(await board.connect('life/console'));
+  const first = collect(await board.connect('life/console?backlog=true'));
   const uuid = running.spec.domain.firmware?.uuid ?? '';
   await first.has(`uuid: ${uuid}`);
-  // A late reader gets the tail, and both go on reading.
-  const second = collect(await board.connect('life/console'));
+  // The next one takes the console over.
+  const second = collect(await board.connect('life/console?backlog=true'));
   await second.has(`uuid: ${uuid}`);
+
+  // No agent in it answers: upstream's words, by which clients know.
+  for (const [action, command] of [
+    ['freeze', 'Freeze'],
+    ['unfreeze', 'Unfreeze'],
+  ] as const) {
+    const path = `/apis/subresources.kubevirt.io/v1/namespaces/${NAMESPACE}/virtualmachineinstances/life/${action}`;
+    const refusal = await board.client.raw('PUT', path).catch((error: Error) => error);
+    assert.ok(refusal instanceof ApiError, action);
+    assert.deepEqual([refusal.code, refusal.status.reason], [500, 'InternalError']);
+    assert.match(
+      refusal.message,
+      new RegExp(`^Internal error occurred:.*command ${command} failed:.*QEMU guest agent is not connected`),
+    );
+  }
 
   const url = `http://${nic?.ipAddress}:${usualHostPort(8080)}/`;
   await eventually('http', async () => (await fetch(url).catch(() => undefined))?.ok === true);
@@ -86,7 +102,7 @@ test('a VMI boots, is reachable, survives the agent, and shuts down when it is d
   assert.equal(await board.put('life/pause'), 409);
   assert.equal(await board.put('life/unpause'), 200);
   await board.until('life', 'unpaused', (vmi) => !vmi.status?.conditions?.some((c) => c.type === 'Paused'));
-  const replay = collect(await board.connect('life/console'));
+  const replay = collect(await board.connect('life/console?backlog=true'));
   await replay.has(`uuid: ${uuid}`);
 
   // What its QEMU takes is told of by the node, through the API server.
@@ -126,7 +142,7 @@ test('a QEMU that is killed leaves a Failed VMI', async () => {
 test('a guest that died while no agent watched is Failed', async () => {
   await board.createVmi('unseen', kernelSpec());
   const vmi = await board.until('unseen', 'running', isRunningPhase);
-  const console = await board.connect('unseen/console');
+  const console = await board.connect('unseen/console?backlog=true');
   await collect(console)
     .has('login:')
     .catch(() => {});

@@ -159,8 +159,8 @@ export async function startBoard(options: { readonly agent?: AgentOptions } = {}
     async connect(path) {
       const response = await calledInProcess(board.agent.handler)({
         method: 'GET',
-        path: `/v1/namespaces/${NAMESPACE}/virtualmachineinstances/${path}`,
-        query: '',
+        path: `/v1/namespaces/${NAMESPACE}/virtualmachineinstances/${path.split('?')[0]}`,
+        query: path.split('?')[1] ?? '',
         headers: { 'sec-websocket-protocol': 'plain.kubevirt.io' },
         body: NO_BYTES,
         peer: { address: '' },

@@ -54,7 +54,7 @@ async function boot(name: string, { instancetype, preference, firmware = {} }: M
 
 /** What the guest says after its prompt. */
 async function ask(name: string, command: string, answer: RegExp): Promise<string> {
-  const socket = await board.connect(`${name}/console`);
+  const socket = await board.connect(`${name}/console?backlog=true`);
   const seen = collect(socket);
   await seen.has('login: ');
   const type = (text: string): void => void socket.send(new TextEncoder().encode(text));

@@ -32,7 +32,7 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 /** Logs in on the console and runs one command; returns its output. */
 async function inGuest(name: string, command: string): Promise<string> {
-  const socket = await board.connect(`${name}/console`);
+  const socket = await board.connect(`${name}/console?backlog=true`);
   const seen = collect(socket);
   await seen.has('login:');
   socket.send(bytes('root\n'));
@@ -97,7 +97,7 @@ test('disks on every bus, cloud-init, a ConfigMap, a guest agent and a soft rebo
       ['seed', 'sda'],
     ],
   );
-  const console = collect(await board.connect('disks/console'));
+  const console = collect(await board.connect('disks/console?backlog=true'));
   await console.has('from user data');
   await console.has('cloudy login:');
   await board.until(
@@ -206,7 +206,7 @@ test('a guest whose node runs out of disk space is paused, told of, and goes on 
       volumes: [{ name: 'data', emptyDisk: { capacity: '200Mi' } }],
     });
     const vmi = await board.until('full', 'running', isRunningPhase);
-    const socket = await board.connect('full/console');
+    const socket = await board.connect('full/console?backlog=true');
     const seen = collect(socket);
     await seen.has('login:');
     socket.send(bytes('root\n'));

@@ -57,7 +57,7 @@ export interface MigrationBoard {
   obstructPeer(node: string, why: string | undefined): void;
   /** Stands before the write by which a target takes a guest over: `write` does it. Undefined: nobody stands there. */
   gate: ((write: () => Promise<unknown>) => Promise<unknown>) | undefined;
-  /** Opens the console of a VMI at the node it is on. */
+  /** Opens the console of a VMI at the node it is on, from its backlog on. */
   console(vmi: VirtualMachineInstance): Promise<MessageSocket>;
   /** Pids of the QEMUs of a VMI by node. */
   qemus(vmi: VirtualMachineInstance): Promise<Map<string, number>>;
@@ -192,7 +192,7 @@ export async function startMigrationBoard(
       const response = await calledInProcess(agents.get(vmi.status?.nodeName ?? '')!.handler)({
         method: 'GET',
         path: `/v1/namespaces/${NAMESPACE}/virtualmachineinstances/${vmi.metadata.name}/console`,
-        query: '',
+        query: 'backlog=true',
         headers: { 'sec-websocket-protocol': 'plain.kubevirt.io' },
         body: NO_BYTES,
         peer: { address: '' },

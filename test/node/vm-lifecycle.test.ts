@@ -65,7 +65,7 @@ const podOf = async (vmi: VirtualMachineInstance): Promise<Pod> => {
 };
 /** Logs in on the serial console and types a line. */
 async function inConsole(name: string, line: string): Promise<void> {
-  const socket = await board.connect(`${name}/console`);
+  const socket = await board.connect(`${name}/console?backlog=true`);
   const seen = collect(socket);
   await seen.has('login:');
   socket.send(new TextEncoder().encode('root\n'));

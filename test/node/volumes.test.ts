@@ -234,7 +234,7 @@ test('one guest with every kind of volume, kernel and disks from a registry that
     ],
   });
   const vmi = await board.until('many', 'running', isRunning);
-  const seen = collect(await board.connect('many/console'));
+  const seen = collect(await board.connect('many/console?backlog=true'));
   await seen.has('LOOK-END');
   // A login prompt may come in between.
   const text = seen.text().replaceAll('\r', '').replaceAll('my-host login: ', '');
@@ -284,7 +284,7 @@ test('one guest with every kind of volume, kernel and disks from a registry that
   const other = await board.until('usb', 'running', isRunning);
   const [first, second] = [vmi, other].map((v) => v.status?.interfaces?.[0]?.ipAddress ?? '');
   assert.notEqual(first, second);
-  await collect(await board.connect('usb/console')).has('login:');
+  await collect(await board.connect('usb/console?backlog=true')).has('login:');
   assert.match(await httpGet(first ?? ''), new RegExp(uuid));
   assert.doesNotMatch(await httpGet(second ?? ''), new RegExp(uuid));
 

@@ -146,7 +146,7 @@ async function followConsole(
   const response = await handler({
     method: 'GET',
     path: `/apis/subresources.kubevirt.io/v1/namespaces/${key.namespace}/virtualmachineinstances/${key.name}/console`,
-    query: '',
+    query: 'backlog=true',
     headers: { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-protocol': 'plain.kubevirt.io' },
     body: NO_BYTES,
     peer: { address: '' },

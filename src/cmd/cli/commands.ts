@@ -120,7 +120,12 @@ export const COMMANDS: readonly Command[] = [
     name: 'console',
     summary: 'Attach to the serial console of a VM; Ctrl-] leaves',
     words: 'NAME',
-    flags: { namespace: NAMESPACE, kubeconfig: KUBECONFIG, 'data-dir': DATA_DIR },
+    flags: {
+      backlog: { type: 'boolean', summary: 'print the last of what the guest has written before' },
+      namespace: NAMESPACE,
+      kubeconfig: KUBECONFIG,
+      'data-dir': DATA_DIR,
+    },
     load: async () => (await import('./console.ts')).console_,
   },
   {

@@ -23,7 +23,7 @@ export async function console_(context: CommandContext): Promise<number> {
     cluster.handler({
       method: 'GET',
       path,
-      query: '',
+      query: flags['backlog'] === true ? 'backlog=true' : '',
       headers: {
         ...cluster.headers,
         connection: 'Upgrade',

@@ -168,7 +168,8 @@ async function reset({ guest, name }: Call): Promise<void> {
 function console({ guest, request }: Call): ApiResponse {
   const line = guest.console;
   if (!line) throw badRequest('No serial consoles are present.');
-  return upgrade(request, (socket) => line.attach(socket));
+  const backlog = flag(request, 'backlog');
+  return upgrade(request, (socket) => line.attach(socket, { backlog }));
 }
 
 async function vnc({ guest, launcher, request }: Call, options: HandlerOptions): Promise<ApiResponse> {
@@ -201,12 +202,25 @@ function agentOf({ guest, name }: Call): Guest['agent'] {
 
 async function freeze(call: Call, { clock, log }: HandlerOptions): Promise<void> {
   const seconds = unfreezeTimeout(call.request.body);
-  await freezeGuest(agentOf(call), { clock, log, thawAfterMs: seconds * 1000 });
-  call.guest.refreshAgent();
+  await guestCommand(call, 'Freeze', (agent) => freezeGuest(agent, { clock, log, thawAfterMs: seconds * 1000 }));
 }
 
-async function unfreeze(call: Call): Promise<void> {
-  await thawGuest(agentOf(call));
+const unfreeze = (call: Call): Promise<void> => guestCommand(call, 'Unfreeze', thawGuest);
+
+/** libvirt's words where no agent answers: clients look for them. */
+const NO_AGENT =
+  "LibvirtError(Code=86, Domain=10, Message='Guest agent is not responding: QEMU guest agent is not connected')";
+
+/** Has the guest's agent do something. Throws ApiError 400 in the words of upstream's client of virt-launcher. */
+async function guestCommand(call: Call, name: string, act: (agent: Guest['agent']) => Promise<void>): Promise<void> {
+  const failed = (why: string): ApiError => badRequest(`server error. command ${name} failed: ${JSON.stringify(why)}`);
+  if (!call.guest.state.agentConnected) throw failed(NO_AGENT);
+  try {
+    await act(call.guest.agent);
+  } catch (error) {
+    if (error instanceof QmpError) throw failed(error.message);
+    throw error;
+  }
   call.guest.refreshAgent();
 }
 

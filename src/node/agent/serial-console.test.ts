@@ -73,18 +73,29 @@ test('the log of a guest that never stops talking stays within two megabytes, an
   assert.equal(console.tail().length, 64 * 1024);
 });
 
-test('a late reader gets the tail, then what comes; every reader gets all of it', async (t) => {
+test('one client has the console: the next takes it over and gets what comes, or the backlog first', async (t) => {
   const { console, print } = await serialLine(t);
   await print('booting\n');
   await eventually('the first line', () => console.tail().length > 0, t);
-  const heard: string[] = ['', ''];
-  for (const at of [0, 1]) {
+  const open = (backlog: boolean): { heard: string; closed: string | undefined } => {
+    const client = { heard: '', closed: undefined as string | undefined };
     const [ours, theirs] = createMessagePair('plain.kubevirt.io');
     theirs.onMessage((data) => {
-      heard[at] += new TextDecoder().decode(data);
+      client.heard += new TextDecoder().decode(data);
     });
-    console.attach(ours);
-  }
+    theirs.onClose((_code, reason) => {
+      client.closed = reason;
+    });
+    console.attach(ours, { backlog });
+    return client;
+  };
+  const first = open(true);
+  await eventually('the backlog', () => first.heard === 'booting\n', t);
+  const second = open(false);
+  await eventually('the end of the first', () => first.closed !== undefined, t);
+  assert.equal(first.closed, 'another client has taken over the console');
   await print('login: ');
-  await eventually('both have read', () => heard.every((text) => text === 'booting\nlogin: '), t);
+  await eventually('what came', () => second.heard === 'login: ', t);
+  assert.equal(first.heard, 'booting\n');
+  assert.equal(second.closed, undefined);
 });

@@ -1,6 +1,7 @@
 /**
- * The serial console of one guest. QEMU serves one client on its socket: that is us, always reading, and any number of
- * readers share what we read. The tail is kept in memory and, by QEMU itself, in a log file that we keep short.
+ * The serial console of one guest. QEMU serves one client on its socket: that is us, always reading. As upstream, one
+ * client has the console and the next takes it over; it gets what the guest writes from then on, or the tail first where
+ * it asks for that. The tail is kept in memory and, by QEMU itself, in a log file that we keep short.
  */
 import { copyFile, open, stat, truncate } from 'node:fs/promises';
 import type { Socket } from 'node:net';
@@ -10,19 +11,22 @@ import type { MessageSocket } from '../../base/http/seam.ts';
 import { VM_FILES } from '../qemu/argv.ts';
 import { connectUnix } from '../qmp/unix-socket.ts';
 
-/** Replayed to a new reader. */
+/** Replayed to a client that asks for the backlog. */
 const TAIL_BYTES = 64 * 1024;
 /** The log is cut when it is this long; one older part of that size is kept beside it. */
 const MAX_LOG_BYTES = 1024 * 1024;
-/** A reader that is this far behind is let go. */
+/** A client that is this far behind is let go. */
 const MAX_BEHIND = 1024 * 1024;
-const MAX_READERS = 32;
 const RETRY_MS = 500;
+const NORMAL = 1000;
 const TRY_AGAIN_LATER = 1013;
 
 export interface SerialConsole {
-  /** Replays the tail, then what comes; input of the reader goes to the guest. */
-  attach(socket: MessageSocket): void;
+  /**
+   * Gives the console to a client and closes that of the one before: what the guest writes goes to it, after the tail if
+   * `backlog` says so; its input goes to the guest.
+   */
+  attach(socket: MessageSocket, options?: { readonly backlog: boolean }): void;
   /** The last bytes, for status and tests. */
   tail(): Uint8Array;
 }
@@ -33,7 +37,7 @@ export function openSerialConsole(
   options: { readonly clock: Clock; readonly signal: AbortSignal; readonly log: boolean },
 ): SerialConsole {
   const { clock, signal } = options;
-  const readers = new Set<MessageSocket>();
+  let client: MessageSocket | undefined;
   let tail: Uint8Array = new Uint8Array(0);
   let line: Socket | undefined;
   let sinceRotation = 0;
@@ -66,12 +70,11 @@ export function openSerialConsole(
 
   const onData = (chunk: Buffer): void => {
     remember(chunk);
-    for (const reader of readers) {
-      if (reader.buffered > MAX_BEHIND) {
-        readers.delete(reader);
-        reader.close(TRY_AGAIN_LATER, 'the reader is too slow');
-      } else reader.send(chunk);
-    }
+    if (client && client.buffered > MAX_BEHIND) {
+      const slow = client;
+      client = undefined;
+      slow.close(TRY_AGAIN_LATER, 'the reader is too slow');
+    } else client?.send(chunk);
     sinceRotation += chunk.length;
     if (sinceRotation >= MAX_LOG_BYTES) void rotate();
   };
@@ -105,25 +108,29 @@ export function openSerialConsole(
       }
       await clock.sleep(RETRY_MS, signal).catch(() => {});
     }
-    for (const reader of readers) reader.close(1000, 'the guest has ended');
-    readers.clear();
+    client?.close(NORMAL, 'the guest has ended');
+    client = undefined;
   };
   void keep();
 
   return {
     tail: () => tail,
-    attach(socket) {
-      if (signal.aborted || readers.size >= MAX_READERS) {
-        socket.close(TRY_AGAIN_LATER, signal.aborted ? 'the guest has ended' : 'too many readers');
+    attach(socket, { backlog } = { backlog: false }) {
+      if (signal.aborted) {
+        socket.close(TRY_AGAIN_LATER, 'the guest has ended');
         return;
       }
-      if (tail.length > 0) socket.send(tail);
-      readers.add(socket);
+      const before = client;
+      client = socket;
+      before?.close(NORMAL, 'another client has taken over the console');
+      if (backlog && tail.length > 0) socket.send(tail);
       socket.onMessage((data) => {
         // What nobody takes is dropped: a serial line has no flow control here.
-        if (line && line.writableLength < MAX_BEHIND) line.write(data);
+        if (client === socket && line && line.writableLength < MAX_BEHIND) line.write(data);
       });
-      socket.onClose(() => readers.delete(socket));
+      socket.onClose(() => {
+        if (client === socket) client = undefined;
+      });
     },
   };
 }
