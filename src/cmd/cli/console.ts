@@ -25,7 +25,6 @@ export async function console_(context: CommandContext): Promise<number> {
       path,
       query: flags['backlog'] === true ? 'backlog=true' : '',
       headers: {
-        ...cluster.headers,
         connection: 'Upgrade',
         upgrade: 'websocket',
         'sec-websocket-protocol': 'plain.kubevirt.io',

@@ -78,7 +78,7 @@ async function fromFlags(
 async function connected(authorizer: ConfiguredAuthorizer): Promise<AuthorizerSetup> {
   if (authorizer.type !== 'Webhook') return authorizer;
   const { kubeConfigFile, ...webhook } = authorizer.webhook;
-  const { server, handler, headers } = await clusterFrom({
+  const { server, handler } = await clusterFrom({
     flags: { kubeconfig: kubeConfigFile },
     environment: {},
     single: true,
@@ -100,7 +100,7 @@ async function connected(authorizer: ConfiguredAuthorizer): Promise<AuthorizerSe
       },
       path: (URL.parse(server)?.pathname ?? '/') === '/' ? '/' : '',
       query,
-      headers,
+      headers: {},
     },
   };
 }

@@ -32,10 +32,10 @@ export function tokenWebhookChoice(flags: FlagValues): TokenWebhookChoice | unde
 export async function tokenWebhook({ file, version, cacheMs }: TokenWebhookChoice): Promise<TokenWebhook> {
   try {
     const choice = { flags: { kubeconfig: file }, environment: {}, single: true };
-    const { server, handler, headers } = await clusterFrom(choice);
+    const { server, handler } = await clusterFrom(choice);
     // The URL of the webhook stands where a cluster's would: with its path, which the transport puts in front.
     const path = (URL.parse(server)?.pathname ?? '/') === '/' ? '/' : '';
-    return { handler, path, headers, version, cacheMs };
+    return { handler, path, headers: {}, version, cacheMs };
   } catch (error) {
     throw new CommandError(`--${FILE}: ${(error as Error).message}`);
   }

@@ -11,10 +11,10 @@ import { CONFIG_MAPS } from '../../api/kinds/builtin/resource-types.ts';
 import { ApiError } from '../../api/meta/status.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import { createHttpsTransport } from '../../base/http/https-transport.ts';
-import type { ApiHandler } from '../../base/http/seam.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { Client } from '../../client/client.ts';
 import { createClient } from '../../client/create-client.ts';
+import { createRenewedHandler } from '../../client/transport/renewed-handler.ts';
 import { SIGNING_REQUESTS, type SigningRequest } from '../../control/certificates/signing-request.ts';
 import type { PeerIdentity } from '../../node/agent/migration/peer.ts';
 import type { KeyPairPem, PairStore } from '../config/pki.ts';
@@ -43,6 +43,8 @@ export interface NodeIdentityOptions {
 
 const SIGNED_WITHIN_MS = 60_000;
 const RETRY_MS = 30_000;
+/** Asked for anew when this part of its life is left. */
+const RENEW_AT = 0.3;
 /** Connections with the certificate before are given this long to end by themselves. */
 const OLD_CONNECTION_MS = 60_000;
 
@@ -96,9 +98,7 @@ async function connectByCertificate(cluster: RemoteCluster, options: NodeIdentit
     held = await askForCertificate(cluster.client, options);
     pairs.write(name, held);
   }
-  let transport = connect(held);
-  const handler: ApiHandler = (request) => transport(request);
-  const client = createClient(handler, { userAgent: AGENT_ACCOUNT });
+  let access = { handler: connect(held) };
   const timers = new Set<() => void>();
   const later = (ms: number, act: () => void): void => {
     const cancel = clock.schedule(ms, () => {
@@ -107,30 +107,52 @@ async function connectByCertificate(cluster: RemoteCluster, options: NodeIdentit
     });
     timers.add(cancel);
   };
-  const renew = async (): Promise<void> => {
-    try {
-      // As itself, or by the kubeconfig when its own certificate has expired meanwhile (a host that slept).
-      const asker = lifeLeft(held!, clock.now()) > 0 ? client : cluster.client;
-      held = await askForCertificate(asker, options);
-      pairs.write(name, held);
-      const old = transport;
-      transport = connect(held);
-      later(OLD_CONNECTION_MS, () => void old.close());
-      plan();
-    } catch (error) {
-      if (options.signal.aborted) return;
-      log.warn('node certificate not renewed', { node: nodeName, error: (error as Error).message });
-      later(RETRY_MS, () => void renew());
-    }
+  let asking: Promise<void> | undefined;
+  let askedAt = Number.NEGATIVE_INFINITY;
+  const renew = (isKnown: boolean): Promise<void> => {
+    asking ??= (async () => {
+      askedAt = clock.monotonic();
+      try {
+        // As itself, or by the kubeconfig when its own certificate has expired meanwhile (a host that slept).
+        held = await askForCertificate(isKnown ? ownClient : cluster.client, options);
+        pairs.write(name, held);
+        const old = access.handler;
+        access = { handler: connect(held) };
+        later(OLD_CONNECTION_MS, () => void old.close());
+      } catch (error) {
+        if (!options.signal.aborted)
+          log.warn('node certificate not renewed', { node: nodeName, error: (error as Error).message });
+      } finally {
+        asking = undefined;
+      }
+    })();
+    return asking;
   };
-  const plan = (): void => later(Math.max(RETRY_MS, lifeLeft(held!, clock.now()) * 0.7), () => void renew());
-  plan();
+  // Without the second try: the request for a certificate must not wait for itself.
+  const ownClient = createClient((request) => access.handler(request), { userAgent: AGENT_ACCOUNT });
+  const handler = createRenewedHandler({
+    current: async () => access,
+    async renew(refused) {
+      if (refused !== access) return access;
+      if (asking || clock.monotonic() - askedAt >= RETRY_MS) await renew(false);
+      return access;
+    },
+  });
+  // By the wall clock, at which certificates end, and in short steps: a host may sleep, and a timer has a longest time.
+  const look = (): void =>
+    later(RETRY_MS, () => {
+      const left = lifeLeft(held!, clock.now());
+      const isDue = left <= lifeOf(held!) * RENEW_AT;
+      if (isDue && !options.signal.aborted) void renew(left > 0).then(look);
+      else look();
+    });
+  look();
   return {
-    client,
+    client: createClient(handler, { userAgent: AGENT_ACCOUNT }),
     ...(cluster.ca !== undefined && { peer: { pair: () => held!, ca: cluster.ca } }),
     async close() {
       for (const cancel of timers) cancel();
-      await transport.close();
+      await access.handler.close();
     },
   };
 }
@@ -141,6 +163,16 @@ function lifeLeft({ certificate }: KeyPairPem, now: number): number {
     return certificateValidity(certificate).notAfter - now;
   } catch {
     return -1;
+  }
+}
+
+/** Milliseconds from the beginning of a certificate to its end; 0 when it cannot be read. */
+function lifeOf({ certificate }: KeyPairPem): number {
+  try {
+    const { notBefore, notAfter } = certificateValidity(certificate);
+    return notAfter - notBefore;
+  } catch {
+    return 0;
   }
 }
 

@@ -8,6 +8,7 @@ import { createHttpsTransport } from '../../base/http/https-transport.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { Client } from '../../client/client.ts';
 import { createClient } from '../../client/create-client.ts';
+import { createRenewedHandler } from '../../client/transport/renewed-handler.ts';
 import { COMPONENT_TOKEN_SECONDS, createTokenSource, type MintedToken, type TokenSource } from './component-token.ts';
 import { AGENT_ACCOUNT, COMPONENT_NAMESPACE } from './components.ts';
 
@@ -105,13 +106,22 @@ export async function connectAs(
   options: { readonly clock: Clock; readonly log: Logger },
 ): Promise<RemoteIdentity> {
   const tokens = await createTokenSource(mintThrough(cluster.client, account), options);
-  const handler = createHttpsTransport({ server: cluster.server, ...(cluster.ca && { ca: cluster.ca }) });
+  const transport = createHttpsTransport({ server: cluster.server, ...(cluster.ca && { ca: cluster.ca }) });
+  let held = { handler: transport, token: tokens.current() };
+  const newest = (token: string) => {
+    if (token !== held.token) held = { handler: transport, token };
+    return held;
+  };
+  const handler = createRenewedHandler({
+    current: async () => newest(tokens.current()),
+    renew: async (refused) => newest(await tokens.renew(refused.token ?? '')),
+  });
   return {
-    client: createClient(handler, { userAgent: account, token: tokens.current }),
+    client: createClient(handler, { userAgent: account }),
     tokens,
     async close() {
       tokens.stop();
-      await handler.close();
+      await transport.close();
     },
   };
 }
