@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { NODES, PODS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { EVENTS, NODES, PODS } from '../../src/api/kinds/builtin/resource-types.ts';
 import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { findProcesses } from '../../src/base/process/identity.ts';
 import { openWorkspace } from '../cli/workspace.ts';
@@ -44,12 +44,19 @@ test('a silent node: Unknown, moved only by force, adopted or ended on return', 
       { type: 'merge', body: { spec: { unschedulable } } },
     );
   await cordon(true);
-  for (const name of ['stays', 'moves']) await client.create(VIRTUAL_MACHINES, tinyVm(name));
+  const patience = { key: 'node.kubernetes.io/unreachable', effect: 'NoExecute', tolerationSeconds: 1 };
+  for (const name of ['stays', 'moves', 'leaves']) {
+    const vm = tinyVm(name);
+    const spec = vm.spec.template!.spec as { tolerations?: object[]; evictionStrategy?: string };
+    if (name !== 'moves') spec.tolerations = [{ ...patience, operator: 'Exists' }];
+    spec.evictionStrategy = name === 'leaves' ? 'LiveMigrate' : 'None';
+    await client.create(VIRTUAL_MACHINES, vm);
+  }
   const instance = (name: string) => client.get(VIRTUAL_MACHINE_INSTANCES, { namespace, name });
   const vm = async (name: string) => (await client.get(VIRTUAL_MACHINES, { namespace, name })).status?.printableStatus;
   const running = (name: string) =>
     until(`${name} runs`, async () => ((await vm(name)) === 'Running' ? await instance(name) : undefined));
-  const [stays, moves] = await Promise.all([running('stays'), running('moves')]);
+  const [stays, moves, leaves] = await Promise.all([running('stays'), running('moves'), running('leaves')]);
   assert.deepEqual([stays.status?.nodeName, moves.status?.nodeName], ['edge', 'edge']);
 
   agent.child.kill('SIGKILL');
@@ -65,11 +72,18 @@ test('a silent node: Unknown, moved only by force, adopted or ended on return', 
     ['node.kubernetes.io/unreachable:NoSchedule', 'node.kubernetes.io/unreachable:NoExecute'],
   );
 
+  const podOf = async (uid: string | undefined) =>
+    (await client.list(PODS, { namespace })).items.find(
+      ({ metadata }) => metadata.labels?.['kubevirt.io/created-by'] === uid,
+    );
+  for (const { metadata } of [stays, leaves])
+    await until('its Pod is marked for deletion', async () =>
+      (await podOf(metadata.uid))?.metadata.deletionTimestamp === undefined ? undefined : true,
+    );
+
   // A deletion alone proves nothing: the guest may well run. By force it is somebody's word that it does not.
   await cordon(false);
-  const pod = (await client.list(PODS, { namespace })).items.find(
-    ({ metadata }) => metadata.labels?.['kubevirt.io/created-by'] === moves.metadata.uid,
-  );
+  const pod = await podOf(moves.metadata.uid);
   const key = { namespace, name: pod?.metadata.name ?? '' };
   await client.delete(PODS, key);
   assert.equal((await instance('moves')).metadata.uid, moves.metadata.uid);
@@ -88,6 +102,19 @@ test('a silent node: Unknown, moved only by force, adopted or ended on return', 
   await until('stays is known again', async () => ((await vm('stays')) === 'Running' ? true : undefined));
   assert.equal((await instance('stays')).metadata.uid, stays.metadata.uid);
   assert.deepEqual(await guests(stays.metadata.uid ?? ''), [pid], 'the same process');
+  // Marked by the taint manager, which nobody can take back: kept, and told; what may move goes to the other node.
+  await until('the mark is told', async () =>
+    (await client.list(EVENTS, { namespace })).items.find(
+      (event) => event.reason === 'DeletionDeferred' && event.involvedObject?.name === 'stays',
+    ),
+  );
+  const handed = await until('leaves has moved', async () => {
+    const now = await instance('leaves');
+    return now.status?.nodeName === home.metadata.name && now.status?.phase === 'Running' ? now : undefined;
+  });
+  assert.equal(handed.metadata.uid, leaves.metadata.uid, 'moved as it ran, not started anew');
+  assert.ok((await podOf(stays.metadata.uid))?.metadata.deletionTimestamp);
+  assert.deepEqual(await guests(stays.metadata.uid ?? ''), [pid], 'still the same process');
   await until('the guest that was moved away has ended', async () =>
     (await guests(moves.metadata.uid ?? '')).length === 0 ? true : undefined,
   );

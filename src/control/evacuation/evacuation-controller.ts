@@ -19,6 +19,7 @@ import type { ControllerEnvironment, Runnable } from '../../client/controller/en
 import { createEventRecorder } from '../../client/events/recorder.ts';
 import { createExpectations } from '../../client/expectations/expectations.ts';
 import { createInformer } from '../../client/informer/informer.ts';
+import { isDeletedForSilence, isNodeReady } from '../../domain/eviction/silent-deletion.ts';
 import { CREATED_BY_LABEL, LAUNCHER_LABEL, LAUNCHER_VALUE } from '../../domain/launcher/launcher-labels.ts';
 import { isPodFinal } from '../../domain/launcher/launcher-pods.ts';
 import { clusterConfigOf } from '../../domain/machine-defaults/cluster-config.ts';
@@ -146,6 +147,10 @@ export function createEvacuationController({ client, informers, clock, log }: Co
     clock,
     sources: [
       ownKeys(nodes),
+      // The mark that the taint manager leaves may come just as the node is back.
+      source(pods, ({ metadata, spec }) =>
+        metadata.deletionTimestamp !== undefined && spec.nodeName ? [{ namespace: '', name: spec.nodeName }] : [],
+      ),
       source(vmis, (vmi, previous) =>
         [...new Set([vmi.status?.nodeName, previous?.status?.nodeName])].flatMap((name) =>
           name ? [{ namespace: '', name }] : [],
@@ -172,6 +177,11 @@ export function createEvacuationController({ client, informers, clock, log }: Co
         drainTaintKey: migrationSettings(kubevirt).nodeDrainTaintKey,
         clusterStrategy: clusterConfigOf(kubevirt).evictionStrategy,
         livePods: (vmi) => pods.byIndex('instance', vmi.metadata.uid ?? '').filter((pod) => !isPodFinal(pod)).length,
+        isCondemned: (vmi) =>
+          isNodeReady(node) &&
+          pods
+            .byIndex('instance', vmi.metadata.uid ?? '')
+            .some((pod) => pod.spec.nodeName === name && !isPodFinal(pod) && isDeletedForSilence(pod, node)),
       });
       const failures: unknown[] = [];
       const each = async <T>(items: readonly T[], act: (item: T) => Promise<void>): Promise<void> => {

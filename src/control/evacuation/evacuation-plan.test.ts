@@ -71,6 +71,15 @@ const CASES: readonly [what: string, facts: Partial<EvacuationFacts>, outcome: O
   ['nothing is marked', { instances: [vmi('a')] }, {}],
   ['marked', { instances: [vmi('a', { marked: 'n1' })] }, { migrate: ['a'] }],
   ['marked by a drain', { node: CORDONED, instances: [vmi('a', { marked: 'n1' })] }, { migrate: ['a'], notice: ['a'] }],
+  [
+    'its Pod was marked for deletion while the node was silent',
+    {
+      instances: [vmi('a'), vmi('b', { strategy: 'None' }), vmi('c', { migratable: false }), vmi('d')],
+      unfinished: [migration('d', { evacuation: 'n1' })],
+      isCondemned: () => true,
+    },
+    { migrate: ['a'] },
+  ],
   ['marked for another node', { instances: [vmi('a', { marked: 'n2' })] }, {}],
   [
     'ending',

@@ -32,6 +32,8 @@ export interface EvacuationFacts {
   readonly clusterStrategy: EvictionStrategy;
   /** Launcher Pods of an instance that have not ended. */
   readonly livePods: (vmi: ReadonlyVmi) => number;
+  /** The Pod was marked for deletion while the node was silent, and the node is back: the guest cannot stay under it. */
+  readonly isCondemned?: (vmi: ReadonlyVmi) => boolean;
 }
 
 export interface EvacuationPlan {
@@ -64,7 +66,7 @@ export const priorityFor = (vmi: ReadonlyVmi): 'system-critical' | 'system-maint
 
 /** What to do about the instances of a node. */
 export function planEvacuation(facts: EvacuationFacts): EvacuationPlan {
-  const { node, instances, unfinished, drainTaintKey, clusterStrategy, livePods } = facts;
+  const { node, instances, unfinished, drainTaintKey, clusterStrategy, livePods, isCondemned = () => false } = facts;
   const name = node.metadata.name ?? '';
   const tainted = isTainted(node, drainTaintKey);
   const isClosed = isUnschedulable(node) || tainted;
@@ -80,7 +82,8 @@ export function planEvacuation(facts: EvacuationFacts): EvacuationPlan {
   const plan = { migrate: [] as ReadonlyVmi[], stuck: [] as ReadonlyVmi[], external: [] as ReadonlyVmi[] };
   let waiting = 0;
   for (const vmi of alive) {
-    if (released.has(vmi) || !(tainted || isMarked(vmi))) continue;
+    const condemned = isCondemned(vmi);
+    if ((released.has(vmi) || !(tainted || isMarked(vmi))) && !condemned) continue;
     const strategy = evictionStrategyOf(vmi, { evictionStrategy: clusterStrategy });
     if (strategy === 'External') {
       if (isMarked(vmi)) plan.external.push(vmi);
@@ -88,8 +91,10 @@ export function planEvacuation(facts: EvacuationFacts): EvacuationPlan {
     }
     const wants = strategy === 'LiveMigrate' || (strategy === 'LiveMigrateIfPossible' && isMigratable(vmi));
     if (!wants) continue;
-    if (!isMigratable(vmi)) plan.stuck.push(vmi);
-    else if (migrating.has(keyOf(vmi.metadata.namespace, vmi.metadata.name)) || isMigrating(vmi)) continue;
+    if (!isMigratable(vmi)) {
+      // Nobody asked for it to leave: its agent keeps it, and says so.
+      if (tainted || isMarked(vmi)) plan.stuck.push(vmi);
+    } else if (migrating.has(keyOf(vmi.metadata.namespace, vmi.metadata.name)) || isMigrating(vmi)) continue;
     // The Pods of an earlier migration: with more than one the budget would let one go.
     else if (livePods(vmi) > 1) waiting++;
     else plan.migrate.push(vmi);
@@ -110,7 +115,8 @@ export function planEvacuation(facts: EvacuationFacts): EvacuationPlan {
             alive.some(
               (vmi) =>
                 keyOf(vmi.metadata.namespace, vmi.metadata.name) === keyOf(metadata.namespace, spec.vmiName) &&
-                (released.has(vmi) || !vmi.status?.evacuationNodeName),
+                (released.has(vmi) || !vmi.status?.evacuationNodeName) &&
+                !isCondemned(vmi),
             ),
         ),
   };

@@ -3,7 +3,7 @@ import { mkdir, readFile, statfs } from 'node:fs/promises';
 import { availableParallelism, release, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { PODS } from '../../api/kinds/builtin/resource-types.ts';
-import type { Pod } from '../../api/kinds/builtin/types.ts';
+import type { Node, Pod } from '../../api/kinds/builtin/types.ts';
 import { VIRTUAL_MACHINE_INSTANCES } from '../../api/kinds/kubevirt/kinds.ts';
 
 import type { DeepReadonly } from '../../api/meta/object.ts';
@@ -119,6 +119,7 @@ export function createAgent(config: AgentConfig): Agent {
   let informersDone: Promise<unknown> = Promise.resolve();
   /** Pods of this node; from the start on. */
   let pods: Informer<Pod> | undefined;
+  let ownNode: DeepReadonly<Node> | undefined;
 
   const serverAccess = options.asKubelet ? createServerAccess({ client, nodeName, clock, log }) : undefined;
   const authorize = (request: ApiRequest): boolean | Promise<boolean> =>
@@ -206,6 +207,7 @@ export function createAgent(config: AgentConfig): Agent {
       hostDiskRoots: options.hostDiskRoots ?? [],
       allowsHostPorts: options.allowsHostPorts === true,
       judgeResize: (pod) => room.judge(pod),
+      node: () => ownNode,
     };
     return environment;
   };
@@ -285,7 +287,17 @@ export function createAgent(config: AgentConfig): Agent {
     options.peer?.onChange?.(() => {
       for (const launcher of launchers.values()) launcher.lookAgain();
     });
-    const { done } = await registerNode({ client, clock, log, signal, describe: () => describe(environment) });
+    const { done } = await registerNode({
+      client,
+      clock,
+      log,
+      signal,
+      describe: () => describe(environment),
+      observe: (found) => {
+        ownNode = found;
+        for (const launcher of launchers.values()) launcher.lookAgain();
+      },
+    });
     informersDone = Promise.all([ownPods.start(signal), vmis.start(signal), arriving.start(signal), done]);
     await Promise.all([ownPods.synced(signal), vmis.synced(signal), arriving.synced(signal)]);
     // Only now a Pod that is not in the list is known to be gone.

@@ -1,5 +1,5 @@
 /** What every launcher of an agent shares. */
-import type { Pod } from '../../api/kinds/builtin/types.ts';
+import type { Node, Pod } from '../../api/kinds/builtin/types.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Logger } from '../../base/log/log.ts';
@@ -30,6 +30,8 @@ export interface AgentEnvironment {
   readonly peer?: PeerIdentity;
   /** Whether this node can give a Pod on it what it asks for now. What it said 'fits' to is taken. */
   readonly judgeResize: (pod: DeepReadonly<Pod>) => Promise<PodResizeVerdict>;
+  /** The Node as it was read last; undefined before that. */
+  readonly node?: () => DeepReadonly<Node> | undefined;
   readonly hostIP: string;
   readonly vmsDirectory: string;
   readonly addressesDirectory: string;

@@ -4,6 +4,7 @@ import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kinds.ts';
 import type { DeepReadonly, ObjectKey } from '../../api/meta/object.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { createLinkedController, type LinkedController } from '../../base/signal/linked-controller.ts';
+import { isDeletedForSilence } from '../../domain/eviction/silent-deletion.ts';
 import { guestGraceSeconds } from '../../domain/launcher/launcher-pod.ts';
 import { isResizing } from '../../domain/live-update/pod-resize.ts';
 import { writePodStatus } from './api-writes.ts';
@@ -154,10 +155,23 @@ export class LauncherState {
     return (
       this.stopWanted ||
       this.podGone ||
-      this.pod?.metadata.deletionTimestamp !== undefined ||
+      (this.pod?.metadata.deletionTimestamp !== undefined && !this.keepsSilentGuest()) ||
       vmi?.metadata.deletionTimestamp !== undefined ||
       vmi?.status?.phase === 'Failed' ||
       vmi?.status?.phase === 'Succeeded'
+    );
+  }
+
+  /**
+   * True while the Pod is marked for deletion only because this node was silent, and its guest runs: the guest is kept
+   * until it has moved or somebody ends it.
+   */
+  keepsSilentGuest(): boolean {
+    return (
+      this.pod !== undefined &&
+      this.record?.process !== undefined &&
+      this.record.result === undefined &&
+      isDeletedForSilence(this.pod, this.environment.node?.())
     );
   }
 

@@ -24,6 +24,8 @@ const SPACE_POLL_MS = 5000;
 const RESIZE_POLL_MS = 5000;
 const BROKEN_MOVE_MS = 5000;
 const ENOUGH_SPACE = 64 * 1024 * 1024;
+const KEPT =
+  'The Pod was marked for deletion while its node was silent. The guest runs on: it is moved where it can, else delete or restart the VirtualMachine, or delete the Pod with --grace-period=1, to end it';
 
 /** Lives as long as the guest; resolves to how it ended. */
 export async function superviseGuest(launcher: LauncherState): Promise<VmResult> {
@@ -32,6 +34,7 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
   let stopping: Promise<void> | undefined;
   let spacePoll: (() => void) | undefined;
   let retry: (() => void) | undefined;
+  let isKeptTold = false;
   const ports = keepPorts(launcher, guest);
   const mover = followMigrations(launcher, guest);
   try {
@@ -60,6 +63,10 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
         stopping = stop(launcher, guest).catch((error: Error) => {
           if (!launcher.environment.signal.aborted) launcher.log.warn('guest not stopped', { error: error.message });
         });
+      if (!isKeptTold && launcher.vmi && launcher.keepsSilentGuest()) {
+        isKeptTold = true;
+        launcher.event('Warning', 'DeletionDeferred', KEPT);
+      }
       if (guest.state.runState === 'io-error' && guest.state.ioError === 'nospace') {
         spacePoll ??= launcher.environment.clock.schedule(SPACE_POLL_MS, () => {
           spacePoll = undefined;

@@ -16,6 +16,8 @@ export interface RegistrationOptions {
   readonly log: Logger;
   readonly signal: AbortSignal;
   readonly describe: () => Promise<NodeDescription>;
+  /** Called with the Node as it was read, at each heartbeat. */
+  readonly observe?: (node: Node) => void;
 }
 
 export const LEASE_NAMESPACE = 'kube-node-lease';
@@ -36,6 +38,7 @@ export async function registerNode(options: RegistrationOptions): Promise<{ read
     const description = await options.describe();
     const now = clock.monotonic();
     const node = await ensureNode(options, description);
+    options.observe?.(node);
     const ready = node.status?.conditions?.find((c) => c.type === 'Ready')?.status === 'True';
     const wanted = nodeStatus(description, node.status, clock.now());
     const stable = (['capacity', 'allocatable', 'addresses', 'daemonEndpoints', 'nodeInfo'] as const).every((field) =>
