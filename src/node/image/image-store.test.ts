@@ -10,7 +10,7 @@ import { systemClock } from '../../base/clock/clock.ts';
 import { type ImageError, type ImageStore, openImageStore, type StoredImage } from './image-store.ts';
 import { importImage, listImages, removeImage } from './local-images.ts';
 import { parseChallenge, registryOrigin } from './registry-client.ts';
-import { type RegistryServer, startRegistry, tarOf } from './testing/registry-server.ts';
+import { type RegistryServer, sha256, startRegistry, tarOf } from './testing/registry-server.ts';
 
 const signal = new AbortController().signal;
 /** Real time, but pauses between tries cost nothing. */
@@ -250,6 +250,88 @@ test('the bearer challenge is answered, and the token does not follow a redirect
   assert.equal((await content(image)).toString(), 'secret');
   assert.deepEqual(registry.redirectedAuthorization, [undefined]);
   assert.doesNotMatch(String(error), /canary/);
+});
+
+test('an image that was pulled with a credential is given to nobody who cannot present one', async () => {
+  const layer = await tarOf([{ name: 'disk/a', content: 'secret' }]);
+  registry.addImage('private', 'v1', [layer]);
+  registry.auth = { token: 'tok', basic: 'me:pw' };
+  const mine = { credentials: { username: 'me', password: 'pw' } };
+  assert.equal((await ensure('private:v1', { ...mine, policy: 'IfNotPresent' })).pulled, true);
+  const asked = registry.requests.length;
+  for (const policy of ['IfNotPresent', 'Never'])
+    assert.equal((await ensure('private:v1', { ...mine, policy })).pulled, false);
+  assert.equal(registry.requests.length, asked, 'who has shown it before asks nobody');
+
+  const never = {
+    reason: 'ErrImageNeverPull',
+    message: /present, but was pulled with a credential that this Pod does/,
+  };
+  const wrong = { credentials: { username: 'me', password: 'guess' } };
+  for (const other of [{}, wrong]) {
+    await assert.rejects(ensure('private:v1', { ...other, policy: 'Never' }), never);
+    await assert.rejects(ensure('private:v1', { ...other, policy: 'IfNotPresent' }), isPull(/answered 401/));
+    await assert.rejects(
+      ensure(`private@${(await ensure('private:v1', mine)).digest}`, { ...other, policy: 'IfNotPresent' }),
+      isPull(/answered 401/),
+    );
+  }
+  // The hash of a credential stands on the disk, and the credential does not.
+  const records = await Promise.all(
+    (await readdir(join(dir, 'images/pulled'))).map((name) => readFile(join(dir, 'images/pulled', name), 'utf8')),
+  );
+  assert.ok(
+    records.every((text) => !text.includes('pw') && /"access":\{"[^"]+\/private":\["[0-9a-f]{64}"\]\}/.test(text)),
+  );
+
+  // Another credential that the registry takes counts from then on, and what it gives to anybody is for all.
+  registry.auth = { token: 'tok', basic: 'you:pw' };
+  const yours = { credentials: { username: 'you', password: 'pw' } };
+  assert.equal((await ensure('private:v1', { ...yours, policy: 'IfNotPresent' })).pulled, false);
+  registry.auth = { token: 'tok', basic: 'nobody' };
+  for (const known of [mine, yours])
+    assert.equal((await ensure('private:v1', { ...known, policy: 'Never' })).pulled, false);
+  registry.auth = undefined;
+  assert.equal((await ensure('private:v1', { policy: 'IfNotPresent' })).pulled, false);
+  assert.equal((await ensure('private:v1', { policy: 'Never' })).pulled, false);
+});
+
+test('the manifest of a private image, shown by another repository, opens nothing', async () => {
+  const layer = await tarOf([{ name: 'disk/a', content: 'secret' }]);
+  const digest = registry.addImage('private', 'v1', [layer]);
+  await ensure('private:v1');
+  // The attacker knows the manifest and has none of its layers.
+  const evil = await startRegistry();
+  try {
+    const { size } = registry.addBlob(layer);
+    const manifest = {
+      schemaVersion: 2,
+      mediaType: 'application/vnd.oci.image.manifest.v1+json',
+      layers: [{ mediaType: 'application/vnd.oci.image.layer.v1.tar', digest: sha256(layer), size }],
+    };
+    assert.equal(evil.addManifest('copy', 'v1', manifest, manifest.mediaType), digest);
+    for (const policy of ['Always', 'IfNotPresent'] as const)
+      await assert.rejects(
+        store.ensure({ reference: `${evil.host}/copy:v1`, wanted: { disk: '/disk' }, signal, policy }),
+        isPull(/not found in the registry/),
+      );
+  } finally {
+    await evil.close();
+  }
+});
+
+test('a record of an older version is not believed: the registry is asked once, and then no more', async () => {
+  registry.addImage('old', 'v1', [await tarOf([{ name: 'disk/a', content: 'x' }])]);
+  await ensure('old:v1', { policy: 'IfNotPresent' });
+  const [name] = await readdir(join(dir, 'images/pulled'));
+  const path = join(dir, 'images/pulled', name!);
+  const { access: _, ...before } = JSON.parse(await readFile(path, 'utf8'));
+  await writeFile(path, JSON.stringify(before));
+  await assert.rejects(ensure('old:v1', { policy: 'Never' }), { reason: 'ErrImageNeverPull' });
+  await ensure('old:v1', { policy: 'IfNotPresent' });
+  const asked = registry.requests.length;
+  await ensure('old:v1', { policy: 'Never' });
+  assert.equal(registry.requests.length, asked);
 });
 
 test('the store stays within its bound by dropping what was used longest ago; imports stay', async () => {

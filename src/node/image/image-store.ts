@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import type { Clock } from '../../base/clock/clock.ts';
 import { type Logger, silentLogger } from '../../base/log/log.ts';
 import { syncDirectory, writeFileAtomic } from './atomic-file.ts';
+import { mayHave, repositoryOf, withAccess } from './image-access.ts';
 import { createLayerParts } from './layer-parts.ts';
 import { pullImage } from './pull.ts';
 import { defaultPullPolicy, isLocal, parseReference, referenceText } from './reference.ts';
@@ -220,16 +221,22 @@ export async function openImageStore(directory: string, options: ImageStoreOptio
       const reference = referenceText(ref);
       if (isLocal(ref)) return ensureLocal(reference, request.wanted);
 
+      const repository = repositoryOf(ref);
       const policy = request.policy ?? defaultPullPolicy(ref);
       const refPath = at('refs', entryName(reference));
       if (policy !== 'Always' || ref.digest !== '') {
         const known = await readEntry<RefEntry>(refPath);
         const path = known && pulledPath(known.digest, request.wanted);
         const entry = path && (await complete(await readEntry<ImageEntry>(path)));
-        if (path && entry) {
+        if (path && entry && mayHave(entry.access, repository, request.credentials)) {
           await touch(path, entry);
           return result(reference, entry, false);
         }
+        if (policy === 'Never' && entry)
+          throw new ImageError(
+            'ErrImageNeverPull',
+            `image ${reference} is present, but was pulled with a credential that this Pod does not present, and its pull policy is Never`,
+          );
         if (policy === 'Never')
           throw new ImageError('ErrImageNeverPull', `image ${reference} is not present and its pull policy is Never`);
       }
@@ -249,15 +256,22 @@ export async function openImageStore(directory: string, options: ImageStoreOptio
               maxBytes: maxImageBytes,
               onProgress: progress,
               ...(request.credentials && { credentials: request.credentials }),
-              have: async (digest) => complete(await readEntry<ImageEntry>(pulledPath(digest, request.wanted))),
+              // A manifest that another repository shows is no proof of a right to what this one gave.
+              have: async (digest) => {
+                const entry = await complete(await readEntry<ImageEntry>(pulledPath(digest, request.wanted)));
+                return entry?.access && Object.hasOwn(entry.access, repository) ? entry : undefined;
+              },
             });
             if ('paths' in found) await moveIn(found.files, found.paths);
             const now = clock.now();
+            const before = await readEntry<ImageEntry>(pulledPath(found.digest, request.wanted));
+            const shown = found.credentialShown ? request.credentials : undefined;
             const entry: ImageEntry = {
               version: 1,
               reference,
               digest: found.digest,
               files: found.files,
+              access: withAccess(before?.access, repository, shown),
               createdAt: now,
               usedAt: now,
             };

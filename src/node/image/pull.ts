@@ -25,9 +25,10 @@ export interface PullOptions {
 }
 
 export type Pulled =
-  | { readonly digest: string; readonly files: ImageFiles }
+  | { readonly digest: string; readonly files: ImageFiles; readonly credentialShown: boolean }
   | {
       readonly digest: string;
+      readonly credentialShown: boolean;
       readonly files: ImageFiles;
       /** Where the files are, in the order disk, kernel, initrd. */
       readonly paths: readonly string[];
@@ -47,7 +48,7 @@ export async function pullImage(ref: ImageReference, options: PullOptions): Prom
     const known = await options.have(manifest.digest);
     if (known) {
       await rm(scratchDirectory, { recursive: true, force: true });
-      return { digest: manifest.digest, files: known.files };
+      return { digest: manifest.digest, files: known.files, credentialShown: registry.credentialShown() };
     }
     const total = manifest.layers.reduce((sum, layer) => sum + layer.size, 0);
     if (total > options.maxBytes) throw new Error(`the image is larger than the limit of ${options.maxBytes} bytes`);
@@ -73,7 +74,13 @@ export async function pullImage(ref: ImageReference, options: PullOptions): Prom
     } finally {
       await held.release(chosen !== undefined);
     }
-    return { digest: manifest.digest, files: chosen.files, paths: chosen.paths, scratchDirectory };
+    return {
+      digest: manifest.digest,
+      files: chosen.files,
+      paths: chosen.paths,
+      scratchDirectory,
+      credentialShown: registry.credentialShown(),
+    };
   } catch (error) {
     await rm(scratchDirectory, { recursive: true, force: true });
     throw error;

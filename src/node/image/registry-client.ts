@@ -1,9 +1,19 @@
 /**
  * Reads from an OCI registry (distribution spec 1.1): manifests by tag or digest, blobs by digest. Redirects are
- * followed by hand so that the registry's token never reaches another host. Writes nothing to disk.
+ * followed by hand so that neither the credential nor the token reaches another host than the one it is for, and only to
+ * checked addresses: a registry must not send its clients to services of their own network. Writes nothing to disk.
  */
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../base/clock/clock.ts';
+import { type AddressRange, addressRange } from './address-range.ts';
+import {
+  addressesOf,
+  type CheckedResponse,
+  checkedRequest,
+  ForbiddenAddress,
+  type Resolve,
+  resolveName,
+} from './checked-request.ts';
 import type { ImageReference } from './reference.ts';
 import { isDigest } from './reference.ts';
 
@@ -37,6 +47,8 @@ export class RegistryError extends Error {
 export interface RegistryClient {
   /** The manifest for our architecture; walks an index when there is one. Throws RegistryError. */
   manifest(signal: AbortSignal): Promise<ImageManifest>;
+  /** True once the registry, or its token service, asked for the credential and was shown it. */
+  credentialShown(): boolean;
   /** The bytes of a blob from `offset` on; `offset` in the answer is 0 when the registry ignores ranges. */
   blob(
     digest: string,
@@ -91,52 +103,80 @@ export function createRegistryClient(
     readonly clock: Clock;
     readonly credentials?: Credentials;
     readonly userAgent?: string;
+    /** Default: the host's resolver. */
+    readonly resolve?: Resolve;
   },
 ): RegistryClient {
   const origin = registryOrigin(ref.registry);
   const where = `${ref.registry}/${ref.repository}`;
+  const resolve = options.resolve ?? resolveName;
   let authorization: string | undefined;
 
-  const basic = (): string | undefined =>
-    options.credentials &&
-    `Basic ${Buffer.from(`${options.credentials.username}:${options.credentials.password}`).toString('base64')}`;
+  let credentialShown = false;
+  const basic = (): string | undefined => {
+    if (!options.credentials) return undefined;
+    credentialShown = true;
+    const { username, password } = options.credentials;
+    return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+  };
+  /** Where the registry itself is: found with the first connection, and counted for all that follow. */
+  let ownRanges: ReadonlySet<AddressRange> | undefined;
+  const rangesFor = async (target: URL): Promise<ReadonlySet<AddressRange>> => {
+    ownRanges ??= new Set((await addressesOf(new URL(origin), resolve)).map(addressRange));
+    if (target.origin === origin) return ownRanges;
+    // Beside the public Internet only where the registry is too; without TLS nowhere but on this host.
+    if (target.protocol === 'http:') return new Set(ownRanges.has('loopback') ? (['loopback'] as const) : []);
+    return new Set([...ownRanges, 'public' as const]);
+  };
 
-  /** One HTTP exchange with redirects; the token goes to the registry's own origin only. */
-  const exchange = async (url: URL, headers: Record<string, string>, signal: AbortSignal): Promise<Response> => {
+  /** The addresses of the way there have been checked; `identity` goes to the host of `url` and to no other. */
+  const exchange = async (
+    url: URL,
+    headers: Record<string, string>,
+    { identity, signal }: { readonly identity: string | undefined; readonly signal: AbortSignal },
+  ): Promise<CheckedResponse> => {
     let target = url;
+    let shown = identity;
     for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
-      const own = target.origin === origin;
       const limit = new AbortController();
       const cancel = options.clock.schedule(REQUEST_TIMEOUT_MS, () =>
         limit.abort(new Error(`no answer within ${REQUEST_TIMEOUT_MS} ms`)),
       );
-      let response: Response;
+      let response: CheckedResponse;
+      // A body is read for as long as it takes: the limit is for its head.
+      const life = AbortSignal.any([signal, limit.signal]);
       try {
-        response = await fetch(target, {
-          redirect: 'manual',
-          signal: AbortSignal.any([signal, limit.signal]),
+        response = await checkedRequest(target, {
+          resolve,
+          allowed: await rangesFor(target),
+          signal: life,
           headers: {
             'user-agent': options.userAgent ?? 'coracle',
             // Ranges and digests are about the bytes as stored.
             'accept-encoding': 'identity',
             ...headers,
-            ...(own && authorization !== undefined && { authorization }),
+            ...(shown !== undefined && { authorization: shown }),
           },
         });
       } catch (error) {
         signal.throwIfAborted();
-        const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-        const text = cause instanceof Error ? cause.message : String(cause);
+        if (error instanceof ForbiddenAddress) throw new RegistryError('denied', `${where}: ${error.message}`);
+        const text = error instanceof Error ? error.message : String(error);
         throw new RegistryError('failed', `${where}: cannot reach ${target.host}: ${text}`, { cause: error });
       } finally {
         cancel();
       }
-      const location = response.headers.get('location');
-      if (![301, 302, 303, 307, 308].includes(response.status) || location === null) return response;
-      await response.body?.cancel();
-      const next = new URL(location, target);
-      if (next.protocol !== 'https:' && !(next.protocol === 'http:' && target.protocol === 'http:'))
-        throw new RegistryError('failed', `${where}: ${target.host} redirects to ${next.protocol} which is refused`);
+      const location = response.header('location');
+      if (![301, 302, 303, 307, 308].includes(response.status) || location === undefined) return response;
+      response.cancel();
+      const next = URL.parse(location, target);
+      if (!next || (next.protocol !== 'https:' && !(next.protocol === 'http:' && target.protocol === 'http:')))
+        throw new RegistryError(
+          'failed',
+          `${where}: ${target.host} redirects to ${next?.protocol ?? 'no address'} which is refused`,
+        );
+      // Also on the way back: who has sent us elsewhere may have changed what is asked.
+      if (next.origin !== target.origin) shown = undefined;
       target = next;
     }
     throw new RegistryError('failed', `${where}: more than ${MAX_REDIRECTS} redirects`);
@@ -150,13 +190,13 @@ export function createRegistryClient(
     if (service !== undefined) realm.searchParams.set('service', service);
     realm.searchParams.set('scope', parameters.get('scope') ?? `repository:${ref.repository}:pull`);
     const identity = basic();
-    const response = await exchange(realm, identity ? { authorization: identity } : {}, signal);
+    const response = await exchange(realm, {}, { identity, signal });
     const answer = await boundedText(response, MAX_TOKEN_ANSWER);
     if (response.status !== 200) {
-      const mend = options.credentials ? 'the credentials of its pull secret are refused' : CREDENTIALS_WANTED;
+      const remedy = options.credentials ? 'the credentials of its pull secret are refused' : CREDENTIALS_WANTED;
       throw new RegistryError(
         'denied',
-        `${where}: the token service ${realm.host} answered ${response.status}: ${mend}`,
+        `${where}: the token service ${realm.host} answered ${response.status}: ${remedy}`,
       );
     }
     const parsed = parseJson(answer);
@@ -166,20 +206,24 @@ export function createRegistryClient(
     return token;
   };
 
-  const request = async (path: string, headers: Record<string, string>, signal: AbortSignal): Promise<Response> => {
+  const request = async (
+    path: string,
+    headers: Record<string, string>,
+    signal: AbortSignal,
+  ): Promise<CheckedResponse> => {
     const url = new URL(`/v2/${ref.repository}/${path}`, origin);
-    let response = await exchange(url, headers, signal);
+    let response = await exchange(url, headers, { identity: authorization, signal });
     if (response.status === 401) {
-      const challenge = parseChallenge(response.headers.get('www-authenticate') ?? '');
-      await response.body?.cancel();
+      const challenge = parseChallenge(response.header('www-authenticate') ?? '');
+      response.cancel();
       const identity = basic();
       if (challenge.scheme === 'bearer') authorization = `Bearer ${await fetchToken(challenge.parameters, signal)}`;
       else if (challenge.scheme === 'basic' && identity) authorization = identity;
       else throw new RegistryError('denied', `${where}: ${CREDENTIALS_WANTED}`);
-      response = await exchange(url, headers, signal);
+      response = await exchange(url, headers, { identity: authorization, signal });
     }
     if (response.status === 200 || response.status === 206) return response;
-    await response.body?.cancel();
+    response.cancel();
     if (response.status === 404) throw new RegistryError('missing', `${where}: ${path} not found in the registry`);
     if (response.status === 401 || response.status === 403)
       throw new RegistryError(
@@ -204,6 +248,7 @@ export function createRegistryClient(
   };
 
   return {
+    credentialShown: () => credentialShown,
     async manifest(signal) {
       let { digest, document } = await fetchManifest(ref.digest || ref.tag, signal);
       const entries = field(document, 'manifests');
@@ -244,8 +289,7 @@ export function createRegistryClient(
     },
     async blob(digest, offset, signal) {
       const response = await request(`blobs/${digest}`, offset > 0 ? { range: `bytes=${offset}-` } : {}, signal);
-      if (!response.body) throw new RegistryError('failed', `${where}: the registry sent no bytes for ${digest}`);
-      const range = /^bytes (\d+)-/.exec(response.headers.get('content-range') ?? '');
+      const range = /^bytes (\d+)-/.exec(response.header('content-range') ?? '');
       const from = response.status === 206 ? Number(range?.[1] ?? offset) : 0;
       return { offset: from, body: response.body };
     },
@@ -260,10 +304,10 @@ function parseJson(text: string): unknown {
   }
 }
 
-async function boundedText(response: Response, max: number): Promise<string> {
+async function boundedText(response: CheckedResponse, max: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of response.body) {
     size += chunk.length;
     if (size > max) throw new RegistryError('failed', `an answer of the registry is larger than ${max} bytes`);
     chunks.push(chunk);

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { ImageAccess } from './image-access.ts';
 import { isDigest } from './reference.ts';
 
 /** One file of the store. */
@@ -28,6 +29,8 @@ export interface ImageEntry {
   /** Manifest digest, or the digest of the first file for imported ones. */
   readonly digest: string;
   readonly files: ImageFiles;
+  /** How it was pulled; absent for imported images, and in records of older versions: those ask the registry anew. */
+  readonly access?: ImageAccess;
   /** ms since the epoch. */
   readonly createdAt: number;
   readonly usedAt: number;
