@@ -20,6 +20,8 @@ export interface Started {
   readonly ended: Promise<Outcome>;
   /** Resolves when its standard output holds a whole line that matches; rejects when it ends before. */
   line(pattern: RegExp): Promise<string>;
+  /** What it has written to its standard error so far. */
+  stderr(): string;
 }
 
 export interface Workspace {
@@ -132,6 +134,7 @@ function startProgram(
   return {
     child,
     ended,
+    stderr: () => stderr,
     async line(pattern) {
       for (;;) {
         const found = stdout

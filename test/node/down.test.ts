@@ -2,7 +2,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { EVENTS, PODS } from '../../src/api/kinds/builtin/resource-types.ts';
-import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import {
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINES,
+  type VirtualMachineInstance,
+} from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { findProcesses } from '../../src/base/process/identity.ts';
 import { usualHostPort } from '../../src/domain/machine/host-ports.ts';
 import { openWorkspace, type Workspace } from '../cli/workspace.ts';
@@ -102,4 +106,123 @@ test('down shuts guests down and starts none anew meanwhile; the next up brings 
     const found = await client.get(VIRTUAL_MACHINE_INSTANCES, KEY);
     return found.metadata.uid !== uid && found.status?.phase === 'Running' ? true : undefined;
   });
+});
+
+/** A machine without a disk: its firmware hears no power button, and it "boots" at once. */
+const deafVmi = (name: string): VirtualMachineInstance => ({
+  apiVersion: 'kubevirt.io/v1',
+  kind: 'VirtualMachineInstance',
+  metadata: { name, namespace: 'default' },
+  spec: {
+    terminationGracePeriodSeconds: 600,
+    domain: { memory: { guest: '64Mi' }, devices: {} },
+  },
+});
+
+/** Starts a guest that ignores the power button and waits until it runs. */
+async function deafGuest(at: Workspace, name: string): Promise<void> {
+  const { client, close } = adminOf(at.data);
+  await client.create(VIRTUAL_MACHINE_INSTANCES, deafVmi(name));
+  await until('the guest to run', async () =>
+    (await client.get(VIRTUAL_MACHINE_INSTANCES, { namespace: 'default', name })).status?.phase === 'Running'
+      ? true
+      : undefined,
+  );
+  await close();
+}
+
+test('down never abandons a guest that ignores ACPI: asked again it joins the wait, and only --force cuts it short', {
+  timeout: 240_000,
+  ...(why && { skip: why }),
+}, async (t) => {
+  const at = openWorkspace(t);
+  const coracle = (...argv: string[]) => at.run([argv[0]!, '--data-dir', at.data, ...argv.slice(1)]);
+  assert.equal((await at.up('--nodes', '1')).code, 0);
+  await deafGuest(at, 'deaf');
+  const pids = await qemusOf(at);
+  assert.equal(pids.length, 1);
+  for (const request of [1, 2, 3]) {
+    const down = await coracle('down', '--timeout', '1');
+    assert.equal(down.code, 1, down.stdout);
+    assert.equal(down.stdout, '');
+    assert.match(
+      down.stderr,
+      /error: process \d+ is still stopping: waiting for default\/deaf \((?:5\d\d|600) s left\)/,
+    );
+    assert.equal(/^waiting for default\/deaf \((?:5\d\d|600) s left\)/m.test(down.stderr), request > 1, down.stderr);
+    assert.equal(/^waiting .* coracle down --force$/m.test(down.stderr), request > 2, down.stderr);
+    assert.deepEqual(await qemusOf(at), pids);
+  }
+  const stopping = await coracle('status');
+  assert.match(stopping.stdout, /^stopping +waits for default\/deaf \((?:5\d\d|600) s left\)$/m);
+  assert.match((await at.up('--nodes', '1')).stderr, /still stopping in .*, waiting for default\/deaf/);
+  assert.match((await coracle('down', '--keep-vms')).stderr, /too late for --keep-vms/);
+
+  // The control plane is killed: the guest is shown, and stopped by whoever asks for it.
+  const { pid } = JSON.parse((await coracle('status', '--json')).stdout) as { pid: number };
+  process.kill(pid, 'SIGKILL');
+  const orphaned = await until('the end of the control plane', async () => {
+    const status = await coracle('status');
+    return status.code === 1 ? status : undefined;
+  });
+  assert.match(orphaned.stdout, /^guest +default\/deaf runs on .*\(pid \d+\), without a control plane/m);
+  assert.match((await coracle('down', '--keep-vms')).stdout, /guests that keep running: default\/deaf/);
+  const lapsed = await coracle('down', '--timeout', '1');
+  assert.equal(lapsed.code, 1);
+  assert.match(
+    lapsed.stderr,
+    /error: not all guests have ended in time; still running: default\/deaf \((?:5\d\d|600) s left\)/,
+  );
+  assert.deepEqual(await qemusOf(at), pids);
+  const forced = await coracle('down', '--force');
+  assert.deepEqual(forced, {
+    code: 0,
+    stdout: 'stopped what ran without a control plane: default/deaf\n',
+    stderr: '',
+  });
+  assert.deepEqual(await qemusOf(at), []);
+  assert.doesNotMatch((await coracle('status')).stdout, /guest/);
+
+  // The next agent tells how it ended, and starts nothing in its place.
+  const up = at.start(['up', '--data-dir', at.data, '--port', '0', '--nodes', '1', '--no-merge-kubeconfig']);
+  await up.line(/^ready in/);
+  const { client, close } = adminOf(at.data);
+  await until('the end to be told', async () => {
+    const vmi = await client.get(VIRTUAL_MACHINE_INSTANCES, { namespace: 'default', name: 'deaf' });
+    return vmi.status?.phase === 'Succeeded' ? true : undefined;
+  });
+  await close();
+
+  // In the foreground: Ctrl-C, once more, a SIGTERM. None of them ends the process.
+  await deafGuest(at, 'deaf-too');
+  const noted = async (pattern: RegExp): Promise<void> =>
+    void (await until(String(pattern), async () => (pattern.test(up.stderr()) ? true : undefined), 10_000));
+  up.child.kill('SIGINT');
+  await noted(/stopping; guests are shut down/);
+  up.child.kill('SIGINT');
+  await noted(/^waiting for default\/deaf-too \(\d+ s left\)$/m);
+  up.child.kill('SIGTERM');
+  await noted(/^waiting for .*; to end guests at once: coracle down --force/m);
+  assert.equal((await qemusOf(at)).length, 1);
+  assert.equal((await coracle('down', '--force')).stdout, 'stopped\n');
+  assert.equal((await up.ended).code, 0);
+  assert.deepEqual(await qemusOf(at), []);
+});
+
+test('down shuts down guests that were left without a control plane, by ACPI and within their grace period', {
+  timeout: 240_000,
+  ...(why && { skip: why }),
+}, async (t) => {
+  const { at } = await runningGuest(t);
+  assert.equal((await at.run(['down', '--data-dir', at.data, '--keep-vms'])).code, 0);
+  const down = await at.run(['down', '--data-dir', at.data]);
+  assert.equal(down.code, 0, down.stderr);
+  assert.equal(down.stdout, 'stopped what ran without a control plane: default/tiny\n');
+  assert.deepEqual(await qemusOf(at), []);
+  assert.equal((await at.up('--nodes', '1', '--controllers', '')).code, 0);
+  const { client, close } = adminOf(at.data);
+  t.after(close);
+  await until('the shutdown to be told', async () =>
+    (await client.get(VIRTUAL_MACHINE_INSTANCES, KEY)).status?.phase === 'Succeeded' ? true : undefined,
+  );
 });

@@ -93,6 +93,7 @@ export const COMMANDS: readonly Command[] = [
     flags: {
       'data-dir': DATA_DIR,
       'keep-vms': { type: 'boolean', summary: 'leave guests running; the next up adopts them' },
+      force: { type: 'boolean', summary: 'end guests at once, without their grace periods' },
       timeout: { type: 'string', value: 'SECONDS', summary: 'how long to wait for it to stop (default: 120)' },
       json: JSON_OUT,
     },

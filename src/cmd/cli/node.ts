@@ -7,12 +7,13 @@ import { aborted } from '../../base/signal/abortable.ts';
 import { isNotFound } from '../../client/api-failure.ts';
 import type { Client } from '../../client/client.ts';
 import { knownAgentId, servedByAnother, takenMessage } from '../../node/agent/agent-id.ts';
-import { nodeNames, startAgents } from '../compose/agents.ts';
+import { nodeNames, type RunningAgents, startAgents } from '../compose/agents.ts';
 import { connectNode } from '../compose/node-identity.ts';
 import type { RemoteCluster } from '../compose/remote-components.ts';
 import { clusterFrom } from '../config/cluster.ts';
 import { dataDirAt, defaultDataDir, ensurePrivateDir } from '../config/data-dir.ts';
 import { openPki } from '../config/pki.ts';
+import { awaitedText } from '../config/running.ts';
 import { hostAddresses, isLoopback, LOOPBACK } from '../config/serving-address.ts';
 import { type CommandContext, CommandError, listFlag, numberFlag, textFlag, UsageError } from './command.ts';
 import { type JoinedCluster, joinCluster } from './join-cluster.ts';
@@ -38,7 +39,10 @@ export async function node(context: CommandContext): Promise<number> {
   const { 'data-dir': directory, ...rest } = flags;
   const dir = dataDirAt(typeof directory === 'string' ? directory : join(defaultDataDir(environment), 'node'));
   const log = processLog(environment, systemClock);
-  const stop = untilStopped(context.signal);
+  const keepVms = flags['stop-vms'] !== true;
+  let agents: RunningAgents | undefined;
+  // Guests that are being shut down are not left behind by somebody who presses Ctrl-C once more.
+  const stop = untilStopped(context.signal, keepVms ? {} : { onAgain: () => tellWaiting(context, agents) });
   let cluster: (RemoteCluster & { close(): Promise<void> }) | undefined;
   try {
     let name = given ?? nodeNames(1)[0]!;
@@ -68,7 +72,7 @@ export async function node(context: CommandContext): Promise<number> {
     });
     await refuseTaken(identity.client, { name, directory: join(dir.nodes, name) });
     joined?.remember({ name, address });
-    const agents = startAgents({
+    agents = startAgents({
       names: [name],
       clientFor: () => identity.client,
       dir,
@@ -87,13 +91,22 @@ export async function node(context: CommandContext): Promise<number> {
     await agents.ready;
     context.print(`node ${name} is ready at ${cluster.server}`);
     await aborted(stop.signal);
-    await agents.close({ keepVms: flags['stop-vms'] !== true });
+    await agents.close({ keepVms });
     await identity.close();
     return 0;
   } finally {
     stop.release();
     await cluster?.close();
   }
+}
+
+function tellWaiting(context: CommandContext, agents: RunningAgents | undefined): void {
+  const now = systemClock.now();
+  const guests = (agents?.stopping() ?? []).map(({ namespace, name, leftMs }) => ({
+    name: `${namespace}/${name}`,
+    until: now + leftMs,
+  }));
+  context.note(guests.length > 0 ? `waiting for ${awaitedText(guests, now)}` : 'still stopping');
 }
 
 /** Two agents of one name would end each other's guests: the second one is not started. */

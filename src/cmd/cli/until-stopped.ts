@@ -1,17 +1,28 @@
 /**
  * One signal for all ways a long-running command is told to stop: Ctrl-C (the context's signal), SIGTERM, and SIGHUP when
  * its terminal is closed, which Node would die of at once (it takes the default action back even under `nohup`).
+ *
+ * Told once more, the process ends at once, as any program does; with `onAgain` it goes on stopping, and that is called
+ * instead, until `release`.
  */
-export function untilStopped(interrupted: AbortSignal): { readonly signal: AbortSignal; release(): void } {
+export function untilStopped(
+  interrupted: AbortSignal,
+  options: { readonly onAgain?: () => void } = {},
+): { readonly signal: AbortSignal; release(): void } {
+  const { onAgain } = options;
   const terminated = new AbortController();
-  const terminate = (): void => terminated.abort(new Error('terminated'));
-  process.once('SIGTERM', terminate);
-  process.once('SIGHUP', terminate);
-  return {
-    signal: AbortSignal.any([interrupted, terminated.signal]),
-    release: () => {
-      process.off('SIGTERM', terminate);
-      process.off('SIGHUP', terminate);
-    },
+  let told = 0;
+  const tell = (): void => {
+    told += 1;
+    if (told === 1) terminated.abort(new Error('terminated'));
+    else onAgain?.();
+    if (!onAgain) release();
   };
+  // The context has a listener of its own for Ctrl-C, which hears the first one only.
+  const signals = onAgain ? (['SIGTERM', 'SIGHUP', 'SIGINT'] as const) : (['SIGTERM', 'SIGHUP'] as const);
+  const release = (): void => {
+    for (const name of signals) process.off(name, tell);
+  };
+  for (const name of signals) process.on(name, tell);
+  return { signal: AbortSignal.any([interrupted, terminated.signal]), release };
 }

@@ -14,7 +14,7 @@ import type { FindTokenUser } from '../../server/auth/token-authenticator.ts';
 import type { AuditSettings } from '../compose/audit-log.ts';
 import { type DataDir, dataDirAt, defaultDataDir, ensurePrivateDir } from '../config/data-dir.ts';
 import { editUserKubeconfig, mergeKubeconfig, unmergeKubeconfig, userKubeconfigPath } from '../config/kubeconfig.ts';
-import { findRunning, publishRunning, type Running, withdrawRunning } from '../config/running.ts';
+import { awaitedText, findRunning, publishRunning, type Running, withdrawRunning } from '../config/running.ts';
 import { serviceRange } from '../config/service-range.ts';
 import { LOOPBACK, type ServingAddress, servingAddress } from '../config/serving-address.ts';
 import { takeStopRequest } from '../config/stop-request.ts';
@@ -27,6 +27,7 @@ import { type OidcChoice, oidcArguments, oidcChoice, oidcSettings } from './oidc
 import { isOnPath } from './on-path.ts';
 import { processLog } from './process-log.ts';
 import { shownFlags } from './shown-flags.ts';
+import { type HostStop, stopHost } from './stop-host.ts';
 import {
   type TokenWebhookChoice,
   tokenWebhook,
@@ -55,6 +56,10 @@ export async function up(context: CommandContext): Promise<number> {
   const address = readAddress(bindAddress);
   const started = systemClock.monotonic();
   const other = await findRunning(dir);
+  if (other?.stopping)
+    throw new CommandError(
+      `still stopping in ${dir.root} (pid ${other.process.pid})${other.stopping.guests.length > 0 ? `, waiting for ${awaitedText(other.stopping.guests, systemClock.now())}` : ''}; coracle down waits for it`,
+    );
   if (other)
     throw new CommandError(
       `already running in ${dir.root} (pid ${other.process.pid}, ${other.url}); stop it with: coracle down`,
@@ -203,7 +208,10 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
     clock: systemClock,
     log,
   });
-  const stop = untilStopped(signal);
+  let hostStop: HostStop | undefined;
+  const stop = untilStopped(signal, {
+    onAgain: () => (hostStop ? hostStop.askedAgain() : note('stopping as soon as the start is through')),
+  });
   const host = await startHost({
     dir,
     port: options.port,
@@ -256,9 +264,11 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT}`);
   await aborted(stop.signal);
   // Ctrl-C stops everything; a bare SIGTERM (an upgrade, a supervisor) leaves guests running, as `down --keep-vms` does.
-  const { keepVms } = signal.aborted ? { keepVms: false } : takeStopRequest(dir);
-  if (signal.aborted && flags['json'] !== true) note(keepVms ? 'stopping' : 'stopping; guests are shut down');
-  await host.close({ keepVms });
+  const request = signal.aborted ? { keepVms: false, force: false } : takeStopRequest(dir);
+  const tell = (text: string): void => void (flags['json'] !== true && note(text));
+  if (signal.aborted) tell('stopping; guests are shut down');
+  hostStop = stopHost(host, { dir, request, note: tell, clock: systemClock, log });
+  await hostStop.done;
   authenticated.stop();
   authorizers?.stop();
   if (merge)

@@ -8,7 +8,7 @@ import { startTlsServer, type TlsServer } from '../../base/http/tls-server.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { MetricFamily } from '../../base/metrics/metric-family.ts';
 import type { Client } from '../../client/client.ts';
-import type { Agent } from '../../node/agent/agent.ts';
+import type { Agent, StoppingGuest } from '../../node/agent/agent.ts';
 import type { PeerIdentity } from '../../node/agent/migration/peer.ts';
 import { streamMetrics } from '../../node/agent/migration/stream-figures.ts';
 import type { DataDir } from '../config/data-dir.ts';
@@ -52,6 +52,10 @@ export interface RunningAgents {
   /** What `/metrics` says of the guests of these nodes. */
   metrics(): readonly MetricFamily[];
   close(options: { readonly keepVms: boolean }): Promise<void>;
+  /** The guests that `close` waits for. */
+  stopping(): readonly StoppingGuest[];
+  /** Ends all guests at once, for a `close` that is not to wait. */
+  forceStop(): Promise<void>;
 }
 
 const LOOPBACK = '127.0.0.1';
@@ -74,6 +78,10 @@ export function startAgents(options: AgentsOptions): RunningAgents {
   return {
     ready,
     metrics: () => streamMetrics(started.flatMap(({ agent }) => agent.sending())),
+    stopping: () => started.flatMap(({ agent }) => agent.stopping()),
+    async forceStop() {
+      await Promise.all(started.map(({ agent }) => agent.forceStop()));
+    },
     async close({ keepVms }) {
       await ready.catch(() => {});
       await Promise.all(

@@ -5,6 +5,7 @@ import type { Clock } from '../../base/clock/clock.ts';
 import { startTlsServer, type TlsServer } from '../../base/http/tls-server.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { MetricFamily } from '../../base/metrics/metric-family.ts';
+import type { StoppingGuest } from '../../node/agent/agent.ts';
 import { NODE_VM_RULES } from '../../node/agent/rbac.ts';
 import type { AuthenticationSetup } from '../../server/auth/authentication-configuration.ts';
 import type { AuthorizerSetup } from '../../server/auth/authorizer-chain.ts';
@@ -74,6 +75,10 @@ export interface Host {
   readonly nodesReady: Promise<void>;
   readonly access: ClusterAccess;
   close(options: { readonly keepVms: boolean }): Promise<void>;
+  /** The guests that `close` waits for. */
+  stopping(): readonly StoppingGuest[];
+  /** Ends all guests at once, for a `close` that is not to wait. */
+  forceStop(): Promise<void>;
 }
 
 /** The issuer of service-account tokens, which no other issuer may be called. */
@@ -215,6 +220,8 @@ export async function startHost(options: HostOptions): Promise<Host> {
       nodesLeft: left,
       nodesReady: agents.ready,
       access,
+      stopping: agents.stopping,
+      forceStop: agents.forceStop,
       async close({ keepVms }) {
         controllersStop.abort(new Error('the control plane stops'));
         await Promise.all(running);

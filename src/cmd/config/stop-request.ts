@@ -4,15 +4,22 @@ import { join } from 'node:path';
 import type { DataDir } from './data-dir.ts';
 import { readFileIfAny } from './write-file.ts';
 
+export interface StopRequest {
+  readonly keepVms: boolean;
+  /** Guests end at once, without their grace periods. */
+  readonly force: boolean;
+}
+
 export const stopRequestPath = (dir: DataDir): string => join(dir.root, 'stop.json');
 
 /** Reads and removes the request. */
-export function takeStopRequest(dir: DataDir): { keepVms: boolean } {
+export function takeStopRequest(dir: DataDir): StopRequest {
   const text = readFileIfAny(stopRequestPath(dir));
   rmSync(stopRequestPath(dir), { force: true });
   try {
-    return { keepVms: text === undefined || (JSON.parse(text) as { keepVms?: unknown }).keepVms !== false };
+    const request = JSON.parse(text ?? '{}') as { keepVms?: unknown; force?: unknown };
+    return { keepVms: request.keepVms !== false, force: request.keepVms === false && request.force === true };
   } catch {
-    return { keepVms: true };
+    return { keepVms: true, force: false };
   }
 }

@@ -38,6 +38,12 @@ export async function takeAgentLock(directory: string): Promise<() => Promise<vo
   };
 }
 
+/** The living process whose agent works in this directory, if there is one. */
+export async function agentAt(directory: string): Promise<ProcessIdentity | undefined> {
+  const holder = await readHolder(join(directory, 'agent.lock'));
+  return holder && (await isRunning(holder)) ? holder : undefined;
+}
+
 async function readHolder(path: string): Promise<Holder | undefined> {
   try {
     return JSON.parse(await readFile(path, 'utf8')) as Holder;

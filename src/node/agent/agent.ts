@@ -96,6 +96,19 @@ export interface Agent {
   sending(): readonly SentGuest[];
   /** `keepVms: false` first shuts every guest down, within its grace period. */
   stop(options: { readonly keepVms: boolean }): Promise<void>;
+  /** The guests that a `stop` waits for. */
+  stopping(): readonly StoppingGuest[];
+  /** Ends every guest at once: for a `stop` that somebody does not want to wait for. */
+  forceStop(): Promise<void>;
+}
+
+/** A guest that is asked to shut down. */
+export interface StoppingGuest {
+  readonly node: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** What is left of its grace period. */
+  readonly leftMs: number;
 }
 
 const LAUNCHER_SELECTOR = { key: 'kubevirt.io', value: 'virt-launcher' } as const;
@@ -327,6 +340,13 @@ export function createAgent(config: AgentConfig): Agent {
       clock,
       log,
     }),
+    stopping: () =>
+      [...launchers.values()].flatMap(({ stopping }) =>
+        stopping ? [{ node: nodeName, ...stopping.guest, leftMs: stopping.leftMs }] : [],
+      ),
+    async forceStop() {
+      await Promise.all([...launchers.values()].map((launcher) => launcher.forceStop()));
+    },
     async stop({ keepVms }) {
       if (!keepVms) {
         for (const launcher of launchers.values()) launcher.requestStop();

@@ -66,6 +66,10 @@ export class LauncherState {
   /** The Pod object is gone from the API, as seen by a whole list. */
   podGone = false;
   stopWanted = false;
+  /** The guest is to end at once, without its grace period. */
+  forceWanted = false;
+  /** What is left of the grace period; undefined until the guest was asked to shut down. */
+  graceLeftMs: (() => number) | undefined;
   forced: 'grace' | 'immediate' | undefined;
   /** Monotonic time until which a power-off of the guest is the first half of a reboot. */
   softRebootUntil = 0;

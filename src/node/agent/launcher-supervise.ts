@@ -210,6 +210,7 @@ async function bootAgain(launcher: LauncherState, guest: Guest): Promise<boolean
  * without ACPI has no power button: waiting for it would be in vain.
  */
 function graceSeconds(launcher: LauncherState): number {
+  if (launcher.forceWanted) return 0;
   if (launcher.record?.plan.machine.options['acpi'] === 'off') return 0;
   const own = launcher.graceSeconds;
   return Math.min(own, launcher.pod?.metadata.deletionGracePeriodSeconds ?? own);
@@ -220,6 +221,9 @@ async function stop(launcher: LauncherState, guest: Guest): Promise<void> {
   const { environment } = launcher;
   const seconds = graceSeconds(launcher);
   const ended = (): boolean => guest.state.exit !== undefined || hasEnded(guest.state.runState);
+  const { clock } = environment;
+  const begun = clock.monotonic();
+  launcher.graceLeftMs = () => Math.max(0, begun + graceSeconds(launcher) * 1000 - clock.monotonic());
   if (seconds > 0) {
     launcher.event('Normal', 'ShuttingDown', `Signaled graceful shutdown, waiting up to ${seconds} s`);
     const outcome = await askToShutDown(environment, {
@@ -229,7 +233,7 @@ async function stop(launcher: LauncherState, guest: Guest): Promise<void> {
       changed: () => launcher.nextChange(),
     });
     if (outcome === 'ended') return;
-    launcher.forced = 'grace';
+    launcher.forced = launcher.forceWanted ? 'immediate' : 'grace';
   } else launcher.forced = 'immediate';
   if (launcher.record) await endProcess(environment, launcher.record, guest);
 }

@@ -19,6 +19,7 @@ import { LauncherState, type ReadonlyPod, type ReadonlyVmi } from './launcher-st
 import { superviseGuest } from './launcher-supervise.ts';
 import type { StreamFigures } from './migration/stream-figures.ts';
 import type { KeptLogs } from './pod-logs.ts';
+import { endProcess } from './stop-vm.ts';
 import type { VmRecord } from './vm-record.ts';
 
 const SOFT_REBOOT_MS = 120_000;
@@ -109,6 +110,24 @@ export class Launcher {
   requestStop(): void {
     this.#state.stopWanted = true;
     this.#state.changed();
+  }
+
+  /** The guest that a stop waits for, and what is left of its grace period, in ms; undefined when there is none. */
+  get stopping(): { readonly guest: ObjectKey; readonly leftMs: number } | undefined {
+    const { guest, record, graceLeftMs, graceSeconds } = this.#state;
+    if (!guest || !record || record.result) return undefined;
+    const leftMs = graceLeftMs?.() ?? graceSeconds * 1000;
+    return { guest: { namespace: record.namespace, name: record.name }, leftMs };
+  }
+
+  /** Ends the guest at once, also one that is on its way to or from another node. */
+  async forceStop(): Promise<void> {
+    const state = this.#state;
+    state.stopWanted = true;
+    state.forceWanted = true;
+    state.changed();
+    // Nothing else is done to a guest while it moves: the migration hears of its end.
+    if (state.record?.migration) await endProcess(state.environment, state.record, state.guest);
   }
 
   /** The next power-off of the guest is the first half of a reboot. */

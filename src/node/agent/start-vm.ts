@@ -7,6 +7,7 @@ import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kinds.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { spawnDetached } from '../../base/process/spawn-detached.ts';
 import { logsSerialConsole } from '../../domain/launcher/guest-console-log.ts';
+import { guestGraceSeconds } from '../../domain/launcher/launcher-pod.ts';
 import type { MachinePlan } from '../../domain/machine/machine-plan.ts';
 import { machinePlan } from '../../domain/machine/plan.ts';
 import { type PreparedVolumes, prepareVolumes } from '../disk/prepare.ts';
@@ -121,6 +122,7 @@ export async function spawnVm(environment: AgentEnvironment, request: SpawnReque
     argvDigest: createHash('sha256').update(argv.join('\0')).digest('hex'),
     imageIds,
     portProblems: [],
+    graceSeconds: vmi.spec.terminationGracePeriodSeconds ?? guestGraceSeconds(pod),
     ...(migration && { migration }),
   };
   for (const name of [VM_FILES.qmp, VM_FILES.serial, VM_FILES.vnc, VM_FILES.guestAgent])

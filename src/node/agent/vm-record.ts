@@ -50,6 +50,8 @@ export interface VmRecord {
   readonly imageIds: Readonly<Record<string, string>>;
   /** Declared ports that could not be forwarded. */
   readonly portProblems: readonly string[];
+  /** How long the guest may take to shut down; absent in records of versions before it was kept. */
+  readonly graceSeconds?: number;
   /** Absent until QEMU was spawned. */
   readonly process?: ProcessIdentity;
   readonly migration?: MigrationRecord;
