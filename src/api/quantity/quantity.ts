@@ -222,15 +222,22 @@ export const addQuantity = (a: Quantity, b: Quantity): Quantity => ({
 /** The difference; printed like the first unless that is zero. */
 export const subtractQuantity = (a: Quantity, b: Quantity): Quantity => addQuantity(a, { ...b, nano: -b.nano });
 
-/** In thousandths, rounded away from zero: `250m` -> 250, `2` -> 2000. */
+/** In whole units, rounded away from zero, exactly: for amounts of bytes that no node has. */
+export function wholeUnits({ nano }: Quantity): bigint {
+  const units = divideUp(abs(nano), NANO);
+  return nano < 0n ? -units : units;
+}
+
+/** In thousandths, rounded away from zero: `250m` -> 250, `2` -> 2000. Never beyond 64 bits, as upstream. */
 export const milliValue = (quantity: Quantity): number => scaled(quantity, 1_000_000n);
 
-/** In whole units, rounded away from zero. */
+/** In whole units, rounded away from zero. Never beyond 64 bits, as upstream: so it is finite, and still larger than all there is. */
 export const quantityValue = (quantity: Quantity): number => scaled(quantity, NANO);
 
 function scaled({ nano }: Quantity, by: bigint): number {
   const units = divideUp(abs(nano), by);
-  return Number(nano < 0n ? -units : units);
+  const capped = units > MAX_INT64 ? MAX_INT64 : units;
+  return Number(nano < 0n ? -capped : capped);
 }
 
 /**

@@ -15,6 +15,7 @@ import type { ControllerEnvironment } from '../../client/controller/environment.
 import type { EventRecorder } from '../../client/events/recorder.ts';
 import { MIGRATION_TARGET_NODE_LABEL, vmiIdLabel } from '../../domain/launcher/launcher-labels.ts';
 import type { LauncherPodOptions } from '../../domain/launcher/launcher-pod.ts';
+import { overheadText } from '../../domain/launcher/launcher-resources.ts';
 import { hostModelLabels, targetPod } from '../../domain/launcher/target-pod.ts';
 import { applyPolicy, matchPolicy } from '../../domain/migration-policy/match-policy.ts';
 import { type MigrationSettings, migrationSettings } from '../../domain/migration-policy/migration-settings.ts';
@@ -149,6 +150,7 @@ export function createMigrationActions({
             sourcePod,
             targetNode,
             targetPod: pod,
+            targetMemoryOverhead: overheadText(vmi.spec),
             ...optionsFor(vmi),
             sourceState: { ...common, node: sourceNode, pod: sourcePod },
             targetState: { ...common, node: targetNode, pod },

@@ -8,7 +8,8 @@ import { deepEqual } from '../../api/meta/deep-equal.ts';
 import { type DeepReadonly, formatTime } from '../../api/meta/object.ts';
 import { EVICTION_SOURCE_ANNOTATION, UNPAUSED_GATE } from '../../domain/launcher/launcher-labels.ts';
 import { isPodFinal } from '../../domain/launcher/launcher-pods.ts';
-import { CHANGE_CONDITIONS, pendingChanges } from '../../domain/live-update/pending-changes.ts';
+import { overheadText } from '../../domain/launcher/launcher-resources.ts';
+import { CHANGE_CONDITIONS, isMoving, pendingChanges } from '../../domain/live-update/pending-changes.ts';
 import { isFinal } from '../../domain/run-strategy/run-strategy.ts';
 
 type Status = NonNullable<VirtualMachineInstance['status']>;
@@ -111,10 +112,21 @@ export function applyVmiStatus(input: VmiStatusInput): { readonly nodeLabel: str
     status.migrationTransport = 'Unix' as NonNullable<Status['migrationTransport']>;
     if (pod.status?.qosClass) status.qosClass = pod.status.qosClass;
   }
+  if (pod && !isFinal(phase)) applyMemoryOverhead(vmi);
   const revision = startRevisionOf(vmi);
   if (revision && status.virtualMachineRevisionName !== revision) status.virtualMachineRevisionName = revision;
   applyConditions(input, { before, phase });
   return { nodeLabel: isFinal(phase) || phase === 'Pending' || phase === 'Scheduling' ? undefined : status.nodeName };
+}
+
+/** What the launcher takes beside the guest: that of before until a change of its size has come through. */
+function applyMemoryOverhead({ spec, status }: VirtualMachineInstance): void {
+  const { memory } = status ?? {};
+  const { vcpus, memory: grows } = pendingChanges({ spec, status } as VirtualMachineInstance);
+  if (memory?.memoryOverhead !== undefined && (vcpus || grows || isMoving({ status } as VirtualMachineInstance)))
+    return;
+  const overhead = overheadText(spec);
+  if (memory?.memoryOverhead !== overhead) status!.memory = { ...memory, memoryOverhead: overhead };
 }
 
 /** The start revision follows from the owner and the generation it was built from. */

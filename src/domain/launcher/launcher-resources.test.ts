@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.ts';
-import { launcherResources } from './launcher-resources.ts';
+import { launcherResources, memoryOverhead } from './launcher-resources.ts';
 
 test('launcherResources() asks for each device of the host under its resource name', () => {
   const spec = {
@@ -38,4 +38,33 @@ test("launcherResources() asks for whole processors, and no more than them, wher
   assert.equal(of({ isolateEmulatorThread: true }).requests['cpu'], '5');
   const shared = of({ dedicatedCpuPlacement: false });
   assert.deepEqual([shared.requests['cpu'], shared.limits], ['400m', {}]);
+});
+
+test('memoryOverhead() is 248 MiB, page tables, and what processors, devices and settings of the guest cost', () => {
+  const MIB = 1024 ** 2;
+  const cases: [name: string, domain: object, spec: object, mebibytes: number][] = [
+    ['one processor and a screen', {}, {}, 248 + 8 + 32],
+    ['no screen', { devices: { autoattachGraphicsDevice: false } }, {}, 248 + 8],
+    ['four processors', { cpu: { sockets: 2, cores: 2 } }, {}, 248 + 32 + 32],
+    ['arm64', {}, { architecture: 'arm64' }, 288 + 128],
+    ['a device of the host', { devices: { gpus: [{ name: 'g', deviceName: 'a/b' }] } }, {}, 288 + 1024],
+    ['an SR-IOV interface', { devices: { interfaces: [{ name: 'n', sriov: {} }] } }, {}, 288 + 1024],
+    ['metrics of the host', {}, { volumes: [{ name: 'm', downwardMetrics: {} }] }, 288 + 1],
+    ['a probe that runs a program', {}, { livenessProbe: { exec: { command: ['a'] } } }, 288 + 110],
+    ['two', {}, { livenessProbe: { exec: {} }, readinessProbe: { exec: {} } }, 288 + 120],
+    ['an encrypted guest', { launchSecurity: { sev: {} } }, {}, 288 + 256],
+    ['a TPM', { devices: { tpm: {} } }, {}, 288 + 53],
+    ['a TPM that is off', { devices: { tpm: { enabled: false } } }, {}, 288],
+    ['dedicated processors', { cpu: { dedicatedCpuPlacement: true } }, {}, 288 + 100],
+    [
+      'guaranteed resources',
+      { resources: { requests: { cpu: '1', memory: '1M' }, limits: { cpu: '1000m', memory: '1000k' } } },
+      {},
+      288 + 100,
+    ],
+  ];
+  for (const [name, domain, spec, mebibytes] of cases) {
+    const full = { ...spec, domain: { memory: { guest: '0' }, devices: {}, ...domain } };
+    assert.equal(Number(memoryOverhead(full as VirtualMachineInstance['spec'])) / MIB, mebibytes, name);
+  }
 });

@@ -1,9 +1,22 @@
 /** Resources a launcher Pod asks of its node: pure arithmetic over the instance's spec. */
 import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
-import { formatQuantity, quantityFromBytes, quantityToBytes } from '../../api/quantity/quantity.ts';
+import {
+  compareQuantity,
+  formatQuantity,
+  quantityFromBytes,
+  quantityFromMilli,
+  readQuantity,
+  wholeUnits,
+} from '../../api/quantity/quantity.ts';
 
 const MIB = 1024n * 1024n;
+
+/** Bytes of an amount of any size, rounded up: what no node has is asked for all the same, and stays unschedulable. */
+function bytesOf(amount: unknown): bigint {
+  const quantity = readQuantity(amount);
+  return quantity === undefined ? 0n : wholeUnits(quantity);
+}
 
 export interface LauncherResources {
   readonly requests: Record<string, string>;
@@ -15,8 +28,7 @@ export interface LauncherResources {
 /** Bytes of guest memory; a spec that gives none in any form has 0. */
 export function guestMemoryBytes(spec: DeepReadonly<VirtualMachineInstance['spec']>): bigint {
   const { memory, resources } = spec.domain ?? {};
-  const text = memory?.guest ?? resources?.requests?.['memory'] ?? resources?.limits?.['memory'];
-  return text === undefined ? 0n : BigInt(quantityToBytes(String(text)));
+  return bytesOf(memory?.guest ?? resources?.requests?.['memory'] ?? resources?.limits?.['memory']);
 }
 
 /** Number of vCPUs of the topology. */
@@ -25,15 +37,51 @@ export function vcpuCount(spec: DeepReadonly<VirtualMachineInstance['spec']>): n
   return Math.max(1, (cpu?.sockets || 1) * (cpu?.cores || 1) * (cpu?.threads || 1));
 }
 
-/** Page tables, QEMU itself, its threads, video memory: a fixed part, a part per vCPU and a part per guest byte. */
+/** Launcher 100, its monitor 25, virtlogd 25, virtqemud 40, QEMU 50, one IO thread 8. */
+const FIXED_OVERHEAD = 248n * MIB;
+const OVERHEAD_PER_VCPU = 8n * MIB;
+const BYTES_PER_PAGE_TABLE_BYTE = 512n;
+const PROBE_OVERHEAD = 10n * MIB;
+const PROBES_OVERHEAD = 100n * MIB;
+
+/**
+ * Page tables, QEMU and the processes beside it, threads, video memory, and what single devices and settings cost (kubevirt
+ * pkg/virt-controller/services, GetMemoryOverhead). In bytes.
+ */
 export function memoryOverhead(spec: DeepReadonly<VirtualMachineInstance['spec']>): bigint {
-  const guest = guestMemoryBytes(spec);
-  return (
-    guest / 512n +
-    220n * MIB +
-    BigInt(vcpuCount(spec)) * 8n * MIB +
-    (spec.domain?.devices?.autoattachGraphicsDevice === false ? 0n : 32n * MIB)
-  );
+  const kilobytes = (guestMemoryBytes(spec) + 999n) / 1000n;
+  const probes = [spec.livenessProbe, spec.readinessProbe].filter((probe) => probe?.exec !== undefined).length;
+  const { devices, launchSecurity } = spec.domain ?? {};
+  let bytes = (kilobytes * 1000n) / BYTES_PER_PAGE_TABLE_BYTE + FIXED_OVERHEAD;
+  bytes += BigInt(vcpuCount(spec)) * OVERHEAD_PER_VCPU;
+  if (devices?.autoattachGraphicsDevice !== false) bytes += 32n * MIB;
+  // Two flash chips of the firmware, whole.
+  if (spec.architecture === 'arm64') bytes += 128n * MIB;
+  // Devices of the host: all memory is locked, and their own beside it.
+  if (hasHostDevices(spec)) bytes += 1024n * MIB;
+  if (spec.volumes?.some(({ downwardMetrics }) => downwardMetrics !== undefined)) bytes += MIB;
+  if (probes > 0) bytes += BigInt(probes) * PROBE_OVERHEAD + PROBES_OVERHEAD;
+  if (launchSecurity !== undefined) bytes += 256n * MIB;
+  if (devices?.tpm !== undefined && devices.tpm.enabled !== false) bytes += 53n * MIB;
+  if (spec.domain?.cpu?.dedicatedCpuPlacement === true || wantsGuaranteed(spec)) bytes += 100n * MIB;
+  return bytes;
+}
+
+/** The same as a quantity. */
+export const overheadText = (spec: DeepReadonly<VirtualMachineInstance['spec']>): string =>
+  formatQuantity(quantityFromBytes(memoryOverhead(spec)));
+
+const hasHostDevices = ({ domain }: DeepReadonly<VirtualMachineInstance['spec']>): boolean =>
+  [...(domain?.devices?.gpus ?? []), ...(domain?.devices?.hostDevices ?? [])].length > 0 ||
+  (domain?.devices?.interfaces?.some(({ sriov }) => sriov !== undefined) ?? false);
+
+/** Its limits are its requests, written out for both resources. */
+function wantsGuaranteed({ domain }: DeepReadonly<VirtualMachineInstance['spec']>): boolean {
+  const { requests, limits } = domain?.resources ?? {};
+  return ['cpu', 'memory'].every((name) => {
+    const [request, limit] = [readQuantity(requests?.[name]), readQuantity(limits?.[name])];
+    return request !== undefined && limit !== undefined && limit.nano > 0n && compareQuantity(request, limit) === 0;
+  });
 }
 
 /** The compute container's resources. `cpuAllocationRatio`: vCPUs a core is shared among. */
@@ -47,19 +95,17 @@ export function launcherResources(
   const limits: Record<string, string> = {};
   for (const [name, value] of Object.entries(asked?.requests ?? {})) requests[name] = String(value);
   for (const [name, value] of Object.entries(asked?.limits ?? {})) limits[name] = String(value);
-  requests['cpu'] ??= `${Math.ceil((vcpuCount(spec) * 1000) / options.cpuAllocationRatio)}m`;
+  requests['cpu'] ??= cpuRequest(spec, options.cpuAllocationRatio);
   const withOverhead = (bytes: bigint): string =>
     formatQuantity(quantityFromBytes(asked?.overcommitGuestOverhead ? bytes : bytes + overheadBytes));
   const requested = requests['memory'];
-  requests['memory'] = withOverhead(
-    requested === undefined ? guestMemoryBytes(spec) : BigInt(quantityToBytes(requested)),
-  );
+  requests['memory'] = withOverhead(requested === undefined ? guestMemoryBytes(spec) : bytesOf(requested));
   const limited = limits['memory'];
-  if (limited !== undefined) limits['memory'] = withOverhead(BigInt(quantityToBytes(limited)));
+  if (limited !== undefined) limits['memory'] = withOverhead(bytesOf(limited));
   const dedicated = dedicatedCpus(spec);
   if (dedicated !== undefined) {
     // Whole processors, and as much at most as at least: only then a kubelet gives a Pod processors of its own.
-    requests['cpu'] = limits['cpu'] = String(dedicated);
+    requests['cpu'] = limits['cpu'] = String(BigInt(dedicated));
     limits['memory'] = requests['memory'];
   }
   requests['ephemeral-storage'] ??= '50M';
@@ -72,6 +118,12 @@ export function launcherResources(
     limits[name] = String(count);
   }
   return { requests, limits, overheadBytes };
+}
+
+/** In thousandths as a rule; of more processors than those can count, whole ones. */
+function cpuRequest(spec: DeepReadonly<VirtualMachineInstance['spec']>, ratio: number): string {
+  const milli = Math.ceil((vcpuCount(spec) * 1000) / ratio);
+  return milli <= Number.MAX_SAFE_INTEGER ? `${milli}m` : formatQuantity(quantityFromMilli(BigInt(milli)));
 }
 
 /** Processors of the host that are the guest's alone, one more where QEMU's own thread has one; undefined when shared. */

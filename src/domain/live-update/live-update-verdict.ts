@@ -9,9 +9,9 @@ import {
   addQuantity,
   compareQuantity,
   formatQuantity,
-  parseQuantity,
   type Quantity,
   quantityFromBytes,
+  quantityFromMilli,
   quantityValue,
   readQuantity,
 } from '../../api/quantity/quantity.ts';
@@ -80,7 +80,7 @@ function judgeSockets({ wanted, vmi, cpuAllocationRatio }: LiveUpdateInput): Ste
   if (sockets < now) return { restart: 'Reduction of CPU socket count requires a restart' };
   if (wanted.architecture === 'arm64') return { restart: "ARM doesn't support CPU hotplug" };
   const more = (sockets - now) * (cpu.cores || 1) * (cpu.threads || 1);
-  const delta = parseQuantity(`${more * Math.floor(1000 / cpuAllocationRatio)}m`);
+  const delta = quantityFromMilli(BigInt(more) * BigInt(Math.floor(1000 / cpuAllocationRatio)));
   return {
     patch: [
       ...change('/spec/domain/cpu/sockets', now, sockets),

@@ -102,11 +102,14 @@ function setTopology(spec: VirtualMachineInstanceSpec): void {
   if (nothingSet) {
     const amount = readQuantity(spec.domain.resources?.limits?.['cpu'] ?? spec.domain.resources?.requests?.['cpu']);
     // Sockets, because they are what can be plugged later.
-    cpu.sockets = amount === undefined ? 1 : Math.max(1, quantityValue(amount));
+    cpu.sockets = amount === undefined ? 1 : Math.min(Math.max(1, quantityValue(amount)), MAX_INT32);
     cpu.cores = 1;
     cpu.threads = 1;
   }
 }
+
+/** What the field holds. */
+const MAX_INT32 = 2 ** 31 - 1;
 
 /** An axis that is not written counts as one: an instance says so, because its status and its limits are made of it. */
 function fillMissingAxes({ domain: { cpu } }: VirtualMachineInstanceSpec): void {

@@ -43,6 +43,7 @@ test('a machine has room for what its instance may be given, and no other device
     ['an old board', { cpu, machine: { type: 'pc' } }, [4, undefined]],
     ['a small guest', { cpu, memory: { guest: '1022Mi', maxGuest: '4Gi' } }, [4, undefined]],
     ['memory in odd portions', { cpu, memory: { guest: '1025Mi', maxGuest: '4Gi' } }, [4, undefined]],
+    ['more memory than a host can address', { cpu, memory: { guest: '1Gi', maxGuest: '1Ei' } }, [4, undefined]],
     ['huge pages', { cpu, memory: { guest: '1Gi', maxGuest: '4Gi', hugepages: { pageSize: '2Mi' } } }, [4, undefined]],
     ['more processors than can be numbered', { cpu: { ...cpu, maxSockets: 200, cores: 3 } }, [63, 3 * GI]],
     ['more of them than that at once', { cpu: { sockets: 70, maxSockets: 200, cores: 3 } }, [undefined, 3 * GI]],

@@ -1,5 +1,5 @@
 /** Room for processors and memory that are plugged while the guest runs. */
-import { quantityToBytes } from '../../api/quantity/quantity.ts';
+import { quantityValue, readQuantity } from '../../api/quantity/quantity.ts';
 import { memoryHotplugObstacle } from '../machine-defaults/live-update.ts';
 import type { MachinePlan } from './machine-plan.ts';
 import type { PlanContext } from './plan.ts';
@@ -23,8 +23,10 @@ export function configureHotplug({ vmi, facts }: PlanContext, plan: MachinePlan)
   const isQ35 = plan.machine.type.includes('q35');
   if (maxGuest === undefined || hugepages !== undefined || !isQ35 || !facts.devices.includes('virtio-mem-pci')) return;
   if (plan.memoryBytes < MIN_PLUGGABLE_GUEST_BYTES || memoryHotplugObstacle(vmi.spec, maxGuest) !== undefined) return;
-  const bytes = quantityToBytes(String(maxGuest)) - plan.memoryBytes;
-  if (bytes > 0) plan.hotMemory = { bytes, requestedBytes: 0 };
+  const most = readQuantity(maxGuest);
+  const bytes = (most === undefined ? 0 : quantityValue(most)) - plan.memoryBytes;
+  // Room that no host can address is no room: the guest starts without it.
+  if (bytes > 0 && bytes <= Number.MAX_SAFE_INTEGER) plan.hotMemory = { bytes, requestedBytes: 0 };
 }
 
 /** A processor's interrupt number has a field for each axis, as wide as its next power of two. */

@@ -1,4 +1,4 @@
-import { quantityToBytes } from '../../api/quantity/quantity.ts';
+import { quantityValue, readQuantity } from '../../api/quantity/quantity.ts';
 import { type MachinePlan, PlanError } from './machine-plan.ts';
 import type { PlanContext } from './plan.ts';
 
@@ -16,8 +16,10 @@ export function configureMemory({ vmi }: PlanContext, plan: MachinePlan): void {
   const { memory, resources } = vmi.spec.domain;
   const amount = memory?.guest ?? resources?.requests?.['memory'] ?? resources?.limits?.['memory'];
   if (amount === undefined) throw new PlanError('the VMI names no memory: set spec.domain.memory.guest');
-  const bytes = quantityToBytes(String(amount));
+  const quantity = readQuantity(amount);
+  const bytes = quantity === undefined ? 0 : quantityValue(quantity);
   if (!(bytes >= MIB)) throw new PlanError(`guest memory ${String(amount)} is less than 1Mi`);
+  if (bytes > Number.MAX_SAFE_INTEGER) throw new PlanError(`guest memory ${String(amount)} is more than any host has`);
   plan.memoryBytes = Math.ceil(bytes / MIB) * MIB;
   if (plan.accelerator === 'tcg') plan.heldBackBytes = EMULATED_HELD_BACK;
 }

@@ -1,7 +1,7 @@
 /** The limits of one migration: what its state says, else upstream's defaults. */
 import type { MigrationOptions } from '../../api/kinds/kubevirt/migration-options.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
-import { quantityToBytes } from '../../api/quantity/quantity.ts';
+import { quantityValue, readQuantity } from '../../api/quantity/quantity.ts';
 
 export interface MigrationLimits {
   /** Bytes a second; 0 = no limit. */
@@ -23,9 +23,9 @@ export function migrationLimits(options: DeepReadonly<MigrationOptions> | undefi
     const read = Number(value ?? fallback);
     return Number.isFinite(read) && read >= 0 ? read : fallback;
   };
-  const bandwidth = options?.bandwidthPerMigration;
+  const bandwidth = readQuantity(options?.bandwidthPerMigration);
   return {
-    bandwidth: bandwidth === undefined ? 0 : Math.max(0, quantityToBytes(String(bandwidth))),
+    bandwidth: bandwidth === undefined ? 0 : Math.min(Math.max(0, quantityValue(bandwidth)), Number.MAX_SAFE_INTEGER),
     completionMsPerGiB: number(options?.completionTimeoutPerGiB, 150) * 1000,
     progressMs: number(options?.progressTimeout, 150) * 1000,
     downtimeMs: number(options?.maxDowntimeMs, 900),

@@ -97,6 +97,7 @@ test('limits have upstream defaults and take what the state says', () => {
     workloadDisruption: false,
     postCopy: false,
   });
+  assert.equal(migrationLimits({ bandwidthPerMigration: '1Ei' }).bandwidth, Number.MAX_SAFE_INTEGER);
   const own = migrationLimits({ bandwidthPerMigration: '64Mi', completionTimeoutPerGiB: 2, allowPostCopy: true });
   assert.deepEqual([own.bandwidth, own.completionMsPerGiB, own.workloadDisruption], [64 * 2 ** 20, 2000, true]);
   assert.equal(migrationLimits({ allowPostCopy: true, allowWorkloadDisruption: false }).workloadDisruption, false);

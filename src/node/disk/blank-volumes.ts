@@ -13,10 +13,21 @@ const MIB = 1024 * 1024;
 
 /** A fresh qcow2 file of the capacity, rounded down to 1 MiB. */
 export async function emptyDisk(request: VolumeRequest, volume: DeepReadonly<Volume>, file: string): Promise<DiskFile> {
-  const size = Math.floor(quantityToBytes(String(volume.emptyDisk?.capacity ?? 0)) / MIB) * MIB;
-  if (size < MIB) throw new VolumeError('FailedMount', volume.name, `volume ${volume.name}: capacity is less than 1Mi`);
+  const bad = (why: string): VolumeError =>
+    new VolumeError('FailedMount', volume.name, `volume ${volume.name}: ${why}`);
+  const size = Math.floor(bytesOf(volume.emptyDisk?.capacity, bad) / MIB) * MIB;
+  if (size < MIB) throw bad('capacity is less than 1Mi');
   await createEmpty(file, { directory: request.directory, size, signal: request.signal });
   return { file, format: 'qcow2' };
+}
+
+/** What the API takes as an amount may be more than a file can have. */
+function bytesOf(amount: string | number | undefined, bad: (why: string) => Error): number {
+  try {
+    return quantityToBytes(String(amount ?? 0));
+  } catch (error) {
+    throw bad(`capacity ${(error as Error).message}`);
+  }
 }
 
 /** A raw image of the host. The path must lie, with all links resolved, below one of the roots the operator named. */
@@ -42,7 +53,7 @@ export async function hostDisk(request: VolumeRequest, volume: DeepReadonly<Volu
   });
   if (present === undefined) {
     if (source?.type !== 'DiskOrCreate') throw bad('the image of hostDisk does not exist');
-    const size = Math.ceil(quantityToBytes(String(source.capacity ?? 0)) / MIB) * MIB;
+    const size = Math.ceil(bytesOf(source.capacity, bad) / MIB) * MIB;
     if (size < MIB) throw bad('hostDisk.capacity is needed to create the image');
     await createRawImage(file, size).catch((error: Error) => {
       throw bad(`the image of hostDisk could not be made with ${source.capacity}: ${error.message}`);

@@ -42,7 +42,13 @@ export async function claimDisk(
   const file = join(directory, FILE);
   const amounts = [spec?.resources?.requests?.['storage'], claim.status?.capacity?.['storage']]
     .filter((amount) => amount !== undefined)
-    .map((amount) => quantityToBytes(String(amount)));
+    .map((amount) => {
+      try {
+        return quantityToBytes(String(amount));
+      } catch (error) {
+        throw bad((error as Error).message, error);
+      }
+    });
   const wanted = Math.floor(Math.min(...amounts) / MIB) * MIB;
   try {
     if ((await rawImageSize(file)) === undefined) {
