@@ -1,6 +1,7 @@
 /** The janitor's controllers by the names kube-controller-manager gives them: what `--controllers` chooses from. */
 import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
 import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
+import { claimFilesRules, createClaimFilesController } from './claim-files-controller.ts';
 import {
   clusterRoleAggregationRules,
   createClusterRoleAggregationController,
@@ -87,5 +88,6 @@ export const janitorControllers: readonly JanitorController[] = [
     rules: volumeProtectionRules,
     create: createVolumeProtectionController,
   },
+  { name: 'claim-files-controller', rules: claimFilesRules, create: createClaimFilesController },
   { name: 'persistentvolume-binder-controller', rules: volumeBinderRules, create: createVolumeBinderController },
 ];

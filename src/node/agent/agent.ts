@@ -27,6 +27,7 @@ import { checkWritable, takeAgentLock } from './agent-lock.ts';
 import { deletePod } from './api-writes.ts';
 import type { AgentEnvironment } from './environment.ts';
 import { createNodeHandler } from './handler.ts';
+import { createHeldClaims, type HeldClaims } from './held-claims.ts';
 import { Launcher } from './launcher.ts';
 import { ownerUid } from './launcher-state.ts';
 import type { PeerIdentity } from './migration/peer.ts';
@@ -133,6 +134,7 @@ export function createAgent(config: AgentConfig): Agent {
   /** Pods of this node; from the start on. */
   let pods: Informer<Pod> | undefined;
   let ownNode: DeepReadonly<Node> | undefined;
+  let heldClaims: HeldClaims | undefined;
 
   const serverAccess = options.asKubelet ? createServerAccess({ client, nodeName, clock, log }) : undefined;
   const authorize = (request: ApiRequest): boolean | Promise<boolean> =>
@@ -222,12 +224,18 @@ export function createAgent(config: AgentConfig): Agent {
       judgeResize: (pod) => room.judge(pod),
       node: () => ownNode,
     };
+    heldClaims = createHeldClaims({
+      claimsDirectory: environment.claimsDirectory,
+      records: () => [...launchers.values()].map(({ record }) => record),
+      log,
+    });
     return environment;
   };
 
   const describe = async (environment: AgentEnvironment): Promise<NodeDescription> => {
     const { blocks, bsize } = await statfs(dataDir);
     const share = options.share ?? 1;
+    const held = await heldClaims?.list();
     return {
       name: nodeName,
       facts: environment.facts,
@@ -239,6 +247,7 @@ export function createAgent(config: AgentConfig): Agent {
       port: options.servingPort ?? 0,
       ...(options.servingCa !== undefined && { servingCa: options.servingCa }),
       agentId: id,
+      ...(held !== undefined && { heldClaims: held }),
       labels: options.labels ?? {},
       bootId: environment.bootId,
       machineId: (await readFile('/etc/machine-id', 'utf8').catch(() => '')).trim(),
@@ -308,6 +317,7 @@ export function createAgent(config: AgentConfig): Agent {
       describe: () => describe(environment),
       observe: (found) => {
         ownNode = found;
+        void heldClaims?.observe(found);
         for (const launcher of launchers.values()) launcher.lookAgain();
       },
     });

@@ -2,6 +2,7 @@
 import type { Node, NodeStatus } from '../../api/kinds/builtin/types.ts';
 import { formatTime } from '../../api/meta/object.ts';
 import { formatQuantity, quantityFromBytes } from '../../api/quantity/quantity.ts';
+import { HELD_CLAIMS_ANNOTATION } from '../../domain/claims/held-claims.ts';
 import {
   CPU_FEATURE_PREFIX,
   CPU_MODEL_PREFIX,
@@ -26,6 +27,8 @@ export interface NodeDescription {
   readonly servingCa?: string;
   /** Of the agent that serves it. */
   readonly agentId?: string;
+  /** Claims whose content lies in files of this host, as `formatHeldClaims` writes them. */
+  readonly heldClaims?: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly bootId: string;
   readonly machineId: string;
@@ -85,6 +88,7 @@ export function nodeObject(node: NodeDescription): Node {
 export const nodeAnnotations = (node: NodeDescription): Record<string, string> => ({
   ...(node.servingCa !== undefined && { [SERVING_CA_ANNOTATION]: node.servingCa }),
   ...(node.agentId !== undefined && { [AGENT_ID_ANNOTATION]: node.agentId }),
+  ...(node.heldClaims !== undefined && { [HELD_CLAIMS_ANNOTATION]: node.heldClaims }),
   // TCG promises no isolation (QEMU's own policy): an operator can keep tenants away by this.
   'coracle.dev/accelerator': node.facts.accelerator,
 });

@@ -2,11 +2,12 @@
 import { mkdir } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '../../api/kinds/builtin/resource-types.ts';
-import type { PersistentVolumeClaim } from '../../api/kinds/builtin/types.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from '../../api/kinds/builtin/types.ts';
 import { holdingOf } from '../../api/kinds/builtin/volume-claims.ts';
 import { ApiError } from '../../api/meta/status.ts';
 import { quantityToBytes } from '../../api/quantity/quantity.ts';
 import type { DiskFile } from '../qemu/argv.ts';
+import { noteClaim } from './claim-files.ts';
 import { createOverlay } from './qemu-img.ts';
 import { createRawImage, rawImageSize } from './raw-image.ts';
 import { isUid } from './vm-directory.ts';
@@ -35,10 +36,12 @@ export async function claimDisk(
   const uid = claim.metadata.uid ?? '';
   if (!isUid(uid)) throw bad('has no usable UID');
 
-  const directory =
-    (spec?.volumeName ? await localPath(request, claim, { name: spec.volumeName, bad }) : undefined) ??
-    join(request.claimsDirectory, uid);
+  const bound = spec?.volumeName ? await boundVolume(request, claim, { name: spec.volumeName, bad }) : undefined;
+  const directory = localPath(bound) ?? join(request.claimsDirectory, uid);
   await mkdir(directory, { recursive: true, mode: 0o700 });
+  // What lies in a directory of ours goes with the claim, unless its volume is one to retain.
+  if (localPath(bound) === undefined && (bound?.spec?.persistentVolumeReclaimPolicy ?? 'Delete') === 'Delete')
+    await noteClaim(directory, spec?.storageClassName ?? '');
   const file = join(directory, FILE);
   const amounts = [spec?.resources?.requests?.['storage'], claim.status?.capacity?.['storage']]
     .filter((amount) => amount !== undefined)
@@ -63,14 +66,14 @@ export async function claimDisk(
 }
 
 /**
- * The host path of a volume that has one: set by whoever may write PersistentVolumes, that is an administrator. A claim
- * names a volume as its writer likes; the volume is its own only where the volume says so, by the claim's uid.
+ * The volume of a claim. A claim names a volume as its writer likes; the volume is its own only where the volume says so,
+ * by the claim's uid.
  */
-async function localPath(
+async function boundVolume(
   request: VolumeRequest,
   claim: PersistentVolumeClaim,
   { name, bad }: { readonly name: string; readonly bad: (why: string, cause?: unknown) => VolumeError },
-): Promise<string | undefined> {
+): Promise<PersistentVolume> {
   const volume = await request.client
     .get(PERSISTENT_VOLUMES, { namespace: '', name }, { signal: request.signal })
     .catch((error: unknown) => {
@@ -79,7 +82,12 @@ async function localPath(
       throw error instanceof ApiError ? bad(error.message, error) : error;
     });
   if (holdingOf(volume, claim) !== 'bound') throw bad(`volume ${name} is not bound to it`);
-  const spec = volume.spec as { hostPath?: { path?: string }; local?: { path?: string } } | undefined;
+  return volume;
+}
+
+/** The host path of a volume that has one: set by whoever may write PersistentVolumes, that is an administrator. */
+function localPath(volume: PersistentVolume | undefined): string | undefined {
+  const spec = volume?.spec as { hostPath?: { path?: string }; local?: { path?: string } } | undefined;
   const path = spec?.local?.path ?? spec?.hostPath?.path;
   return path !== undefined && isAbsolute(path) ? path : undefined;
 }

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { Node } from '../../api/kinds/builtin/types.ts';
+import { silentLogger } from '../../base/log/log.ts';
+import { noteClaim } from '../disk/claim-files.ts';
+import { createHeldClaims } from './held-claims.ts';
+import type { VmRecord } from './vm-record.ts';
+
+const CLAIM = '00000000-0000-4000-8000-000000000001';
+
+test('an agent removes what its Node names, once no guest has it open, and takes it off the list', async (t) => {
+  const claimsDirectory = await mkdtemp(join(tmpdir(), 'coracle-held-'));
+  t.after(() => rm(claimsDirectory, { recursive: true, force: true }));
+  let records: VmRecord[] = [];
+  const held = createHeldClaims({ claimsDirectory, records: () => records, log: silentLogger });
+  assert.equal(await held.list(), undefined, 'a node that never held any says nothing');
+  const directory = join(claimsDirectory, CLAIM);
+  await mkdir(directory);
+  await writeFile(join(directory, 'disk.img'), 'x');
+  await noteClaim(directory, '');
+  assert.equal(await held.list(), CLAIM);
+
+  const node = (gone?: string) =>
+    ({
+      metadata: {
+        name: 'n',
+        annotations: { 'coracle.dev/claims': CLAIM, ...(gone && { 'coracle.dev/gone-claims': gone }) },
+      },
+    }) as unknown as Node;
+  await held.observe(node());
+  records = [{ plan: { disks: [{ file: join(directory, 'disk.img') }] } } as unknown as VmRecord];
+  await held.observe(node(CLAIM));
+  assert.deepEqual(await readdir(claimsDirectory), [CLAIM], 'a guest has it open');
+  records = [];
+  await held.observe(node(CLAIM));
+  assert.deepEqual(await readdir(claimsDirectory), []);
+  assert.equal(await held.list(), '', 'an empty list, so that the one on the Node goes');
+});

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { formatHeldClaims, parseHeldClaims } from '../../domain/claims/held-claims.ts';
+import { listClaimFiles, noteClaim, removeClaimFiles } from './claim-files.ts';
+
+const uid = (n: number): string => `00000000-0000-4000-8000-00000000000${n}`;
+
+test('files of a claim go when it is named, and only those: not in use, not retained, not half', async (t) => {
+  const claims = await mkdtemp(join(tmpdir(), 'coracle-claims-'));
+  t.after(() => rm(claims, { recursive: true, force: true }));
+  for (const n of [1, 2, 3, 4]) {
+    await mkdir(join(claims, uid(n)));
+    await writeFile(join(claims, uid(n), 'disk.img'), 'x');
+    // The fourth is of a volume to retain, or of an older version: nothing was written down.
+    if (n < 4) await noteClaim(join(claims, uid(n)), n === 3 ? 'fast' : '');
+  }
+  // What a crash left of an earlier removal.
+  await mkdir(join(claims, `.gone-${uid(9)}`));
+  await writeFile(join(claims, `.gone-${uid(9)}`, 'disk.img'), 'x');
+  const held = await listClaimFiles(claims);
+  const text = formatHeldClaims(held);
+  assert.equal(text, [uid(1), uid(2), `${uid(3)}/fast`].join());
+  assert.deepEqual(parseHeldClaims(text), held);
+  const removed = await removeClaimFiles(
+    claims,
+    [uid(1), uid(2), uid(4), '../x', uid(7)],
+    (directory) => directory === join(claims, uid(2)),
+  );
+  assert.deepEqual(removed, [uid(1)]);
+  assert.deepEqual((await readdir(claims)).sort(), [uid(2), uid(3), uid(4)]);
+  assert.deepEqual(await removeClaimFiles(claims, [uid(2)], () => false), [uid(2)]);
+  assert.deepEqual(await removeClaimFiles(join(claims, 'missing'), [uid(2)], () => false), []);
+});
+
+test('a Node lists as many claims as fit, and what somebody else wrote there names none', () => {
+  const many = Array.from({ length: 5000 }, (_, i) => ({
+    uid: `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`,
+    storageClass: 'c'.repeat(63),
+  }));
+  assert.ok(formatHeldClaims(many).length < 200 * 1024);
+  assert.deepEqual(parseHeldClaims('../../etc,,x/y,00000000-0000-4000-8000-000000000001 '), []);
+  assert.deepEqual(parseHeldClaims(undefined), []);
+});
