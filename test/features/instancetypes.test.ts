@@ -362,6 +362,43 @@ describe('captured copies', WAIT, () => {
     );
   });
 
+  it('that an upgrade tool set stay, and are renewed where nothing says their version', async () => {
+    for (const name of ['upgraded', 'unlabelled'])
+      await plane.admin(`POST ${VMS}`, vm(name, { instancetype: named('kept') }));
+    const current = await captured('upgraded');
+    const [first] = await revisionsOf('upgraded');
+    // Of another object by its labels, and of the newest version.
+    const labels = { ...first.metadata.labels, 'instancetype.kubevirt.io/object-name': 'something-else' };
+    const other = { ...first, metadata: { ...copyOf(current.metadata, 'set-by-a-tool', oldData).metadata, labels } };
+    await plane.admin(`POST ${REVISIONS}`, other);
+    const setTo = (name: string, copy: string): Promise<Any> =>
+      plane.admin(`PATCH ${VMS}/${name}/status`, {
+        status: { instancetypeRef: { controllerRevisionRef: { name: copy } } },
+      });
+    await setTo('upgraded', 'set-by-a-tool');
+
+    const bare = copyOf((await captured('unlabelled')).metadata, 'without-labels', oldData);
+    const before = (await revisionsOf('unlabelled')).map(({ metadata }: Any) => metadata.name);
+    await plane.admin(`POST ${REVISIONS}`, { ...bare, metadata: { ...bare.metadata, labels: {} } });
+    await setTo('unlabelled', 'without-labels');
+    const renewed = await eventually(
+      () => getVm('unlabelled'),
+      ({ status }) => status.instancetypeRef?.controllerRevisionRef?.name?.endsWith('-u-old-7'),
+    );
+    const made = await plane.admin(`GET ${REVISIONS}/${renewed.status.instancetypeRef.controllerRevisionRef.name}`);
+    assert.equal(made.metadata.labels['instancetype.kubevirt.io/object-version'], 'v1beta1');
+    const names = await eventually(
+      async () => (await revisionsOf('unlabelled')).map(({ metadata }: Any) => metadata.name),
+      (all) => !all.includes('without-labels'),
+    );
+    assert.deepEqual(
+      names.filter((name: string) => name !== made.metadata.name),
+      before,
+    );
+    // The controller has been at it since: the renewal came later.
+    assert.equal((await getVm('upgraded')).status.instancetypeRef.controllerRevisionRef.name, 'set-by-a-tool');
+  });
+
   it('that cannot be renewed say so, and stay', async () => {
     await plane.admin(`POST ${VMS}`, vm('torn', { instancetype: named('kept') }));
     const { metadata } = await captured('torn');

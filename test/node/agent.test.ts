@@ -35,6 +35,8 @@ test('a node is registered with what it offers', async () => {
   assert.equal(node.metadata.labels?.['kubevirt.io/schedulable'], 'true');
   for (const label of ['machine-type.node.kubevirt.io/q35', 'cpu-feature.node.kubevirt.io/sse4.1'])
     assert.equal(node.metadata.labels?.[label], 'true', label);
+  for (const model of ['qemu64', 'Conroe', 'n270'])
+    assert.equal(node.metadata.labels?.[`cpu-model.node.kubevirt.io/${model}`], undefined, model);
   assert.equal(node.status?.conditions?.find((c) => c.type === 'Ready')?.status, 'True');
   assert.equal(node.status?.capacity?.['devices.kubevirt.io/kvm'], undefined);
   assert.equal(node.status?.capacity?.['devices.kubevirt.io/tun'], '1k');
@@ -114,6 +116,12 @@ test('a VMI boots, is reachable, survives the agent, and shuts down when it is d
 
   await remove('life');
   await gone('life');
+  await eventually('the event', async () =>
+    (await board.client.list(EVENTS, { namespace: NAMESPACE })).items.some(
+      (event) =>
+        event.involvedObject.name === 'life' && event.reason === 'Deleted' && event.message === 'Signaled Deletion',
+    ),
+  );
   assert.equal(await isRunning(before), false);
   await eventually('files gone', () =>
     access(join(board.directory, 'node/vms', created.metadata.uid ?? '')).then(
@@ -224,4 +232,15 @@ test('a pod that is no launcher stays pending, is told why, and can be deleted',
   );
   await board.client.delete(PODS, { namespace: NAMESPACE, name: 'plain' });
   await eventually('deleted', async () => !(await board.pods()).some((pod) => pod.metadata.name === 'plain'));
+});
+
+test('a guest that asks for a processor model of old finds no node', async () => {
+  const spec = kernelSpec();
+  await board.createVmi('old-model', { ...spec, domain: { ...(spec['domain'] as object), cpu: { model: 'qemu64' } } });
+  const waits = await board.until('old-model', 'unschedulable', ({ status }) =>
+    (status?.conditions ?? []).some(({ type, reason }) => type === 'PodScheduled' && reason === 'Unschedulable'),
+  );
+  assert.equal(waits.status?.phase, 'Scheduling');
+  await remove('old-model');
+  await gone('old-model');
 });

@@ -382,7 +382,12 @@ test('images, paths and texts that cannot be used are refused by name, and nothi
     let last = '';
     await eventually(`event of ${name}`, async () => {
       const events = (await board.client.list(EVENTS, { namespace: NAMESPACE })).items.filter(
-        (event) => event.involvedObject.name === `bad-${name}` && event.type === 'Warning',
+        ({ type, involvedObject: about }) =>
+          type === 'Warning' &&
+          // What cannot be mounted is told of the Pod, as by a kubelet.
+          (reason === 'FailedMount'
+            ? about.kind === 'Pod' && about.name?.startsWith(`virt-launcher-bad-${name}-`)
+            : about.name === `bad-${name}`),
       );
       last = JSON.stringify(events.map((event) => [event.reason, event.message]));
       return events.some((event) => event.reason === reason && message.test(event.message ?? ''));

@@ -14,6 +14,7 @@ import type { SourceLookup } from './source-lookup.ts';
 import {
   differsFromStart,
   restartRequired,
+  sameTemplateMetadata,
   startRevision,
   startRevisionPrefix,
   withRevisionNames,
@@ -32,6 +33,11 @@ export interface StartRecord {
   take(vm: ReadonlyVm): Promise<void>;
   /** Whether the machine differs from what its instance was started from. */
   differs(running: Running): boolean;
+  /**
+   * Generation of the machine that its instance stands for: the present one where the template is the same to the letter,
+   * else that of the start; undefined when there is no record of it.
+   */
+  generation(running: Running): number | undefined;
   /** Whether it does so in what only a restart can apply. */
   isRestartRequired(running: Running): boolean;
   /** Where the instance runs just what `vm` says, has the revision say it in these words. */
@@ -104,6 +110,14 @@ export function createStartRecord(options: {
 
   return {
     differs,
+    generation(running) {
+      const { vm } = running;
+      const started = startsOf(vm).at(-1);
+      if (!started) return undefined;
+      const template = (started.data?.['spec'] as Spec | undefined)?.template;
+      const isSame = !differs(running) && sameTemplateMetadata(template?.metadata, vm.spec.template?.metadata);
+      return isSame ? (vm.metadata.generation ?? 0) : started.revision;
+    },
     isRestartRequired: (running) => compare(restartRequired, running),
 
     async take(vm) {

@@ -13,6 +13,7 @@ import { applyAtStart, type Layers } from '../../domain/instancetype/expand.ts';
 import { neutraliseLiveFields } from '../../domain/live-update/live-fields.ts';
 import type { ClusterConfig } from '../../domain/machine-defaults/cluster-config.ts';
 import { setInstanceSpecDefaults } from '../../domain/machine-defaults/instance-defaults.ts';
+import { isPciTopology } from './keep-pci-topology.ts';
 
 type Spec = VirtualMachine['spec'];
 type Template = Spec['template'];
@@ -127,6 +128,18 @@ function comparable(of: DeepReadonly<Template> | undefined): Template {
   delete template.metadata;
   dropEmptyLists(template);
   return template;
+}
+
+/** Whether two templates give an instance the same labels and annotations; those of the PCI layout come by themselves. */
+export function sameTemplateMetadata(
+  before: DeepReadonly<NonNullable<Template>['metadata']>,
+  after: DeepReadonly<NonNullable<Template>['metadata']>,
+): boolean {
+  const own = (all: Readonly<Record<string, string>> | undefined): Record<string, string> =>
+    Object.fromEntries(Object.entries(all ?? {}).filter(([name]) => !isPciTopology(name)));
+  return (
+    deepEqual(own(before?.labels), own(after?.labels)) && deepEqual(own(before?.annotations), own(after?.annotations))
+  );
 }
 
 /** A list of nothing is as good as none (Semantic.DeepEqual): what is left where the last volume was taken out. */

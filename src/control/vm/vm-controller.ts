@@ -49,6 +49,7 @@ import { syncInstancetype } from './sync-instancetype.ts';
 import { updateInstance } from './update-instance.ts';
 import { applyVmStatus, NOT_LIVE_UPDATABLE, type SyncFailure } from './vm-status.ts';
 import {
+  generationOf,
   isControlledBy,
   isVmiFinal,
   OBSERVED_API_VERSIONS,
@@ -223,12 +224,15 @@ export function createVmController(options: VmControllerOptions): Controller {
   // A change of the VM that does not touch the template leaves the instance up to date: say so on it.
   const observedGeneration: Step = async (pass) => {
     const { vm, instance } = pass;
-    const generation = String(vm.metadata.generation ?? 0);
     if (!instance || instance.metadata.deletionTimestamp !== undefined || isVmiFinal(instance)) return 'continue';
-    if (instance.metadata.annotations?.[VM_GENERATION] === generation || start.differs(pass)) return 'continue';
+    const known = generationOf(instance);
+    if (known === vm.metadata.generation) return 'continue';
+    const generation = start.generation(pass);
+    // Once it is said it only goes on; an instance of which nothing is said gets the number of its start.
+    if (generation === undefined || (known !== undefined && generation !== vm.metadata.generation)) return 'continue';
     pass.instance = await client.patch(VIRTUAL_MACHINE_INSTANCES, pass.key, {
       type: 'merge',
-      body: { metadata: { uid: instance.metadata.uid, annotations: { [VM_GENERATION]: generation } } },
+      body: { metadata: { uid: instance.metadata.uid, annotations: { [VM_GENERATION]: String(generation) } } },
     });
     return 'continue';
   };

@@ -4,7 +4,7 @@ import { formatTime } from '../../api/meta/object.ts';
 import { printableStatus } from '../../domain/run-strategy/printable-status.ts';
 import { effectiveRunStrategy, openRequests } from '../../domain/run-strategy/run-strategy.ts';
 import { nextStartFailure, type StartFailure } from '../../domain/run-strategy/start-failure.ts';
-import { everRan, phaseOf, type ReadonlyVmi, VM_GENERATION, viewOf } from './vm-view.ts';
+import { everRan, generationOf, phaseOf, type ReadonlyVmi, viewOf } from './vm-view.ts';
 
 type Status = NonNullable<VirtualMachine['status']>;
 type Condition = NonNullable<Status['conditions']>[number];
@@ -48,9 +48,9 @@ export function applyVmStatus(input: StatusInput): void {
   else delete status.ready;
   if (instance) status.runStrategy = strategy as NonNullable<Status['runStrategy']>;
   if (vm.metadata.generation !== undefined) status.desiredGeneration = vm.metadata.generation;
-  const observed = Number(instance?.metadata.annotations?.[VM_GENERATION]);
-  if (Number.isInteger(observed)) status.observedGeneration = observed;
-  else if (!instance) status.observedGeneration = vm.metadata.generation ?? 0;
+  // What runs was made from, not what the controller has seen (upstream's meaning); without an instance it stays.
+  const observed = generationOf(instance);
+  if (observed !== undefined) status.observedGeneration = observed;
 
   const open = openRequests((status.stateChangeRequests ?? []) as Parameters<typeof openRequests>[0], view, strategy);
   if (open.length > 0) status.stateChangeRequests = open as NonNullable<Status['stateChangeRequests']>;

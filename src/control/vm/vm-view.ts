@@ -17,6 +17,12 @@ export const OBSERVED_API_VERSIONS: Readonly<Record<string, string>> = {
 export type ReadonlyVm = DeepReadonly<VirtualMachine>;
 export type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
 
+/** Generation of the VM that an instance was made from, or is known to match; undefined when nobody has said. */
+export function generationOf(instance: ReadonlyVmi | undefined): number | undefined {
+  const text = instance?.metadata.annotations?.[VM_GENERATION] ?? '';
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}
+
 /** The phase; an instance nobody has touched yet counts as ''. */
 export const phaseOf = (vmi: ReadonlyVmi): string => vmi.status?.phase ?? '';
 

@@ -48,6 +48,12 @@ describe('planSpecLookup()', () => {
       onlyFor: 'a',
       otherwise: live,
     });
+    const about = { instancetypeRef: { name: 'a', ...captured.instancetypeRef } };
+    assert.deepEqual(planSpecLookup(machine({ instancetype: { name: 'a' } }, about), 'instancetype'), {
+      from: 'revision',
+      name: 'captured',
+      otherwise: live,
+    });
     const pinned = machine({ instancetype: { name: 'a', revisionName: 'pinned' } }, captured);
     assert.deepEqual(planSpecLookup(pinned, 'instancetype'), { from: 'revision', name: 'pinned', otherwise: live });
   });

@@ -85,9 +85,22 @@ export function planSpecLookup(vm: DeepReadonly<VirtualMachine>, field: MatcherF
   if (matcher == null) return { from: 'none' };
   const live = liveLookup(field, matcher, vm.metadata.namespace ?? '');
   if (matcher.revisionName) return { from: 'revision', name: matcher.revisionName, otherwise: live };
-  const captured = vm.status?.[`${field}Ref`]?.controllerRevisionRef?.name;
+  const ref = vm.status?.[`${field}Ref`];
+  const captured = ref?.controllerRevisionRef?.name;
   if (!captured) return live;
+  // A reference that is about what the matcher names decides, whatever is written on the copy: upgrade tools set it.
+  if (isAbout(ref, matcher, field)) return { from: 'revision', name: captured, otherwise: live };
   return { from: 'revision', name: captured, onlyFor: labelValue(matcher.name ?? ''), otherwise: live };
+}
+
+/** Whether a status reference was written for the object that the matcher names now. */
+function isAbout(
+  ref: { readonly name?: string | undefined; readonly kind?: string | undefined },
+  matcher: DeepReadonly<Matcher>,
+  field: MatcherField,
+): boolean {
+  if (!ref.name || ref.name !== matcher.name) return false;
+  return sourceType(field, ref.kind)?.kind === sourceType(field, matcher.kind)?.kind;
 }
 
 /** The object that a matcher names, leaving revisions aside. */

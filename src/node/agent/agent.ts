@@ -32,9 +32,10 @@ import { Launcher } from './launcher.ts';
 import { ownerUid } from './launcher-state.ts';
 import type { PeerIdentity } from './migration/peer.ts';
 import { type SentGuest, streamMetrics } from './migration/stream-figures.ts';
-import { type NodeDescription, nodeStatus } from './node-object.ts';
+import { type NodeDescription, nodeStatus, shareOfHost } from './node-object.ts';
 import { registerNode } from './node-registration.ts';
 import { createNodeRoom } from './node-room.ts';
+import { createObsoleteModels } from './obsolete-models.ts';
 import { createServerAccess } from './server-access.ts';
 import { openTombstones } from './vm-record.ts';
 
@@ -232,23 +233,25 @@ export function createAgent(config: AgentConfig): Agent {
     return environment;
   };
 
+  const obsoleteModels = createObsoleteModels(client, log);
+
   const describe = async (environment: AgentEnvironment): Promise<NodeDescription> => {
     const { blocks, bsize } = await statfs(dataDir);
-    const share = options.share ?? 1;
     const held = await heldClaims?.list();
+    const host = { cpus: availableParallelism(), memoryBytes: totalmem(), storageBytes: blocks * bsize };
     return {
       name: nodeName,
       facts: environment.facts,
-      cpus: options.cpus ?? Math.max(1, Math.floor(availableParallelism() / share)),
-      memoryBytes: options.memoryBytes ?? Math.floor(totalmem() / share),
-      storageBytes: Math.floor((blocks * bsize) / share),
-      share,
+      ...shareOfHost(host, options.share ?? 1),
+      ...(options.cpus !== undefined && { cpus: options.cpus }),
+      ...(options.memoryBytes !== undefined && { memoryBytes: options.memoryBytes }),
       address: environment.hostIP,
       port: options.servingPort ?? 0,
       ...(options.servingCa !== undefined && { servingCa: options.servingCa }),
       agentId: id,
       ...(held !== undefined && { heldClaims: held }),
       labels: options.labels ?? {},
+      obsoleteCpuModels: await obsoleteModels(environment.signal),
       bootId: environment.bootId,
       machineId: (await readFile('/etc/machine-id', 'utf8').catch(() => '')).trim(),
       kernelVersion: release(),

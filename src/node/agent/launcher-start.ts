@@ -80,7 +80,9 @@ export async function startGuest(launcher: LauncherState): Promise<VmResult | un
       if (error instanceof SpawnError || left?.process) return startFailed(launcher, 'StartFailed', message);
       const reason = error instanceof VolumeError ? error.reason : 'FailedStart';
       const isPull = error instanceof VolumeError && reason.startsWith('Err');
-      launcher.event('Warning', isPull ? 'Failed' : reason, message);
+      // A volume that cannot be had is the Pod's trouble, as a kubelet tells it.
+      if (reason === 'FailedMount') launcher.podEvent('Warning', reason, message);
+      else launcher.event('Warning', isPull ? 'Failed' : reason, message);
       if (isPull) launcher.podEvent('Warning', 'Failed', `Failed to pull image: ${message}`);
       await launcher.report({
         state: 'creating',

@@ -219,6 +219,8 @@ function graceSeconds(launcher: LauncherState): number {
 /** Ends the guest: gently within its grace period, then by force. */
 async function stop(launcher: LauncherState, guest: Guest): Promise<void> {
   const { environment } = launcher;
+  // Upstream's event of a guest that is told to go because its instance is being deleted.
+  if (launcher.vmi?.metadata.deletionTimestamp !== undefined) launcher.event('Normal', 'Deleted', 'Signaled Deletion');
   const seconds = graceSeconds(launcher);
   const ended = (): boolean => guest.state.exit !== undefined || hasEnded(guest.state.runState);
   const { clock } = environment;

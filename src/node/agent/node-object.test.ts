@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { quantityToBytes } from '../../api/quantity/quantity.ts';
 import type { NodeFacts } from '../../domain/machine/machine-plan.ts';
-import { type NodeDescription, nodeLabels, nodeStatus } from './node-object.ts';
+import { type NodeDescription, nodeLabels, nodeStatus, shareOfHost, staleLabels } from './node-object.ts';
 
 const GIB = 1024 ** 3;
 const described = (share: number): NodeDescription => ({
@@ -15,6 +15,7 @@ const described = (share: number): NodeDescription => ({
   address: '127.0.0.1',
   port: 1,
   labels: {},
+  obsoleteCpuModels: new Set(['qemu64']),
   bootId: 'b',
   machineId: 'm',
   kernelVersion: 'k',
@@ -34,7 +35,7 @@ test('nodeLabels() tell what launchers ask for, and nothing that is no label', (
     ...described(1).facts,
     machineTypes: ['none', 'pc-q35-7.2'],
     machineAliases: { q35: 'pc-q35-7.2' },
-    cpuModels: ['Haswell', 'max', 'n270-'],
+    cpuModels: ['Haswell', 'max', 'n270-', 'qemu64'],
     offeredCpuFeatures: ['aes', 'sse4.1'],
   } as unknown as NodeFacts;
   const labels = (accelerator: 'kvm' | 'tcg') =>
@@ -54,4 +55,27 @@ test('nodeLabels() tell what launchers ask for, and nothing that is no label', (
     labels('kvm').filter((label) => !label.startsWith('hyperv.')),
     both,
   );
+});
+
+test('staleLabels(): offers that are no longer made, and nothing of others', () => {
+  const have = {
+    'cpu-model.node.kubevirt.io/qemu64': 'true',
+    'cpu-model.node.kubevirt.io/Haswell': 'true',
+    'kubevirt.io/schedulable': 'false',
+    mine: '',
+  };
+  assert.deepEqual(staleLabels(have, { 'cpu-model.node.kubevirt.io/Haswell': 'true' }), [
+    'cpu-model.node.kubevirt.io/qemu64',
+  ]);
+});
+
+test('shareOfHost(): each node of a host has all of its processors, and its part of memory and disk', () => {
+  const host = { cpus: 2, memoryBytes: 8 * GIB, storageBytes: 100 };
+  assert.deepEqual(shareOfHost(host, 1), { ...host, share: 1 });
+  assert.deepEqual(shareOfHost(host, 3), {
+    cpus: 2,
+    memoryBytes: Math.floor((8 * GIB) / 3),
+    storageBytes: 33,
+    share: 3,
+  });
 });

@@ -30,12 +30,28 @@ export interface NodeDescription {
   /** Claims whose content lies in files of this host, as `formatHeldClaims` writes them. */
   readonly heldClaims?: string;
   readonly labels: Readonly<Record<string, string>>;
+  /** Processor models that are not offered, whatever QEMU knows. */
+  readonly obsoleteCpuModels: ReadonlySet<string>;
   readonly bootId: string;
   readonly machineId: string;
   readonly kernelVersion: string;
   readonly osImage: string;
   readonly version: string;
 }
+
+/**
+ * What each of `share` nodes of a host has: memory and disk are divided, processors are not. Guests get time of them by
+ * what they request, and a guest with as many processors as the host must find a node.
+ */
+export const shareOfHost = (
+  host: { readonly cpus: number; readonly memoryBytes: number; readonly storageBytes: number },
+  share: number,
+): Pick<NodeDescription, 'cpus' | 'memoryBytes' | 'storageBytes' | 'share'> => ({
+  cpus: host.cpus,
+  memoryBytes: Math.floor(host.memoryBytes / share),
+  storageBytes: Math.floor(host.storageBytes / share),
+  share,
+});
 
 export const SERVING_CA_ANNOTATION = 'coracle.dev/serving-ca';
 /** Pods of a node, as a kubelet's default. */
@@ -46,6 +62,9 @@ const DEVICE_SLOTS = '1k';
 const LABEL_NAME = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 /** Never given to guests: the host itself needs some. */
 const RESERVED_MEMORY = 256 * 1024 * 1024;
+
+/** Labels of these say what the node offers; they are the agent's alone. */
+const OFFERS = [MACHINE_TYPE_PREFIX, CPU_MODEL_PREFIX, CPU_FEATURE_PREFIX, HYPERV_PREFIX];
 
 /** Canonical text, so that what the server stores equals what we computed. */
 const inKibibytes = (bytes: number): string => formatQuantity(quantityFromBytes(Math.floor(bytes / 1024) * 1024));
@@ -68,13 +87,22 @@ export function nodeLabels(node: NodeDescription): Record<string, string> {
   );
   can(
     CPU_MODEL_PREFIX,
-    facts.cpuModels.filter((model) => model !== 'max' && model !== 'host'),
+    facts.cpuModels.filter((model) => model !== 'max' && model !== 'host' && !node.obsoleteCpuModels.has(model)),
   );
   can(CPU_FEATURE_PREFIX, facts.offeredCpuFeatures ?? []);
   // Every kernel whose KVM this QEMU takes has them.
   if (facts.accelerator === 'kvm') can(HYPERV_PREFIX, HYPERV_OF_NODE);
   return { ...labels, ...node.labels };
 }
+
+/** Labels of `have` that say of this node what is no longer so: those of an earlier QEMU or configuration. */
+export const staleLabels = (
+  have: Readonly<Record<string, string>> | undefined,
+  want: Readonly<Record<string, string>>,
+): string[] =>
+  Object.keys(have ?? {}).filter(
+    (label) => OFFERS.some((prefix) => label.startsWith(prefix)) && !Object.hasOwn(want, label),
+  );
 
 export function nodeObject(node: NodeDescription): Node {
   return {

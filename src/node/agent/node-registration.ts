@@ -7,7 +7,14 @@ import type { Logger } from '../../base/log/log.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../../client/api-failure.ts';
 import type { Client } from '../../client/client.ts';
 import { servedByAnother, takenMessage } from './agent-id.ts';
-import { type NodeDescription, nodeAnnotations, nodeLabels, nodeObject, nodeStatus } from './node-object.ts';
+import {
+  type NodeDescription,
+  nodeAnnotations,
+  nodeLabels,
+  nodeObject,
+  nodeStatus,
+  staleLabels,
+} from './node-object.ts';
 import { sameJson } from './pod-status.ts';
 
 export interface RegistrationOptions {
@@ -107,8 +114,11 @@ async function ensureNode({ client, signal }: RegistrationOptions, description: 
   const annotations = nodeAnnotations(description);
   const behind = (want: Record<string, string>, have: Readonly<Record<string, string>> | undefined): boolean =>
     Object.entries(want).some(([name, value]) => have?.[name] !== value);
-  if (!behind(labels, node.metadata.labels) && !behind(annotations, node.metadata.annotations)) return node;
-  return client.patch(NODES, key, { type: 'merge', body: { metadata: { labels, annotations } } }, { signal });
+  const stale = staleLabels(node.metadata.labels, labels);
+  if (stale.length === 0 && !behind(labels, node.metadata.labels) && !behind(annotations, node.metadata.annotations))
+    return node;
+  const metadata = { labels: { ...labels, ...Object.fromEntries(stale.map((label) => [label, null])) }, annotations };
+  return client.patch(NODES, key, { type: 'merge', body: { metadata } }, { signal });
 }
 
 async function renewLease(
