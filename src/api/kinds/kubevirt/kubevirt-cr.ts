@@ -180,7 +180,10 @@ const configuration = object('Settings of the cluster.', {
     enabled: bool('On unless set to false.'),
   }),
   minCPUModel: str('Has no effect.'),
-  obsoleteCPUModels: map(bool('True hides it, false offers one of the defaults again.'), 'Processor models that no node offers.'),
+  obsoleteCPUModels: map(
+    bool('True hides it, false offers one of the defaults again.'),
+    'Processor models that no node offers.',
+  ),
   virtualMachineInstancesPerNode: int('Guests a node.'),
   apiConfiguration: restClient('virt-api'),
   webhookConfiguration: restClient('the webhooks'),
