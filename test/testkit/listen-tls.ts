@@ -1,7 +1,7 @@
 /** A handler of this process behind a real port with TLS, for tests of what only a connection has. */
 import { type Clock, systemClock } from '../../src/base/clock/clock.ts';
 import type { ApiHandler } from '../../src/base/http/seam.ts';
-import { startTlsServer, type TlsServer } from '../../src/base/http/tls-server.ts';
+import { startTlsServer, type TlsServer, type TlsServerOptions } from '../../src/base/http/tls-server.ts';
 import { silentLogger } from '../../src/base/log/log.ts';
 import {
   type CertificateAuthority,
@@ -17,9 +17,20 @@ export const newAuthority = async (clock: Clock = systemClock, name?: string): P
 export async function listenTls(
   handler: ApiHandler,
   authority: CertificateAuthority,
-  more: { readonly frontProxyCa?: string } = {},
+  {
+    frontProxyCa,
+    ...more
+  }: { readonly frontProxyCa?: string } & Partial<Pick<TlsServerOptions, 'bodyBytes' | 'connections'>> = {},
 ): Promise<TlsServer> {
   const serving = await authority.issue({ commonName: 's', ipAddresses: ['127.0.0.1'], usage: 'server', days: 1 });
-  const tls = { ...serving, clientCa: authority.certificate, ...more };
-  return startTlsServer({ handler, host: '127.0.0.1', port: 0, tls, log: silentLogger });
+  const tls = { ...serving, clientCa: authority.certificate, ...(frontProxyCa && { frontProxyCa }) };
+  return startTlsServer({
+    handler,
+    host: '127.0.0.1',
+    port: 0,
+    tls,
+    bodiesWhenAsked: true,
+    log: silentLogger,
+    ...more,
+  });
 }

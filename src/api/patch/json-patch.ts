@@ -25,19 +25,26 @@ export function applyJsonPatch(document: unknown, operations: unknown): unknown 
 
 /** Operations of one step: on a long list each takes some microseconds. */
 const SLICE = 200;
+/** Characters of the paths of one step: each may have thousands of parts. */
+const POINTED = 32 * 1024;
+const lengthOf = (pointer: unknown): number => (typeof pointer === 'string' ? pointer.length : 0);
 
 /** The same in steps, for large patches and documents. */
 export function* applyJsonPatchSteps(document: unknown, operations: unknown): Steps<unknown> {
   const list = checkShape(operations);
   const pace = new Pace();
   const state: State = { document: yield* cloneSteps(document, pace), copied: 0 };
+  let pointed = 0;
   for (let index = 0; index < list.length; index++) {
     const operation = list[index] ?? {};
     const value = operand(operation);
     // Not shared with the patch: it may be applied once more, to what somebody else made of the object.
     const owned = typeof value === 'object' && value !== null ? yield* cloneSteps(value, pace) : value;
     apply(state, operation, owned);
-    if (index % SLICE === SLICE - 1) yield;
+    pointed += lengthOf(operation['path']) + lengthOf(operation['from']);
+    if (index % SLICE < SLICE - 1 && pointed < POINTED) continue;
+    pointed = 0;
+    yield;
   }
   return state.document;
 }
@@ -156,6 +163,8 @@ function pointerOf(operation: Operation, key: 'path' | 'from'): string {
 /** Operations that say less about a path they lack. */
 const CURT: ReadonlySet<string> = new Set(['add', 'remove', 'copy']);
 
+/** Characters of a path. */
+const MAX_POINTER = 256 * 1024;
 /** No document is nested this deeply. */
 const MAX_POINTER_PARTS = 10_000;
 /** Characters of a path that a message shows: a path may be as long as the body. */
@@ -174,7 +183,7 @@ interface Located {
  */
 function locate(state: State, pointer: string): Located | undefined {
   const first = pointer.indexOf('/');
-  if (first < 0) return undefined;
+  if (first < 0 || pointer.length > MAX_POINTER) return undefined;
   const parts = pointer.slice(first + 1).split('/', MAX_POINTER_PARTS + 1);
   if (parts.length > MAX_POINTER_PARTS) return undefined;
   const keys = pointer.includes('~') ? parts.map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~')) : parts;

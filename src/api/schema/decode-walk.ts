@@ -10,6 +10,7 @@ import { isQuantity, parseQuantity } from '../quantity/quantity.ts';
 import { parseGoTime } from './go-time.ts';
 import type { OddNumbers } from './scan-json.ts';
 import { FORMS, formOf, GO_FIELDS, goTypeName, type Schema, UNSIGNED } from './schema.ts';
+import { INT64_LENGTH } from './wide-integers.ts';
 
 /** Where we are: the Go struct that holds the field, its path in Go without indices, and its path in the document. */
 interface Place {
@@ -274,7 +275,7 @@ const RANGES = {
 } as const satisfies Record<string, Range>;
 
 function isInteger(token: string, { low, high }: Range): boolean {
-  if (!/^-?\d+$/.test(token)) return false;
+  if (token.length > INT64_LENGTH || !/^-?\d+$/.test(token)) return false;
   const value = BigInt(token);
   return value >= low && value <= high && (low < 0n || !token.startsWith('-'));
 }

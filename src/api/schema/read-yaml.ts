@@ -182,6 +182,9 @@ const describe = (
 const INT = 'tag:yaml.org,2002:int';
 const FLOAT = 'tag:yaml.org,2002:float';
 
+/** Digits of a number that a double might hold, in any base. */
+const MAX_DIGITS = 1100;
+
 /** Decimal, 0x, 0o, 0b, and octal by a leading zero; underscores may part the digits. */
 const intTag: ScalarTag = {
   tag: INT,
@@ -189,7 +192,11 @@ const intTag: ScalarTag = {
   test: /^[-+]?(?:0|[1-9][0-9_]*|0[xX][0-9a-fA-F_]+|0[oO]?[0-7_]+|0[bB][01_]+)$/,
   resolve(text) {
     const digits = text.replace(/[-+_]/g, '').replace(/^0(?=[0-9])/, '0o');
-    return BigInt(digits) * (text.startsWith('-') ? -1n : 1n);
+    // What no double holds is text to Go's parser.
+    if (digits.length > MAX_DIGITS) return text;
+    const value = BigInt(digits);
+    if (!Number.isFinite(Number(value))) return text;
+    return value * (text.startsWith('-') ? -1n : 1n);
   },
 };
 

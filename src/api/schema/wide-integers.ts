@@ -24,10 +24,13 @@ Object.defineProperty(BigInt.prototype, 'toJSON', {
   },
 });
 
+/** Characters of the longest int64. Longer ones are never made a bigint: a million digits take a second. */
+export const INT64_LENGTH = 20;
+
 /** The number a token stands for: a bigint when a double would lose digits and an int64 would not. */
 export function readNumber(token: string): number | bigint {
   const value = Number(token);
-  if (Number.isSafeInteger(value) || !/^-?\d+$/.test(token)) return value;
+  if (Number.isSafeInteger(value) || token.length > INT64_LENGTH || !/^-?\d+$/.test(token)) return value;
   const wide = BigInt(token);
   return wide >= MIN_INT64 && wide <= MAX_INT64 ? wide : value;
 }

@@ -1,5 +1,6 @@
 /** Field selectors: `?fieldSelector=metadata.name=x,status.phase!=Running` (apimachinery's fields package). */
 import { badRequest } from '../meta/status.ts';
+import { MAX_SELECTOR_TEXT } from './label-selector.ts';
 
 export interface FieldRequirement {
   readonly field: string;
@@ -13,6 +14,7 @@ export interface FieldRequirement {
  * @throws ApiError 400
  */
 export function parseFieldSelector(text: string): FieldRequirement[] {
+  if (text.length > MAX_SELECTOR_TEXT) throw badRequest(`a selector may have ${MAX_SELECTOR_TEXT} characters`);
   const requirements: FieldRequirement[] = [];
   for (const term of splitTerms(text).sort()) {
     if (term === '') continue;

@@ -35,13 +35,17 @@ export const NOTHING: LabelSelector = Object.freeze({ requirements: Object.freez
 
 /**
  * Parses a selector; '' selects everything.
- * @throws ApiError 400 with the text of the first mistake
+ * @throws ApiError 400 with the text of the first mistake, or for a text above 64 KiB
  */
 export function parseLabelSelector(text: string): LabelSelector {
   if (text === '') return EVERYTHING;
+  if (text.length > MAX_SELECTOR_TEXT) throw badRequest(`a selector may have ${MAX_SELECTOR_TEXT} characters`);
   const requirements = new Parser(scan(text)).parse();
   return requirements.length === 0 ? EVERYTHING : { requirements: sortByKey(requirements) };
 }
+
+/** Text of one selector: parsing this much takes some milliseconds, and it is matched with many objects. */
+export const MAX_SELECTOR_TEXT = 64 * 1024;
 
 const INT64 = /^[+-]?[0-9]{1,19}$/;
 function parseInt64(text: string): bigint | undefined {
@@ -63,15 +67,29 @@ export function matchesLabels(
   return true;
 }
 
+/** Values of one requirement that are looked through one by one. */
+const FEW_VALUES = 16;
+const valueSets = new WeakMap<readonly string[], ReadonlySet<string>>();
+
+function holds(values: readonly string[], value: string): boolean {
+  if (values.length <= FEW_VALUES) return values.includes(value);
+  let set = valueSets.get(values);
+  if (!set) {
+    set = new Set(values);
+    valueSets.set(values, set);
+  }
+  return set.has(value);
+}
+
 function meets({ operator, values }: LabelRequirement, value: string | undefined): boolean {
   switch (operator) {
     case 'in':
     case '=':
     case '==':
-      return value !== undefined && values.includes(value);
+      return value !== undefined && holds(values, value);
     case 'notin':
     case '!=':
-      return value === undefined || !values.includes(value);
+      return value === undefined || !holds(values, value);
     case 'exists':
       return value !== undefined;
     case '!':

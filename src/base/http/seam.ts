@@ -26,6 +26,11 @@ export interface PeerCertificate {
   readonly authority?: 'client' | 'front-proxy';
 }
 
+/**
+ * What became of a body: it is here; its owner has too many in flight; all have; or the client went before it was whole.
+ */
+export type BodyOutcome = 'here' | 'owner-full' | 'full' | 'gone';
+
 /** One request. Header names are lower-case; a repeated header is joined by ', '. */
 export interface ApiRequest {
   readonly method: string;
@@ -38,6 +43,13 @@ export interface ApiRequest {
   readonly rawHeaders?: readonly string[];
   /** The whole body (bounded by the server: 3 MiB + 1 byte means "too large"); empty when there was none. */
   readonly body: Uint8Array;
+  /**
+   * Present while the body is still in the network: reads it into `body`, on the account of `owner`. To be called once,
+   * when it is known who sends it; what is never asked for is never held.
+   */
+  readonly receive?: ((owner: string) => Promise<BodyOutcome>) | undefined;
+  /** Tells the connection whose credential it has brought: one that brings none is not kept for long. */
+  readonly identify?: ((owner: string) => void) | undefined;
   readonly peer: Peer;
   /** Aborted when the far end goes away or the server stops. */
   readonly signal: AbortSignal;

@@ -3,7 +3,7 @@
  * through the stream event, not the compatibility layer, which costs a fifth of the throughput. A connection is routed
  * by its ALPN protocol to one of two bare protocol servers, so neither sees the other's traffic.
  */
-import { createHash, X509Certificate } from 'node:crypto';
+import { X509Certificate } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   constants,
@@ -15,8 +15,11 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import type { Logger } from '../log/log.ts';
+import { BodyBudget } from './body-budget.ts';
+import { type Connection, type ConnectionLimits, Connections, SWEEP_MS } from './connections.ts';
+import { peerOf, rememberPeer } from './describe-peer.ts';
+import { declaredLength, IncomingBody, leaveRest } from './receive-body.ts';
 import type { ApiHandler, ApiResponse, ByteSink, Peer } from './seam.ts';
-import { NO_BYTES } from './seam.ts';
 import { serveUpgrades, writeRefusal } from './upgrades.ts';
 import { WireRequest } from './wire-request.ts';
 import { BLOCK_BYTES, sizeOf, writeParts } from './write-body.ts';
@@ -38,6 +41,15 @@ export interface TlsServerOptions {
   };
   /** Bodies are cut at this many bytes plus one, so that the handler sees "too large". */
   readonly bodyLimit?: number;
+  /**
+   * The handler asks for bodies itself (`ApiRequest.receive`), once it knows who sends them, and says who connects
+   * (`ApiRequest.identify`). Otherwise bodies are read before it is called.
+   */
+  readonly bodiesWhenAsked?: boolean;
+  /** Bytes of all bodies in flight; 256 MiB when not given. */
+  readonly bodyBytes?: number;
+  /** Parts left out take their defaults. */
+  readonly connections?: Partial<ConnectionLimits>;
   readonly log: Logger;
 }
 
@@ -58,15 +70,25 @@ const IDLE_MS = 90_000;
 const HEADERS_MS = 32_000;
 /** A whole HTTP/1.1 request must have arrived within this time; streams and upgrades go on behind it. */
 const REQUEST_MS = 60_000;
-const MAX_CONNECTIONS = 10_000;
+/** Above all that `Connections` lets stay, so that it decides who goes: whoever is beyond this is not even heard. */
+const MAX_CONNECTIONS = 12_000;
+/** Bytes of request bodies that are in memory at once, and what of one body comes before anybody has asked for it. */
+const MAX_BODY_BYTES = 256 * MIB;
+const BODY_WINDOW = 64 * 1024 - 1;
+/** A TLS handshake must be over within this time. */
+const HANDSHAKE_MS = 10_000;
 /** One WebSocket message; consoles and port forwards send far less. */
 const MAX_MESSAGE = 4 * MIB;
 /** Starts the server; resolves when it listens. Rejects when the port cannot be bound. */
 export async function startTlsServer(options: TlsServerOptions): Promise<TlsServer> {
   const { handler, log, tls } = options;
   const limit = options.bodyLimit ?? 3 * MIB;
+  const handle = options.bodiesWhenAsked ? handler : withBody(handler);
   const frontProxyCa = tls.frontProxyCa === undefined ? undefined : new X509Certificate(tls.frontProxyCa);
   const sockets = new Set<TLSSocket>();
+  const budget = new BodyBudget(options.bodyBytes ?? MAX_BODY_BYTES);
+  const connections = new Connections(options.connections);
+  const connectionOf = new WeakMap<object, Connection>();
   let closing = false;
   const sessions = new Set<ServerHttp2Session>();
 
@@ -82,37 +104,57 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
   http1.emit('listening');
   const http2 = createHttp2Server({
     maxSessionMemory: MAX_SESSION_MB,
-    settings: { maxConcurrentStreams: MAX_STREAMS, initialWindowSize: MIB, maxHeaderListSize: MAX_HEADER_BYTES },
+    settings: {
+      maxConcurrentStreams: MAX_STREAMS,
+      initialWindowSize: BODY_WINDOW,
+      maxHeaderListSize: MAX_HEADER_BYTES,
+    },
     maxHeaderListPairs: 1000,
   });
-  http1.on('request', (request: IncomingMessage, response: ServerResponse) => {
+  const serveHttp1 = (request: IncomingMessage, response: ServerResponse, waits: boolean): void => {
+    if (request.httpVersionMajor !== 1) {
+      refuseVersion(request.socket);
+      return;
+    }
     const peer = peerOf(request.socket);
     if (!peer) return void request.socket.destroy();
-    const run = (body: Uint8Array): void => {
-      const wire = new WireRequest({
-        method: request.method ?? 'GET',
-        target: request.url ?? '/',
-        headers: request.headers as Record<string, string>,
-        rawHeaders: request.rawHeaders,
-        body,
-        peer,
-        upgradable: false,
-      });
-      response.on('close', () => {
-        if (!response.writableFinished) wire.abort();
-        if (closing) request.socket.destroySoon();
-      });
-      answer(handler(wire), log, (reply) => writeHttp1(request, response, reply, wire));
-    };
-    if (request.headers['content-length'] === undefined && request.headers['transfer-encoding'] === undefined)
-      run(NO_BYTES);
-    else readBody(request, limit, run);
-  });
+    const connection = connectionOf.get(request.socket);
+    const over = connection?.begin();
+    const length = declaredLength(request.headers['content-length']);
+    const hasBody = length !== undefined || request.headers['transfer-encoding'] !== undefined;
+    const goOn = waits ? (): void => response.writeContinue() : undefined;
+    const body = hasBody ? new IncomingBody({ source: request, length, limit, budget, goOn }) : undefined;
+    const wire = new WireRequest({
+      method: request.method ?? 'GET',
+      target: request.url ?? '/',
+      headers: request.headers as Record<string, string>,
+      rawHeaders: request.rawHeaders,
+      body,
+      identify: (owner) => connection?.identify(owner),
+      peer,
+      upgradable: false,
+    });
+    response.on('close', () => {
+      over?.();
+      body?.release();
+      if (!response.writableFinished) wire.abort();
+      if (closing) request.socket.destroySoon();
+    });
+    answer(handle(wire), log, (reply) => {
+      // A body cut short must not be read on as the next request.
+      if (body) leaveRest(request, response, { limit, waits });
+      writeHttp1(response, reply, wire);
+    });
+  };
+  http1.on('request', (request, response) => serveHttp1(request, response, false));
+  http1.on('checkContinue', (request, response) => serveHttp1(request, response, true));
 
   serveUpgrades(http1, {
     handler,
     maxMessage: MAX_MESSAGE,
     peerOf,
+    refuseVersion,
+    connectionOf: (socket) => connectionOf.get(socket),
     answer: (reply, write) => answer(reply, log, write),
   });
   http1.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
@@ -136,24 +178,36 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
   http2.on('sessionError', () => {});
   http2.on('stream', (stream: ServerHttp2Stream, headers, flags, rawHeaders: string[]) => {
     stream.on('error', () => {});
-    const peer = stream.session && peers.get(stream.session as ServerHttp2Session);
+    const { session } = stream;
+    const peer = session && peers.get(session as ServerHttp2Session);
     if (!peer) return stream.destroy();
-    const run = (body: Uint8Array): void => {
-      if (stream.destroyed) return;
-      const wire = new WireRequest({
-        method: headers[':method'] as string,
-        target: headers[':path'] as string,
-        headers: headers as Record<string, string>,
-        rawHeaders,
-        body,
-        peer,
-        upgradable: false,
-      });
-      stream.on('close', () => wire.abort());
-      answer(handler(wire), log, (reply) => writeHttp2(stream, reply, wire));
-    };
-    if ((flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0) run(NO_BYTES);
-    else readBody(stream, limit, run);
+    const connection = session && connectionOf.get(session);
+    const over = connection?.begin();
+    const length = declaredLength(headers['content-length']);
+    const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0;
+    const body = hasBody ? new IncomingBody({ source: stream, length, limit, budget }) : undefined;
+    const wire = new WireRequest({
+      method: headers[':method'] as string,
+      target: headers[':path'] as string,
+      headers: headers as Record<string, string>,
+      rawHeaders,
+      body,
+      identify: (owner) => connection?.identify(owner),
+      peer,
+      upgradable: false,
+    });
+    stream.on('close', () => {
+      over?.();
+      body?.release();
+      wire.abort();
+    });
+    answer(handle(wire), log, (reply) => {
+      // What nobody asked for is not kept, however long the answer takes to be read.
+      if (body && !stream.readableEnded) stream.resume();
+      writeHttp2(stream, reply, wire);
+      if (body && !stream.destroyed && !stream.readableEnded && typeof reply.body !== 'function')
+        stream.close(constants.NGHTTP2_NO_ERROR);
+    });
   });
 
   const server = createTlsServer({
@@ -167,18 +221,32 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
     ALPNProtocols: ['h2', 'http/1.1'],
     minVersion: 'TLSv1.2',
     noDelay: true,
-    handshakeTimeout: HEADERS_MS,
+    handshakeTimeout: HANDSHAKE_MS,
   });
   server.maxConnections = MAX_CONNECTIONS;
+  server.on('connection', (socket) => connections.handshake(socket));
+  const sweeping = setInterval(() => connections.sweep(), SWEEP_MS).unref();
   server.on('secureConnection', (socket) => {
     socket.on('error', () => socket.destroy());
-    const peer = describePeer(socket, frontProxyCa);
+    const peer = rememberPeer(socket, frontProxyCa);
     if (!peer) return void socket.destroy();
-    Object.defineProperty(socket, PEER, { value: peer });
     sockets.add(socket);
+    let session: ServerHttp2Session | undefined;
+    const connection = connections.established(socket, {
+      close: () => session?.close(),
+      destroy: () => socket.destroy(),
+    });
+    connectionOf.set(socket, connection);
+    if (peer.certificate?.verified) connection.identify(peer.certificate.commonName);
+    else if (!options.bodiesWhenAsked) connection.identify(peer.address);
     socket.on('close', () => sockets.delete(socket));
-    if (socket.alpnProtocol === 'h2') http2.emit('connection', socket);
-    else http1.emit('connection', socket);
+    if (socket.alpnProtocol === 'h2') {
+      http2.once('session', (begun) => {
+        session = begun;
+        connectionOf.set(begun, connection);
+      });
+      http2.emit('connection', socket);
+    } else http1.emit('connection', socket);
   });
   server.on('tlsClientError', (_error, socket) => socket.destroy());
 
@@ -204,81 +272,28 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
       const timer = setTimeout(cut, graceMs);
       await closed;
       clearTimeout(timer);
+      clearInterval(sweeping);
     },
   };
 }
 
-/** A property, not a map by socket: HTTP/2 shows its socket through a proxy, which is another object. */
-const PEER = Symbol('peer');
-
-/** Who is at the far end, as it was seen when the handshake was over; undefined when it was not: then nobody is served. */
-const peerOf = (socket: object): Peer | undefined => (socket as { readonly [PEER]?: Peer })[PEER];
-
-/**
- * Read once, when the handshake is over. A connection that has been reset has no address any more (undefined, or empty):
- * that is a connection to drop, and says nothing of who called.
- */
-function describePeer(socket: TLSSocket, frontProxyCa: X509Certificate | undefined): Peer | undefined {
-  const address = socket.remoteAddress ?? '';
-  if (address === '') return undefined;
-  const certificate = socket.getPeerX509Certificate?.();
-  if (!certificate) return { address };
-  return { address, certificate: describeCertificate(certificate, { verified: socket.authorized, frontProxyCa }) };
-}
-
-function describeCertificate(
-  certificate: X509Certificate,
-  { verified, frontProxyCa }: { readonly verified: boolean; readonly frontProxyCa: X509Certificate | undefined },
-): NonNullable<Peer['certificate']> {
-  // Node prints one RDN attribute a line; a subject may hold several O.
-  const lines = (certificate.subject ?? '').split('\n');
-  const values = (key: string): string[] =>
-    lines.filter((l) => l.startsWith(`${key}=`)).map((l) => l.slice(key.length + 1));
-  return {
-    verified,
-    commonName: values('CN')[0] ?? '',
-    organizations: values('O'),
-    fingerprint: createHash('sha256').update(certificate.raw).digest('hex'),
-    notAfter: Date.parse(certificate.validTo),
-    ...(frontProxyCa && leadsTo(certificate, frontProxyCa) && { authority: 'front-proxy' as const }),
+/** For a handler that asks for no body: it has been read when it is called. */
+const withBody =
+  (handler: ApiHandler): ApiHandler =>
+  (request) => {
+    if (request.receive === undefined) return handler(request);
+    return request.receive('').then((outcome) => (outcome === 'here' ? handler(request) : NO_ROOM));
   };
-}
 
-/** Longest chain looked at. */
-const MAX_CHAIN = 8;
+const NO_ROOM: ApiResponse = { status: 503, headers: { 'retry-after': '1' } };
 
-/** Whether a certificate was issued by that authority, itself or through others it sent along. */
-function leadsTo(certificate: X509Certificate, authority: X509Certificate): boolean {
-  let at: X509Certificate | undefined = certificate;
-  for (let depth = 0; at && depth < MAX_CHAIN; depth++) {
-    if (at.checkIssued(authority) && at.verify(authority.publicKey)) return true;
-    const { issuerCertificate }: X509Certificate = at;
-    at = issuerCertificate?.fingerprint256 === at.fingerprint256 ? undefined : issuerCertificate;
-  }
-  return false;
-}
-
-function readBody(source: IncomingMessage | ServerHttp2Stream, limit: number, done: (body: Uint8Array) => void): void {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  let finished = false;
-  const finish = (body: Uint8Array): void => {
-    if (finished) return;
-    finished = true;
-    done(body);
-  };
-  source.on('data', (chunk: Buffer) => {
-    if (finished) return;
-    chunks.push(chunk);
-    size += chunk.length;
-    if (size > limit) {
-      finish(Buffer.concat(chunks).subarray(0, limit + 1));
-      chunks.length = 0;
-    }
-  });
-  source.on('end', () => finish(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
-  source.on('error', () => {
-    finished = true;
+/** A request line of another version than HTTP/1 speaks is answered in words of it, and nothing behind it is read. */
+function refuseVersion(socket: Duplex): void {
+  const text = '505 HTTP Version Not Supported: unsupported protocol version';
+  writeRefusal(socket, {
+    status: 505,
+    headers: { 'content-type': 'text/plain; charset=utf-8' },
+    body: new TextEncoder().encode(text),
   });
 }
 
@@ -295,10 +310,8 @@ function answer(reply: Promise<ApiResponse>, log: Logger, write: (reply: ApiResp
   });
 }
 
-function writeHttp1(request: IncomingMessage, response: ServerResponse, reply: ApiResponse, wire: WireRequest): void {
+function writeHttp1(response: ServerResponse, reply: ApiResponse, wire: WireRequest): void {
   if (response.destroyed || response.headersSent) return;
-  // A body cut short must not be read on as the next request.
-  if (!request.complete) response.shouldKeepAlive = false;
   const { body } = reply;
   if (typeof body === 'function') {
     response.writeHead(reply.status, withCookies(reply));

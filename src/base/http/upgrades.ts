@@ -7,6 +7,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { WebSocketServer } from 'ws';
 import { byteSocket } from './byte-socket.ts';
+import type { Connection } from './connections.ts';
 import { HOP_BY_HOP } from './hop-by-hop.ts';
 import { type ApiHandler, type ApiResponse, NO_BYTES, type Peer } from './seam.ts';
 import { messageSocketOf } from './web-socket.ts';
@@ -18,6 +19,9 @@ export interface UpgradeOptions {
   readonly maxMessage: number;
   /** Undefined: nobody knows who is at the far end, and the connection is dropped. */
   peerOf(socket: object): Peer | undefined;
+  connectionOf(socket: object): Connection | undefined;
+  /** Answers a request line of another version than HTTP/1. */
+  refuseVersion(socket: Duplex): void;
   /** Hands the reply to `write`; a handler that fails is answered for. */
   answer(reply: Promise<ApiResponse>, write: (reply: ApiResponse) => Promise<void> | void): void;
 }
@@ -26,7 +30,8 @@ export interface UpgradeOptions {
 const UPGRADE_TOKEN = /^[\w!#$%&'*+.^`|~-]{1,64}(?:\/[\w!#$%&'*+.^`|~-]{1,64})?$/;
 
 /** Answers the upgrades that clients of this server ask for. The WebSocket library is loaded with the first that needs it. */
-export function serveUpgrades(http1: Server, { handler, maxMessage, peerOf, answer }: UpgradeOptions): void {
+export function serveUpgrades(http1: Server, options: UpgradeOptions): void {
+  const { handler, maxMessage, peerOf, connectionOf, refuseVersion, answer } = options;
   const chosenProtocol = new WeakMap<IncomingMessage, string>();
   let websockets: Promise<WebSocketServer> | undefined;
   const webSocketServer = async (): Promise<WebSocketServer> => {
@@ -45,8 +50,14 @@ export function serveUpgrades(http1: Server, { handler, maxMessage, peerOf, answ
   };
 
   http1.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    if (request.httpVersionMajor !== 1) {
+      refuseVersion(socket);
+      return;
+    }
     const peer = peerOf(socket);
     if (!peer) return void socket.destroy();
+    const connection = connectionOf(socket);
+    const over = connection?.begin();
     const asked = request.headers.upgrade ?? '';
     const upgradable = /websocket/i.test(asked);
     const wire = new WireRequest({
@@ -54,13 +65,16 @@ export function serveUpgrades(http1: Server, { handler, maxMessage, peerOf, answ
       target: request.url ?? '/',
       headers: request.headers as Record<string, string>,
       rawHeaders: request.rawHeaders,
-      body: NO_BYTES,
+      identify: (owner) => connection?.identify(owner),
       peer,
       upgradable,
       upgradeTo: !upgradable && UPGRADE_TOKEN.test(asked) ? asked : undefined,
     });
     socket.on('error', () => wire.abort());
-    socket.on('close', () => wire.abort());
+    socket.on('close', () => {
+      over?.();
+      wire.abort();
+    });
     answer(handler(wire), (reply) => {
       if (reply.upgrade?.raw && wire.upgradeTo !== undefined) {
         if (socket.destroyed) return;
@@ -94,9 +108,11 @@ const REASONS: Record<number, string> = {
   404: 'Not Found',
   408: 'Request Timeout',
   409: 'Conflict',
+  421: 'Misdirected Request',
   431: 'Request Header Fields Too Large',
   500: 'Internal Server Error',
   503: 'Service Unavailable',
+  505: 'HTTP Version Not Supported',
 };
 
 /** An answer may have come from another server, with a length and a connection of its own. */

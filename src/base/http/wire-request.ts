@@ -1,4 +1,5 @@
-import type { ApiRequest, Peer } from './seam.ts';
+import type { IncomingBody } from './receive-body.ts';
+import { type ApiRequest, type BodyOutcome, NO_BYTES, type Peer } from './seam.ts';
 
 /** The fields of a request as a protocol front (HTTP/1.1 or HTTP/2) read them. */
 export interface WireRequestFields {
@@ -7,7 +8,9 @@ export interface WireRequestFields {
   readonly target: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly rawHeaders: readonly string[];
-  readonly body: Uint8Array;
+  /** Absent when there is none. */
+  readonly body?: IncomingBody | undefined;
+  readonly identify: (owner: string) => void;
   readonly peer: Peer;
   readonly upgradable: boolean;
   readonly upgradeTo?: string | undefined;
@@ -23,7 +26,10 @@ export class WireRequest implements ApiRequest {
   readonly query: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly rawHeaders: readonly string[];
-  readonly body: Uint8Array;
+  body: Uint8Array = NO_BYTES;
+  /** Gone once it has been called. */
+  receive: ((owner: string) => Promise<BodyOutcome>) | undefined;
+  readonly identify: (owner: string) => void;
   readonly peer: Peer;
   readonly upgradable: boolean;
   readonly upgradeTo: string | undefined;
@@ -37,10 +43,21 @@ export class WireRequest implements ApiRequest {
     this.query = question < 0 ? '' : fields.target.slice(question + 1);
     this.headers = fields.headers;
     this.rawHeaders = fields.rawHeaders;
-    this.body = fields.body;
+    const incoming = fields.body;
+    this.receive =
+      incoming &&
+      ((owner) => {
+        this.receive = undefined;
+        return incoming.receive(owner, (body) => this.#arrived(body));
+      });
+    this.identify = fields.identify;
     this.peer = fields.peer;
     this.upgradable = fields.upgradable;
     this.upgradeTo = fields.upgradeTo;
+  }
+
+  #arrived(body: Uint8Array): void {
+    this.body = body;
   }
 
   get signal(): AbortSignal {

@@ -123,6 +123,7 @@ async function startAll(options: AgentsOptions, started: { agent: Agent; server:
         host: address,
         port: at === 0 ? (options.port ?? 0) : 0,
         tls: { certificate: serving.certificate, key: serving.key, clientCa: options.clientCa },
+        bodiesWhenAsked: true,
         log,
       });
       const agent = createAgent({

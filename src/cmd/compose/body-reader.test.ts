@@ -46,20 +46,35 @@ test('bodies that wait are all answered, each with its own', async () => {
   );
 });
 
-test('what takes too long is refused, those behind it with it; the next one finds a new thread', async () => {
-  const hasty = createBodyReader({ patience: 1 });
-  const slow = { type: 'application/yaml', bytes: utf8.encode('a: b\n'.repeat(100_000)), kind: undefined };
+test('what takes too long is refused; those behind it find a new thread', async () => {
+  const hasty = createBodyReader({ patience: 400 });
+  const document = (text: string) => ({ type: 'application/yaml', bytes: utf8.encode(text), kind: undefined });
+  const slow = document('a: b\n'.repeat(500_000));
   const refused = (error: unknown) => error instanceof ApiError && /takes more time/.test(error.message);
-  await Promise.all([assert.rejects(hasty.read(slow), refused), assert.rejects(hasty.read(slow), refused)]);
-  await assert.rejects(hasty.read(slow), refused);
+  const behind = hasty.read(slow);
+  const third = hasty.read(document('a: b'), 'third');
+  await assert.rejects(behind, refused);
+  await Promise.all([assert.rejects(hasty.read(slow), refused), third.then(({ json }) => assert.ok(json.length > 0))]);
   await hasty.close();
+});
+
+test('whoever sends many documents waits behind whoever sends one', async () => {
+  const fair = createBodyReader();
+  const order: string[] = [];
+  const send = (owner: string, text: string) =>
+    fair
+      .read({ type: 'application/yaml', bytes: utf8.encode(text), kind: undefined }, owner)
+      .then(() => void order.push(owner));
+  await Promise.all([...Array.from({ length: 10 }, () => send('many', 'a: b')), send('one', 'c: d')]);
+  assert.ok(order.indexOf('one') <= 2, order.join(' '));
+  await fair.close();
 });
 
 test('beyond its bounds a body is refused for now, and later taken', async () => {
   const isTooMany = (error: unknown) =>
     error instanceof ApiError && error.code === 429 && error.status.details?.retryAfterSeconds === 1;
   const body = (text: string) => ({ type: 'application/yaml', bytes: utf8.encode(text), kind: undefined });
-  const narrow = createBodyReader({ maxDocuments: 2, maxBytes: 10 });
+  const narrow = createBodyReader({ maxDocuments: 4, maxBytes: 20 });
   const taken = [narrow.read(body('a: 1')), narrow.read(body('b: 2'))];
   await assert.rejects(narrow.read(body('c: 3')), isTooMany, 'a third one');
   assert.deepEqual(await Promise.all(taken.map(read)), [{ a: 1 }, { b: 2 }]);

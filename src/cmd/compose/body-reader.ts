@@ -1,11 +1,13 @@
 /** The door to the thread that reads large bodies: started with the first of them, ended when none came for a while. */
 import { Worker } from 'node:worker_threads';
 import { ApiError, badRequest } from '../../api/meta/status.ts';
-import type { ReadElsewhere } from '../../server/endpoints/read-elsewhere.ts';
+import { BodyBudget } from '../../base/http/body-budget.ts';
+import type { LargeBody, ReadElsewhere } from '../../server/endpoints/read-elsewhere.ts';
 import type { BodyAnswer } from './body-worker.ts';
+import { FairQueue } from './fair-queue.ts';
 
 /** How long one document may take. The worst that fit into a body take some seconds. */
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 10_000;
 /** The thread holds some 20 MB: nobody needs it most of the time. */
 const IDLE_MS = 30_000;
 /** Heap of the thread: what a YAML document of 3 MB becomes before it is a value. */
@@ -28,44 +30,62 @@ export interface BodyReaderOptions {
 }
 
 interface Job {
-  readonly bytes: number;
+  readonly body: LargeBody;
+  readonly owner: string;
   readonly resolve: (read: Awaited<ReturnType<ReadElsewhere>>) => void;
   readonly reject: (why: unknown) => void;
 }
 
 /**
- * Starts nothing yet. A document that takes too long or too much memory is refused with 400, and with it the thread goes;
- * one that comes when too many wait is refused with 429.
+ * Starts nothing yet. One document is read at a time, and owners take turns. One that takes too long or too much memory is
+ * refused with 400, and its thread goes; the next one finds another. One that comes when too many wait, or too many of
+ * its owner, is refused with 429.
  */
 export function createBodyReader(options: BodyReaderOptions = {}): BodyReader {
-  const { patience = PATIENCE_MS, maxDocuments = MAX_DOCUMENTS, maxBytes = MAX_BYTES } = options;
+  const { patience = PATIENCE_MS } = options;
+  const room = new Room(options.maxDocuments ?? MAX_DOCUMENTS, options.maxBytes ?? MAX_BYTES);
+  const queue = new FairQueue<Job>();
   let worker: Worker | undefined;
   let timer: NodeJS.Timeout | undefined;
-  let nextId = 1;
-  const jobs = new Map<number, Job>();
-  let bytesWaiting = 0;
+  let running: Job | undefined;
 
+  /** Ends the thread and what it reads. */
   const end = async (why: unknown): Promise<void> => {
     clearTimeout(timer);
     const ended = worker;
+    const failed = running;
     worker = undefined;
-    for (const job of jobs.values()) job.reject(why);
-    jobs.clear();
-    bytesWaiting = 0;
+    running = undefined;
+    if (failed) {
+      room.leave(failed);
+      failed.reject(why);
+    }
     await ended?.terminate();
   };
-  // The one at the front is being read: its time begins when it gets there.
-  const watch = (): void => {
+  const giveUp = (why: unknown): void => {
+    void end(why);
+    next();
+  };
+  /** Hands the next one over: its time begins now. */
+  const next = (): void => {
+    if (running) return;
     clearTimeout(timer);
-    timer = setTimeout(() => void end(tooHard('time')), jobs.size > 0 ? patience : IDLE_MS);
+    running = queue.shift();
+    timer = running ? setTimeout(() => giveUp(tooHard('time')), patience) : setTimeout(() => void end(IDLE), IDLE_MS);
     timer.unref();
-    if (jobs.size > 0) worker?.ref();
-    else worker?.unref();
+    if (!running) {
+      worker?.unref();
+      return;
+    }
+    worker ??= start();
+    worker.ref();
+    worker.postMessage(running.body);
   };
   const receive = (answer: BodyAnswer): void => {
-    const job = jobs.get(answer.id);
-    if (jobs.delete(answer.id)) bytesWaiting -= job?.bytes ?? 0;
-    watch();
+    const job = running;
+    running = undefined;
+    if (job) room.leave(job);
+    next();
     if ('json' in answer) job?.resolve(answer);
     else if ('refusal' in answer) job?.reject(new ApiError(answer.refusal));
     else job?.reject(new Error(answer.failure));
@@ -78,28 +98,65 @@ export function createBodyReader(options: BodyReaderOptions = {}): BodyReader {
       resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
       execArgv: ['--disable-warning=ExperimentalWarning'],
     });
-    started.on('message', receive);
+    started.on('message', (answer: BodyAnswer) => {
+      if (started === worker) receive(answer);
+    });
     started.on('error', (error: NodeJS.ErrnoException) => {
-      if (started !== worker) return;
-      void end(error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? tooHard('memory') : error);
+      if (started === worker) giveUp(error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? tooHard('memory') : error);
     });
     return started;
   };
   return {
-    read: (body) =>
+    read: (body, owner = '') =>
       new Promise((resolve, reject) => {
-        const bytes = body.bytes.length;
-        // The first is read whatever its size, or it could never be.
-        if (jobs.size >= maxDocuments || (jobs.size > 0 && bytesWaiting + bytes > maxBytes)) return reject(tooMany());
-        worker ??= start();
-        const id = nextId++;
-        jobs.set(id, { bytes, resolve, reject });
-        bytesWaiting += bytes;
-        if (jobs.size === 1) watch();
-        worker.postMessage({ ...body, id });
+        const job: Job = { body, owner, resolve, reject };
+        if (!room.enter(job)) return reject(tooMany());
+        queue.push(owner, job);
+        next();
       }),
-    close: () => end(new Error('the server stops')),
+    close() {
+      const stopped = new Error('the server stops');
+      for (let job = queue.shift(); job; job = queue.shift()) {
+        room.leave(job);
+        job.reject(stopped);
+      }
+      return end(stopped);
+    },
   };
+}
+
+const IDLE = new Error('nobody sends documents');
+
+/** What may wait or be read at once: documents and their bytes, with a part for each owner. */
+class Room {
+  readonly #documents: BodyBudget;
+  readonly #bytes: BodyBudget;
+  readonly #held = new Map<Job, number>();
+
+  constructor(documents: number, bytes: number) {
+    this.#documents = new BodyBudget(documents);
+    this.#bytes = new BodyBudget(bytes);
+  }
+
+  enter(job: Job): boolean {
+    const { owner, body } = job;
+    if (this.#documents.take(owner, 1) !== 'granted') return false;
+    const isAlone = this.#held.size === 0;
+    const held = this.#bytes.take(owner, body.bytes.length) === 'granted' ? body.bytes.length : 0;
+    // The first is read whatever its size, or it could never be.
+    if (held === 0 && !isAlone) {
+      this.#documents.give(owner, 1);
+      return false;
+    }
+    this.#held.set(job, held);
+    return true;
+  }
+
+  leave(job: Job): void {
+    this.#documents.give(job.owner, 1);
+    this.#bytes.give(job.owner, this.#held.get(job) ?? 0);
+    this.#held.delete(job);
+  }
 }
 
 const tooHard = (what: 'memory' | 'time'): ApiError =>

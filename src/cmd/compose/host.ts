@@ -268,6 +268,7 @@ async function listen(
       port: options.port,
       // With the CA behind it, so that a node that joins can know it by its hash.
       tls: { certificate: `${serving.certificate.trimEnd()}\n${ca}`, key: serving.key, clientCa: ca, frontProxyCa },
+      bodiesWhenAsked: true,
       log: options.log,
     });
   } catch (error) {

@@ -53,6 +53,7 @@ export function createNodeHandler(options: HandlerOptions): ApiHandler {
     try {
       if (!(await options.authorize(request)))
         throw new ApiError({ code: 403, reason: 'Forbidden', message: 'the node API is for the API server only' });
+      if (request.receive && (await request.receive('')) !== 'here') return NO_ROOM;
       return await route(options, request);
     } catch (error) {
       if (error instanceof ApiError) return statusResponse(error);
@@ -62,6 +63,8 @@ export function createNodeHandler(options: HandlerOptions): ApiHandler {
     }
   };
 }
+
+const NO_ROOM: ApiResponse = { status: 503, headers: { 'retry-after': '1' } };
 
 async function route(options: HandlerOptions, request: ApiRequest): Promise<ApiResponse> {
   if (request.path === '/metrics' && request.method === 'GET')

@@ -135,3 +135,36 @@ test('an endless line ends the conversation', async () => {
     /a line is longer than 1048576 bytes/,
   );
 });
+
+test('a guest that floods its port with small or empty lines is hung up on', async () => {
+  for (const line of ['1\n', '{}\n', 'x\n', '\n']) {
+    let sent = 0;
+    let over = false;
+    const path = await fakeAgent((_question, socket) => {
+      const chunk = Buffer.from(line.repeat(65_536 / line.length));
+      socket.on('close', () => {
+        over = true;
+      });
+      const flood = (): void => {
+        while (!over && sent < 256 * 1024 * 1024) {
+          sent += chunk.length;
+          if (!socket.write(chunk)) return void socket.once('drain', flood);
+        }
+      };
+      flood();
+      return undefined;
+    });
+    const agent = createGuestAgent(path, { clock: systemClock, signal });
+    await assert.rejects(
+      agent.converse((ask) =>
+        ask('guest-get-users')
+          .then(() => ask('guest-get-fsinfo'))
+          .then(() => ask('guest-info')),
+      ),
+      /more than|port was closed|no answer/,
+    );
+    assert.ok(sent < 32 * 1024 * 1024, `${JSON.stringify(line)}: ${sent} bytes were taken`);
+    for (const socket of sockets) socket.destroy();
+    await new Promise<void>((done) => server!.close(() => done()));
+  }
+});

@@ -11,6 +11,10 @@ import { connectUnix } from './unix-socket.ts';
 
 /** Longest line accepted from a guest. */
 const MAX_LINE = 1024 * 1024;
+/** Lines between a question and its answer: an agent says one, and what an earlier client did not read. */
+const MAX_LINES = 64;
+/** Bytes of one conversation, empty lines among them. */
+const MAX_BYTES = 16 * 1024 * 1024;
 const CONNECT_MS = 2000;
 export const GUEST_AGENT_TIMEOUT_MS = 5000;
 /** Conversations that may wait for the one that goes on: QEMU serves one client of the port at a time. */
@@ -104,17 +108,26 @@ function openLine(socket: Socket, clock: Clock, signal: AbortSignal) {
     wake();
   };
   const onAbort = (): void => fail('cancelled');
+  let lines = 0;
+  let bytes = 0;
   const reader = createLineReader(MAX_LINE, (text) => {
+    if (++lines > MAX_LINES) throw new Error(`more than ${MAX_LINES} lines for one answer`);
     // What stands before the delimiter (read as U+FFFD) is the rest of an answer to somebody else.
-    const value = parsed(text) ?? parsed(text.slice(text.lastIndexOf('\uFFFD{') + 1));
+    const begins = text.lastIndexOf('\uFFFD{') + 1;
+    const value = parsed(begins > 0 ? text.slice(begins) : text) ?? (begins > 0 ? parsed(text) : undefined);
     if (value) answers.push(value);
     wake();
   });
   socket.on('data', (chunk: Buffer) => {
     try {
-      if (!failure) reader.push(chunk);
+      if (failure) return;
+      bytes += chunk.length;
+      if (bytes > MAX_BYTES) throw new Error(`more than ${MAX_BYTES} bytes in one conversation`);
+      reader.push(chunk);
     } catch (error) {
       fail(error instanceof Error ? error.message : 'protocol error');
+      // Not one more byte is taken from a guest that talks like this.
+      socket.destroy();
     }
   });
   socket.on('error', (error) => fail(error.message));
@@ -124,6 +137,8 @@ function openLine(socket: Socket, clock: Clock, signal: AbortSignal) {
 
   return {
     send(what: Uint8Array | object): void {
+      lines = 0;
+      answers.length = 0;
       socket.write(what instanceof Uint8Array ? what : `${JSON.stringify(what)}\n`);
     },
     async next(command: string, timeoutMs: number): Promise<Answer> {

@@ -18,6 +18,11 @@ export function createLineReader(max: number, onLine: (line: string) => void): L
     push(chunk) {
       let from = 0;
       for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, from)) {
+        // A byte each: nothing is put together for them.
+        if (at === from && size === 0) {
+          from++;
+          continue;
+        }
         add(chunk.subarray(from, at));
         const line = Buffer.concat(parts).toString('utf8').replace(/\r$/, '');
         parts = [];

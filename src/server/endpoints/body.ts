@@ -184,7 +184,7 @@ async function readLarge(exchange: Exchange, info: ResourceInfo | undefined): Pr
   const { body, headers } = exchange.request;
   const decode = exchange.server.bodyDecoders.get(mediaTypeOf(headers));
   if (body.length > MAX_BODY_BYTES) throw bodyTooLarge();
-  const read = exchange.server.readElsewhere;
+  const read = exchange.readElsewhere;
   if (decode === parseJsonBody) return parseJsonInPieces(body, nextTurn, numberOptions(info));
   if (decode === parseYamlBody) return parseLargeYaml(body, { read, pause: nextTurn });
   if (decode === undefined || read === undefined) return parseBody(exchange, info);

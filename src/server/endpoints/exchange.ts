@@ -13,7 +13,8 @@ import type { AdmissionPlugin } from '../admission/plugin.ts';
 import type { Aggregator } from '../aggregation/aggregator.ts';
 import type { Auditor } from '../audit/auditor.ts';
 import type { AuditRecord } from '../audit/record.ts';
-import type { Authenticator, Authorizer, UserInfo } from '../auth/identity.ts';
+import type { Authenticator, AuthorizationVerdict, Authorizer, UserInfo } from '../auth/identity.ts';
+import { shareOwner } from '../auth/share-owner.ts';
 import { growsLarge, isLargeBody } from '../registry/large-write.ts';
 import type { ResourceSource } from '../registry/resource-catalog.ts';
 import type { Registry } from '../registry/write-call.ts';
@@ -128,6 +129,8 @@ export class Exchange {
   audit: AuditRecord | undefined;
   /** Stage `cors`: headers for a page of an allowed origin. */
   cors: Readonly<Record<string, string>> | undefined;
+  /** What the authorizer said of it, asked once: stage `arrival` where a body is on its way, else `authorisation`. */
+  verdict: AuthorizationVerdict | Promise<AuthorizationVerdict> | undefined;
   /** Stage `flow-control`: what the request was matched to, what it costs, and whether it holds its seats. */
   flow: Flow | undefined;
   work: Work = ONE_SEAT;
@@ -174,6 +177,12 @@ export class Exchange {
   release(): void {
     this.#gone?.release();
     this.#gone = undefined;
+  }
+
+  /** As the server's, on the account of whoever sends the request. */
+  get readElsewhere(): ReadElsewhere | undefined {
+    const read = this.server.readElsewhere;
+    return read && ((body) => read(body, shareOwner(this.authenticated ?? this.user)));
   }
 
   get query(): Query {

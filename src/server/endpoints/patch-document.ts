@@ -47,7 +47,7 @@ export function readPatch(exchange: Exchange, info: ResourceInfo): PatchDocument
   const text = new TextDecoder().decode(body);
   const pause = pauseOf(exchange);
   if (pause) {
-    const read = exchange.server.readElsewhere;
+    const read = exchange.readElsewhere;
     const reading =
       type === 'apply' ? parseLargeYaml(body, { read, pause }) : parseJsonInPieces(body, pause, info.strategy);
     return reading.then(

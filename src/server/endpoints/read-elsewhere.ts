@@ -21,9 +21,10 @@ export interface LargeBody {
   readonly kind: BodyKind | undefined;
 }
 
-/** Reads a body; rejects with ApiError as the decoder of its type does. */
+/** Reads a body, in turn with those of other owners; rejects with ApiError as the decoder of its type does. */
 export type ReadElsewhere = (
   body: LargeBody,
+  owner?: string,
 ) => Promise<{ readonly json: Uint8Array; readonly duplicates: readonly string[] }>;
 
 /** What is sent along of a resource. */

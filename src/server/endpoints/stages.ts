@@ -1,8 +1,9 @@
 /**
  * The request pipeline: named stages in order. A stage answers (and the rest is skipped) or lets the request pass.
- * 401 comes before 403, 403 before 404, and a body is read last.
+ * 401 comes before 403, 403 before 404, and a body is read only for who may send it. A long path or query is not parsed
+ * before it is known who sends it.
  *
- *   audit-id > request-info > deadline > cors > authentication > audit > impersonation > flow-control >
+ *   audit-id > request-info > deadline > cors > authentication > audit > impersonation > arrival > flow-control >
  *   aggregation > authorisation > routing and verb
  *
  * Around them: one place turns a failure into a Status, and `finish` adds cache headers, warnings and the audit id, and
@@ -15,8 +16,10 @@ import { ApiError, type Status } from '../../api/meta/status.ts';
 import type { ApiRequest, ApiResponse } from '../../base/http/seam.ts';
 import type { RemoteApi } from '../aggregation/api-service-index.ts';
 import type { AuthorizationVerdict, UserInfo } from '../auth/identity.ts';
+import { isAnonymous, shareOwner } from '../auth/share-owner.ts';
+import { arrival, isLongTarget, received, refuseLongTarget, SHORT_TARGET, verdictOf } from './arrival.ts';
 import { beginAudit, endAudit } from './auditing.ts';
-import { authorizationAttributes, escapeHtml, forbiddenBy } from './authorization.ts';
+import { escapeHtml, forbiddenBy } from './authorization.ts';
 import { bodyTooLarge, MAX_BODY_BYTES } from './body.ts';
 import { preflightAnswer } from './cors.ts';
 import { deadlineOf, withDeadline } from './deadline.ts';
@@ -55,8 +58,20 @@ const auditId: Stage = {
 const requestInfo: Stage = {
   name: 'request-info',
   run(exchange) {
-    exchange.info = parseRequestInfo(exchange.request);
-    return undefined;
+    const { request } = exchange;
+    if (!isLongTarget(exchange)) {
+      exchange.info = parseRequestInfo(request);
+      return undefined;
+    }
+    // For the log, should it be refused.
+    exchange.info = parseRequestInfo({ method: request.method, path: request.path.slice(0, SHORT_TARGET), query: '' });
+    const known = authenticate(exchange);
+    const parse = (): undefined => {
+      refuseLongTarget(exchange);
+      exchange.info = parseRequestInfo(request);
+      return undefined;
+    };
+    return known ? known.then(parse) : parse();
   },
 };
 
@@ -79,18 +94,19 @@ const cors: Stage = {
 
 const authentication: Stage = {
   name: 'authentication',
-  run(exchange) {
-    const user = exchange.server.authenticate(exchange.request, exchange);
-    return user instanceof Promise
-      ? user.then((known) => authenticated(exchange, known))
-      : authenticated(exchange, user);
-  },
+  run: (exchange) => (exchange.authenticated ? undefined : authenticate(exchange)),
 };
+
+function authenticate(exchange: Exchange): Promise<undefined> | undefined {
+  const user = exchange.server.authenticate(exchange.request, exchange);
+  return user instanceof Promise ? user.then((known) => authenticated(exchange, known)) : authenticated(exchange, user);
+}
 
 function authenticated(exchange: Exchange, user: UserInfo): undefined {
   const { request } = exchange;
   exchange.user = user;
   exchange.authenticated = user;
+  if (!isAnonymous(user)) request.identify?.(shareOwner(user));
   if (request.headers['origin'] !== undefined) refuseForeignPage(request, { allowed: exchange.cors !== undefined });
   return undefined;
 }
@@ -116,6 +132,8 @@ const impersonation: Stage = {
     });
   },
 };
+
+const arriving: Stage = { name: 'arrival', run: arrival };
 
 /** From here on the request holds seats of its priority level; `answer` gives them back. */
 const flowControl: Stage = {
@@ -194,12 +212,14 @@ const authorisation: Stage = {
 
 /** Throws ApiError 403 when the user may not; answers 500 when nobody could say. */
 function authorise(exchange: Exchange): ApiResponse | Promise<ApiResponse | undefined> | undefined {
-  const { server, user, info, request } = exchange;
-  const verdict = server.authorize(user, authorizationAttributes(info, request.query));
+  const verdict = verdictOf(exchange);
   return verdict instanceof Promise ? verdict.then((known) => judged(exchange, known)) : judged(exchange, verdict);
 }
 
-function judged(exchange: Exchange, { allowed, reason, error }: AuthorizationVerdict): ApiResponse | undefined {
+function judged(
+  exchange: Exchange,
+  { allowed, reason, error }: AuthorizationVerdict,
+): ApiResponse | Promise<ApiResponse | undefined> | undefined {
   const failed = !allowed && error !== undefined;
   if (exchange.audit) {
     if (!failed) exchange.annotate('authorization.k8s.io/decision', allowed ? 'allow' : 'forbid');
@@ -207,7 +227,7 @@ function judged(exchange: Exchange, { allowed, reason, error }: AuthorizationVer
   }
   if (failed) return undecided(exchange, error);
   if (!allowed) throw forbiddenBy(exchange.user, exchange.info, reason);
-  return undefined;
+  return received(exchange);
 }
 
 /** An authorizer failed and nobody allows it: no Status but a line of text (responsewriters.InternalError). */
@@ -238,6 +258,7 @@ export const STAGES: readonly Stage[] = [
   authentication,
   audit,
   impersonation,
+  arriving,
   flowControl,
   aggregation,
   authorisation,

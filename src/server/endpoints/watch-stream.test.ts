@@ -83,7 +83,7 @@ function setUp() {
       info: INFO,
       namespace: '',
       name: '',
-      selection: { everything: true, matches: () => true, parses: () => false },
+      selection: { everything: true, matches: () => true, parses: () => false, requirements: 0 },
       from: 10,
       initialState: false,
       bookmarks: false,

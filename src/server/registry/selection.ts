@@ -14,11 +14,13 @@ export interface Selection {
   readonly matches: (stored: StoredObject) => boolean;
   /** True when `matches` has to parse the object, which costs a hundred times as much as not to. */
   readonly parses: (stored: StoredObject) => boolean;
+  /** Requirements that an object may have to be compared with. */
+  readonly requirements: number;
   /** True when one name is asked for: such a list has one page. */
   readonly single?: boolean;
 }
 
-const EVERYTHING: Selection = { everything: true, matches: () => true, parses: () => false };
+const EVERYTHING: Selection = { everything: true, matches: () => true, parses: () => false, requirements: 0 };
 
 /** Throws ApiError 400 when a selector does not parse or names a field the kind cannot select by. */
 export function createSelection(
@@ -32,6 +34,7 @@ export function createSelection(
   if (fields.length === 0 && labels === undefined) return EVERYTHING;
   return {
     everything: false,
+    requirements: fields.length + (labels?.requirements.length ?? 0),
     single: fields.some(({ isName }) => isName),
     matches(stored) {
       for (const { keeps } of fields) if (!keeps(stored)) return false;

@@ -8,14 +8,16 @@ const STEP = 256 * 1024;
 /** What each object costs besides its bytes, and how much faster bytes are searched than parsed. */
 const EACH = 200;
 const SEARCH_SPEED = 16;
+/** What one requirement of the selection costs for each object. */
+const REQUIREMENT = 20;
 
 /** Says when it is time to let others in, by the bytes of the objects that were looked at. */
 export class BytesPace {
   #left = STEP;
 
   /** Counts one object; true when others should be let in before the next. */
-  due({ bytes }: StoredObject, parsed: boolean): boolean {
-    this.#left -= EACH + (parsed ? bytes.length : bytes.length / SEARCH_SPEED);
+  due({ bytes }: StoredObject, parsed: boolean, requirements = 0): boolean {
+    this.#left -= EACH + requirements * REQUIREMENT + (parsed ? bytes.length : bytes.length / SEARCH_SPEED);
     if (this.#left > 0) return false;
     this.#left = STEP;
     return true;
@@ -66,7 +68,7 @@ class Sieve {
       const parses = this.#selection.parses(item);
       if (this.#selection.matches(item)) this.kept.push(item);
       if (this.#limit > 0 && this.kept.length === this.#limit) return true;
-      if (this.#pace.due(item, parses)) return this.#at === this.#items.length;
+      if (this.#pace.due(item, parses, this.#selection.requirements)) return this.#at === this.#items.length;
       // A large one is parsed in steps of its own.
       if (this.#at < this.#items.length && this.#items[this.#at]!.bytes.length >= STEP) return false;
     }

@@ -54,7 +54,9 @@ export function validateLaunchSecurity(path: string, spec: Spec, config: Cluster
 }
 
 const isUint64 = (text: string): boolean =>
-  /^(0[xX][0-9a-fA-F]+|0[oO]?[0-7]*|0[bB][01]+|[1-9][0-9]*)$/.test(text) && BigInt(numeral(text)) < 2n ** 64n;
+  text.length <= 66 &&
+  /^(0[xX][0-9a-fA-F]+|0[oO]?[0-7]*|0[bB][01]+|[1-9][0-9]*)$/.test(text) &&
+  BigInt(numeral(text)) < 2n ** 64n;
 
 /** Octal may be written with a bare zero. */
 const numeral = (text: string): string => (/^0[0-7]+$/.test(text) ? `0o${text.slice(1)}` : text);

@@ -37,7 +37,7 @@ function showTemplateGeneration(object: MutableObject): void {
   const text = String(sent);
   const wrong = !INT64.test(text)
     ? 'invalid syntax'
-    : BigInt.asIntN(64, BigInt(text)) !== BigInt(text)
+    : text.length > 400 || BigInt.asIntN(64, BigInt(text)) !== BigInt(text)
       ? 'value out of range'
       : undefined;
   if (wrong !== undefined) {
