@@ -61,6 +61,7 @@ export interface DeleteCallOptions extends CallOptions {
 }
 
 export interface SubresourceOptions extends CallOptions {
+  /** A patch of `status` goes where the server takes it: to the object itself for a kind that has no `/status` there. */
   readonly subresource?: string;
   /** Everything but the write: admission, validation, the object as it would be. */
   readonly dryRun?: boolean;

@@ -6,9 +6,10 @@ import type { ApiHandler, ApiResponse } from '../base/http/seam.ts';
 import { NEVER, NO_BYTES } from '../base/http/seam.ts';
 import { abortable } from '../base/signal/abortable.ts';
 import { createLinkedController } from '../base/signal/linked-controller.ts';
-import { errorOfResponse } from './api-failure.ts';
+import { errorOfResponse, isNotFound } from './api-failure.ts';
 import type { Client, ListCallOptions, Patch, SubresourceOptions, WatchCallOptions, WatchEvent } from './client.ts';
 import { queryText, resourcePath } from './resource-path.ts';
+import { createStatusEndpoints, storedNothing } from './status-endpoint.ts';
 import { createLineSplitter } from './transport/line-splitter.ts';
 import { bodyParts, wholeBody } from './transport/response-body.ts';
 
@@ -45,7 +46,10 @@ interface Call {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Makes a client. It holds no state but the handler: make as many as there are user agents or tokens. */
+/**
+ * Makes a client. It holds no state but the handler and what discovery said of kinds whose `/status` is optional: make as
+ * many as there are user agents or tokens.
+ */
 export function createClient(handler: ApiHandler, options: ClientOptions = {}): Client {
   const { userAgent = 'coracle', token } = options;
 
@@ -102,6 +106,27 @@ export function createClient(handler: ApiHandler, options: ClientOptions = {}): 
     })) as T;
   };
 
+  const patchAt = async <T extends KubeObject>(
+    type: ResourceType<T>,
+    key: ObjectKey,
+    patch: Patch,
+    request: SubresourceOptions,
+  ): Promise<T> =>
+    (await call({
+      method: 'PATCH',
+      path: resourcePath(type, { ...key, subresource: request.subresource }),
+      query: queryText({
+        ...writeQuery(request),
+        ...(patch.type === 'apply' && { fieldManager: patch.fieldManager, force: patch.force }),
+      }),
+      body: patch.body,
+      contentType: PATCH_TYPES[patch.type],
+      ...(request.metadataOnly && { accept: METADATA }),
+      signal: request.signal,
+    })) as T;
+
+  const statusEndpoints = createStatusEndpoints((path, signal) => call({ method: 'GET', path, signal }));
+
   return {
     get: async <T extends KubeObject>(type: ResourceType<T>, key: ObjectKey, request: SubresourceOptions = {}) =>
       (await call({
@@ -138,19 +163,21 @@ export function createClient(handler: ApiHandler, options: ClientOptions = {}): 
       key: ObjectKey,
       patch: Patch,
       request: SubresourceOptions = {},
-    ) =>
-      (await call({
-        method: 'PATCH',
-        path: resourcePath(type, { ...key, subresource: request.subresource }),
-        query: queryText({
-          ...writeQuery(request),
-          ...(patch.type === 'apply' && { fieldManager: patch.fieldManager, force: patch.force }),
-        }),
-        body: patch.body,
-        contentType: PATCH_TYPES[patch.type],
-        ...(request.metadataOnly && { accept: METADATA }),
-        signal: request.signal,
-      })) as T,
+    ) => {
+      if (!isOptionalStatus(type, request)) return patchAt(type, key, patch, request);
+      for (let attempt = 1; ; attempt++) {
+        const subresource = await statusEndpoints.endpointOf(type, request.signal ?? NEVER);
+        const outcome = await patchAt(type, key, patch, { ...request, subresource }).catch((error: unknown) => {
+          // The object is gone, or the endpoint is.
+          if (subresource === '' || attempt > 1 || !isNotFound(error)) throw error;
+        });
+        if (outcome !== undefined && (subresource !== '' || attempt > 1 || !storedNothing(patch, outcome)))
+          return outcome;
+        statusEndpoints.forget(type);
+        const now = await statusEndpoints.endpointOf(type, request.signal ?? NEVER);
+        if (now === subresource && outcome !== undefined) return outcome;
+      }
+    },
 
     delete: async (type, key, request = {}) => {
       const { gracePeriodSeconds, propagationPolicy, preconditions, dryRun } = request;
@@ -215,6 +242,9 @@ export function createClient(handler: ApiHandler, options: ClientOptions = {}): 
     },
   };
 }
+
+const isOptionalStatus = (type: ResourceType<unknown>, { subresource }: SubresourceOptions): boolean =>
+  type.statusIsOptional === true && subresource === 'status';
 
 const writeQuery = (request: SubresourceOptions) => ({
   dryRun: request.dryRun ? 'All' : undefined,

@@ -7,6 +7,7 @@ import { cloneJson } from '../api/meta/deep-clone.ts';
 import { apiVersionOf, type ResourceType } from '../api/meta/gvk.ts';
 import type { KubeObject, UnstructuredObject } from '../api/meta/object.ts';
 import { ApiError, alreadyExists, conflict, notFound } from '../api/meta/status.ts';
+import { applyJsonPatch } from '../api/patch/json-patch.ts';
 import type { ApiHandler, ApiRequest, ApiResponse, ByteSink } from '../base/http/seam.ts';
 
 export interface FakeApi {
@@ -219,13 +220,16 @@ export function createFakeApi(types: readonly ResourceType<never>[]): FakeApi {
       if ((held['spec'] as { nodeName?: string }).nodeName) throw conflict(type, target, 'already bound');
       return reply(201, store({ ...cloneJson<UnstructuredObject>(held), spec }, 'MODIFIED'));
     }
-    const sent = body.metadata ?? {};
+    const isJsonPatch = request.headers['content-type'] === 'application/json-patch+json';
+    const patched = isJsonPatch ? (applyJsonPatch(held, body) as UnstructuredObject) : undefined;
+    const sent = (patched ?? body).metadata ?? {};
     if (sent.uid !== undefined && sent.uid !== held.metadata.uid)
       throw conflict(type, target, 'Precondition failed: UID in precondition');
     if (sent.resourceVersion !== undefined && sent.resourceVersion !== held.metadata.resourceVersion)
       throw conflict(type, target);
     const changed =
-      method === 'PUT' ? cloneJson<UnstructuredObject>(body) : (merge(cloneJson(held), body) as UnstructuredObject);
+      patched ??
+      (method === 'PUT' ? cloneJson<UnstructuredObject>(body) : (merge(cloneJson(held), body) as UnstructuredObject));
     return reply(200, store(changed, 'MODIFIED'));
   };
 

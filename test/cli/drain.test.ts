@@ -8,15 +8,21 @@ import {
   VIRTUAL_MACHINES,
   type VirtualMachineInstance,
 } from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import type { Client } from '../../src/client/client.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
 import { importTinyGuest, tinyVm, until, whyNoGuests } from '../testkit/tiny-guest.ts';
 import { openWorkspace } from './workspace.ts';
 
+type Admin = Pick<ReturnType<typeof adminOf>, 'client' | 'reporter'>;
+
 const namespace = 'default';
 const why = whyNoGuests();
 
-async function fakeGuest(client: Client, name: string, strategy: string, labels: Record<string, string> = {}) {
+async function fakeGuest(
+  { client, reporter }: Admin,
+  name: string,
+  strategy: string,
+  labels: Record<string, string> = {},
+) {
   const key = { namespace, name };
   await client.create(VIRTUAL_MACHINE_INSTANCES, {
     apiVersion: 'kubevirt.io/v1',
@@ -28,7 +34,7 @@ async function fakeGuest(client: Client, name: string, strategy: string, labels:
     { type: 'LiveMigratable', status: 'False', reason: 'DisksNotLiveMigratable', message: 'a local disk' },
   ];
   const status = { phase: 'Running', nodeName: 'a', conditions };
-  await client.patch(VIRTUAL_MACHINE_INSTANCES, key, { type: 'merge', body: { status } }, { subresource: 'status' });
+  await reporter.patch(VIRTUAL_MACHINE_INSTANCES, key, { type: 'merge', body: { status } }, { subresource: 'status' });
   const pod = { namespace, name: `virt-launcher-${name}` };
   await client.create(PODS, {
     apiVersion: 'v1',
@@ -49,7 +55,8 @@ test('coracle drain --what-if changes nothing and names each blocker; a drain th
 }, async (t) => {
   const at = openWorkspace(t);
   assert.equal((await at.up('--controllers', 'serviceaccount-controller')).code, 0);
-  const { client, close } = adminOf(at.data);
+  const admin = adminOf(at.data);
+  const { client, close } = admin;
   t.after(close);
   for (const name of ['a', 'b'])
     await client.create(NODES, {
@@ -69,10 +76,10 @@ test('coracle drain --what-if changes nothing and names each blocker; a drain th
     metadata: { name: 'mine', namespace },
     spec: { minAvailable: 1, selector: { matchLabels: { app: 'held' } } },
   });
-  await fakeGuest(client, 'ext', 'External');
-  await fakeGuest(client, 'held', 'None', { app: 'held' });
-  await fakeGuest(client, 'local', 'LiveMigrate');
-  await fakeGuest(client, 'plain', 'None');
+  await fakeGuest(admin, 'ext', 'External');
+  await fakeGuest(admin, 'held', 'None', { app: 'held' });
+  await fakeGuest(admin, 'local', 'LiveMigrate');
+  await fakeGuest(admin, 'plain', 'None');
 
   const drain = (...more: string[]) => at.run(['drain', ...more, '--data-dir', at.data]);
   const rehearsal = await drain('a', '--what-if', '--json');

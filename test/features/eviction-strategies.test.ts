@@ -32,7 +32,7 @@ async function running(
   assert.equal(made.status, 201, JSON.stringify(made.json));
   const conditions = [{ type: 'LiveMigratable', status: facts.migratable ? 'True' : 'False' }];
   const status = { phase: 'Running', nodeName: 'node-1', conditions };
-  const written = await board.send('PATCH', `${VMIS}/${name}/status`, { status }, 'application/merge-patch+json');
+  const written = await board.report('PATCH', `${VMIS}/${name}`, { status }, 'application/merge-patch+json');
   assert.equal(written.status, 200, JSON.stringify(written.json));
   const pod = await board.send('POST', PODS, {
     apiVersion: 'v1',

@@ -22,7 +22,7 @@ test('an External machine: marked by an eviction, emptied, deleted, and uncordon
   // The instances are the test's own; garbage collection finishes what is deleted in the foreground.
   const up = await at.up('--controllers', 'garbage-collector-controller,serviceaccount-controller');
   assert.equal(up.code, 0, up.stderr);
-  const { client, close } = adminOf(at.data);
+  const { client, reporter, close } = adminOf(at.data);
   t.after(close);
   const controller = spawn(process.execPath, [resolve(root, 'examples/external-eviction/external-eviction.ts')], {
     env: { PATH: process.env['PATH'], HOME: at.home, KUBECONFIG: at.kubeconfig },
@@ -49,7 +49,7 @@ test('an External machine: marked by an eviction, emptied, deleted, and uncordon
     await client.create(VIRTUAL_MACHINE_INSTANCES, instance);
     const status = { phase: 'Running', nodeName: 'host-1' };
     const body = { status };
-    return client.patch(
+    return reporter.patch(
       VIRTUAL_MACHINE_INSTANCES,
       { namespace, name },
       { type: 'merge', body },

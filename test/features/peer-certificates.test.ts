@@ -58,7 +58,7 @@ async function apply(manifest: Manifest): Promise<void> {
   const { metadata, kind, apiVersion } = manifest as Manifest & { metadata: { namespace?: string } };
   const root = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
   const place = metadata.namespace === undefined ? root : `${root}/namespaces/${metadata.namespace}`;
-  const { status } = await world.ask(`POST ${place}/${kind.toLowerCase()}s`, {
+  const { status } = await world.ask(`POST ${place}/${kind.toLowerCase().replace(/policy$/, 'policie')}s`, {
     as: ['admin', 'system:masters'],
     body: manifest,
   });

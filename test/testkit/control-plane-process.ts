@@ -87,10 +87,17 @@ export function startProcess(
   });
 }
 
+const AS_VIRT_CONTROLLER = {
+  'impersonate-user': 'system:serviceaccount:kubevirt:kubevirt-controller',
+  'impersonate-group': 'system:masters',
+};
+
 /** The admin's client of a data directory. */
 export function adminOf(dataDir: string): {
   readonly client: Client;
   readonly handler: ApiHandler;
+  /** Acts as upstream's virt-controller, whose reports of instances are taken. */
+  readonly reporter: Client;
   close(): Promise<void>;
 } {
   const config = parse(readFileSync(join(dataDir, 'kubeconfig'), 'utf8'));
@@ -106,6 +113,10 @@ export function adminOf(dataDir: string): {
   return {
     client: createClient(handler, { userAgent: 'test' }),
     handler,
+    reporter: createClient(
+      (request) => handler({ ...request, headers: { ...request.headers, ...AS_VIRT_CONTROLLER } }),
+      { userAgent: 'virt-controller' },
+    ),
     close: async () => void (await handler.close()),
   };
 }

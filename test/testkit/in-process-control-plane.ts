@@ -6,10 +6,12 @@ import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from '
 import { createSigningKey } from '../../src/server/auth/service-account-tokens.ts';
 import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
 
-const ADMIN: Peer = {
+const peerOf = (commonName: string, ...organizations: string[]): Peer => ({
   address: '',
-  certificate: { verified: true, commonName: 'admin', organizations: ['system:masters'], fingerprint: 'f' },
-};
+  certificate: { verified: true, commonName, organizations, fingerprint: commonName },
+});
+const ADMIN = peerOf('admin', 'system:masters');
+const VIRT_CONTROLLER = 'system:serviceaccount:kubevirt:kubevirt-controller';
 
 export interface Answer {
   readonly status: number;
@@ -23,6 +25,16 @@ export interface InProcessControlPlane {
   readonly plane: ControlPlane;
   /** One request as the admin; `target` is path and query. */
   send(method: string, target: string, body?: unknown, type?: string): Promise<Answer>;
+  /** The same as upstream's virt-controller, whose reports of instances are taken. */
+  report(method: string, target: string, body?: unknown, type?: string): Promise<Answer>;
+  /** The same as anybody: a name and groups. */
+  sendAs(
+    user: readonly [string, ...string[]],
+    method: string,
+    target: string,
+    body?: unknown,
+    type?: string,
+  ): Promise<Answer>;
   stop(): Promise<void>;
 }
 
@@ -39,29 +51,35 @@ export async function startInProcess(options: Partial<ControlPlaneOptions> = {})
     signal: ended.signal,
     ...options,
   });
+  const ask = async (
+    peer: Peer,
+    [method, target, body, type = 'application/json']: [string, string, unknown?, (string | undefined)?],
+  ): Promise<Answer> => {
+    const [path = '', query = ''] = target.split('?');
+    const response = await plane.handler({
+      method,
+      path,
+      query,
+      headers: { 'content-type': type },
+      body: bytesOf(body),
+      peer,
+      signal: NEVER,
+    });
+    if (typeof response.body === 'function') throw new Error('a stream');
+    const chunks =
+      response.body === undefined ? [] : response.body instanceof Uint8Array ? [response.body] : response.body;
+    const text = Buffer.concat(chunks).toString();
+    return {
+      status: response.status,
+      warnings: response.headers['warning'] ?? '',
+      json: text.startsWith('{') ? JSON.parse(text) : text,
+    };
+  };
   return {
     plane,
-    async send(method, target, body, type = 'application/json') {
-      const [path = '', query = ''] = target.split('?');
-      const response = await plane.handler({
-        method,
-        path,
-        query,
-        headers: { 'content-type': type },
-        body: bytesOf(body),
-        peer: ADMIN,
-        signal: NEVER,
-      });
-      if (typeof response.body === 'function') throw new Error('a stream');
-      const chunks =
-        response.body === undefined ? [] : response.body instanceof Uint8Array ? [response.body] : response.body;
-      const text = Buffer.concat(chunks).toString();
-      return {
-        status: response.status,
-        warnings: response.headers['warning'] ?? '',
-        json: text.startsWith('{') ? JSON.parse(text) : text,
-      };
-    },
+    send: (...request) => ask(ADMIN, request),
+    report: (...request) => ask(peerOf(VIRT_CONTROLLER, 'system:masters'), request),
+    sendAs: ([name, ...groups], ...request) => ask(peerOf(name, ...groups), request),
     async stop() {
       await plane.close(AbortSignal.timeout(5000));
       ended.abort();

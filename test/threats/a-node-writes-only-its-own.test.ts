@@ -27,7 +27,11 @@ before(async () => {
     metadata: { name: 'n2' },
     spec: { domain: { devices: {}, memory: { guest: '64Mi' } } },
   });
-  await told.admin(`PATCH ${instances}/n2/status`, { status: { nodeName: 'n2', phase: 'Scheduled' } });
+  const placed = await told.ask(`PATCH ${instances}/n2`, {
+    as: ['system:serviceaccount:kubevirt:kubevirt-controller', 'system:masters'],
+    body: { status: { nodeName: 'n2', phase: 'Scheduled' } },
+  });
+  assert.equal(placed.json.status.nodeName, 'n2');
 });
 after(() => told.stop());
 

@@ -17,6 +17,8 @@ export interface ResourceType<T = unknown> {
   readonly resource: string;
   readonly kind: string;
   readonly namespaced: boolean;
+  /** Some servers have no `/status` for it: its status is then written through the object itself. */
+  readonly statusIsOptional?: true;
   /** Never present: carries `T`. */
   readonly _object?: T;
 }

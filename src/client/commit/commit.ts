@@ -13,7 +13,8 @@ import type { ResourceType } from '../../api/meta/gvk.ts';
 import type { DeepReadonly, KubeObject } from '../../api/meta/object.ts';
 import { keyOf } from '../../api/meta/object.ts';
 import { createMergePatch } from '../../api/patch/create-merge-patch.ts';
-import type { Client } from '../client.ts';
+import type { Client, Patch } from '../client.ts';
+import { hasNullInList, statusPatch } from './status-patch.ts';
 
 export interface CommitChange<T extends KubeObject> {
   /** As read; carries the resourceVersion and uid that must still hold. */
@@ -41,13 +42,22 @@ export async function commit<T extends KubeObject>(
   const { before, after, signal } = change;
   const plan = planCommit(before as KubeObject, after as KubeObject, change);
   if (!plan) return undefined;
-  return client.patch<T>(
-    type,
-    keyOf(before),
-    { type: 'merge', body: plan.body },
-    { ...(plan.subresource !== '' && { subresource: plan.subresource }), ...(signal && { signal }) },
-  );
+  const { status } = after as { status?: unknown };
+  // What the merge patch would lose is sent as a whole.
+  const patch: Patch =
+    isStatusAlone(plan.body) && hasNullInList(status)
+      ? statusPatch(before as KubeObject, status)
+      : { type: 'merge', body: plan.body };
+  return client.patch<T>(type, keyOf(before), patch, {
+    ...(plan.subresource !== '' && { subresource: plan.subresource }),
+    ...(signal && { signal }),
+  });
 }
+
+/** The lock apart. */
+const isStatusAlone = (body: Fields): boolean =>
+  Object.keys(body).every((name) => name === 'status' || name === 'metadata') &&
+  Object.keys(body['metadata'] as Fields).every((name) => name === 'uid' || name === 'resourceVersion');
 
 /** What `commit` will send: the merge patch and where to; undefined when there is nothing to send. */
 export function planCommit(

@@ -4,6 +4,7 @@ import { NODE_AGENT_RULES } from '../../node/agent/rbac.ts';
 import type { PolicyBinding, PolicyRole } from '../../server/auth/bootstrap-policy.ts';
 import type { PolicyRule } from '../../server/auth/rbac.ts';
 import { AGENT_ACCOUNT, COMPONENT_NAMESPACE, type Component, type PolicyRuleData } from './components.ts';
+import { instanceStatusPolicy } from './instance-status-policy.ts';
 
 /** Account that `coracle controllers` may be started as: it may ask for the components' tokens and do nothing else. */
 export const STARTER_ACCOUNT = 'coracle-controllers';
@@ -66,6 +67,7 @@ export const agentManifests = (): Manifest[] => [
   account(AGENT_ACCOUNT),
   clusterRole(AGENT_ROLE, NODE_AGENT_RULES as readonly PolicyRule[]),
   clusterRoleBinding(AGENT_ROLE, AGENT_ACCOUNT),
+  ...instanceStatusPolicy(PART_OF),
 ];
 
 const STARTER_ROLE = 'coracle:controllers';

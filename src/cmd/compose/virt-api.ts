@@ -7,6 +7,8 @@ import type { ClusterRole, ClusterRoleBinding } from '../../api/kinds/builtin/ac
 import type { VersionFacts } from '../../api/kinds/discovery/version-info.ts';
 import type { KubeVirt, VirtualMachineInstancePreset } from '../../api/kinds/kubevirt/kubevirt.ts';
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
+import { cloneJson } from '../../api/meta/deep-clone.ts';
+import { deepEqual } from '../../api/meta/deep-equal.ts';
 import type { DeepReadonly, KubeObject, UnstructuredObject } from '../../api/meta/object.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { ApiHandler } from '../../base/http/seam.ts';
@@ -30,6 +32,7 @@ import { type ClusterConfig, clusterConfigOf } from '../../domain/machine-defaul
 import type { AdmissionAttributes, AdmissionPlugin } from '../../server/admission/plugin.ts';
 import type { PolicyBinding, PolicyRole } from '../../server/auth/bootstrap-policy.ts';
 import type { Authorizer } from '../../server/auth/identity.ts';
+import { nodeIdentity } from '../../server/auth/node-authorizer.ts';
 import type { ObjectStore } from '../../server/cache/object-store.ts';
 import type { AggregatedApi } from '../../server/endpoints/aggregated-api.ts';
 import { COMPONENT_NAMESPACE, type PolicyRuleData } from './components.ts';
@@ -86,7 +89,9 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
     randomUuid: () => crypto.randomUUID(),
     now: () => clock.now(),
     isTrusted: (user) =>
-      isKubeVirtComponent(user) || user.username.startsWith(`system:serviceaccount:${COMPONENT_NAMESPACE}:coracle-`),
+      isKubeVirtComponent(user, COMPONENT_NAMESPACE) ||
+      user.username.startsWith(`system:serviceaccount:${COMPONENT_NAMESPACE}:coracle-`),
+    isNode: (user) => !!nodeIdentity(user),
   });
   const api: SubresourceApi = createSubresourceApi({
     client,
@@ -126,6 +131,10 @@ function pluginOf(admission: VirtAdmission, revisions: ResourceInfo): AdmissionP
       const take = ({ object: mutated, warnings }: Mutated): void => {
         for (const warning of warnings) attributes.warn(warning);
         if (mutated === object) return;
+        if (attributes.oldObject && !deepEqual(object['status'], (mutated as UnstructuredObject)['status'])) {
+          attributes.takenBack = true;
+          keepOwners(mutated as UnstructuredObject, attributes.oldObject);
+        }
         for (const key of Object.keys(object)) if (!Object.hasOwn(mutated, key)) delete object[key];
         Object.assign(object, mutated);
       };
@@ -145,6 +154,17 @@ function pluginOf(admission: VirtAdmission, revisions: ResourceInfo): AdmissionP
         });
     },
   };
+}
+
+/** Who sent nothing but a status that is not taken has written nothing, and owns nothing of it. */
+function keepOwners(object: UnstructuredObject, old: Readonly<UnstructuredObject>): void {
+  const bare = ({ metadata, ...rest }: Readonly<UnstructuredObject>) => {
+    const { managedFields: _, generation: __, resourceVersion: ___, ...kept } = metadata;
+    return { ...rest, metadata: kept };
+  };
+  if (!deepEqual(bare(object), bare(old))) return;
+  if (old.metadata.managedFields) object.metadata.managedFields = cloneJson(old.metadata.managedFields);
+  else delete object.metadata.managedFields;
 }
 
 const requestOf = (attributes: AdmissionAttributes, object: DeepReadonly<KubeObject>): VirtAdmissionRequest => ({

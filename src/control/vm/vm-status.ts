@@ -139,6 +139,6 @@ function mergeConditions(
       known && known.status === condition.status && known.lastTransitionTime
         ? known.lastTransitionTime
         : formatTime(now);
-    return { ...condition, lastTransitionTime } as Condition;
+    return { ...condition, lastTransitionTime, lastProbeTime: null } as unknown as Condition;
   });
 }

@@ -1,10 +1,12 @@
-/** The agent's writes: merge patches of a status, held to the version they were computed from, tried until they fit. */
+/** The agent's writes: patches of a status, held to the version they were computed from, tried until they fit. */
 import { PODS } from '../../api/kinds/builtin/resource-types.ts';
 import type { Pod } from '../../api/kinds/builtin/types.ts';
 import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../api/kinds/kubevirt/kinds.ts';
 import type { ResourceType } from '../../api/meta/gvk.ts';
 import { type DeepReadonly, type KubeObject, keyOf } from '../../api/meta/object.ts';
 import { isConflict, isNotFound } from '../../client/api-failure.ts';
+import type { Patch } from '../../client/client.ts';
+import { changed, hasNullInList, statusPatch } from '../../client/commit/status-patch.ts';
 import type { AgentEnvironment } from './environment.ts';
 
 const CONFLICTS = 8;
@@ -34,16 +36,8 @@ async function writeStatus<T extends KubeObject>(
   for (let attempt = 0; ; attempt++) {
     const wanted = change(object);
     if (!wanted) return object;
-    const { status, annotations } = wanted;
     try {
-      const { resourceVersion } = object.metadata;
-      const body = { metadata: { uid, resourceVersion, ...(annotations && { annotations }) }, status };
-      return (await client.patch(
-        type,
-        key,
-        { type: 'merge', body },
-        { subresource: 'status', signal },
-      )) as DeepReadonly<T>;
+      return await patchStatus(environment, type, object, wanted);
     } catch (error) {
       if (isNotFound(error)) return undefined;
       if (!isConflict(error) || attempt >= CONFLICTS) throw error;
@@ -57,6 +51,23 @@ async function writeStatus<T extends KubeObject>(
     }
     if (object.metadata.uid !== uid) return undefined;
   }
+}
+
+/** One write of what changes in the status, held to the version of `object`. Throws what the API says. */
+export async function patchStatus<T extends KubeObject>(
+  { client, signal }: AgentEnvironment,
+  type: ResourceType<T>,
+  object: DeepReadonly<T>,
+  { status, annotations }: StatusWrite,
+): Promise<DeepReadonly<T>> {
+  const known = object as unknown as KubeObject & { readonly status?: unknown };
+  const { uid, resourceVersion } = known.metadata;
+  // Built-in kinds have times that are null whether or not they are sent.
+  const patch: Patch =
+    type.group !== '' && hasNullInList(status)
+      ? statusPatch(known, changed(known.status, status))
+      : { type: 'merge', body: { metadata: { uid, resourceVersion, ...(annotations && { annotations }) }, status } };
+  return (await client.patch(type, keyOf(known), patch, { subresource: 'status', signal })) as DeepReadonly<T>;
 }
 
 export const writePodStatus = (

@@ -6,9 +6,8 @@ import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
 
 /** Beside what every node may do, for the group system:nodes. */
 export const NODE_VM_RULES: readonly PolicyRule[] = [
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances'], verbs: ['get', 'list', 'watch', 'patch'] },
   { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['list'] },
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/status'], verbs: ['patch'] },
   { apiGroups: [''], resources: ['events'], verbs: ['get'] },
 ];
 
@@ -19,8 +18,9 @@ export const NODE_AGENT_RULES: readonly PolicyRule[] = [
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create', 'patch'] },
   { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch', 'delete'] },
   { apiGroups: [''], resources: ['pods/status'], verbs: ['patch'] },
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances'], verbs: ['get', 'list', 'watch', 'patch'] },
   { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['list'] },
+  // Where its definition has a status subresource; upstream's has none.
   { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/status'], verbs: ['patch'] },
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
   { apiGroups: [''], resources: ['secrets', 'configmaps'], verbs: ['get'] },

@@ -56,6 +56,8 @@ export interface AdmissionAttributes {
   readonly companions?: Companion[] | undefined;
   /** Set by the first webhook or policy that is called: what the second mutating pass must know. */
   reinvocation: Reinvocation | undefined;
+  /** Set by a mutating plug-in that took back a part of an update: what changes has to be judged anew. */
+  takenBack?: boolean;
 }
 
 export interface AdmissionPlugin {

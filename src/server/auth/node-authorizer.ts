@@ -13,7 +13,7 @@ const NODES_GROUP = 'system:nodes';
 const NODE_LEASES = 'kube-node-lease';
 
 /** The node a user is: its name, '' when it says no name, undefined when it is no node. */
-export function nodeIdentity(user: UserInfo): string | undefined {
+export function nodeIdentity(user: Pick<UserInfo, 'username' | 'groups'>): string | undefined {
   if (!user.username.startsWith(NODE_USER) || !user.groups.includes(NODES_GROUP)) return undefined;
   return user.username.slice(NODE_USER.length);
 }

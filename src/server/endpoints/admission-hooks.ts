@@ -23,6 +23,7 @@ class BoundAttributes implements AdmissionAttributes {
   readonly warn: (text: string) => void;
   readonly annotate: AdmissionAttributes['annotate'];
   reinvocation: AdmissionAttributes['reinvocation'] = undefined;
+  takenBack = false;
   readonly #exchange: Exchange;
 
   constructor(
@@ -70,7 +71,7 @@ export function admissionHooks(
     mutate(operation, subject) {
       const attributes = new BoundAttributes(exchange, bound, { operation, subject });
       const note = (): void => {
-        if (attributes.reinvocation?.wanted) subject.rewritten = true;
+        if (attributes.reinvocation?.wanted || attributes.takenBack) subject.rewritten = true;
       };
       const pending = runMutating(admission, attributes, admissionMetrics);
       if (pending) return pending.then(note);

@@ -63,10 +63,10 @@ const define = <T>(resource: string, kind: string): ResourceType<T> =>
   Object.freeze({ group: KUBEVIRT_GROUP, version: 'v1', resource, kind, namespaced: true });
 
 export const VIRTUAL_MACHINES: ResourceType<VirtualMachine> = define('virtualmachines', 'VirtualMachine');
-export const VIRTUAL_MACHINE_INSTANCES: ResourceType<VirtualMachineInstance> = define(
-  'virtualmachineinstances',
-  'VirtualMachineInstance',
-);
+export const VIRTUAL_MACHINE_INSTANCES: ResourceType<VirtualMachineInstance> = Object.freeze({
+  ...define<VirtualMachineInstance>('virtualmachineinstances', 'VirtualMachineInstance'),
+  statusIsOptional: true,
+});
 export const VIRTUAL_MACHINE_INSTANCE_MIGRATIONS: ResourceType<VirtualMachineInstanceMigration> = define(
   'virtualmachineinstancemigrations',
   'VirtualMachineInstanceMigration',

@@ -67,6 +67,8 @@ interface KindTable {
   readonly description: string;
   readonly spec: TSchema;
   readonly status?: TSchema;
+  /** Its status is written through the object itself. */
+  readonly statusInObject?: true;
   readonly columns: readonly PrinterColumn[];
   /** v1 and the deprecated v1alpha3 when absent. */
   readonly versions?: readonly Version[];
@@ -102,6 +104,7 @@ const KINDS: readonly KindTable[] = [
     description: 'One run of a guest.',
     spec: vmiSpec,
     status: vmiStatus,
+    statusInObject: true,
     columns: [
       age,
       phase,
@@ -198,6 +201,8 @@ const KINDS: readonly KindTable[] = [
   },
 ];
 
+const hasStatusSubresource = ({ status, statusInObject }: KindTable): boolean =>
+  status !== undefined && statusInObject !== true;
 const groupOf = (table: KindTable): string => table.group ?? KUBEVIRT_GROUP;
 
 function schemaOf(table: KindTable, metadata: Schema): Schema {
@@ -214,8 +219,9 @@ function infoOf(table: KindTable, version: Version, schema: Schema): ResourceInf
   const singular = table.kind.toLowerCase();
   const storage = table.storage ?? 'v1';
   const group = groupOf(table);
-  const subresources: SubresourceInfo[] =
-    table.status === undefined ? [] : [{ name: 'status', kind: table.kind, verbs: ['get', 'patch', 'update'] }];
+  const subresources: SubresourceInfo[] = !hasStatusSubresource(table)
+    ? []
+    : [{ name: 'status', kind: table.kind, verbs: ['get', 'patch', 'update'] }];
   return {
     group,
     version: version.name,
@@ -232,7 +238,7 @@ function infoOf(table: KindTable, version: Version, schema: Schema): ResourceInf
     // A CustomResourceDefinition without columns is shown with the age alone.
     columns: table.columns.length > 0 ? table.columns : [age],
     selectableFields: {},
-    strategy: customStrategy(table.status !== undefined),
+    strategy: customStrategy(hasStatusSubresource(table)),
     ...(version.name !== storage && { storageVersion: `${group}/${storage}` }),
     ...(version.deprecationWarning !== undefined && { deprecationWarning: version.deprecationWarning }),
   };
@@ -321,7 +327,7 @@ function versionOf(table: KindTable, version: Version, storage: boolean): Custom
       deprecationWarning: version.deprecationWarning,
     }),
     schema: { openAPIV3Schema: schemaOf(table, { type: 'object' }) as Record<string, unknown> },
-    ...(table.status !== undefined && { subresources: { status: {} } }),
+    ...(hasStatusSubresource(table) && { subresources: { status: {} } }),
     ...(table.columns.length > 0 && {
       additionalPrinterColumns: table.columns.map(({ name, type, description, priority, path }) => ({
         name,

@@ -13,13 +13,15 @@ export interface AdmissionContext {
   readonly config: ClusterConfig;
   /** True for KubeVirt's own components: they may write what users may not. */
   readonly trusted: boolean;
+  /** True for those who report on instances: KubeVirt's components, and nodes. Of anybody else a status is not taken. */
+  readonly reports: boolean;
   randomUuid(): string;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
-const COMPONENTS =
-  /^system:serviceaccount:[^:]+:kubevirt-(apiserver|controller|handler|operator|synchronization-controller)$/;
+const COMPONENTS = ['apiserver', 'controller', 'handler', 'operator', 'synchronization-controller'];
 
-/** KubeVirt's components by the service accounts they usually run under. */
-export const isKubeVirtComponent = (user: AdmissionUser): boolean => COMPONENTS.test(user.username);
+/** KubeVirt's components by the service accounts they run under, in the namespace where KubeVirt is installed. */
+export const isKubeVirtComponent = (user: AdmissionUser, namespace = 'kubevirt'): boolean =>
+  COMPONENTS.some((name) => user.username === `system:serviceaccount:${namespace}:kubevirt-${name}`);

@@ -43,7 +43,8 @@ export function* mutateVirtualMachine(
 }
 
 /**
- * Fills in everything an instance needs on creation. On update it takes back status changes of foreign users.
+ * Fills in everything an instance needs on creation. The status is what KubeVirt's components and nodes say: of anybody
+ * else it is not taken, at creation and on update.
  * @throws DefaultsError when the cluster's settings contradict each other
  */
 export function* mutateVirtualMachineInstance(
@@ -54,13 +55,14 @@ export function* mutateVirtualMachineInstance(
   const pace = new Pace();
   const next = (yield* cloneSteps(vmi, pace)) as VirtualMachineInstance;
   if (context.operation === 'UPDATE') {
-    if (!context.trusted && old !== undefined) {
+    if (!context.reports && old !== undefined) {
       if (old.status === undefined) delete next.status;
       else next.status = (yield* cloneSteps(old.status, pace)) as NonNullable<VirtualMachineInstance['status']>;
     }
     return next;
   }
   next.spec = withDomain(next.spec);
+  if (!context.reports) delete next.status;
   if (holdsTooMany(next.spec) || (yield* hasEmptyElement(next.spec, pace))) return next;
   setInstanceDefaults(next, context.config);
   const { domain } = next.spec;

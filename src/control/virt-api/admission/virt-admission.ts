@@ -34,6 +34,8 @@ export interface VirtAdmissionOptions {
   now(): number;
   /** Who counts as one of KubeVirt's components; by their usual service accounts when absent. */
   readonly isTrusted?: (user: AdmissionUser) => boolean;
+  /** Who else reports on instances: nodes, where the server knows them. Nobody when absent. */
+  readonly isNode?: (user: AdmissionUser) => boolean;
   /** Presets of a namespace, where they can be had for less than a request; asked of the client when absent. */
   presets?(namespace: string): readonly DeepReadonly<VirtualMachineInstancePreset>[];
 }
@@ -149,6 +151,7 @@ export function subjectOf(
   request: Pick<VirtAdmissionRequest, 'object' | 'old' | 'namespace' | 'operation' | 'user' | 'dryRun' | 'pause'>,
 ): Subject {
   const { object, old, namespace, operation, user, dryRun = false, pause } = request;
+  const trusted = options.isTrusted?.(user) ?? isKubeVirtComponent(user);
   return {
     object,
     old,
@@ -165,7 +168,8 @@ export function subjectOf(
       operation,
       user,
       config: options.config(),
-      trusted: (options.isTrusted ?? isKubeVirtComponent)(user),
+      trusted,
+      reports: trusted || options.isNode?.(user) === true,
       randomUuid: options.randomUuid,
       now: options.now(),
     },

@@ -2,7 +2,7 @@
 import { join as joinPath } from 'node:path';
 import { VIRTUAL_MACHINE_INSTANCES } from '../../../api/kinds/kubevirt/kinds.ts';
 import { isNotFound } from '../../../client/api-failure.ts';
-import { writeVmiStatus } from '../api-writes.ts';
+import { patchStatus, writeVmiStatus } from '../api-writes.ts';
 import type { LauncherState, ReadonlyVmi } from '../launcher-state.ts';
 import { type MigrationRecord, type VmRecord, writeRecord } from '../vm-record.ts';
 import { sourceFailed } from './migration-status.ts';
@@ -35,14 +35,8 @@ export async function recordFailure(
   change: Readonly<Record<string, unknown>>,
 ): Promise<void> {
   if (Object.keys(change).length === 0) return;
-  const { namespace = '', name = '', uid, resourceVersion } = vmi.metadata;
   try {
-    launcher.vmi = await launcher.environment.client.patch(
-      VIRTUAL_MACHINE_INSTANCES,
-      { namespace, name },
-      { type: 'merge', body: { metadata: { uid, resourceVersion }, status: change } },
-      { subresource: 'status', signal: launcher.environment.signal },
-    );
+    launcher.vmi = await patchStatus(launcher.environment, VIRTUAL_MACHINE_INSTANCES, vmi, { status: change });
   } catch (error) {
     launcher.environment.signal.throwIfAborted();
     launcher.log.warn('failure of the migration not recorded yet', { error: (error as Error).message });

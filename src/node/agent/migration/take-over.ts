@@ -5,6 +5,7 @@
 import { join } from 'node:path';
 import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../../api/kinds/kubevirt/kinds.ts';
 import { type MigrationEnds, nextTargetStep } from '../../../domain/migration/migration-steps.ts';
+import { patchStatus } from '../api-writes.ts';
 import type { Guest } from '../guest.ts';
 import type { LauncherState } from '../launcher-state.ts';
 import { hasEnded } from '../run-state.ts';
@@ -248,14 +249,10 @@ async function writeHandOver(
     postCopy,
   });
   if (Object.keys(change).length === 0) return false;
-  const { namespace = '', name = '', uid, resourceVersion } = vmi.metadata;
   try {
-    const written = await environment.client.patch(
-      VIRTUAL_MACHINE_INSTANCES,
-      { namespace, name },
-      { type: 'merge', body: { metadata: { uid, resourceVersion }, status: change } },
-      { subresource: 'status', signal: environment.signal },
-    );
+    const written = await patchStatus<VirtualMachineInstance>(environment, VIRTUAL_MACHINE_INSTANCES, vmi, {
+      status: change,
+    });
     launcher.vmi = written;
     return written.status?.nodeName === environment.nodeName;
   } catch (error) {
