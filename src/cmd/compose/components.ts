@@ -19,6 +19,7 @@ import {
   evacuationControllerRules,
 } from '../../control/evacuation/evacuation-controller.ts';
 import { janitorControllers } from '../../control/janitor/janitor-controllers.ts';
+import { createKubeVirtController, kubeVirtControllerRules } from '../../control/kubevirt/kubevirt-controller.ts';
 import { createMigrationController, migrationControllerRules } from '../../control/migration/migration-controller.ts';
 import { createScheduler, schedulerRules } from '../../control/scheduler/scheduler.ts';
 import { createVmController, vmControllerRules } from '../../control/vm/vm-controller.ts';
@@ -48,7 +49,7 @@ export interface Component {
   readonly namespaceRules?: readonly PolicyRuleData[];
   /** Objects it fills and may not make: kind and name, in `COMPONENT_NAMESPACE`. */
   readonly fills?: readonly { readonly kind: 'Secret' | 'ConfigMap'; readonly name: string }[];
-  /** It runs in the process that holds the cluster's keys and nowhere else. */
+  /** It runs beside the embedded server, which holds the cluster's keys, and nowhere else. */
   readonly needsKeys?: boolean;
   readonly create: (environment: ControllerEnvironment, facts: ComponentFacts) => Runnable;
 }
@@ -57,6 +58,8 @@ export interface Component {
 export interface ComponentFacts {
   /** PEM of the cluster's CA. */
   readonly rootCa: string;
+  /** Version of this program, for what reports it. */
+  readonly version?: string;
   /** Only where the keys are. */
   readonly keys?: KeyHolder;
 }
@@ -86,6 +89,14 @@ export const COMPONENTS: readonly Component[] = [
     account: 'coracle-common-instancetypes',
     rules: commonInstancetypesRules,
     create: (environment) => createCommonInstancetypesController(environment),
+  },
+  {
+    name: 'kubevirt',
+    account: 'coracle-kubevirt',
+    rules: kubeVirtControllerRules,
+    // On another cluster virt-operator owns this status.
+    needsKeys: true,
+    create: (environment, { version = '' }) => createKubeVirtController({ ...environment, version }),
   },
   {
     name: 'evacuation',

@@ -179,7 +179,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       const run = runComponent({
         component,
         client: plane.clientFor(component.account),
-        facts: { rootCa: pki.ca, keys: { sign: pki.sign, signToken: plane.signLegacyToken } },
+        facts: { rootCa: pki.ca, version: VERSION, keys: { sign: pki.sign, signToken: plane.signLegacyToken } },
         clock,
         log,
         signal: controllersStop.signal,

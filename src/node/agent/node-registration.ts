@@ -1,7 +1,7 @@
 /** Keeps the Node object and its lease alive: the lease every ten seconds, the status when it changes or grows old. */
 import { LEASES, NODES } from '../../api/kinds/builtin/resource-types.ts';
 import type { Lease, Node } from '../../api/kinds/builtin/types.ts';
-import { formatMicroTime } from '../../api/meta/object.ts';
+import { formatMicroTime, formatTime } from '../../api/meta/object.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../../client/api-failure.ts';
@@ -32,6 +32,10 @@ const HEARTBEAT_MS = 10_000;
 const LEASE_SECONDS = 40;
 /** A status is written at least this often, as by a kubelet. */
 const STATUS_MS = 300_000;
+/** virt-handler's heartbeat: an annotation that is renewed about once a minute. */
+const HANDLER_BEAT_MS = 60_000;
+/** When KubeVirt last heard of the node (kubevirt.io/api/core/v1, VirtHandlerHeartbeat). */
+export const HANDLER_HEARTBEAT_ANNOTATION = 'kubevirt.io/heartbeat';
 const RETRY_MS = 1000;
 
 /**
@@ -92,7 +96,7 @@ export async function registerNode(options: RegistrationOptions): Promise<{ read
 }
 
 /** Reads the Node, making it when missing, and puts our labels and annotations right. Labels of others stay. */
-async function ensureNode({ client, signal }: RegistrationOptions, description: NodeDescription): Promise<Node> {
+async function ensureNode({ client, clock, signal }: RegistrationOptions, description: NodeDescription): Promise<Node> {
   const key = { namespace: '', name: description.name };
   let node: Node;
   try {
@@ -100,7 +104,9 @@ async function ensureNode({ client, signal }: RegistrationOptions, description: 
   } catch (error) {
     if (!isNotFound(error)) throw error;
     try {
-      return await client.create(NODES, nodeObject(description), { signal });
+      const made = nodeObject(description);
+      const annotations = { ...made.metadata.annotations, [HANDLER_HEARTBEAT_ANNOTATION]: formatTime(clock.now()) };
+      return await client.create(NODES, { ...made, metadata: { ...made.metadata, annotations } }, { signal });
     } catch (second) {
       if (!isAlreadyExists(second)) throw second;
       node = await client.get(NODES, key, { signal });
@@ -111,7 +117,10 @@ async function ensureNode({ client, signal }: RegistrationOptions, description: 
   const labels = nodeLabels(description);
   // An operator who set it to false keeps the node empty.
   if (node.metadata.labels?.['kubevirt.io/schedulable'] !== undefined) delete labels['kubevirt.io/schedulable'];
-  const annotations = nodeAnnotations(description);
+  const annotations: Record<string, string> = nodeAnnotations(description);
+  const beat = node.metadata.annotations?.[HANDLER_HEARTBEAT_ANNOTATION];
+  const isStale = beat === undefined || !(Math.abs(clock.now() - Date.parse(beat)) < HANDLER_BEAT_MS);
+  if (isStale) annotations[HANDLER_HEARTBEAT_ANNOTATION] = formatTime(clock.now());
   const behind = (want: Record<string, string>, have: Readonly<Record<string, string>> | undefined): boolean =>
     Object.entries(want).some(([name, value]) => have?.[name] !== value);
   const stale = staleLabels(node.metadata.labels, labels);

@@ -1,0 +1,43 @@
+/** Keeps the status of the KubeVirt object true: the generation in effect, and the version that serves it. */
+import { KUBEVIRTS, type KubeVirt } from '../../api/kinds/kubevirt/kubevirt.ts';
+import type { DeepReadonly } from '../../api/meta/object.ts';
+import { commit } from '../../client/commit/commit.ts';
+import { createController, DONE, ownKeys } from '../../client/controller/controller.ts';
+import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
+import { kubeVirtStatusOf } from './kubevirt-status.ts';
+
+/** Rights the controller needs, and no others. */
+export const kubeVirtControllerRules = [
+  { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: ['kubevirt.io'], resources: ['kubevirts/status'], verbs: ['patch'] },
+];
+
+export interface KubeVirtControllerOptions extends ControllerEnvironment {
+  /** The version that runs, as the status gives it. */
+  readonly version: string;
+}
+
+/** Makes the controller; nothing happens before `start`. */
+export function createKubeVirtController({
+  client,
+  informers,
+  clock,
+  log,
+  version,
+}: KubeVirtControllerOptions): Runnable {
+  const kubevirts = informers.of(KUBEVIRTS);
+  return createController({
+    name: 'kubevirt',
+    client,
+    clock,
+    log,
+    sources: [ownKeys(kubevirts)],
+    reconcile: async (key, { signal }) => {
+      const kubevirt: DeepReadonly<KubeVirt> | undefined = kubevirts.get(key);
+      if (!kubevirt || kubevirt.metadata.deletionTimestamp !== undefined) return DONE;
+      const after = { ...kubevirt, status: kubeVirtStatusOf(kubevirt, version) } as KubeVirt;
+      await commit(client, KUBEVIRTS, { before: kubevirt, after, signal });
+      return DONE;
+    },
+  });
+}

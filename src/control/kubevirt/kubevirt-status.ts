@@ -1,0 +1,31 @@
+/** The status of the KubeVirt object (virt-operator's UpdateConditions and SetTargetDeploymentConfig): pure. */
+import type { KubeVirt, KubeVirtStatus } from '../../api/kinds/kubevirt/kubevirt.ts';
+import type { DeepReadonly } from '../../api/meta/object.ts';
+import { sha1 } from '../../domain/identity/sha1.ts';
+
+const encoder = new TextEncoder();
+
+/**
+ * What identifies a deployment: upstream hashes its configuration; here that is the namespace of the object and the
+ * version of the one program that does all the work. Forty hex digits.
+ */
+export function deploymentId(namespace: string, version: string): string {
+  const digest = sha1(encoder.encode(JSON.stringify({ namespace, version })));
+  return [...digest].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** The status as it is when `version` serves this generation of the object; other fields stay as they are. */
+export function kubeVirtStatusOf(kubevirt: DeepReadonly<KubeVirt>, version: string): DeepReadonly<KubeVirtStatus> {
+  const { namespace = '', generation } = kubevirt.metadata;
+  const id = deploymentId(namespace, version);
+  return {
+    ...kubevirt.status,
+    phase: 'Deployed',
+    operatorVersion: version,
+    targetKubeVirtVersion: version,
+    observedKubeVirtVersion: version,
+    targetDeploymentID: id,
+    observedDeploymentID: id,
+    ...(generation !== undefined && { observedGeneration: generation }),
+  };
+}
