@@ -121,7 +121,12 @@ export function createBudgetController({
       });
       const own = budgets
         .byIndex('instance', vmi.metadata.uid ?? '')
-        .filter(({ metadata }) => metadata.deletionTimestamp === undefined && metadata.name?.startsWith(BUDGET_PREFIX));
+        .filter(
+          ({ metadata }) =>
+            metadata.namespace === vmi.metadata.namespace &&
+            metadata.deletionTimestamp === undefined &&
+            metadata.name?.startsWith(BUDGET_PREFIX),
+        );
       const [kept, ...surplus] = own;
       for (const budget of wanted === undefined ? own : surplus) await remove(budget);
       if (wanted === undefined) return DONE;

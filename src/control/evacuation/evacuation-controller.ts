@@ -21,6 +21,7 @@ import { createExpectations } from '../../client/expectations/expectations.ts';
 import { createInformer } from '../../client/informer/informer.ts';
 import { isDeletedForSilence, isNodeReady } from '../../domain/eviction/silent-deletion.ts';
 import { CREATED_BY_LABEL, LAUNCHER_LABEL, LAUNCHER_VALUE } from '../../domain/launcher/launcher-labels.ts';
+import { isLauncherOf } from '../../domain/launcher/launcher-owner.ts';
 import { isPodFinal } from '../../domain/launcher/launcher-pods.ts';
 import { clusterConfigOf } from '../../domain/machine-defaults/cluster-config.ts';
 import { migrationSettings } from '../../domain/migration-policy/migration-settings.ts';
@@ -176,12 +177,21 @@ export function createEvacuationController({ client, informers, clock, log }: Co
           .filter(({ status }) => status?.phase !== 'Succeeded' && status?.phase !== 'Failed'),
         drainTaintKey: migrationSettings(kubevirt).nodeDrainTaintKey,
         clusterStrategy: clusterConfigOf(kubevirt).evictionStrategy,
-        livePods: (vmi) => pods.byIndex('instance', vmi.metadata.uid ?? '').filter((pod) => !isPodFinal(pod)).length,
+        livePods: (vmi) =>
+          pods.byIndex('instance', vmi.metadata.uid ?? '').filter((pod) => isLauncherOf(pod, vmi) && !isPodFinal(pod))
+            .length,
         isCondemned: (vmi) =>
           isNodeReady(node) &&
           pods
             .byIndex('instance', vmi.metadata.uid ?? '')
-            .some((pod) => pod.spec.nodeName === name && !isPodFinal(pod) && isDeletedForSilence(pod, node)),
+
+            .some(
+              (pod) =>
+                isLauncherOf(pod, vmi) &&
+                pod.spec.nodeName === name &&
+                !isPodFinal(pod) &&
+                isDeletedForSilence(pod, node),
+            ),
       });
       const failures: unknown[] = [];
       const each = async <T>(items: readonly T[], act: (item: T) => Promise<void>): Promise<void> => {

@@ -212,7 +212,7 @@ export function createGarbageCollectorController(environment: ControllerEnvironm
       if (clock.turnIsLong()) await nextTurn();
       owners.push({ reference, state: await ownerState(reference, node, signal) });
     }
-    const dependents = graph.dependentsOf(node.uid);
+    const dependents = graph.ownedBy(node);
     return garbageVerdict({
       owners,
       finalizers: node.finalizers,
@@ -258,7 +258,7 @@ export function createGarbageCollectorController(environment: ControllerEnvironm
 
   /** Foreground: all dependents are on their way; the owner goes when none that blocks it is left. */
   async function deleteDependents(owner: GraphNode, { signal }: ReconcileContext): Promise<void> {
-    const dependents = graph.dependentsOf(owner.uid);
+    const dependents = graph.ownedBy(owner);
     for (const dependent of dependents) if (!isDeletingDependents(dependent)) enqueue(dependent.uid);
     const isBlocking = ({ owners }: GraphNode): boolean =>
       owners.some((ref) => ref.uid === owner.uid && ref.blockOwnerDeletion === true);
@@ -267,7 +267,7 @@ export function createGarbageCollectorController(environment: ControllerEnvironm
 
   /** Orphan: dependents forget the owner, then the owner goes. Some at a time: an owner of thousands must not flood the server. */
   async function orphanDependents(owner: GraphNode, { signal }: ReconcileContext): Promise<void> {
-    const left = graph.dependentsOf(owner.uid).values();
+    const left = graph.ownedBy(owner).values();
     const worker = async (): Promise<void> => {
       for (const dependent of left) {
         if (clock.turnIsLong()) await nextTurn();

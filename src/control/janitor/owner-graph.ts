@@ -62,6 +62,12 @@ export class OwnerGraph {
     return found;
   }
 
+  /** Of those, the ones it can own: an owner with a namespace has none in others. */
+  ownedBy({ uid, namespace }: GraphNode): GraphNode[] {
+    const named = this.dependentsOf(uid);
+    return namespace === '' ? named : named.filter((dependent) => dependent.namespace === namespace);
+  }
+
   /** Puts a node in and returns the one it replaces. */
   put(node: GraphNode): GraphNode | undefined {
     const previous = this.#nodes.get(node.uid);

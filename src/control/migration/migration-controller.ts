@@ -33,6 +33,7 @@ import {
   MIGRATION_JOB_LABEL,
   MIGRATION_JOB_NAME_ANNOTATION,
 } from '../../domain/launcher/launcher-labels.ts';
+import { isLauncherOf } from '../../domain/launcher/launcher-owner.ts';
 import type { LauncherPodOptions } from '../../domain/launcher/launcher-pod.ts';
 import { byAge, currentPod, isLauncherReady, isPodFinal } from '../../domain/launcher/launcher-pods.ts';
 import { isFinal } from '../../domain/run-strategy/run-strategy.ts';
@@ -116,7 +117,12 @@ export function createMigrationController(options: MigrationControllerOptions): 
   const expectations = createExpectations(clock);
 
   const podsOf = (vmi: ReadonlyVmi | undefined): readonly ReadonlyPod[] =>
-    vmi ? [...pods.byIndex('instance', vmi.metadata.uid ?? '')].sort(byAge) : [];
+    vmi
+      ? pods
+          .byIndex('instance', vmi.metadata.uid ?? '')
+          .filter((pod) => isLauncherOf(pod, vmi))
+          .sort(byAge)
+      : [];
   const vmiOf = (migration: ReadonlyMigration): ReadonlyVmi | undefined =>
     vmis.get({ namespace: migration.metadata.namespace ?? '', name: migration.spec.vmiName ?? '' });
   const targetOf = (migration: ReadonlyMigration, of: readonly ReadonlyPod[]): ReadonlyPod | undefined =>

@@ -56,7 +56,8 @@ export function createSourceLookup(
   vms.addIndex(PINS, pinsOf);
   const objects = new Map(TYPES.map((type) => [type.kind, informers.of(type)]));
 
-  const ownRevisions = ({ metadata }: Vm): readonly Revision[] => revisions.byIndex(OWNER, metadata.uid ?? '');
+  const ownRevisions = ({ metadata }: Vm): readonly Revision[] =>
+    revisions.byIndex(OWNER, metadata.uid ?? '').filter((one) => one.metadata.namespace === metadata.namespace);
   const isCopy = ({ metadata }: Revision): boolean => metadata.labels?.[REVISION_LABELS.name] !== undefined;
   const byOwner = controllerOwner(revisions, { group: 'kubevirt.io', kind: 'VirtualMachine' });
 

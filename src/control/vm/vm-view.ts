@@ -40,6 +40,7 @@ export const everRan = (vmi: ReadonlyVmi): boolean =>
 
 /** True when this VM controls the instance. */
 export const isControlledBy = (vmi: ReadonlyVmi, vm: ReadonlyVm): boolean =>
+  vmi.metadata.namespace === vm.metadata.namespace &&
   (vmi.metadata.ownerReferences ?? []).some((owner) => owner.controller === true && owner.uid === vm.metadata.uid);
 
 export const isVmiFinal = (vmi: ReadonlyVmi): boolean => isFinal(vmi.status?.phase);

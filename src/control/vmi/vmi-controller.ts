@@ -32,6 +32,7 @@ import {
   NODE_NAME_LABEL,
   vmiIdLabel,
 } from '../../domain/launcher/launcher-labels.ts';
+import { instanceReference, isLauncherOf } from '../../domain/launcher/launcher-owner.ts';
 import { type LauncherPodOptions, launcherPod } from '../../domain/launcher/launcher-pod.ts';
 import { byAge, currentPod, isPodFinal } from '../../domain/launcher/launcher-pods.ts';
 import { isFinal } from '../../domain/run-strategy/run-strategy.ts';
@@ -157,7 +158,7 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
     if (!targetPod || !targetNode || targetNode !== status?.nodeName || isFinal(status.phase)) return undefined;
     try {
       const pod = await client.get(PODS, { namespace: metadata.namespace ?? '', name: targetPod });
-      return pod.metadata.labels?.[CREATED_BY_LABEL] === metadata.uid ? pod : undefined;
+      return isLauncherOf(pod, { metadata }) ? pod : undefined;
     } catch (error) {
       if (isNotFound(error)) return undefined;
       throw error;
@@ -206,7 +207,7 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
     sources: [
       ownKeys(vmis),
       source(pods, (pod, previous) => {
-        const owner = pod.metadata.ownerReferences?.find((o) => o.controller && o.kind === 'VirtualMachineInstance');
+        const owner = instanceReference(pod);
         if (!owner) return [];
         const key = { namespace: pod.metadata.namespace ?? '', name: owner.name };
         if (!previous) expectations.observeCreation(keyText(key));
@@ -227,7 +228,7 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
       }
       if (!expectations.satisfied(keyText(key))) return DONE;
       const after = cloneJson(cached) as VirtualMachineInstance;
-      const own = pods.byIndex('instance', cached.metadata.uid ?? '');
+      const own = pods.byIndex('instance', cached.metadata.uid ?? '').filter((pod) => isLauncherOf(pod, cached));
       const current = currentPod(cached, own) ?? (await unseenTarget(cached));
       const pass: Pass = {
         key,

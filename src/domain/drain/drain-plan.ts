@@ -301,7 +301,9 @@ function isRestarted(
   machines: readonly DeepReadonly<VirtualMachine>[],
 ): boolean {
   const owner = vmi.metadata.ownerReferences?.find(({ kind, controller }) => controller && kind === 'VirtualMachine');
-  const machine = owner && machines.find((one) => one.metadata.uid === owner.uid);
+  const machine =
+    owner &&
+    machines.find(({ metadata }) => metadata.uid === owner.uid && metadata.namespace === vmi.metadata.namespace);
   return machine !== undefined && effectiveRunStrategy(machine.spec) === 'Always';
 }
 

@@ -29,7 +29,6 @@ import type { AgentEnvironment } from './environment.ts';
 import { createNodeHandler } from './handler.ts';
 import { createHeldClaims, type HeldClaims } from './held-claims.ts';
 import { Launcher } from './launcher.ts';
-import { ownerUid } from './launcher-state.ts';
 import type { PeerIdentity } from './migration/peer.ts';
 import { type SentGuest, streamMetrics } from './migration/stream-figures.ts';
 import { type NodeDescription, nodeStatus, shareOfHost } from './node-object.ts';
@@ -297,16 +296,12 @@ export function createAgent(config: AgentConfig): Agent {
       informer.onChange(({ type, object }) => {
         // One that lost our label is no news: only its deletion mark is, and that comes as a change.
         if (type === 'deleted') return;
-        for (const launcher of launchers.values())
-          if (launcher.vmiUid === object.metadata.uid) launcher.observeVmi(object);
+        for (const launcher of launchers.values()) launcher.observeVmi(object);
       });
     const adoptPod = (target: AgentEnvironment, pod: DeepReadonly<Pod>, uid: string): void => {
       launch(target, uid, new Launcher(target, { pod, others }));
       const { namespace } = pod.metadata;
-      const vmi = [...vmis.list(namespace), ...arriving.list(namespace)].find(
-        (candidate) => candidate.metadata.uid === ownerUid(pod),
-      );
-      if (vmi) launchers.get(uid)?.observeVmi(vmi);
+      for (const vmi of [...vmis.list(namespace), ...arriving.list(namespace)]) launchers.get(uid)?.observeVmi(vmi);
     };
     // What is said of each guest's moves depends on it.
     options.peer?.onChange?.(() => {

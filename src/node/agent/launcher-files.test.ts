@@ -28,7 +28,13 @@ test('the next launcher of a VM begins with its files once the earlier one, whos
     await rm(vmsDirectory, { recursive: true, force: true });
   });
   const directory = join(vmsDirectory, VMI_UID);
-  const owner = { kind: 'VirtualMachineInstance', name: 'vm', uid: VMI_UID, controller: true };
+  const owner = {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachineInstance',
+    name: 'vm',
+    uid: VMI_UID,
+    controller: true,
+  };
   const podOf = (name: string, uid: string) =>
     ({
       apiVersion: 'v1',

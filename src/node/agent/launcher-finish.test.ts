@@ -64,7 +64,13 @@ test('an agent that is started anew ends no instance for a Pod whose end an earl
   timeout: 10_000,
 }, async () => {
   // The instance moved away, and came back under another Pod while the object of the first one was still there.
-  const owner = { kind: 'VirtualMachineInstance', name: 'vm', uid: 'u', controller: true };
+  const owner = {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachineInstance',
+    name: 'vm',
+    uid: 'u',
+    controller: true,
+  };
   const pod = {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -110,7 +116,9 @@ test('an agent that has nothing of a Pod but its end starts no guest for it, als
       uid,
       resourceVersion: '1',
       labels: { 'kubevirt.io/migrationJobUID': 'job' },
-      ownerReferences: [{ kind: 'VirtualMachineInstance', name: 'vm', uid, controller: true }],
+      ownerReferences: [
+        { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstance', name: 'vm', uid, controller: true },
+      ],
     },
     spec: { containers: [{ name: 'compute', image: 'l' }] },
     status: { phase: 'Succeeded' },

@@ -9,6 +9,7 @@ import type { LauncherState, ReadonlyVmi } from './launcher-state.ts';
 import { keepLogs } from './pod-logs.ts';
 import type { LauncherView } from './pod-status.ts';
 import { endProcess } from './stop-vm.ts';
+import { ownUid } from './vm-namespace.ts';
 import { readRecord, writeRecord } from './vm-record.ts';
 import type { VmResult } from './vm-result.ts';
 import { finalStatus } from './vmi-status.ts';
@@ -69,7 +70,7 @@ export async function finishGuest(launcher: LauncherState, result: VmResult): Pr
 async function cleanUp(launcher: LauncherState, result: VmResult): Promise<void> {
   const { environment } = launcher;
   const podUid = launcher.record?.podUid ?? launcher.pod?.metadata.uid ?? '';
-  const vmiUid = launcher.vmiUid;
+  const vmiUid = await ownUid(launcher);
   await launcher.untilDone('end not recorded', () => environment.tombstones.add(podUid, result));
   const record = launcher.record;
   if (!record) {

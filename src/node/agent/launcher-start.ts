@@ -7,6 +7,7 @@ import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../ap
 import { isRunning } from '../../base/process/identity.ts';
 import { terminate } from '../../base/process/terminate.ts';
 import { isNotFound } from '../../client/api-failure.ts';
+import { instanceReference } from '../../domain/launcher/launcher-owner.ts';
 import { PlanError } from '../../domain/machine/machine-plan.ts';
 import { isUid, vmDirectoryOf } from '../disk/vm-directory.ts';
 import { type ImageEvent, VolumeError } from '../disk/volume-request.ts';
@@ -20,6 +21,7 @@ import { movedAway, resumeSent } from './migration/settle-sender.ts';
 import { resumeEnded, resumeReceiver } from './migration/take-over.ts';
 import { imageContainer } from './pod-status.ts';
 import { letRun, prepareVm, SpawnError, startVm } from './start-vm.ts';
+import { ownUid } from './vm-namespace.ts';
 import { readRecord, type VmRecord } from './vm-record.ts';
 import { HOST_REBOOTED, resultOf, type VmResult } from './vm-result.ts';
 
@@ -40,7 +42,7 @@ export async function startGuest(launcher: LauncherState): Promise<VmResult | un
   const ended = endOf(launcher.pod);
   if (ended) {
     launcher.endedBefore = true;
-    return (await outliveOrphan(launcher, launcher.vmiUid)) ?? ended;
+    return (await outliveOrphan(launcher, await ownUid(launcher))) ?? ended;
   }
   let pause = FIRST_RETRY_MS;
   for (let attempt = 0; ; attempt++) {
@@ -158,7 +160,7 @@ function endOf(pod: ReadonlyPod | undefined): VmResult | undefined {
 /** Reads the VMI and makes sure that this Pod may start it. A result means: never. */
 async function claim(launcher: LauncherState): Promise<VmResult | undefined> {
   const pod = launcher.pod;
-  const owner = pod?.metadata.ownerReferences?.find((ref) => ref.controller && ref.kind === 'VirtualMachineInstance');
+  const owner = instanceReference(pod);
   if (!pod || !owner) return startFailed(launcher, 'NoOwner', 'the launcher pod belongs to no VirtualMachineInstance');
   const key = { namespace: pod.metadata.namespace ?? '', name: owner.name };
   let vmi: VirtualMachineInstance;

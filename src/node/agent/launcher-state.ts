@@ -5,6 +5,7 @@ import type { DeepReadonly, ObjectKey } from '../../api/meta/object.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { createLinkedController, type LinkedController } from '../../base/signal/linked-controller.ts';
 import { isDeletedForSilence } from '../../domain/eviction/silent-deletion.ts';
+import { instanceReference } from '../../domain/launcher/launcher-owner.ts';
 import { guestGraceSeconds } from '../../domain/launcher/launcher-pod.ts';
 import { isResizing } from '../../domain/live-update/pod-resize.ts';
 import { writePodStatus } from './api-writes.ts';
@@ -93,9 +94,19 @@ export class LauncherState {
     environment.signal.addEventListener('abort', () => this.changed(), { once: true });
   }
 
-  /** UID of the VMI; '' until it is known. */
+  /**
+   * UID of the VMI; '' until it was seen, in the namespace of the Pod, or stands in a record of ours. What the Pod says
+   * of its owner is not enough: any Pod may name any uid.
+   */
   get vmiUid(): string {
-    return this.record?.vmiUid ?? this.vmi?.metadata.uid ?? ownerUid(this.pod);
+    return this.record?.vmiUid ?? this.vmi?.metadata.uid ?? '';
+  }
+
+  /** True when this very object is the VMI that the Pod says it belongs to, or that the record is of. */
+  concerns({ metadata }: ReadonlyVmi): boolean {
+    const { namespace, name } = this.vmiKey;
+    const uid = this.vmiUid || instanceReference(this.pod)?.uid;
+    return metadata.uid === uid && metadata.namespace === namespace && metadata.name === name;
   }
 
   /** The guest's own grace period. The Pod tells it too: an agent that has just started may see its end first. */
@@ -109,7 +120,7 @@ export class LauncherState {
     const { record, pod } = this;
     return {
       namespace: record?.namespace ?? pod?.metadata.namespace ?? '',
-      name: record?.name ?? ownerOf(pod)?.name ?? '',
+      name: record?.name ?? instanceReference(pod)?.name ?? '',
     };
   }
 
@@ -283,12 +294,6 @@ export class LauncherState {
     if (this.pod) this.environment.events.event(this.pod, type, reason, message);
   }
 }
-
-/** UID of the VMI that owns a launcher Pod, '' when there is none. */
-export const ownerUid = (pod: ReadonlyPod | undefined): string => ownerOf(pod)?.uid ?? '';
-
-const ownerOf = (pod: ReadonlyPod | undefined) =>
-  pod?.metadata.ownerReferences?.find((ref) => ref.controller && ref.kind === 'VirtualMachineInstance');
 
 /** Keeps what the watch has already shown if it is not older than our own write's answer. */
 export function newer<T extends ReadonlyPod | ReadonlyVmi>(current: T | undefined, written: T): T {

@@ -79,11 +79,6 @@ export class Launcher {
   get owesReport(): boolean {
     return this.#state.record?.result !== undefined && !this.#state.endTold;
   }
-  /** UID of the VMI; '' until it is known. */
-  get vmiUid(): string {
-    return this.#state.vmiUid;
-  }
-
   #holdsFilesOf(vmi: ObjectKey): boolean {
     const { holdsFiles, vmiKey } = this.#state;
     return holdsFiles && vmiKey.namespace === vmi.namespace && vmiKey.name === vmi.name;
@@ -96,9 +91,9 @@ export class Launcher {
     this.#state.changed();
   }
 
-  /** News of the VMI, which must have the right UID. */
+  /** News of a VMI: taken when it is the one of this Pod. */
   observeVmi(vmi: ReadonlyVmi): void {
-    this.#state.observeVmi(vmi);
+    if (this.#state.concerns(vmi)) this.#state.observeVmi(vmi);
   }
 
   /** Something that it reports, and that is no object, may have changed. */

@@ -19,6 +19,7 @@ import { clusterSmbios } from './cluster-smbios.ts';
 import type { AgentEnvironment } from './environment.ts';
 import { type Guest, openGuest } from './guest.ts';
 import { imageContainer } from './pod-status.ts';
+import { writeNamespace } from './vm-namespace.ts';
 import { type MigrationRecord, type VmRecord, writeRecord } from './vm-record.ts';
 
 export interface StartRequest {
@@ -60,6 +61,7 @@ export async function prepareVm(environment: AgentEnvironment, request: StartReq
   const smbios = environment.smbios ?? (await clusterSmbios(environment.client, signal));
   const plan = machinePlan(vmi, environment.facts, { smbios, serialLog: logsSerialConsole(pod) });
   const directory = await openVmDirectory(environment.vmsDirectory, vmi.metadata.uid ?? '');
+  await writeNamespace(directory, vmi.metadata.namespace ?? '');
   const imageIds: Record<string, string> = {};
   const volumes = await prepareVolumes(
     {

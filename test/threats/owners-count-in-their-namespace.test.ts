@@ -1,0 +1,159 @@
+/** An owner reference counts in the namespace of its object only: nobody reaches a VM of another namespace by naming its uid. */
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { VIRTUAL_MACHINE_INSTANCES } from '../../src/api/kinds/kubevirt/kinds.ts';
+import { notFound } from '../../src/api/meta/status.ts';
+import { systemClock } from '../../src/base/clock/clock.ts';
+import { NEVER } from '../../src/base/http/seam.ts';
+import { silentLogger } from '../../src/base/log/log.ts';
+import type { AgentEnvironment } from '../../src/node/agent/environment.ts';
+import { Launcher } from '../../src/node/agent/launcher.ts';
+import type { ReadonlyPod, ReadonlyVmi } from '../../src/node/agent/launcher-state.ts';
+import { writeNamespace } from '../../src/node/agent/vm-namespace.ts';
+import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { until } from '../testkit/run-controllers.ts';
+
+const VICTIM = '00000000-0000-4000-8000-000000000001';
+const POD = '00000000-0000-4000-8000-000000000002';
+const owner = {
+  apiVersion: 'kubevirt.io/v1',
+  kind: 'VirtualMachineInstance',
+  name: 'vm',
+  uid: VICTIM,
+  controller: true,
+};
+
+/** A Pod made by hand in `namespace` that says it is a launcher of the VMI of namespace `victim`, as the agent meets it. */
+async function meet(namespace: string, { status = {}, vmi }: { status?: object; vmi?: object } = {}): Promise<boolean> {
+  const vmsDirectory = await mkdtemp(join(tmpdir(), 'coracle-owners-'));
+  const stop = new AbortController();
+  try {
+    const directory = join(vmsDirectory, VICTIM);
+    // The files are being prepared: there is no record yet.
+    await mkdir(directory);
+    await writeNamespace(directory, 'victim');
+    await writeFile(join(directory, 'disk-0.qcow2'), 'of the victim');
+    const pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'fake', namespace, uid: POD, resourceVersion: '1', ownerReferences: [owner] },
+      spec: { containers: [{ name: 'compute', image: 'l' }] },
+      status,
+    } as unknown as ReadonlyPod;
+    const reported: string[] = [];
+    const environment = {
+      signal: stop.signal,
+      clock: systemClock,
+      log: silentLogger,
+      events: { event: () => {} },
+      hostIP: '127.0.0.1',
+      nodeName: 'n',
+      bootId: 'b',
+      vmsDirectory,
+      addressesDirectory: vmsDirectory,
+      tombstones: { has: async () => undefined, add: async () => {} },
+      judgeResize: async () => ({ type: 'fits' }),
+      client: {
+        get: async (type: unknown, key: { namespace: string; name: string }) => {
+          if (type === VIRTUAL_MACHINE_INSTANCES && vmi && key.namespace === 'victim') return vmi;
+          throw notFound({ group: 'kubevirt.io', resource: 'virtualmachineinstances' }, key.name);
+        },
+        patch: async (_: unknown, key: { name: string }, { body }: { body: { status: { phase?: string } } }) => {
+          reported.push(`${key.name} ${body.status.phase}`);
+          return { ...pod, status: body.status };
+        },
+        delete: async () => {},
+      },
+    } as unknown as AgentEnvironment;
+    const launcher = new Launcher(environment, { pod, others: () => [] });
+    // The informers of the agent show it every instance of the node.
+    launcher.observeVmi({
+      metadata: { name: 'vm', namespace: 'victim', uid: VICTIM, resourceVersion: '1' },
+      spec: {},
+      status: { phase: 'Scheduled', nodeName: 'n' },
+    } as unknown as ReadonlyVmi);
+    const running = launcher.run();
+    await systemClock.sleep(50, NEVER);
+    launcher.observePod(undefined);
+    await running;
+    return existsSync(join(directory, 'disk-0.qcow2'));
+  } finally {
+    stop.abort();
+    await rm(vmsDirectory, { recursive: true, force: true });
+  }
+}
+
+for (const [what, status] of [
+  ['that waits', {}],
+  ['that has ended', { phase: 'Failed' }],
+] as const)
+  test(`a Pod of another namespace ${what} removes no file of the VM whose uid it names`, async () => {
+    assert.equal(await meet('attacker', { status }), true);
+  });
+
+test('the same from the VM’s own namespace, when the VM is gone, clears up', async () => {
+  assert.equal(await meet('victim', { status: { phase: 'Failed' } }), false);
+});
+
+let told: TestPlane;
+before(async () => {
+  told = await startPlane();
+  for (const name of ['victim', 'attacker']) {
+    await told.admin('POST /api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    await told.admin(`POST /api/v1/namespaces/${name}/serviceaccounts`, {
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
+      metadata: { name: 'default' },
+    });
+  }
+});
+after(() => told.stop());
+
+const INSTANCES = '/apis/kubevirt.io/v1/namespaces/victim/virtualmachineinstances';
+const podsOf = async (namespace: string) => (await told.admin(`GET /api/v1/namespaces/${namespace}/pods`)).items;
+
+test('a Pod of another namespace is no launcher of the instance: the instance gets its own', async () => {
+  const vmi = await told.admin(`POST ${INSTANCES}`, {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachineInstance',
+    metadata: { name: 'vm' },
+    spec: { domain: { devices: {}, memory: { guest: '64Mi' } } },
+  });
+  await told.admin('POST /api/v1/namespaces/attacker/pods', {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: 'fake',
+      labels: { 'kubevirt.io': 'virt-launcher', 'kubevirt.io/created-by': vmi.metadata.uid },
+      ownerReferences: [{ ...owner, uid: vmi.metadata.uid }],
+    },
+    spec: { nodeName: 'n1', containers: [{ name: 'compute', image: 'i' }] },
+  });
+  await told.run(['vmi'], { rootCa: '' });
+  await until(async () => (await podsOf('victim')).length === 1);
+  await until(async () => (await told.admin(`GET ${INSTANCES}/vm`)).status?.phase === 'Scheduling');
+  const { status } = await told.admin(`GET ${INSTANCES}/vm`);
+  assert.deepEqual(Object.keys(status.activePods ?? {}), [(await podsOf('victim'))[0].metadata.uid]);
+});
+
+test('a dependent of another namespace holds no foreground deletion', async () => {
+  await told.run(['garbage-collector-controller'], { rootCa: '' });
+  const configMaps = '/api/v1/namespaces/victim/configmaps';
+  const map = (name: string, metadata = {}) => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name, ...metadata },
+  });
+  const { metadata } = await told.admin(`POST ${configMaps}`, map('owner'));
+  const foreign = { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: metadata.uid, blockOwnerDeletion: true };
+  await told.admin(
+    'POST /api/v1/namespaces/attacker/configmaps',
+    map('dependent', { ownerReferences: [foreign], finalizers: ['example.com/stays'] }),
+  );
+  await told.admin(`DELETE ${configMaps}/owner`, { propagationPolicy: 'Foreground' });
+  await until(async () => (await told.ask(`GET ${configMaps}/owner`, { as: ['a', 'system:masters'] })).status === 404);
+});
