@@ -155,7 +155,7 @@ test('what only a restart brings says so, and no more once it is taken back', as
     [
       { memory: { guest: '512Mi' } },
       { memory: { guest: '1Gi' } },
-      'memory updated in template spec to a value lower than what the VM started with',
+      'memory hotplug not supported, Memory hotplug is only available for VMs with at least 1Gi of guest memory',
     ],
   ];
   for (const [there, back, text] of cases) {
@@ -285,4 +285,25 @@ test('with no other node the change is made where the guest is, also where the c
   await change('alone', { cpu: { sockets: 2 } });
   await cluster.untilVmi('alone', 'has it', ({ status }) => status?.currentCPUTopology?.sockets === 2);
   assert.equal((await cluster.migrations('alone')).length, 0);
+});
+
+test('an instance type that leaves the processors open, and a GPU without a name, are taken', async () => {
+  await cluster.client.create(VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES, {
+    apiVersion: 'instancetype.kubevirt.io/v1beta1',
+    kind: 'VirtualMachineClusterInstancetype',
+    metadata: { name: 'memory-alone' },
+    spec: { cpu: { guest: 0 }, memory: { guest: '64Mi' } },
+  });
+  await cluster.client.create(VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES, {
+    apiVersion: 'instancetype.kubevirt.io/v1beta1',
+    kind: 'VirtualMachineClusterInstancetype',
+    metadata: { name: 'gpu' },
+    spec: { cpu: { guest: 1 }, memory: { guest: '64Mi' }, gpus: [{ deviceName: 'vendor.example/gpu' }] },
+  } as unknown as Parameters<typeof cluster.client.create>[1]);
+  const vmi = await run('memory-alone', {
+    instancetype: { name: 'memory-alone' },
+    template: { spec: { domain: { devices: {} } } },
+  });
+  assert.deepEqual(vmi.status?.currentCPUTopology, { sockets: 1, cores: 1, threads: 1 });
+  assert.equal(vmi.spec.domain.memory?.guest, '64Mi');
 });

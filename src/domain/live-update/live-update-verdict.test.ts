@@ -169,6 +169,13 @@ describe('memory', () => {
       guest('512Mi'),
       guest('1Gi'),
       {},
+      `${prefix}. Memory-hotplug is not available for this VM configuration`,
+    ],
+    [
+      'to less than can be plugged',
+      guest('2Gi'),
+      guest('512Mi'),
+      {},
       'memory hotplug not supported, Memory hotplug is only available for VMs with at least 1Gi of guest memory',
     ],
   ];

@@ -20,11 +20,12 @@ type Domain = Partial<VirtualMachineInstanceSpec['domain']>;
 function defaulted(
   domain: Domain = {},
   { configuration, ...spec }: Partial<VirtualMachineInstanceSpec> & { configuration?: Configuration } = {},
+  ownerReferences: NonNullable<VirtualMachineInstance['metadata']['ownerReferences']> = [],
 ): VirtualMachineInstance {
   const vmi: VirtualMachineInstance = {
     apiVersion: 'kubevirt.io/v1',
     kind: 'VirtualMachineInstance',
-    metadata: { name: 'a', namespace: 'b' },
+    metadata: { name: 'a', namespace: 'b', ownerReferences },
     spec: { ...spec, domain: { devices: {}, ...domain } },
   };
   setInstanceDefaults(vmi, configOf(configuration));
@@ -32,12 +33,14 @@ function defaulted(
 }
 
 describe('processor topology', () => {
-  const cases: [name: string, domain: Domain, expected: [sockets: number, cores: number, threads: number]][] = [
+  type Topology = [sockets: number | undefined, cores: number | undefined, threads: number | undefined];
+  const cases: [name: string, domain: Domain, expected: Topology][] = [
     ['nothing', {}, [1, 1, 1]],
     ['a limit becomes sockets', { resources: { limits: { cpu: 3 } } }, [3, 1, 1]],
     ['a request is rounded up', { resources: { requests: { cpu: '2500m' } } }, [3, 1, 1]],
     ['the limit wins over the request', { resources: { limits: { cpu: 4 }, requests: { cpu: 2 } } }, [4, 1, 1]],
-    ['missing axes are one', { cpu: { cores: 4 } }, [1, 4, 1]],
+    ['missing axes stay open', { cpu: { cores: 4 } }, [undefined, 4, undefined]],
+    ['more processors than the field holds', { resources: { limits: { cpu: '1Ei' } } }, [2147483647, 1, 1]],
     ['a written topology stays', { cpu: { sockets: 2, cores: 3, threads: 2 } }, [2, 3, 2]],
   ];
   for (const [name, domain, [sockets, cores, threads]] of cases) {
@@ -45,9 +48,17 @@ describe('processor topology', () => {
       const vmi = defaulted(domain);
       const cpu = vmi.spec.domain.cpu!;
       assert.deepEqual([cpu.sockets, cpu.cores, cpu.threads], [sockets, cores, threads]);
-      assert.deepEqual(vmi.status?.currentCPUTopology, { sockets, cores, threads });
+      const written = Object.entries({ sockets, cores, threads }).filter(([, value]) => value !== undefined);
+      assert.deepEqual(vmi.status?.currentCPUTopology, Object.fromEntries(written));
     });
   }
+  it('of the instance of a virtual machine has every axis: it may be given sockets later', () => {
+    const vmi = defaulted({ cpu: { cores: 4 } }, {}, [
+      { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name: 'a', uid: 'u', controller: true },
+    ]);
+    const { cores, sockets, threads, maxSockets } = vmi.spec.domain.cpu!;
+    assert.deepEqual({ cores, sockets, threads, maxSockets }, { cores: 4, sockets: 1, threads: 1, maxSockets: 4 });
+  });
 });
 
 describe('setInstanceSpecDefaults(), as templates are judged and expanded', () => {
@@ -93,8 +104,17 @@ describe('guest memory', () => {
 describe('hot-plug limits', () => {
   const cases: [name: string, domain: Domain, configuration: Configuration, maxSockets: unknown, maxGuest: unknown][] =
     [
-      ['four times', { cpu: { sockets: 2 }, memory: { guest: '128Mi' } }, {}, 8, '512Mi'],
-      ['a number of bytes', { memory: { guest: 134217728 } }, {}, 4, '512Mi'],
+      ['four times', { cpu: { sockets: 2 }, memory: { guest: '1Gi' } }, {}, 8, '4Gi'],
+      ['a number of bytes', { memory: { guest: 1073741824 } }, {}, 4, '4Gi'],
+      ['no memory below 1 GiB', { memory: { guest: '1022Mi' } }, {}, 4, undefined],
+      ['no sockets where none are written', { cpu: { cores: 2 }, memory: { guest: '1Gi' } }, {}, undefined, '4Gi'],
+      [
+        'but the maximum of the cluster',
+        { cpu: { threads: 2 }, memory: { guest: '1Gi' } },
+        { liveUpdateConfiguration: { maxCpuSockets: 6 } },
+        6,
+        '4Gi',
+      ],
       [
         'by the ratio of the cluster',
         { memory: { guest: '1Gi' } },

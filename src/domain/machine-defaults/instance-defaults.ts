@@ -29,7 +29,9 @@ export function setVirtualMachineDefaults(vm: VirtualMachine, config: ClusterCon
  */
 export function setInstanceDefaults(vmi: VirtualMachineInstance, config: ClusterConfig): void {
   setInstanceSpecDefaults(vmi.spec, config);
-  fillMissingAxes(vmi.spec);
+  // The guest of a virtual machine can be given sockets later, also where its template leaves them open.
+  if (vmi.metadata.ownerReferences?.some(({ controller, kind }) => controller && kind === 'VirtualMachine'))
+    fillMissingAxes(vmi.spec);
   setKernelPullPolicy(vmi.spec);
   setDeviceDefaults(vmi.spec);
   fillSwitches(vmi.spec);
@@ -194,6 +196,7 @@ function setInitialStatus(vmi: VirtualMachineInstance): void {
   const guest = memory?.guest;
   if (guest !== undefined) status.memory = { guestAtBoot: guest, guestCurrent: guest, guestRequested: guest };
   if (cpu !== undefined && status.currentCPUTopology === undefined) {
-    status.currentCPUTopology = { cores: cpu.cores ?? 1, sockets: cpu.sockets ?? 1, threads: cpu.threads ?? 1 };
+    const { cores, sockets, threads } = cpu;
+    status.currentCPUTopology = { ...(cores && { cores }), ...(sockets && { sockets }), ...(threads && { threads }) };
   }
 }

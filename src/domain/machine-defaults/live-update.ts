@@ -17,6 +17,7 @@ import type { ClusterConfig } from './cluster-config.ts';
 /** More virtual processors than any machine type takes. */
 const MAX_VCPUS = 512;
 const MIB = 2 ** 20;
+const MIN_PLUGGABLE_GUEST = 1024 * MIB;
 
 /** Why the memory of a guest cannot be plugged, and the field below its spec that says so. */
 export interface MemoryHotplugObstacle {
@@ -37,12 +38,14 @@ export function setHotplugLimits(vmi: VirtualMachineInstance, config: ClusterCon
 function setMaxSockets(spec: VirtualMachineInstanceSpec, config: ClusterConfig): void {
   const { cpu } = spec.domain;
   if (cpu === undefined || (cpu.maxSockets ?? 0) !== 0) return;
-  const sockets = cpu.sockets ?? 1;
+  const sockets = cpu.sockets ?? 0;
   if (config.maxCpuSockets > 0) {
     cpu.maxSockets = Math.max(config.maxCpuSockets, sockets);
     return;
   }
-  const perSocket = (cpu.cores ?? 1) * (cpu.threads ?? 1);
+  // Sockets that nobody named are no sockets to multiply.
+  if (sockets === 0) return;
+  const perSocket = (cpu.cores || 1) * (cpu.threads || 1);
   const wanted = sockets * config.maxHotplugRatio;
   cpu.maxSockets = wanted * perSocket <= MAX_VCPUS ? wanted : Math.max(Math.floor(MAX_VCPUS / perSocket), sockets);
 }
@@ -88,6 +91,12 @@ export function memoryHotplugObstacle(
   }
   if (spec.architecture !== 'amd64') {
     return obstacle('architecture', 'Memory hotplug is only available for x86_64 VMs');
+  }
+  if (quantityValue(guest) < MIN_PLUGGABLE_GUEST) {
+    return obstacle(
+      'domain.memory.guest',
+      'Memory hotplug is only available for VMs with at least 1Gi of guest memory',
+    );
   }
   return undefined;
 }

@@ -76,7 +76,7 @@ export const virtualGPUOptions = object('Options of a virtual GPU.', {
 });
 
 export const gpu = object('A GPU of the host.', {
-  name: needed(str('Name of the device.')),
+  name: str('Name of the device.'),
   deviceName: str('Resource name of the device plug-in.'),
   ...claimRequest,
   virtualGPUOptions,

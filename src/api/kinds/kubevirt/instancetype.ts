@@ -56,7 +56,7 @@ export const instancetypeSpec = object('Amounts that virtual machines take over 
   schedulerName: str('Scheduler that places the launcher pod.'),
   cpu: needed(
     object('Virtual processors.', {
-      guest: needed(count('How many the guest sees.', { minimum: 1 })),
+      guest: needed(count('How many the guest sees; 0 leaves it to the guest.')),
       model: str('Processor model, or host-model or host-passthrough.'),
       dedicatedCPUPlacement: bool('Asks for host processors of its own, pinned one to one.'),
       numa,

@@ -299,7 +299,7 @@ function validateOtherDevices(path: string, spec: Spec, config: ClusterConfig): 
     (devices.hostDevices?.length ?? 0) > 0 &&
       !(hasClaims(devices.hostDevices) && config.isEnabled('HostDevicesWithDRA')),
     'HostDevices',
-    'HostDevices',
+    'domain.devices.hostDevices',
   );
   gate(devices.autoattachVSOCK === true, 'VSOCK', 'domain.devices.autoattachVSOCK');
   gate(devices.downwardMetrics !== undefined, 'DownwardMetrics', 'domain.devices.downwardMetrics');
@@ -309,18 +309,23 @@ function validateOtherDevices(path: string, spec: Spec, config: ClusterConfig): 
     return display !== undefined && display.enabled !== false && (display.ramFB === undefined || display.ramFB.enabled);
   });
   if (displays.length > 1) {
-    causes.push(invalidValue(`${path}.GPUs`, 'configuring multiple displays with ramfb is not valid'));
+    causes.push(invalidValue(`${path}.domain.devices.gpus`, 'configuring multiple displays with ramfb is not valid'));
   }
   const { sound, video } = devices;
   if (sound !== undefined && !['', 'ich9', 'ac97'].includes(sound.model ?? '')) {
-    causes.push(invalidValue(`${path}.Sound`, "Sound device type is not supported. Options: 'ich9' or 'ac97'"));
+    causes.push(
+      invalidValue(`${path}.domain.devices.sound`, "Sound device type is not supported. Options: 'ich9' or 'ac97'"),
+    );
   }
   if (sound !== undefined && !sound.name) {
-    causes.push(invalidValue(`${path}.Sound`, 'Sound device requires a name field.'));
+    causes.push(invalidValue(`${path}.domain.devices.sound`, 'Sound device requires a name field.'));
   }
   if (video !== undefined && devices.autoattachGraphicsDevice === false) {
     causes.push(
-      invalidValue(`${path}.video`, 'Video configuration is not allowed when autoattachGraphicsDevice is set to false'),
+      invalidValue(
+        `${path}.domain.devices.video`,
+        'Video configuration is not allowed when autoattachGraphicsDevice is set to false',
+      ),
     );
   }
   return causes;

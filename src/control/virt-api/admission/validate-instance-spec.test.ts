@@ -56,6 +56,19 @@ type Row = [name: string, spec: Spec, expected: string | undefined, configuratio
 
 /** Each row: what is judged, and the `type field` of its only cause; undefined = accepted. */
 const TABLES: Record<string, Row[]> = {
+  tolerations: [
+    ['a good one', domain({}, { tolerations: [{ key: 'a', operator: 'Exists' }] }), undefined],
+    [
+      'an unknown operator',
+      domain({}, { tolerations: [{ key: 'a', operator: 'Like' as 'Exists' }] }),
+      'FieldValueInvalid spec.tolerations[0].operator',
+    ],
+    [
+      'an unknown effect',
+      domain({}, { tolerations: [{ key: 'a', operator: 'Exists', effect: 'Stay' as 'NoExecute' }] }),
+      'FieldValueInvalid spec.tolerations[0].effect',
+    ],
+  ],
   names: [
     ['a good host name', domain({}, { hostname: 'a-b' }), undefined],
     ['a bad host name', domain({}, { hostname: 'a_b' }), 'FieldValueInvalid spec.hostname'],
@@ -98,7 +111,7 @@ const TABLES: Record<string, Row[]> = {
     [
       'a page size that is none',
       domain({ memory: { hugepages: { pageSize: 'big' } } }),
-      `FieldValueInvalid ${D}.hugepages.size`,
+      `FieldValueInvalid ${D}.memory.hugepages.pageSize`,
     ],
     [
       'less than a page',
@@ -445,12 +458,16 @@ const TABLES: Record<string, Row[]> = {
       devices({ inputs: [{ name: 'a', type: 'keyboard' }] }),
       `FieldValueInvalid ${D}.devices.inputs[0].type`,
     ],
-    ['a strange sound card', devices({ sound: { name: 'a', model: 'sb16' } }), 'FieldValueInvalid spec.Sound'],
-    ['a sound card without a name', devices({ sound: { name: '' } }), 'FieldValueInvalid spec.Sound'],
+    [
+      'a strange sound card',
+      devices({ sound: { name: 'a', model: 'sb16' } }),
+      'FieldValueInvalid spec.domain.devices.sound',
+    ],
+    ['a sound card without a name', devices({ sound: { name: '' } }), 'FieldValueInvalid spec.domain.devices.sound'],
     [
       'host devices without their gate',
       devices({ hostDevices: [{ name: 'a', deviceName: 'b' }] }),
-      'FieldValueInvalid spec.HostDevices',
+      'FieldValueInvalid spec.domain.devices.hostDevices',
     ],
     [
       'host devices with their gate',
@@ -464,12 +481,12 @@ const TABLES: Record<string, Row[]> = {
     [
       'a video device without graphics',
       devices({ video: { type: 'vga' }, autoattachGraphicsDevice: false }),
-      'FieldValueInvalid spec.video',
+      'FieldValueInvalid spec.domain.devices.video',
     ],
     [
       'two frame buffers',
       devices({ gpus: ['a', 'b'].map((name) => ({ name, virtualGPUOptions: { display: {} } })) }),
-      'FieldValueInvalid spec.GPUs',
+      'FieldValueInvalid spec.domain.devices.gpus',
     ],
     [
       'an unknown panic device',
@@ -615,7 +632,11 @@ const TABLES: Record<string, Row[]> = {
       domain({}, { volumes: [1, 2].map(() => ({ name: 'v', emptyDisk: { capacity: 1 } })) }),
       'FieldValueInvalid spec.volumes[1].name',
     ],
-    ['a DataVolume without a name', volume({ dataVolume: { name: '' } }), 'FieldValueRequired spec.volumes[0].name'],
+    [
+      'a DataVolume without a name',
+      volume({ dataVolume: { name: '' } }),
+      'FieldValueRequired spec.volumes[0].dataVolume.name',
+    ],
     ['a ConfigMap without a name', volume({ configMap: {} }), 'FieldValueInvalid spec.volumes[0].configMap.name'],
     ['a Secret without a name', volume({ secret: {} }), 'FieldValueInvalid spec.volumes[0].secret.secretName'],
     [
@@ -758,8 +779,13 @@ const TABLES: Record<string, Row[]> = {
     ['link down', nic({ masquerade: {}, state: 'down' }), undefined],
     ['unplugging bridge', nic({ bridge: {}, state: 'absent' }, { multus: { networkName: 'a' } }), undefined],
     ['unplugging the pod network', nic({ bridge: {}, state: 'absent' }), `FieldValueInvalid ${NIC}.state`],
+    ['an interface without a binding', nic({}), `FieldValueRequired ${NIC}`],
     ['a port without a number', nic({ masquerade: {}, ports: [{ port: 0 }] }), `FieldValueRequired ${NIC}.ports[0]`],
-    ['a port out of range', nic({ masquerade: {}, ports: [{ port: 65536 }] }), `FieldValueInvalid ${NIC}.ports[0]`],
+    [
+      'a port out of range',
+      nic({ masquerade: {}, ports: [{ port: 65536 }] }),
+      `FieldValueInvalid ${NIC}.ports[0].port`,
+    ],
     [
       'a port of another protocol',
       nic({ masquerade: {}, ports: [{ port: 1, protocol: 'SCTP' }] }),

@@ -156,6 +156,12 @@ function validateBinding(field: string, { nic, network, config }: BoundInterface
   } else if (methods > 1) {
     causes.push(invalidValue(field, `logical ${nic.name} interface must have exactly one binding method`));
   }
+  const removed = REMOVED_BINDINGS.some((name) => nic[name] !== undefined);
+  if (nic.binding === undefined && methods === 0 && !removed) {
+    causes.push(
+      requiredValue(field, `logical ${nic.name} interface must have an interface binding method or a binding plugin`),
+    );
+  }
   if (nic.binding !== undefined && !config.networkBindings.has(nic.binding.name)) {
     causes.push(
       invalidValue(
@@ -268,7 +274,8 @@ function* judgePorts(judging: Judging, field: string, { nic, network, config }: 
       names.add(name);
     }
     if (!port) found.push(requiredValue(at, 'Port field is mandatory.'));
-    else if (port < 0 || port > 65535) found.push(invalidValue(at, 'Port field must be in range 0 < x < 65536.'));
+    else if (port < 0 || port > 65535)
+      found.push(invalidValue(`${at}.port`, 'Port field must be in range 0 < x < 65536.'));
     if (protocol && protocol !== 'TCP' && protocol !== 'UDP') {
       found.push(invalidValue(`${at}.protocol`, 'Unknown protocol, only TCP or UDP allowed'));
     }

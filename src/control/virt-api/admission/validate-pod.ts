@@ -1,6 +1,7 @@
 /** Rules about names, probes, DNS, credentials and the other settings that shape the launcher pod. */
 
 import { judgeAffinity, judgeTopologySpread } from '../../../api/kinds/builtin/validation/affinity.ts';
+import { validateToleration } from '../../../api/kinds/builtin/validation/pod-spec.ts';
 import type { AccessCredential, GuestProbe, VirtualMachineInstanceSpec } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import { EVICTION_STRATEGIES } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import { checkLabelName, checkSubdomain } from '../../../api/meta/names.ts';
@@ -87,11 +88,19 @@ function validateStrategies(path: string, spec: Spec): Cause[] {
   return causes;
 }
 
+function addErrors(errors: FieldError[], more: readonly FieldError[]): void {
+  for (const error of more) errors.push(error);
+}
+
 /** Upstream names the members of the affinity directly below the spec. */
 function* judgePlacement(judging: Judging, path: string, spec: Spec): Steps<void> {
   const found = { errors: [] as FieldError[], pace: judging.pace };
   yield* judgeAffinity(found, spec.affinity, path);
   yield* judgeTopologySpread(found, spec, `${path}.topologySpreadConstraints`);
+  for (const [i, toleration] of (spec.tolerations ?? []).entries()) {
+    if (found.pace.due()) yield;
+    addErrors(found.errors, validateToleration({ ...toleration }, `${path}.tolerations[${i}]`));
+  }
   yield* judgeEach(judging, found.errors, (error) => [
     invalidValue(error.field, `${error.field}: ${fieldErrorBody(error)}`),
   ]);

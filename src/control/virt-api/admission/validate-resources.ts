@@ -88,7 +88,7 @@ function validateMemory(path: string, spec: Spec, config: ClusterConfig): Cause[
 function validateHugepages(path: string, spec: Spec): Cause[] {
   const pageSize = spec.domain.memory?.hugepages?.pageSize;
   if (spec.domain.memory?.hugepages === undefined) return [];
-  const sizePath = `${path}.domain.hugepages.size`;
+  const sizePath = `${path}.domain.memory.hugepages.pageSize`;
   const size = readQuantity(pageSize ?? '');
   if (size === undefined || size.nano <= 0n) {
     return [invalidValue(sizePath, `${sizePath} '${pageSize ?? ''}': must be an amount such as 2Mi or 1Gi`)];

@@ -59,7 +59,7 @@ function validateVolume(field: string, volume: Readonly<Volume>, config: Cluster
     if (!value) causes.push(invalidValue(`${field}.${at}`, `${field}.${at} is a required field`));
   };
   if (volume.dataVolume !== undefined && !volume.dataVolume.name) {
-    causes.push(requiredValue(`${field}.name`, "DataVolume 'name' must be set"));
+    causes.push(requiredValue(`${field}.dataVolume.name`, "DataVolume 'name' must be set"));
   }
   if (volume.configMap !== undefined) needs(volume.configMap.name, 'configMap.name');
   if (volume.secret !== undefined) needs(volume.secret.secretName, 'secret.secretName');

@@ -279,6 +279,11 @@ describe('rules about virtual machines', () => {
       ['FieldValueInvalid spec.template.spec.domain.memory.guest'],
     ],
     [
+      'a maximum for less memory than can be plugged',
+      { template: { spec: { domain: { devices: {}, memory: { guest: '512Mi', maxGuest: '2Gi' } } } } },
+      ['FieldValueInvalid spec.template.spec.domain.memory.guest'],
+    ],
+    [
       'a reserved label',
       { template: { ...template, metadata: { labels: { 'kubevirt.io/nodeName': 'n' } } } },
       ['FieldValueNotSupported spec.template.metadata.labels'],

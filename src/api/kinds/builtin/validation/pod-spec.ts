@@ -122,7 +122,8 @@ function validateDeadline(spec: unknown, path: string): FieldError[] {
   return [invalid(`${path}.activeDeadlineSeconds`, deadline, 'must be between 1 and 2147483647, inclusive')];
 }
 
-function validateToleration(toleration: JsonObject, path: string): FieldError[] {
+/** One toleration of a Pod. */
+export function validateToleration(toleration: JsonObject, path: string): FieldError[] {
   const key = textAt(toleration, 'key');
   const operator = textAt(toleration, 'operator') || 'Equal';
   const value = textAt(toleration, 'value');
