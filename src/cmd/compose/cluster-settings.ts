@@ -11,6 +11,7 @@ export interface ClusterSettings {
   readonly serialConsoleLog: boolean;
   readonly nodeSelectors: Readonly<Record<string, string>>;
   readonly hypervStrictCheck: boolean;
+  readonly functionalTestHooks: boolean;
 }
 
 /** Reads the settings anew at each call; the CR may change at any time. */
@@ -19,6 +20,7 @@ export function clusterSettings(informers: InformerSet): () => ClusterSettings {
   return () => {
     const spec = kubevirts.list()[0]?.spec;
     const developer = spec?.configuration?.developerConfiguration;
+    const gates = { enabled: developer?.featureGates ?? [], disabled: developer?.disabledFeatureGates ?? [] };
     return {
       cpuAllocationRatio: cpuAllocationRatioOf(kubevirts.list()[0]),
       // Guests run emulated where the node cannot accelerate them, so a Pod asks for /dev/kvm only where told to insist.
@@ -27,10 +29,8 @@ export function clusterSettings(informers: InformerSet): () => ClusterSettings {
       // An empty object there is what turns the log off.
       serialConsoleLog: spec?.configuration?.virtualMachineOptions?.disableSerialConsoleLog === undefined,
       nodeSelectors: developer?.nodeSelectors ?? {},
-      hypervStrictCheck: isGateEnabled('HypervStrictCheck', {
-        enabled: developer?.featureGates ?? [],
-        disabled: developer?.disabledFeatureGates ?? [],
-      }),
+      hypervStrictCheck: isGateEnabled('HypervStrictCheck', gates),
+      functionalTestHooks: isGateEnabled('FunctionalTestHooks', gates),
     };
   };
 }

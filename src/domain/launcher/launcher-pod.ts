@@ -4,6 +4,7 @@ import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.t
 import { controllerReference } from '../../api/meta/controller-reference.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
+import { FAIL_FAST_HOOK, SIMULATE_CRASH } from './functional-test-hooks.ts';
 import { guestConsoleLog } from './guest-console-log.ts';
 import {
   CREATED_BY_LABEL,
@@ -27,6 +28,8 @@ export interface LauncherPodOptions extends NodeSelectorOptions {
   readonly launcherImage: string;
   /** False where instances that do not say have no log of the serial line; true when absent. */
   readonly serialConsoleLog?: boolean;
+  /** The gate FunctionalTestHooks; off when absent. */
+  readonly functionalTestHooks?: boolean;
 }
 
 /** Seconds upstream grants the launcher beyond the guest's own grace period. */
@@ -60,6 +63,7 @@ export function launcherPod(vmi: DeepReadonly<VirtualMachineInstance>, options: 
       vmi.metadata.namespace ?? '',
       '--name',
       name,
+      ...(options.functionalTestHooks && annotations[FAIL_FAST_HOOK] !== undefined ? [SIMULATE_CRASH] : []),
     ],
     resources: { requests, limits },
     securityContext: {

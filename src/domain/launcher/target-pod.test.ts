@@ -34,13 +34,14 @@ const make = (
     migration?: VirtualMachineInstanceMigration;
     source?: Pod;
     labels?: Record<string, string>;
+    hooks?: boolean;
   } = {},
 ): Pod =>
   targetPod({
     vmi: over.vmi ?? vmi(),
     migration: over.migration ?? migration(),
     source: over.source ?? source(),
-    options: OPTIONS,
+    options: { ...OPTIONS, functionalTestHooks: over.hooks === true },
     sourceNodeLabels: over.labels ?? {},
   });
 
@@ -87,7 +88,10 @@ test('targetPod() takes the images the source runs, but a launcher of its own', 
     ['launcher:2', `reg:5000/disk@${digest}`],
   );
   const override = { 'kubevirt.io/func-test-migration-target-image-override': 'broken' };
-  assert.equal(make({ migration: migration({}, override) }).spec.containers[0]?.image, 'broken');
+  assert.equal(make({ migration: migration({}, override) }).spec.containers[0]?.image, 'launcher:2');
+  const hooked = make({ migration: migration({}, override), hooks: true });
+  assert.equal(hooked.spec.containers[0]?.image, 'broken');
+  assert.equal(hooked.metadata.annotations?.['kubevirt.io/func-test-migration-target-image-override'], 'broken');
 });
 
 const D = `sha256:${'1'.repeat(64)}`;

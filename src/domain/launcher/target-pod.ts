@@ -5,6 +5,7 @@
 import type { Pod } from '../../api/kinds/builtin/types.ts';
 import type { VirtualMachineInstance, VirtualMachineInstanceMigration } from '../../api/kinds/kubevirt/kubevirt.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
+import { TARGET_IMAGE_HOOK } from './functional-test-hooks.ts';
 import { CREATED_BY_LABEL, MIGRATION_JOB_LABEL, MIGRATION_JOB_NAME_ANNOTATION } from './launcher-labels.ts';
 import { type LauncherPodOptions, launcherPod } from './launcher-pod.ts';
 
@@ -29,8 +30,6 @@ const HOST_MODEL_MIGRATION_PREFIX = 'cpu-model-migration.node.kubevirt.io/';
 const FEATURE_PREFIX = 'cpu-feature.node.kubevirt.io/';
 /** Containers that only bring an image: disks, and a kernel to boot. */
 const READ_BY_GUEST = /^(volume.+|kernel-boot)$/;
-/** Upstream's tests make a migration fail with it. */
-const IMAGE_OVERRIDE_ANNOTATION = 'kubevirt.io/func-test-migration-target-image-override';
 
 /** Builds the Pod. */
 export function targetPod({ vmi, migration, source, options, sourceNodeLabels }: TargetPodInput): Pod {
@@ -47,9 +46,12 @@ export function targetPod({ vmi, migration, source, options, sourceNodeLabels }:
     if (!READ_BY_GUEST.test(container.name)) continue;
     container.image = pinnedImage(container.image ?? '', imageIds.get(container.name) ?? '');
   }
-  const override = migration.metadata.annotations?.[IMAGE_OVERRIDE_ANNOTATION];
+  const override = options.functionalTestHooks && migration.metadata.annotations?.[TARGET_IMAGE_HOOK];
   const compute = spec.containers.find(({ name }) => name === 'compute');
-  if (override && compute) compute.image = override;
+  if (override && compute) {
+    compute.image = override;
+    pod.metadata.annotations[TARGET_IMAGE_HOOK] = override;
+  }
   // What the instance asks for wins: a migration may narrow the choice, not widen it.
   spec.nodeSelector = {
     ...migration.spec.addedNodeSelector,

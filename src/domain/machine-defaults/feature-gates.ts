@@ -57,6 +57,8 @@ const STATES = {
     'CommonInstancetypesDeployment',
   ],
   deprecated: ['HotplugVolumes'],
+  /** Ours: for those who run KubeVirt's functional tests. Off unless named. */
+  developer: ['FunctionalTestHooks'],
 } as const;
 
 type States = typeof STATES;

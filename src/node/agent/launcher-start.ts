@@ -12,6 +12,7 @@ import { PlanError } from '../../domain/machine/machine-plan.ts';
 import { isUid, vmDirectoryOf } from '../disk/vm-directory.ts';
 import { type ImageEvent, VolumeError } from '../disk/volume-request.ts';
 import { findQemu } from './adopt.ts';
+import { foreignImage, simulatesCrash } from './functional-test-hooks.ts';
 import { openGuest } from './guest.ts';
 import { FIRST_RETRY_MS, type LauncherState, MAX_RETRY_MS, type ReadonlyPod } from './launcher-state.ts';
 import { peerObstacle } from './migration/peer.ts';
@@ -44,6 +45,7 @@ export async function startGuest(launcher: LauncherState): Promise<VmResult | un
     launcher.endedBefore = true;
     return (await outliveOrphan(launcher, await ownUid(launcher))) ?? ended;
   }
+  if (simulatesCrash(launcher.pod)) return startFailed(launcher, 'Crashed', 'simulated crash of the launcher');
   let pause = FIRST_RETRY_MS;
   for (let attempt = 0; ; attempt++) {
     if (launcher.isDeleting()) return deleted;
@@ -61,6 +63,11 @@ export async function startGuest(launcher: LauncherState): Promise<VmResult | un
         onImage: (event: ImageEvent) => tellImage(launcher, event),
         onChange: () => launcher.changed(),
       };
+      const foreign = launcher.migrationJob === undefined ? undefined : await foreignImage(launcher);
+      if (foreign !== undefined) {
+        await cannotPull(launcher, foreign);
+        return deleted;
+      }
       if (launcher.migrationJob !== undefined)
         return await receiveGuest(
           launcher,
@@ -96,6 +103,16 @@ export async function startGuest(launcher: LauncherState): Promise<VmResult | un
       await launcher.pause(pause);
       pause = Math.min(pause * 2, MAX_RETRY_MS);
     }
+  }
+}
+
+/** What a kubelet says of an image that it cannot have, until the Pod goes. */
+async function cannotPull(launcher: LauncherState, image: string): Promise<void> {
+  const message = `image ${JSON.stringify(image)} is not on this node, and no launcher is pulled`;
+  for (let attempt = 0; !launcher.isDeleting(); attempt++) {
+    const reason = attempt === 0 ? 'ErrImagePull' : 'ImagePullBackOff';
+    await launcher.report({ state: 'creating', reason, message, container: 'compute' });
+    await launcher.pause(MAX_RETRY_MS);
   }
 }
 

@@ -4,12 +4,14 @@
  */
 import { join } from 'node:path';
 import { KUBEVIRTS } from '../../api/kinds/kubevirt/kinds.ts';
+import { FAIL_MEMORY_HOTPLUG_HOOK } from '../../domain/launcher/functional-test-hooks.ts';
 import { type NextPlug, nextPlug } from '../../domain/live-update/next-plug.ts';
 import { hasPendingCondition, pendingChanges } from '../../domain/live-update/pending-changes.ts';
 import { cpuAllocationRatioOf } from '../../domain/machine-defaults/cluster-config.ts';
 import { HOT_MEMORY } from '../qemu/argv.ts';
 import type { HotpluggableCpu } from '../qmp/commands.ts';
 import { QmpError } from '../qmp/qmp-connection.ts';
+import { hasHook } from './functional-test-hooks.ts';
 import type { Guest } from './guest.ts';
 import type { LauncherState } from './launcher-state.ts';
 import { type VmRecord, writeRecord } from './vm-record.ts';
@@ -27,7 +29,11 @@ export async function updateGuest(launcher: LauncherState, guest: Guest): Promis
     const plug = nextPlug(vmi, pod, { plan: record.plan, cpuAllocationRatio: cpuAllocationRatioOf(items[0]) });
     refuse(launcher, plug);
     if (plug.sockets !== undefined) await plugSockets(launcher, guest, plug.sockets);
-    if (plug.requestedBytes !== undefined) await requestMemory(launcher, guest, plug.requestedBytes);
+    if (plug.requestedBytes !== undefined) {
+      if (await hasHook(launcher, FAIL_MEMORY_HOTPLUG_HOOK))
+        failMemory(launcher, 'simulated failure of memory hotplug');
+      else await requestMemory(launcher, guest, plug.requestedBytes);
+    }
     return true;
   } catch (error) {
     environment.signal.throwIfAborted();

@@ -124,6 +124,8 @@ export function sourceFailed(
       completed: true,
       failed: true,
       failureReason: failure.reason,
+      // One that failed before it began has both times, as upstream's.
+      ...(vmi.status?.migrationState?.startTimestamp == null && { startTimestamp: formatTime(failure.now) }),
       endTimestamp: formatTime(failure.now),
       ...(failure.aborted && { abortStatus: 'Succeeded' }),
     },

@@ -1,10 +1,12 @@
 import type { VirtualMachineInstance } from '../../../api/kinds/kubevirt/kinds.ts';
 import { abortable } from '../../../base/signal/abortable.ts';
 import { createLinkedController } from '../../../base/signal/linked-controller.ts';
+import { BLOCK_TARGET_HOOK } from '../../../domain/launcher/functional-test-hooks.ts';
 import { movedPlan } from '../../../domain/migration/plan-difference.ts';
 import { addressOf, claimAddress, releaseAddress } from '../../network/address-pool.ts';
 import { VM_FILES } from '../../qemu/argv.ts';
 import { writeVmiStatus } from '../api-writes.ts';
+import { hasHook } from '../functional-test-hooks.ts';
 import type { Guest } from '../guest.ts';
 import { FIRST_RETRY_MS, type LauncherState } from '../launcher-state.ts';
 import { type PreparedVm, spawnVm } from '../start-vm.ts';
@@ -49,7 +51,7 @@ export async function receiveGuest(launcher: LauncherState, prepared: PreparedVm
       return failure('the migration was given up before the guest came');
     }
     const incoming = incomingMigration(launcher.vmi, { uid, podName, nodeName: environment.nodeName });
-    if (incoming) {
+    if (incoming && !(await hasHook(launcher, BLOCK_TARGET_HOOK))) {
       const result = await receiveFrom(launcher, { prepared, uid, address, sourceNode: incoming.sourceNode });
       await giveBack();
       return result;

@@ -10,8 +10,10 @@ import { pipeline } from 'node:stream/promises';
 import type { TLSSocket } from 'node:tls';
 import { abortable } from '../../../base/signal/abortable.ts';
 import { createLinkedController } from '../../../base/signal/linked-controller.ts';
+import { FAIL_MIGRATION_HOOK } from '../../../domain/launcher/functional-test-hooks.ts';
 import { type MigrationLimits, migrationLimits } from '../../../domain/migration/migration-limits.ts';
 import { VM_FILES } from '../../qemu/argv.ts';
+import { hasHook } from '../functional-test-hooks.ts';
 import type { Guest } from '../guest.ts';
 import type { LauncherState } from '../launcher-state.ts';
 import type { VmRecord } from '../vm-record.ts';
@@ -49,6 +51,9 @@ export async function sendGuest(launcher: LauncherState, guest: Guest, outgoing:
   })();
   try {
     launcher.event('Normal', 'Migrating', 'VirtualMachineInstance is migrating.');
+    // Upstream's words: its tests look for them.
+    if (await hasHook(launcher, FAIL_MIGRATION_HOOK))
+      throw new Error('Failed migration to satisfy functional test condition');
     await transfer(launcher, { guest, outgoing, limits, undo, streams, signal: life.signal });
     watching = false;
     return await settle(launcher, guest, { outgoing, undo });
