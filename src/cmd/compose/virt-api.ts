@@ -31,11 +31,12 @@ import {
 import { type ClusterConfig, clusterConfigOf } from '../../domain/machine-defaults/cluster-config.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../../server/admission/plugin.ts';
 import type { PolicyBinding, PolicyRole } from '../../server/auth/bootstrap-policy.ts';
-import type { Authorizer } from '../../server/auth/identity.ts';
+import type { Authorizer, UserInfo } from '../../server/auth/identity.ts';
 import { nodeIdentity } from '../../server/auth/node-authorizer.ts';
 import type { ObjectStore } from '../../server/cache/object-store.ts';
 import type { AggregatedApi } from '../../server/endpoints/aggregated-api.ts';
 import { COMPONENT_NAMESPACE, type PolicyRuleData } from './components.ts';
+import { launcherPods } from './launcher-pods.ts';
 import { nodeVmis } from './node-vmis.ts';
 
 export interface VirtApiOptions {
@@ -82,15 +83,16 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
     config ??= clusterConfigOf(store.list(KUBEVIRTS_PREFIX).items[0]?.object as DeepReadonly<KubeVirt> | undefined);
     return config;
   };
+  const isTrusted = (user: UserInfo): boolean =>
+    isKubeVirtComponent(user, COMPONENT_NAMESPACE) ||
+    user.username.startsWith(`system:serviceaccount:${COMPONENT_NAMESPACE}:coracle-`);
   const admission = virtAdmission({
     client,
     config: configNow,
     presets: (namespace) => (store.count(PRESETS_PREFIX) === 0 ? [] : presetsIn(store, namespace)),
     randomUuid: () => crypto.randomUUID(),
     now: () => clock.now(),
-    isTrusted: (user) =>
-      isKubeVirtComponent(user, COMPONENT_NAMESPACE) ||
-      user.username.startsWith(`system:serviceaccount:${COMPONENT_NAMESPACE}:coracle-`),
+    isTrusted,
     isNode: (user) => !!nodeIdentity(user),
   });
   const api: SubresourceApi = createSubresourceApi({
@@ -104,7 +106,7 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
     build: { ...options.build, platform: `linux/${options.architecture}` },
   });
   return {
-    admission: [pluginOf(admission, options.revisions), nodeVmis],
+    admission: [pluginOf(admission, options.revisions), nodeVmis, launcherPods(isTrusted)],
     subresources: api,
     objects: [
       defaultKubeVirt({

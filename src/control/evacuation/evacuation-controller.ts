@@ -184,7 +184,6 @@ export function createEvacuationController({ client, informers, clock, log }: Co
           isNodeReady(node) &&
           pods
             .byIndex('instance', vmi.metadata.uid ?? '')
-
             .some(
               (pod) =>
                 isLauncherOf(pod, vmi) &&

@@ -1,0 +1,88 @@
+/** A Pod that a tenant makes with a launcher's label and owner starts no guest: only KubeVirt's controllers make launchers. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { until } from '../testkit/run-controllers.ts';
+
+const NAMESPACE = '/api/v1/namespaces/default';
+const PODS = `${NAMESPACE}/pods`;
+const INSTANCES = '/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances';
+let told: TestPlane;
+let uid: string;
+before(async () => {
+  told = await startPlane();
+  await told.admin(`POST ${NAMESPACE}/serviceaccounts`, {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { name: 'default' },
+  });
+  await told.admin('POST /apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings', {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: { name: 'tenant' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'admin' },
+    subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'tenant' }],
+  });
+  const vmi = await told.admin(`POST ${INSTANCES}`, {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachineInstance',
+    metadata: { name: 'vm' },
+    spec: { domain: { devices: {}, memory: { guest: '64Gi' } } },
+  });
+  uid = vmi.metadata.uid;
+});
+after(() => told.stop());
+
+const tenant = { as: ['tenant', 'system:authenticated'] as const };
+const owner = (more: object = {}) => [
+  { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstance', name: 'vm', uid, controller: true, ...more },
+];
+const labels = () => ({ 'kubevirt.io': 'virt-launcher', 'kubevirt.io/created-by': uid });
+const pod = (name: string, metadata: object, spec: object = {}) => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, ...metadata },
+  spec: { containers: [{ name: 'compute', image: 'i', resources: { requests: { memory: '1Mi' } } }], ...spec },
+});
+const REFUSED = /only KubeVirt's controllers make launcher pods, of virtual machine instance "vm"/;
+
+for (const [what, more, spec] of [
+  ['with next to no requests', {}, {}],
+  ['bound to a node', {}, { nodeName: 'n1' }],
+  ['as the target of a migration', { 'kubevirt.io/migrationJobUID': 'm' }, {}],
+] as const)
+  test(`a launcher made by hand ${what} is refused`, async () => {
+    const body = pod('fake', { labels: { ...labels(), ...more }, ownerReferences: owner() }, spec);
+    const { status, json } = await told.ask(`POST ${PODS}`, { ...tenant, body });
+    assert.equal(status, 403, JSON.stringify(json));
+    assert.match(json.message, REFUSED);
+  });
+
+test('what is no launcher yet does not become one: by its label, its owner, or another instance', async () => {
+  const ask = async (line: string, body: object) => (await told.ask(line, { ...tenant, body })).status;
+  assert.equal(await ask(`POST ${PODS}`, pod('owned', { ownerReferences: owner() })), 201);
+  assert.equal(await ask(`PATCH ${PODS}/owned`, { metadata: { labels: labels() } }), 403);
+  assert.equal(await ask(`PATCH ${PODS}/owned`, { metadata: { labels: { a: 'b' } } }), 200);
+  assert.equal(await ask(`POST ${PODS}`, pod('labelled', { labels: labels() })), 201);
+  assert.equal(await ask(`PATCH ${PODS}/labelled`, { metadata: { ownerReferences: owner() } }), 403);
+  assert.equal(
+    await ask(`PATCH ${PODS}/labelled`, { metadata: { ownerReferences: owner({ controller: false }) } }),
+    200,
+  );
+});
+
+test('the controllers make theirs, whose other labels stay the tenant’s to change', async () => {
+  await told.run(['vmi'], { rootCa: '' });
+  const launchers = async () =>
+    (await told.admin(`GET ${PODS}`)).items.filter(({ metadata }: { metadata: { name: string } }) =>
+      metadata.name.startsWith('virt-launcher-vm-'),
+    );
+  await until(async () => (await launchers()).length === 1);
+  const [{ metadata, spec }] = await launchers();
+  const { requests } = spec.containers.find(({ name }: { name: string }) => name === 'compute').resources;
+  assert.ok(/G|M/.test(requests.memory), requests.memory);
+  const change = (body: object) => told.ask(`PATCH ${PODS}/${metadata.name}`, { ...tenant, body });
+  assert.equal((await change({ metadata: { labels: { a: 'b' } } })).status, 200);
+  const taken = await change({ metadata: { labels: { 'kubevirt.io/migrationJobUID': 'm' } } });
+  assert.equal(taken.status, 403);
+});
