@@ -1,7 +1,7 @@
 /** `coracle down` with a running guest: shut down with it, or left running for the next `up`. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { EVENTS, PODS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { EVENTS, NODES, PODS } from '../../src/api/kinds/builtin/resource-types.ts';
 import {
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
@@ -224,5 +224,54 @@ test('down shuts down guests that were left without a control plane, by ACPI and
   t.after(close);
   await until('the shutdown to be told', async () =>
     (await client.get(VIRTUAL_MACHINE_INSTANCES, KEY)).status?.phase === 'Succeeded' ? true : undefined,
+  );
+});
+
+test('a start with fewer nodes removes those that nobody serves, says so, and ends what hangs on them', {
+  timeout: 120_000,
+  ...(why && { skip: why }),
+}, async (t) => {
+  const at = openWorkspace(t);
+  assert.equal((await at.up('--nodes', '2')).code, 0);
+  const first = adminOf(at.data);
+  const gone = await until('both nodes', async () => {
+    const { items } = await first.client.list(NODES, {});
+    const ready = items.filter(({ status }) =>
+      status?.conditions?.some((one) => one.type === 'Ready' && one.status === 'True'),
+    );
+    return ready.length === 2
+      ? ready.map(({ metadata }) => metadata.name!).find((name) => name.endsWith('-2'))
+      : undefined;
+  });
+  await first.close();
+  assert.equal((await at.run(['down', '--data-dir', at.data])).code, 0);
+
+  // A Pod that hangs in Terminating on the node, as its agent never said that it has ended.
+  assert.equal((await at.up('--controllers', '', '--nodes', '2')).code, 0);
+  const { pid } = JSON.parse((await at.run(['status', '--json', '--data-dir', at.data])).stdout) as { pid: number };
+  const second = adminOf(at.data);
+  await second.client.create(PODS, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'hangs', namespace: 'default', finalizers: [] },
+    spec: { nodeName: gone, containers: [{ name: 'c', image: 'i' }] },
+  } as never);
+  process.kill(pid, 'SIGKILL');
+  await second.close();
+  await until('the end of the control plane', async () =>
+    (await at.run(['status', '--data-dir', at.data])).code === 1 ? true : undefined,
+  );
+
+  const up = await at.up('--nodes', '1');
+  assert.equal(up.code, 0, up.stderr);
+  assert.match(up.stderr, new RegExp(`^warning: node ${gone} is removed: it was not asked for`, 'm'));
+  const { client, close } = adminOf(at.data);
+  t.after(close);
+  const names = (await client.list(NODES, {})).items.map(({ metadata }) => metadata.name);
+  assert.ok(!names.includes(gone), names.join());
+  const { items } = await client.list(PODS, { namespace: 'default' });
+  assert.deepEqual(
+    items.map(({ metadata }) => metadata.name),
+    [],
   );
 });

@@ -43,6 +43,10 @@ export async function node(context: CommandContext): Promise<number> {
   let agents: RunningAgents | undefined;
   // Guests that are being shut down are not left behind by somebody who presses Ctrl-C once more.
   const stop = untilStopped(context.signal, keepVms ? {} : { onAgain: () => tellWaiting(context, agents) });
+  // An agent ends when it has stopped its guests, not when it is told to: only a start that is under way breaks off at once.
+  const life = new AbortController();
+  const breakOff = (): void => life.abort(stop.signal.reason);
+  stop.signal.addEventListener('abort', breakOff, { once: true });
   let cluster: (RemoteCluster & { close(): Promise<void> }) | undefined;
   try {
     let name = given ?? nodeNames(1)[0]!;
@@ -68,7 +72,7 @@ export async function node(context: CommandContext): Promise<number> {
       pairs: pki.pairs,
       clock: systemClock,
       log,
-      signal: stop.signal,
+      signal: life.signal,
     });
     await refuseTaken(identity.client, { name, directory: join(dir.nodes, name) });
     joined?.remember({ name, address });
@@ -86,15 +90,17 @@ export async function node(context: CommandContext): Promise<number> {
       allowsHostPorts: flags['allow-host-ports'] === true,
       clock: systemClock,
       log,
-      signal: stop.signal,
+      signal: life.signal,
     });
     await agents.ready;
+    stop.signal.removeEventListener('abort', breakOff);
     context.print(`node ${name} is ready at ${cluster.server}`);
     await aborted(stop.signal);
     await agents.close({ keepVms });
     await identity.close();
     return 0;
   } finally {
+    life.abort(new DOMException('the node agent has stopped', 'AbortError'));
     stop.release();
     await cluster?.close();
   }

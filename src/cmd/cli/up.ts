@@ -241,6 +241,10 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
   });
   for (const name of host.nodesLeft)
     note(`${WARNING}node ${name} is started too: it has guests here (coracle drain ${name} empties it)`);
+  for (const name of host.unserved.removed)
+    note(`${WARNING}node ${name} is removed: it was not asked for, and it has no guests`);
+  for (const name of host.unserved.silent)
+    note(`${WARNING}node ${name} is silent: no machine is scheduled there until its agent is back`);
   // The API serves all the same, and the node says so itself; but whoever starts it should not have to look.
   const missing = options.nodes === 0 ? [] : ['qemu-system-x86_64', 'qemu-img'].filter((name) => !isOnPath(name));
   if (missing.length > 0)

@@ -31,6 +31,7 @@ import { startControlPlane } from './control-plane.ts';
 import { createNodeConnector, VIRT_API_COMMON_NAME } from './node-connection.ts';
 import { nodesLeft } from './nodes-left.ts';
 import { createOutbound, type Outbound } from './outbound.ts';
+import { clearUnservedNodes, type UnservedNodes } from './unserved-nodes.ts';
 
 export interface HostOptions {
   readonly dir: DataDir;
@@ -71,6 +72,8 @@ export interface Host {
   readonly nodes: readonly string[];
   /** Those of them that were not asked for: guests of theirs are here. */
   readonly nodesLeft: readonly string[];
+  /** Nodes that it does not serve, and what became of them. */
+  readonly unserved: UnservedNodes;
   /** Resolves when the nodes have registered; rejects when they cannot. */
   readonly nodesReady: Promise<void>;
   readonly access: ClusterAccess;
@@ -174,6 +177,18 @@ export async function startHost(options: HostOptions): Promise<Host> {
     });
     serve = plane.handler;
 
+    const asked = nodeNames(options.nodes);
+    const left = await nodesLeft(dir.nodes, asked);
+    const names = [...asked, ...left];
+    // Before anything is scheduled, and before somebody may ask.
+    const unserved = await clearUnservedNodes({
+      client: await plane.adminClient(),
+      nodesDirectory: dir.nodes,
+      served: names,
+      clock,
+      log,
+      signal: stop.signal,
+    });
     const running: Promise<void>[] = [];
     for (const component of chosen) {
       const run = runComponent({
@@ -186,9 +201,6 @@ export async function startHost(options: HostOptions): Promise<Host> {
       });
       running.push(components.follow(component.name, run));
     }
-    const asked = nodeNames(options.nodes);
-    const left = await nodesLeft(dir.nodes, asked);
-    const names = [...asked, ...left];
     const agents = startAgents({
       names,
       clientFor: plane.clientForNode,
@@ -218,6 +230,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       url,
       nodes: names,
       nodesLeft: left,
+      unserved,
       nodesReady: agents.ready,
       access,
       stopping: agents.stopping,

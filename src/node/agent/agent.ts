@@ -24,17 +24,18 @@ import { DEFAULT_BINARY, readNodeFacts } from '../qemu/node-facts.ts';
 import { findRecords } from './adopt.ts';
 import { agentId } from './agent-id.ts';
 import { checkWritable, takeAgentLock } from './agent-lock.ts';
-import { deletePod } from './api-writes.ts';
 import type { AgentEnvironment } from './environment.ts';
 import { createNodeHandler } from './handler.ts';
 import { createHeldClaims, type HeldClaims } from './held-claims.ts';
 import { Launcher } from './launcher.ts';
+import { leaveNode } from './leave-node.ts';
 import type { PeerIdentity } from './migration/peer.ts';
 import { type SentGuest, streamMetrics } from './migration/stream-figures.ts';
 import { type NodeDescription, nodeStatus, shareOfHost } from './node-object.ts';
 import { registerNode } from './node-registration.ts';
 import { createNodeRoom } from './node-room.ts';
 import { createObsoleteModels } from './obsolete-models.ts';
+import { createStrangerCare } from './other-pods.ts';
 import { createServerAccess } from './server-access.ts';
 import { openTombstones } from './vm-record.ts';
 
@@ -130,6 +131,7 @@ export function createAgent(config: AgentConfig): Agent {
   let life: LinkedController | undefined;
   let unlock: (() => Promise<void>) | undefined;
   let id = '';
+  let isRegistered = false;
   let informersDone: Promise<unknown> = Promise.resolve();
   /** Pods of this node; from the start on. */
   let pods: Informer<Pod> | undefined;
@@ -319,6 +321,7 @@ export function createAgent(config: AgentConfig): Agent {
         for (const launcher of launchers.values()) launcher.lookAgain();
       },
     });
+    isRegistered = true;
     informersDone = Promise.all([ownPods.start(signal), vmis.start(signal), arriving.start(signal), done]);
     await Promise.all([ownPods.synced(signal), vmis.synced(signal), arriving.synced(signal)]);
     // Only now a Pod that is not in the list is known to be gone.
@@ -370,6 +373,11 @@ export function createAgent(config: AgentConfig): Agent {
       life?.abort(new DOMException('the node agent stops', 'AbortError'));
       life?.release();
       await Promise.allSettled([...runs, informersDone]);
+      if (isRegistered) {
+        const guestsStay = [...launchers.values()].some(({ record }) => record?.process && !record.result);
+        const bound = AbortSignal.timeout(LAST_REPORT_MS);
+        await leaveNode({ client, nodeName, agentId: id, guestsStay, clock, log, signal: bound });
+      }
       await unlock?.();
       unlock = undefined;
     },
@@ -378,30 +386,6 @@ export function createAgent(config: AgentConfig): Agent {
 
 const isLauncher = (pod: DeepReadonly<Pod>): boolean =>
   pod.metadata.labels?.[LAUNCHER_SELECTOR.key] === LAUNCHER_SELECTOR.value;
-
-/** Pods that are no launchers: said once each, and removed when somebody deletes them. */
-function createStrangerCare(environment: AgentEnvironment): (pod: DeepReadonly<Pod>) => void {
-  /** UIDs told of; bounded. */
-  const told = new Set<string>();
-  return (pod) => {
-    const uid = pod.metadata.uid ?? '';
-    if (pod.metadata.deletionTimestamp !== undefined) {
-      deletePod(environment, pod).catch((error: Error) =>
-        environment.log.warn('pod not deleted', { pod: pod.metadata.name, error: error.message }),
-      );
-      return;
-    }
-    if (told.has(uid)) return;
-    if (told.size > 10_000) told.clear();
-    told.add(uid);
-    environment.events.event(
-      pod,
-      'Warning',
-      'NotSupported',
-      'This node runs virtual machines only; a pod that is no virt-launcher stays Pending here.',
-    );
-  };
-}
 
 async function osImage(): Promise<string> {
   const text = await readFile('/etc/os-release', 'utf8').catch(() => '');

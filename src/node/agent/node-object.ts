@@ -104,6 +104,9 @@ export const staleLabels = (
     (label) => OFFERS.some((prefix) => label.startsWith(prefix)) && !Object.hasOwn(want, label),
   );
 
+/** Stands on a Node that was made unschedulable because no agent serves it; the next one takes both away. */
+export const UNSERVED_ANNOTATION = 'coracle.dev/unserved';
+
 export function nodeObject(node: NodeDescription): Node {
   return {
     apiVersion: 'v1',

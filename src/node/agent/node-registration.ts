@@ -14,6 +14,7 @@ import {
   nodeObject,
   nodeStatus,
   staleLabels,
+  UNSERVED_ANNOTATION,
 } from './node-object.ts';
 import { sameJson } from './pod-status.ts';
 
@@ -124,10 +125,16 @@ async function ensureNode({ client, clock, signal }: RegistrationOptions, descri
   const behind = (want: Record<string, string>, have: Readonly<Record<string, string>> | undefined): boolean =>
     Object.entries(want).some(([name, value]) => have?.[name] !== value);
   const stale = staleLabels(node.metadata.labels, labels);
-  if (stale.length === 0 && !behind(labels, node.metadata.labels) && !behind(annotations, node.metadata.annotations))
-    return node;
-  const metadata = { labels: { ...labels, ...Object.fromEntries(stale.map((label) => [label, null])) }, annotations };
-  return client.patch(NODES, key, { type: 'merge', body: { metadata } }, { signal });
+  // An agent that left made the node unschedulable; a cordon of somebody else carries no such mark.
+  const isUnserved = node.metadata.annotations?.[UNSERVED_ANNOTATION] !== undefined;
+  const isBehind = behind(labels, node.metadata.labels) || behind(annotations, node.metadata.annotations);
+  if (stale.length === 0 && !isUnserved && !isBehind) return node;
+  const metadata = {
+    labels: { ...labels, ...Object.fromEntries(stale.map((label) => [label, null])) },
+    annotations: { ...annotations, ...(isUnserved && { [UNSERVED_ANNOTATION]: null }) },
+  };
+  const body = { metadata, ...(isUnserved && { spec: { unschedulable: null } }) };
+  return client.patch(NODES, key, { type: 'merge', body }, { signal });
 }
 
 async function renewLease(

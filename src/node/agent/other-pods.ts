@@ -1,0 +1,29 @@
+/** Pods on this node that are no launchers. */
+import type { Pod } from '../../api/kinds/builtin/types.ts';
+import type { DeepReadonly } from '../../api/meta/object.ts';
+import { deletePod } from './api-writes.ts';
+import type { AgentEnvironment } from './environment.ts';
+
+/** Pods that are no launchers: said once each, and removed when somebody deletes them. */
+export function createStrangerCare(environment: AgentEnvironment): (pod: DeepReadonly<Pod>) => void {
+  /** UIDs told of; bounded. */
+  const told = new Set<string>();
+  return (pod) => {
+    const uid = pod.metadata.uid ?? '';
+    if (pod.metadata.deletionTimestamp !== undefined) {
+      deletePod(environment, pod).catch((error: Error) =>
+        environment.log.warn('pod not deleted', { pod: pod.metadata.name, error: error.message }),
+      );
+      return;
+    }
+    if (told.has(uid)) return;
+    if (told.size > 10_000) told.clear();
+    told.add(uid);
+    environment.events.event(
+      pod,
+      'Warning',
+      'NotSupported',
+      'This node runs virtual machines only; a pod that is no virt-launcher stays Pending here.',
+    );
+  };
+}
