@@ -27,7 +27,7 @@ export interface FakeNodeOptions {
 export interface FakeNode {
   readonly name: string;
   /** What this node leaves undone until it is taken out: as an agent that is slow, or stuck. */
-  readonly holds: Set<'target-pod' | 'prepare-target' | 'start' | 'finish' | 'plug'>;
+  readonly holds: Set<'target-pod' | 'prepare-target' | 'start' | 'finish' | 'plug' | 'end'>;
   /** Why migrations that leave from here fail; undefined lets them succeed. */
   failure: string | undefined;
   /** How long a guest takes to get here, from when its source began; milliseconds. */
@@ -123,6 +123,7 @@ export async function startFakeNode({ name, client, admin, signal, labels }: Fak
     const isHome = vmi?.status?.nodeName === name || vmi?.status?.nodeName === undefined;
     const isTarget = pod.metadata.labels?.['kubevirt.io/migrationJobUID'] !== undefined && !isHome;
     if (pod.metadata.deletionTimestamp !== undefined) {
+      if (node.holds.has('end')) return;
       if (vmi && isHome && vmi.status?.phase === 'Running') await patchVmi(vmi, { phase: 'Succeeded' });
       await client.delete(PODS, keyOf(pod as Pod), { gracePeriodSeconds: 0 });
       return;

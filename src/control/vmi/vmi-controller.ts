@@ -65,6 +65,8 @@ export const vmiControllerRules = [
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
 ];
 
+/** The name of the finalizer in instances of early versions of KubeVirt. */
+const OLD_FINALIZER = 'foregroundDeleteVirtualMachine';
 /** Until it is looked again who should carry a change: nodes come and go. */
 const PENDING_CHANGE_MS = 10_000;
 const EVICTION_IN_PROGRESS_ANNOTATION = 'descheduler.alpha.kubernetes.io/eviction-in-progress';
@@ -97,7 +99,10 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
     clock,
     log,
     labelSelector: `${LAUNCHER_LABEL}=${LAUNCHER_VALUE}`,
-    indexes: { instance: (pod) => [pod.metadata.labels?.[CREATED_BY_LABEL] ?? ''].filter((uid) => uid !== '') },
+    indexes: {
+      instance: (pod) => [pod.metadata.labels?.[CREATED_BY_LABEL] ?? ''].filter((uid) => uid !== ''),
+      name: (pod) => ownerKeys(pod).map(keyText),
+    },
   });
   const events = createEventRecorder(client, { component: 'virtualmachine-controller', clock, log });
   const expectations = createExpectations(clock);
@@ -108,6 +113,8 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
     const phase = vmi.status?.phase ?? '';
     // Only an instance that never had a Pod gets one: a Pod that vanished means the guest is gone.
     if (pass.pods.length > 0 || (phase !== '' && phase !== 'Pending')) return;
+    // An earlier instance of the name, which somebody let go by force, may still have its guest: two never run at once.
+    if (pods.byIndex('name', keyText(key)).some((pod) => !isPodFinal(pod))) return;
     pass.missingClaim = missingClaim(vmi, claims);
     if (pass.missingClaim !== undefined) return;
     const pod = launcherPod(vmi, { ...options.settings(), idLabel: await vmiIdLabel(key.name) });
@@ -141,7 +148,7 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
       }
     }
     if (final && pass.pods.length === 0 && !pass.podExpected) {
-      const dropped = new Set([FOREGROUND_FINALIZER, 'foregroundDeleteVirtualMachine']);
+      const dropped = new Set<string>([FOREGROUND_FINALIZER, OLD_FINALIZER]);
       // Without a VM above it nobody else would drop the VM controller's finalizer.
       if (!vmi.metadata.ownerReferences?.some((owner) => owner.kind === 'VirtualMachine'))
         dropped.add('kubevirt.io/virtualMachineControllerFinalize');
@@ -207,11 +214,9 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
     sources: [
       ownKeys(vmis),
       source(pods, (pod, previous) => {
-        const owner = instanceReference(pod);
-        if (!owner) return [];
-        const key = { namespace: pod.metadata.namespace ?? '', name: owner.name };
-        if (!previous) expectations.observeCreation(keyText(key));
-        return [key];
+        const keys = ownerKeys(pod);
+        if (!previous) for (const key of keys) expectations.observeCreation(keyText(key));
+        return keys;
       }),
       source(claims, (claim) =>
         vmis
@@ -227,6 +232,14 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
         return DONE;
       }
       if (!expectations.satisfied(keyText(key))) return DONE;
+      // Before there is a Pod: on a server without our admission nobody else holds an instance until its guest has ended.
+      if (isUnheld(cached)) {
+        await commit(client, VIRTUAL_MACHINE_INSTANCES, {
+          before: cached as VirtualMachineInstance,
+          after: held(cached),
+        });
+        return DONE;
+      }
       const after = cloneJson(cached) as VirtualMachineInstance;
       const own = pods.byIndex('instance', cached.metadata.uid ?? '').filter((pod) => isLauncherOf(pod, cached));
       const current = currentPod(cached, own) ?? (await unseenTarget(cached));
@@ -287,6 +300,23 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
       await Promise.all([pods.start(signal), controller.start(signal)]);
     },
   };
+}
+
+/** The instance that a launcher Pod was made for, by its name; none for other Pods. */
+function ownerKeys(pod: ReadonlyPod): ObjectKey[] {
+  const owner = instanceReference(pod);
+  return owner ? [{ namespace: pod.metadata.namespace ?? '', name: owner.name }] : [];
+}
+
+/** True for an instance that could be gone before its guest is. One that is being deleted takes no finalizer any more. */
+const isUnheld = ({ metadata }: ReadonlyVmi): boolean =>
+  metadata.deletionTimestamp === undefined &&
+  !metadata.finalizers?.some((finalizer) => finalizer === FOREGROUND_FINALIZER || finalizer === OLD_FINALIZER);
+
+function held(vmi: ReadonlyVmi): VirtualMachineInstance {
+  const after = cloneJson(vmi) as VirtualMachineInstance;
+  after.metadata.finalizers = [...(after.metadata.finalizers ?? []), FOREGROUND_FINALIZER];
+  return after;
 }
 
 /**
