@@ -126,7 +126,7 @@ export async function startMigrationBoard(
     running.push(runComponent({ component, client, facts: { rootCa: '' }, clock, log, signal: stop.signal }));
   }
   const client = await plane.adminClient();
-  // Labels of ours on an instance are the controllers' to change.
+  // The status of an instance, and labels of ours on it, are the controllers' to change.
   const controller = plane.clientFor(chooseComponents('vmi')[0]!.account);
   const isCut = new Set<string>();
   const obstacles = new Map<string, string>();
@@ -282,7 +282,7 @@ export async function startMigrationBoard(
     async patchStatus(name, status) {
       for (;;) {
         try {
-          await client.patch(
+          await controller.patch(
             VIRTUAL_MACHINE_INSTANCES,
             { namespace: NAMESPACE, name },
             { type: 'merge', body: { status } },

@@ -15,6 +15,7 @@ import { aborted } from '../../base/signal/abortable.ts';
 import { isConflict, isNotFound } from '../api-failure.ts';
 import type { Client } from '../client.ts';
 import type { Informer } from '../informer/informer.ts';
+import { NotSyncedError, syncedInTime } from '../informer/not-synced.ts';
 import { createWorkQueue } from '../queue/work-queue.ts';
 import { TerminalError } from './terminal-error.ts';
 
@@ -150,7 +151,11 @@ export function createController(options: ControllerOptions): Controller {
       );
       let stopResync: (() => void) | undefined;
       try {
-        await Promise.all(sources.map((one) => one.informer.synced(signal)));
+        await syncedInTime(
+          sources.map((one) => one.informer),
+          clock,
+          signal,
+        );
         queue.start();
         const resync = (ms: number): void => {
           stopResync = clock.schedule(ms, () => {
@@ -161,6 +166,7 @@ export function createController(options: ControllerOptions): Controller {
         if (resyncMs !== undefined) resync(resyncMs);
         await aborted(signal);
       } catch (error) {
+        if (error instanceof NotSyncedError) throw error;
         if (!signal.aborted) log.error('controller stopped', { error: describe(error) });
       } finally {
         stopResync?.();

@@ -14,6 +14,6 @@ export interface ControllerEnvironment {
 /** Something that runs until told to stop: a controller, or a few that belong together. */
 export interface Runnable {
   readonly name: string;
-  /** Resolves when it has stopped; never rejects. */
+  /** Resolves when it has stopped. Rejects with NotSyncedError alone, when its informers do not sync. */
   start(signal: AbortSignal): Promise<void>;
 }

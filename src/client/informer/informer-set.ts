@@ -7,6 +7,7 @@ import { type Logger, silentLogger } from '../../base/log/log.ts';
 import { aborted } from '../../base/signal/abortable.ts';
 import type { Client } from '../client.ts';
 import { createInformer, type Informer } from './informer.ts';
+import { syncedInTime } from './not-synced.ts';
 
 export interface InformerSetOptions {
   readonly clock?: Clock;
@@ -27,6 +28,8 @@ export interface InformerSet {
   start(signal: AbortSignal): Promise<void>;
   /** Resolves when every informer asked for so far holds a whole state. */
   synced(signal: AbortSignal): Promise<void>;
+  /** The same within a time. Rejects with NotSyncedError. */
+  syncedInTime(signal: AbortSignal): Promise<void>;
 }
 
 /** Makes an empty set. */
@@ -63,6 +66,7 @@ export function createInformerSet(client: Client, options: InformerSetOptions = 
       await aborted(signal);
       await Promise.all(running);
     },
+    syncedInTime: (signal) => syncedInTime([...informers.values()], clock, signal),
     async synced(signal) {
       await Promise.all([...informers.values()].map((informer) => informer.synced(signal)));
     },

@@ -473,3 +473,70 @@ test('of a whole state no more is told in one turn than it should hold; who come
   h.stop.abort();
   await h.ended;
 });
+
+for (const code of [400, 403, 404, 500, 501, 503])
+  test(`a server that refuses a watch-list with ${code} is listed at once`, async () => {
+    const h = harness();
+    const first = await h.next();
+    assert.match(first.request.query, /sendInitialEvents=true/);
+    first.answer({
+      status: code,
+      headers: {},
+      body: encode({ kind: 'Status', status: 'Failure', code, message: 'no' }),
+    });
+    const second = await h.next();
+    assert.equal(second.request.query, 'limit=500');
+    second.answer(listOf(7, []));
+    await h.informer.synced(new AbortController().signal);
+    h.stop.abort();
+    await h.ended;
+  });
+
+for (const code of [401, 410, 429])
+  test(`a server that answers a watch-list with ${code} is asked for it again after a pause`, async () => {
+    const h = harness();
+    const refusal = { kind: 'Status', status: 'Failure', code, message: 'not now' };
+    (await h.next()).answer({ status: code, headers: {}, body: encode(refusal) });
+    await settle();
+    await h.clock.advance(60_000);
+    assert.match((await h.next()).request.query, /sendInitialEvents=true/);
+    h.stop.abort();
+    await h.ended;
+  });
+
+test('a kind that has not synced for 10 s is told at level warning with the last error, and when it works', async () => {
+  const clock = createFakeClock();
+  const told: string[] = [];
+  const log = createLogger(
+    ({ level, message, fields }) => told.push(`${level} ${message} ${fields['error'] ?? ''}`),
+    'info',
+  );
+  let broken = true;
+  const client = createClient(async ({ query }) => {
+    if (broken)
+      return { status: 500, headers: {}, body: encode({ kind: 'Status', code: 500, message: 'etcd is gone' }) };
+    return query.includes('watch=') ? { status: 200, headers: {}, body: () => {} } : listOf(7, []);
+  });
+  const informer = createInformer(client, CONFIG_MAPS, { clock, log, random: () => 0 });
+  const stop = new AbortController();
+  const ended = informer.start(stop.signal);
+  const pass = async (seconds: number): Promise<void> => {
+    for (let at = 0; at < seconds; at++) {
+      await settle();
+      await clock.advance(1000);
+    }
+    await settle();
+  };
+  await pass(9);
+  assert.deepEqual(told, []);
+  assert.equal(informer.lastError, 'etcd is gone');
+  await pass(30);
+  assert.deepEqual(told, ['warn not synced etcd is gone'], 'once');
+  broken = false;
+  await pass(31);
+  assert.equal(informer.isSynced, true);
+  assert.deepEqual(told.slice(1), ['info list/watch works again ']);
+  assert.equal(informer.lastError, undefined);
+  stop.abort();
+  await ended;
+});

@@ -42,6 +42,8 @@ export interface Informer<T extends KubeObject> extends Store<T> {
   /** Resolves when the first whole state is in the store; rejects with the signal's reason when it aborts first. */
   synced(signal: AbortSignal): Promise<void>;
   readonly isSynced: boolean;
+  /** What the last list or watch failed with, until one succeeds. */
+  readonly lastError: string | undefined;
   /** Hears `added` for each object held already, then every change. Returns the function that ends it. */
   onChange(listener: ChangeListener<T>): () => void;
   /** Adds an index at any time; one of that name stays as it is. */
@@ -56,6 +58,8 @@ const BACKOFF = { baseMs: 250, maxMs: 30_000, factor: 2, jitter: 1 };
 const HEALTHY_MS = 5_000;
 /** A watch-list that is silent this long is not understood: every server sends at least the end bookmark. */
 const SILENT_MS = 30_000;
+/** A copy that does not follow the server for this long is told of at level warning. */
+const WARN_MS = 10_000;
 /** The server is asked to end a watch after 5 to 10 minutes, so that load moves on to other servers. */
 const WATCH_SECONDS = 300;
 
@@ -84,7 +88,26 @@ export function createInformer<T extends KubeObject>(
   const backoff = createBackoff(BACKOFF, random);
   let started = false;
   let synced = false;
-  let missed = false;
+  let lastError: string | undefined;
+  /** Since when (monotonic) the copy does not follow the server; undefined while it does. */
+  let behindSince: number | undefined;
+  let warned = false;
+  const inStep = (): void => {
+    if (warned) log.info('list/watch works again', { resource: type.resource, apiVersion: apiVersionOf(type) });
+    warned = false;
+    lastError = undefined;
+    behindSince = undefined;
+  };
+  const behind = (): void => {
+    behindSince ??= clock.monotonic();
+    if (warned || clock.monotonic() - behindSince < WARN_MS) return;
+    warned = true;
+    log.warn(synced ? 'the watch is broken' : 'not synced', {
+      resource: type.resource,
+      apiVersion: apiVersionOf(type),
+      error: lastError ?? 'no answer yet',
+    });
+  };
 
   const notify = (listener: ChangeListener<T>, change: Change<T>): void => {
     try {
@@ -138,7 +161,10 @@ export function createInformer<T extends KubeObject>(
       const result = await current.events.next();
       if (silent) return { type: 'silent' };
       if (!result.done) {
-        if (!initial) backoff.reset();
+        if (!initial) {
+          backoff.reset();
+          inStep();
+        }
         const { type: change, object } = result.value;
         return { type: 'event', event: { type: change, object: trim(object) } };
       }
@@ -181,13 +207,15 @@ export function createInformer<T extends KubeObject>(
         closeStream();
         const ms = backoff.next();
         const text = command.error instanceof Error ? command.error.message : String(command.error);
-        if (isNotFound(command.error) && !missed) {
-          missed = true;
+        lastError = text;
+        if (isNotFound(command.error) && !warned) {
+          warned = true;
           log.warn('the API server has no such kind; waiting until it has', {
             resource: type.resource,
             apiVersion: apiVersionOf(type),
           });
         }
+        behind();
         log.debug('list/watch interrupted', {
           resource: type.resource,
           phase: state.phase,
@@ -213,6 +241,7 @@ export function createInformer<T extends KubeObject>(
           // One event is told at once: what other informers show meanwhile must not run ahead of it for long.
           if (step.change.type === 'replace' && clock.turnIsLong()) await nextTurn();
         }
+        inStep();
         if (step.change.type === 'replace' && !synced) {
           synced = true;
           firstSync.resolve();
@@ -227,11 +256,16 @@ export function createInformer<T extends KubeObject>(
     async start(signal) {
       if (started) throw new Error(`Cannot start informer of ${type.resource}: it was started before`);
       started = true;
+      behindSince = clock.monotonic();
+      const stopTimer = clock.schedule(WARN_MS, () => {
+        if (!synced && !signal.aborted) behind();
+      });
       try {
         await run(signal);
       } catch (error) {
         if (!signal.aborted) log.error('informer stopped', { resource: type.resource, error: String(error) });
       } finally {
+        stopTimer();
         closeStream();
         if (!synced) firstSync.reject(signal.reason);
       }
@@ -239,6 +273,9 @@ export function createInformer<T extends KubeObject>(
     synced: (signal) => abortable(firstSync.promise, signal),
     get isSynced() {
       return synced;
+    },
+    get lastError() {
+      return lastError;
     },
     get: (key: ObjectKey): DeepReadonly<T> | undefined => store.get(key),
     list: (within) => store.list(within),

@@ -5,7 +5,7 @@
  * | state     | holds                              | leaves when                                                    |
  * | --------- | ---------------------------------- | -------------------------------------------------------------- |
  * | empty     | nothing valid                      | `begin`: to initial (watch-list) or listing                    |
- * | initial   | what a watch-list sent so far      | end bookmark: watching; refused (4xx): listing; broken: empty  |
+ * | initial   | what a watch-list sent so far      | end bookmark: watching; refused: listing; broken: empty  |
  * | listing   | the pages read so far              | last page: listed; 410: listing anew; failure: empty           |
  * | listed    | the version to go on from          | watch opened: watching                                         |
  * | watching  | the version of the last event      | stream ends: listed; 410: empty                                |
@@ -174,8 +174,9 @@ function failed<T extends KubeObject>(state: WatchState<T>, error: unknown): Wat
   const lost = code === 410 || (code === 504 && isTooLarge(error));
   switch (state.phase) {
     case 'initial':
-      // A server without watch-list says so with a 4xx; what is wrong with the request itself will show in the list too.
-      if (code >= 400 && code < 500 && code !== 401 && code !== 410 && code !== 429) {
+      // A server without watch-list says so in a way of its own (4xx, 500, 501, ...); what is wrong with the request or the
+      // server itself will show in the list too.
+      if (code >= 400 && code !== 401 && code !== 410 && code !== 429) {
         return { state: { phase: 'empty', mode: 'list' }, command: { type: 'restart' } };
       }
       return { state: { phase: 'empty', mode: 'watch-list' }, command: { type: 'back-off', error } };

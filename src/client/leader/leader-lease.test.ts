@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LEASES } from '../../api/kinds/builtin/resource-types.ts';
+import { CONFIG_MAPS, LEASES } from '../../api/kinds/builtin/resource-types.ts';
 import type { Lease } from '../../api/kinds/builtin/types.ts';
 import { ApiError } from '../../api/meta/status.ts';
 import { createFakeClock } from '../../base/clock/fake-clock.ts';
 import { nextTurn } from '../../base/clock/next-turn.ts';
-import { silentLogger } from '../../base/log/log.ts';
+import { createLogger, silentLogger } from '../../base/log/log.ts';
+import { createLinkedController } from '../../base/signal/linked-controller.ts';
+import { createController, DONE, ownKeys } from '../controller/controller.ts';
 import { createClient } from '../create-client.ts';
 import { createFakeApi } from '../fake-api.fixture.ts';
+import { createInformer } from '../informer/informer.ts';
 import { whileLeading } from './leader-lease.ts';
 
 const lease = { namespace: 'kubevirt', name: 'coracle-vm' };
@@ -163,4 +166,61 @@ test('what the job fails with comes out, and the lease is free', async () => {
     /broken/,
   );
   assert.equal(stored().spec?.holderIdentity, '');
+});
+
+test('a controller whose informers do not sync gives its lease up, so that another process may hold it', async () => {
+  const api = createFakeApi([LEASES, CONFIG_MAPS] as never);
+  const clock = createFakeClock();
+  const logged: string[] = [];
+  const log = createLogger(
+    ({ level, message, fields }) => logged.push(`${level} ${message}: ${fields['error']}`),
+    'error',
+  );
+  const runs = new Map<string, boolean>();
+  const stop = new AbortController();
+  const start = (identity: string, blind: boolean): Promise<void> => {
+    const client = createClient(async (request) => {
+      if (blind && request.path.endsWith('/configmaps'))
+        throw new ApiError({ code: 403, reason: 'Forbidden', message: 'configmaps is forbidden' });
+      return api.handler(request);
+    });
+    const options = { client, clock, log, signal: stop.signal, lease, identity };
+    return whileLeading(options, async (signal) => {
+      const informer = createInformer(client, CONFIG_MAPS, { clock });
+      const controller = createController({
+        name: 'test',
+        client,
+        clock,
+        log,
+        sources: [ownKeys(informer)],
+        reconcile: async () => DONE,
+      });
+      runs.set(identity, true);
+      try {
+        const term = createLinkedController(signal);
+        const following = informer.start(term.signal);
+        await controller.start(term.signal).finally(() => term.abort());
+        await following;
+      } finally {
+        runs.set(identity, false);
+      }
+    });
+  };
+  const pass = async (seconds: number): Promise<void> => {
+    for (let at = 0; at < seconds; at++) {
+      await clock.advance(1000);
+      await nextTurn();
+    }
+  };
+  const blind = start('blind', true);
+  await pass(10);
+  assert.equal(runs.get('blind'), true);
+  const other = start('other', false);
+  await pass(70);
+  assert.equal(runs.get('blind'), false);
+  assert.equal(runs.get('other'), true);
+  assert.match(logged.join(), /leadership given up: the controller cannot work: not synced within 60 s: configmaps \(/);
+  assert.match(logged.join(), /configmaps is forbidden/);
+  stop.abort(new Error('stop'));
+  await Promise.all([blind, other]);
 });

@@ -13,6 +13,7 @@ import type { Logger } from '../../base/log/log.ts';
 import { createLinkedController } from '../../base/signal/linked-controller.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../api-failure.ts';
 import type { Client } from '../client.ts';
+import { NotSyncedError } from '../informer/not-synced.ts';
 
 export interface LeadershipOptions {
   readonly client: Client;
@@ -39,6 +40,8 @@ const DURATION_SECONDS = 15;
 /** Who cannot renew for this long stops by itself. */
 const RENEW_WITHIN_MS = 10_000;
 const RETRY_MS = 3_000;
+/** Who gave it up leaves it to others for this long. */
+const GIVEN_UP_MS = 15_000;
 /** Giving it back must not hold up the end of the process. */
 const RELEASE_WITHIN_MS = 2_000;
 
@@ -50,7 +53,8 @@ interface Sight {
 
 /**
  * Runs `run` while this process leads, anew each time it does; resolves when `signal` aborts and `run` has ended. Rejects
- * with what `run` rejects with, having given the Lease back.
+ * with what `run` rejects with, having given the Lease back; a job whose informers do not sync is tried again later,
+ * unless another process has it by then.
  */
 export async function whileLeading(
   options: LeadershipOptions,
@@ -80,7 +84,14 @@ export async function whileLeading(
     if (held) {
       named.info('leading');
       options.onLeading?.();
-      await lead(options, held, run);
+      try {
+        await lead(options, held, run);
+      } catch (error) {
+        if (!(error instanceof NotSyncedError)) throw error;
+        // Another process may have the rights, or the way to the server, that this one lacks.
+        named.error('leadership given up: the controller cannot work', { error: error.message });
+        await clock.sleep(GIVEN_UP_MS, signal).catch(() => {});
+      }
       sight = undefined;
       told = '';
     }

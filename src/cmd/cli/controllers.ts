@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { systemClock } from '../../base/clock/clock.ts';
 import { whileLeading } from '../../client/leader/leader-lease.ts';
-import { COMPONENT_NAMESPACE, chooseComponents, runComponent } from '../compose/components.ts';
+import { COMPONENT_NAMESPACE, chooseComponents, keepRunning, runComponent } from '../compose/components.ts';
 import { connectAs, serverMake } from '../compose/remote-components.ts';
 import { clusterFrom } from '../config/cluster.ts';
 import { type CommandContext, CommandError, textFlag, UsageError } from './command.ts';
@@ -37,9 +37,8 @@ export async function controllers(context: CommandContext): Promise<number> {
     const identity = `${hostname()}_${randomUUID()}`;
     const running = chosen.map((component, at) => {
       const { client } = identities[at]!;
-      const run = (signal: AbortSignal): Promise<void> =>
-        runComponent({ component, client, facts: { rootCa }, clock: systemClock, log, signal });
-      if (!abroad) return run(stop.signal);
+      const options = { component, client, facts: { rootCa }, clock: systemClock, log };
+      if (!abroad) return keepRunning({ ...options, signal: stop.signal });
       return whileLeading(
         {
           client,
@@ -50,7 +49,7 @@ export async function controllers(context: CommandContext): Promise<number> {
           identity,
           onWaiting: (holder) => context.note(`${component.name} waits: ${holder} runs it`),
         },
-        run,
+        (signal) => runComponent({ ...options, signal }),
       );
     });
     context.print(`running ${chosen.map(({ name }) => name).join(', ')} against ${cluster.server}`);

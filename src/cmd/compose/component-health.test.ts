@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { NODES, PERSISTENT_VOLUME_CLAIMS, PODS } from '../../api/kinds/builtin/resource-types.ts';
+import { KUBEVIRTS, VIRTUAL_MACHINE_INSTANCES } from '../../api/kinds/kubevirt/kubevirt.ts';
+import { createFakeClock } from '../../base/clock/fake-clock.ts';
+import { nextTurn } from '../../base/clock/next-turn.ts';
+import { silentLogger } from '../../base/log/log.ts';
+import { createClient } from '../../client/create-client.ts';
+import { createFakeApi } from '../../client/fake-api.fixture.ts';
 import { createComponentRuns } from './component-health.ts';
+import { COMPONENTS, keepRunning } from './components.ts';
 
 test('what runs is healthy, what has ended is named, what runs elsewhere is unknown', async () => {
   const runs = createComponentRuns();
@@ -19,4 +27,39 @@ test('what runs is healthy, what has ended is named, what runs elsewhere is unkn
   await assert.rejects(vm, /broken/);
   await scheduler;
   assert.deepEqual(shown(), ['controller-manager False ended: vm', 'scheduler False ended: scheduler']);
+});
+
+test('a component whose informers do not sync is unhealthy until they do, and is run anew', async () => {
+  const clock = createFakeClock();
+  const types = COMPONENTS.find(({ name }) => name === 'vmi')!;
+  const api = createFakeApi([PODS, PERSISTENT_VOLUME_CLAIMS, NODES, VIRTUAL_MACHINE_INSTANCES, KUBEVIRTS] as never);
+  let blind = true;
+  const client = createClient(async (request) => {
+    if (blind && request.path.endsWith('/pods')) throw new Error('the line is cut');
+    return api.handler(request);
+  });
+  const runs = createComponentRuns();
+  const stop = new AbortController();
+  const facts = { rootCa: '' };
+  const options = { component: types, client, facts, clock, log: silentLogger, signal: stop.signal };
+  const run = runs.follow(
+    'vmi',
+    keepRunning(options, (trouble) => runs.note('vmi', trouble)),
+  );
+  const pass = async (seconds: number): Promise<void> => {
+    for (let at = 0; at < seconds; at++) {
+      await clock.advance(1000);
+      await nextTurn();
+      await nextTurn();
+    }
+  };
+  await pass(62);
+  const [manager] = runs.health();
+  assert.equal(manager?.status, 'False');
+  assert.match(manager?.message ?? '', /^vmi: not synced within 60 s: pods \(the line is cut\)/);
+  blind = false;
+  await pass(100);
+  assert.deepEqual(runs.health()[0], { name: 'controller-manager', status: 'True', message: 'ok' });
+  stop.abort();
+  await run;
 });

@@ -4,9 +4,11 @@
  */
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Logger } from '../../base/log/log.ts';
+import { createLinkedController } from '../../base/signal/linked-controller.ts';
 import type { Client } from '../../client/client.ts';
 import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
 import { createInformerSet } from '../../client/informer/informer-set.ts';
+import { NotSyncedError, SYNC_WITHIN_MS } from '../../client/informer/not-synced.ts';
 import { certificateControllers, type KeyHolder } from '../../control/certificates/certificate-controllers.ts';
 import { PEER_AUTHORITY } from '../../control/certificates/peer-authority.ts';
 import { createPeerController, peerNamespaceRules, peerRules } from '../../control/certificates/peer-controller.ts';
@@ -198,9 +200,14 @@ export interface ComponentRunOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
+  /** Hears that its informers have synced: when the time is over in which it would have failed for want of that. */
+  readonly onSynced?: () => void;
 }
 
-/** Runs one component with informers of its own until the signal aborts; resolves when it has stopped. */
+/**
+ * Runs one component with informers of its own until the signal aborts; resolves when it has stopped.
+ * @throws NotSyncedError when its informers do not sync: it has stopped, and may be run anew
+ */
 export async function runComponent({
   component,
   client,
@@ -208,9 +215,41 @@ export async function runComponent({
   clock,
   log,
   signal,
+  onSynced,
 }: ComponentRunOptions): Promise<void> {
   const own = log.with({ controller: component.name });
   const informers = createInformerSet(client, { clock, log: own });
   const runnable = component.create({ client, informers, clock, log: own }, facts);
-  await Promise.all([informers.start(signal), runnable.start(signal)]);
+  const run = createLinkedController(signal);
+  const stopTimer = clock.schedule(SYNC_WITHIN_MS + 1000, () => onSynced?.());
+  const parts = [informers.start(run.signal), runnable.start(run.signal)];
+  try {
+    const synced = informers.syncedInTime(run.signal).catch((error: unknown) => {
+      if (!run.signal.aborted) throw error;
+    });
+    await Promise.all([...parts, synced]);
+  } finally {
+    stopTimer();
+    run.abort(new Error('the component has ended'));
+    await Promise.allSettled(parts);
+    run.release();
+  }
+}
+
+/** The same, run anew whenever its informers do not sync; `onTrouble` hears of it, and of the end of it. */
+export async function keepRunning(
+  options: ComponentRunOptions,
+  onTrouble: (trouble: string | undefined) => void = () => {},
+): Promise<void> {
+  const { component, log, signal } = options;
+  while (!signal.aborted) {
+    try {
+      await runComponent({ ...options, onSynced: () => onTrouble(undefined) });
+      return;
+    } catch (error) {
+      if (!(error instanceof NotSyncedError)) throw error;
+      log.error('controller cannot work', { controller: component.name, error: error.message });
+      onTrouble(error.message);
+    }
+  }
 }

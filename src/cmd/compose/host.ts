@@ -25,7 +25,7 @@ import { nodeNames, startAgents } from './agents.ts';
 import { type AuditSettings, openAuditLog } from './audit-log.ts';
 import { createBodyReader } from './body-reader.ts';
 import { createComponentRuns } from './component-health.ts';
-import { chooseComponents, runComponent } from './components.ts';
+import { chooseComponents, keepRunning } from './components.ts';
 import { compressor } from './compressor.ts';
 import { startControlPlane } from './control-plane.ts';
 import { createNodeConnector, VIRT_API_COMMON_NAME } from './node-connection.ts';
@@ -191,14 +191,15 @@ export async function startHost(options: HostOptions): Promise<Host> {
     });
     const running: Promise<void>[] = [];
     for (const component of chosen) {
-      const run = runComponent({
+      const options = {
         component,
         client: plane.clientFor(component.account),
         facts: { rootCa: pki.ca, version: VERSION, keys: { sign: pki.sign, signToken: plane.signLegacyToken } },
         clock,
         log,
         signal: controllersStop.signal,
-      });
+      };
+      const run = keepRunning(options, (trouble) => components.note(component.name, trouble));
       running.push(components.follow(component.name, run));
     }
     const agents = startAgents({
