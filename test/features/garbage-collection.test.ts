@@ -138,6 +138,17 @@ test('foreground: the owner stays until the dependents that block it are gone', 
   await gone('fg-owner');
 });
 
+test('foreground: what lies in another namespace holds no owner', async () => {
+  await client.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'stranded' } });
+  const owner = await make('fg-far-owner');
+  const held = { namespace: 'stranded', finalizers: ['test.dev/hold'] };
+  await make('fg-far-child', [refTo(owner, { blockOwnerDeletion: true })], held);
+  await make('fg-near-child', [refTo(owner, { blockOwnerDeletion: true })]);
+  await remove('fg-far-owner', 'Foreground');
+  await gone('fg-far-owner');
+  await gone('fg-near-child');
+});
+
 test('foreground goes down the tree: the leaves go first', async () => {
   const owner = await make('tree-owner');
   const child = await make('tree-child', [refTo(owner, { blockOwnerDeletion: true })]);

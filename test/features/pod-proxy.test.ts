@@ -177,7 +177,8 @@ test('what proves who the caller is, and what belongs to one connection, does no
 
 test('the answer is the guest`s own, without what belongs to its connection', async () => {
   const { headers } = await send(`${PODS}/web:80/proxy/headers`);
-  assert.deepEqual(headers['set-cookie'], ['a=1; Expires=Wed, 21 Oct 2026 07:28:00 GMT', 'b=2']);
+  const path = `Path=${PODS}/web:80/proxy`;
+  assert.deepEqual(headers['set-cookie'], [`a=1; Expires=Wed, 21 Oct 2026 07:28:00 GMT; ${path}`, `b=2; ${path}`]);
   assert.equal(headers['access-control-allow-origin'], undefined);
   assert.equal(headers['x-once'], undefined);
   assert.equal(headers['coracle-proxied'], undefined);

@@ -29,8 +29,18 @@ export function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
 export const encodeBase64Url = (bytes: Uint8Array): string =>
   encodeBase64(bytes).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
 
-/** Throws when the text is not base64url. */
+/**
+ * The one spelling of some bytes, without padding, white space or bits that mean nothing: two texts are never the same
+ * token. Throws when the text is none.
+ */
 export function decodeBase64Url(text: string): Uint8Array<ArrayBuffer> {
-  if (/[+/]/.test(text)) throw new SyntaxError('not base64url');
-  return decodeBase64(text.replaceAll('-', '+').replaceAll('_', '/'));
+  if (!/^[\w-]*$/.test(text)) throw new SyntaxError('not base64url');
+  const bytes = decodeBase64(text.replaceAll('-', '+').replaceAll('_', '/'));
+  if (
+    text.length % 4 !== 0 &&
+    encodeBase64Url(bytes.subarray(bytes.length - (bytes.length % 3))) !== text.slice(-(text.length % 4))
+  ) {
+    throw new SyntaxError('not the canonical base64url');
+  }
+  return bytes;
 }

@@ -25,6 +25,7 @@ import { type AuthorizationChoice, authorizationArguments, authorizationChoice }
 import { type CommandContext, CommandError, listFlag, numberFlag, textFlag, UsageError } from './command.ts';
 import { type OidcChoice, oidcArguments, oidcChoice, oidcSettings } from './oidc-choice.ts';
 import { isOnPath } from './on-path.ts';
+import { originPatternProblem } from './origin-pattern.ts';
 import { processLog } from './process-log.ts';
 import { shownFlags } from './shown-flags.ts';
 import { type HostStop, stopHost } from './stop-host.ts';
@@ -144,14 +145,11 @@ function readServiceRange(text: string): string {
   }
 }
 
-/** Throws UsageError when one is no regular expression. */
+/** Throws UsageError when one is no regular expression, or does not say where the name of a host begins and ends. */
 function originPatterns(patterns: readonly string[]): readonly string[] {
   for (const pattern of patterns) {
-    try {
-      new RegExp(pattern);
-    } catch {
-      throw new UsageError(`--cors-allowed-origins takes regular expressions, not ${JSON.stringify(pattern)}`);
-    }
+    const problem = originPatternProblem(pattern);
+    if (problem !== undefined) throw new UsageError(problem);
   }
   return patterns;
 }

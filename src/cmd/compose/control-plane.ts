@@ -104,6 +104,8 @@ export interface ControlPlaneOptions {
   readonly connectOutbound?: (store: Pick<ObjectStore, 'get' | 'list'>) => ConnectOutbound;
   /** Regular expressions of the origins whose web pages may call; none when absent. */
   readonly corsAllowedOrigins?: readonly string[];
+  /** DNS names of the serving certificate; requests may name any host when absent. */
+  readonly hostNames?: readonly string[];
   /** Flags that it was started with, for /flagz: nothing secret. */
   readonly flags?: Readonly<Record<string, string>>;
   /** Users by tokens from a file. */
@@ -306,6 +308,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
     ...(options.readElsewhere && { readElsewhere: options.readElsewhere }),
     ...(options.audit && { auditor: createAuditor({ ...options.audit, now: () => clock.now() }) }),
     ...(options.corsAllowedOrigins && { corsAllowedOrigins: options.corsAllowedOrigins }),
+    ...(options.hostNames && { hostNames: options.hostNames }),
     ...(options.flags && { flags: options.flags }),
     ...(options.advertise && { serverAddress: `${options.advertise.address}:${options.advertise.port}` }),
     paths: new Map([

@@ -162,6 +162,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
         outbound = createOutbound({ store, frontProxy: frontProxy.client });
         return outbound.connect;
       },
+      hostNames: [...SERVER_NAMES, ...address.dnsNames],
       ...(options.corsAllowedOrigins && { corsAllowedOrigins: options.corsAllowedOrigins }),
       ...(options.flags && { flags: options.flags }),
       ...(audit && { audit }),

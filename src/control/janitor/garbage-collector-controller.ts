@@ -260,8 +260,9 @@ export function createGarbageCollectorController(environment: ControllerEnvironm
   async function deleteDependents(owner: GraphNode, { signal }: ReconcileContext): Promise<void> {
     const dependents = graph.ownedBy(owner);
     for (const dependent of dependents) if (!isDeletingDependents(dependent)) enqueue(dependent.uid);
-    const isBlocking = ({ owners }: GraphNode): boolean =>
-      owners.some((ref) => ref.uid === owner.uid && ref.blockOwnerDeletion === true);
+    // In another namespace nothing is its dependent, whatever it says: it holds nobody there.
+    const isBlocking = ({ owners, namespace }: GraphNode): boolean =>
+      owners.some((ref) => ref.blockOwnerDeletion === true && refersTo(ref, owner, namespace));
     if (!dependents.some(isBlocking)) await dropFinalizer(owner, FOREGROUND_FINALIZER, signal);
   }
 

@@ -30,6 +30,7 @@ import { createFlowControl, type FlowControl } from './flow-control/flow-control
 import { createHealthChecks, type HealthCheck } from './health.ts';
 import { createJoinedLists } from './joined-lists.ts';
 import { createOpenWatches } from './open-watches.ts';
+import { createHostCheck } from './own-hosts.ts';
 import { createPackedLists } from './packed-lists.ts';
 import type { ReadElsewhere } from './read-elsewhere.ts';
 import { createRequestMetrics } from './request-metrics.ts';
@@ -77,6 +78,8 @@ export interface ApiServerOptions {
   readonly auditor?: Auditor;
   /** Regular expressions of the origins whose pages may call; none when absent. */
   readonly corsAllowedOrigins?: readonly string[];
+  /** DNS names that requests may call this server by, beside localhost and IP addresses; any when absent. */
+  readonly hostNames?: readonly string[];
   /** Requests answered at once, those of exempt priority levels aside; 600 when not given. */
   readonly maxInFlight?: number;
   /** How the components beside the server are, asked when a ComponentStatus is; none are listed without. */
@@ -143,6 +146,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     aggregator,
     flowControl,
     auditor: options.auditor,
+    checkHost: options.hostNames && createHostCheck(options.hostNames),
     cors: options.corsAllowedOrigins?.length ? createCorsPolicy(options.corsAllowedOrigins) : undefined,
     subresourceHandlers: options.subresourceHandlers ?? new Map(),
     createOnlyHandlers: options.createOnlyHandlers ?? new Map(),

@@ -25,6 +25,7 @@ import type { Flow, FlowControl } from './flow-control/flow-control.ts';
 import { ONE_SEAT, type Work } from './flow-control/work-estimate.ts';
 import type { JoinedLists } from './joined-lists.ts';
 import type { OpenWatches } from './open-watches.ts';
+import type { CheckHost } from './own-hosts.ts';
 import type { PackedLists } from './packed-lists.ts';
 import { parseQuery, type Query } from './query.ts';
 import type { ReadElsewhere } from './read-elsewhere.ts';
@@ -81,6 +82,8 @@ export interface Server {
   readonly auditor: Auditor | undefined;
   /** Absent = pages of other origins get nothing. */
   readonly cors: CorsPolicy | undefined;
+  /** Absent = any name will do. */
+  readonly checkHost: CheckHost | undefined;
   readonly subresourceHandlers: ReadonlyMap<string, SubresourceHandler>;
   readonly createOnlyHandlers: ReadonlyMap<string, CreateOnlyHandler>;
   /** Absent = no node runs anything. */

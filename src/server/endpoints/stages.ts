@@ -58,13 +58,15 @@ const auditId: Stage = {
 const requestInfo: Stage = {
   name: 'request-info',
   run(exchange) {
-    const { request } = exchange;
+    const { request, server } = exchange;
     if (!isLongTarget(exchange)) {
       exchange.info = parseRequestInfo(request);
+      server.checkHost?.(request);
       return undefined;
     }
     // For the log, should it be refused.
     exchange.info = parseRequestInfo({ method: request.method, path: request.path.slice(0, SHORT_TARGET), query: '' });
+    server.checkHost?.(request);
     const known = authenticate(exchange);
     const parse = (): undefined => {
       refuseLongTarget(exchange);

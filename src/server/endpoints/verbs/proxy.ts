@@ -38,7 +38,7 @@ export async function proxyVerb(exchange: Exchange): Promise<ApiResponse> {
   const upgrades = request.upgradable === true || request.upgradeTo !== undefined;
   if (path === '' && !upgrades && (request.method === 'GET' || request.method === 'HEAD')) {
     const query = request.query === '' ? '' : `?${request.query}`;
-    return { status: 301, headers: { location: `${info.path}/${query}` } };
+    return { status: 301, headers: { ...CONFINED, location: `${info.path}/${query}` } };
   }
   // What is longer has been cut off on its way in: passed on, it would be another request.
   if (request.body.length > MAX_BODY_BYTES) throw bodyTooLarge();
@@ -52,8 +52,13 @@ export async function proxyVerb(exchange: Exchange): Promise<ApiResponse> {
     throw unavailable(`error trying to reach service: ${error.message.replace(/^Internal error occurred: /, '')}`);
   });
   if (!answer) throw unavailable(`error trying to reach service: ${missing}`);
-  if (!answer.upgrade && answer.headers[ANSWER_HEADER] === undefined) return answer;
-  return { ...answer, headers: answeredHeaders(answer, { prefix, hosts: [...hosts, hostOf(request)] }) };
+  if (!answer.upgrade && answer.headers[ANSWER_HEADER] === undefined) {
+    return { ...answer, headers: { ...answer.headers, ...CONFINED } };
+  }
+  const headers = answeredHeaders(answer, { prefix, hosts: [...hosts, hostOf(request)] });
+  return answer.cookies
+    ? { ...answer, headers, cookies: answer.cookies.map((cookie) => confinedCookie(cookie, prefix)) }
+    : { ...answer, headers };
 }
 
 /** Where a request goes. */
@@ -153,6 +158,32 @@ function passedHeaders({ request, info }: Exchange): Record<string, string> {
 
 const hostOf = ({ headers }: ApiRequest): string => headers['host'] ?? headers[':authority'] ?? '';
 
+/**
+ * What a browser is told of every page behind a proxy: it is of an origin of its own, not of this server's, where it could
+ * act with the certificate of whoever looks at it. A policy of the page's own holds beside ours.
+ */
+const SANDBOX = 'sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts';
+const CONFINED = { 'content-security-policy': SANDBOX, 'x-content-type-options': 'nosniff' } as const;
+
+/** What would speak for all of this server's origin. */
+const OF_THE_ORIGIN: ReadonlySet<string> = new Set([
+  'alt-svc',
+  'clear-site-data',
+  'nel',
+  'origin-agent-cluster',
+  'report-to',
+  'reporting-endpoints',
+  'service-worker-allowed',
+  'strict-transport-security',
+]);
+
+/** A cookie of one guest is shown to that guest alone. */
+function confinedCookie(cookie: string, prefix: string): string {
+  const [pair = '', ...attributes] = cookie.split(';');
+  const kept = attributes.filter((attribute) => !/^\s*(?:path|domain)\s*(?:=|$)/i.test(attribute));
+  return [pair, ...kept, ` Path=${prefix}`].join(';');
+}
+
 /** Whose own links lead back through the proxy. */
 interface Rewriting {
   readonly prefix: string;
@@ -164,9 +195,11 @@ function answeredHeaders({ headers: answered }: ApiResponse, rewriting: Rewritin
   for (const [name, value] of Object.entries(endToEnd(answered))) {
     // A length would be a lie when the far end breaks off; CORS is between this server and its browser.
     if (name === ANSWER_HEADER || name === 'content-length' || name.startsWith('access-control-')) continue;
+    if (OF_THE_ORIGIN.has(name)) continue;
     headers[name] = name === 'location' ? rewrittenLocation(value, rewriting) : value;
   }
-  return headers;
+  const own = headers['content-security-policy'];
+  return { ...headers, ...CONFINED, ...(own && { 'content-security-policy': `${own}, ${SANDBOX}` }) };
 }
 
 /** A redirect within the Pod leads through the proxy again; one to elsewhere, or relative to the page, stays. */
