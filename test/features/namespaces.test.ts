@@ -37,6 +37,7 @@ test('deleting a namespace ends in three steps: marked, emptied, finalised', asy
   assert.equal(marked.status, 200);
   assert.equal(marked.json.status.phase, 'Terminating');
   assert.ok(marked.json.metadata.deletionTimestamp);
+  assert.equal('deletionGracePeriodSeconds' in marked.json.metadata, false);
 
   const refused = await server.request('POST', '/api/v1/namespaces/leaving/configmaps', {
     body: { metadata: { name: 'late' } },

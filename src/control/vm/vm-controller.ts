@@ -4,6 +4,7 @@
  * spec first (status then waits for the next pass), else status.
  */
 
+import { PERSISTENT_VOLUME_CLAIMS } from '../../api/kinds/builtin/resource-types.ts';
 import {
   KUBEVIRTS,
   type KubeVirt,
@@ -59,6 +60,7 @@ import {
   VM_GENERATION,
   viewOf,
 } from './vm-view.ts';
+import { applyVolumeSnapshotStatuses, snapshottableClaim } from './volume-snapshot-statuses.ts';
 
 export interface VmControllerOptions extends ControllerEnvironment {
   /** 0 to 1; jitter of the start back-off. */
@@ -86,6 +88,7 @@ export const vmControllerRules = [
     ],
     verbs: ['get', 'list', 'watch'],
   },
+  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: ['apps'], resources: ['controllerrevisions'], verbs: ['get', 'list', 'watch', 'create', 'delete'] },
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
 ];
@@ -121,6 +124,7 @@ export function createVmController(options: VmControllerOptions): Controller {
   const vms = informers.of(VIRTUAL_MACHINES);
   const vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
   const kubevirts = informers.of(KUBEVIRTS);
+  const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
   const lookup = createSourceLookup({ client, informers }, vms);
   let read: { readonly kubevirt: DeepReadonly<KubeVirt> | undefined; readonly config: ClusterConfig } | undefined;
   const config = (): ClusterConfig => {
@@ -271,6 +275,13 @@ export function createVmController(options: VmControllerOptions): Controller {
     liveUpdate,
   ];
 
+  /** What keeps the instance from starting is an event of the machine too, once for each text. */
+  function tellProblem(before: ReadonlyVm, after: ReadonlyVm): void {
+    const problem = problemOf(after);
+    if (problem?.message && problem.message !== problemOf(before)?.message)
+      events.event(after, 'Warning', problem.reason ?? 'FailedStart', problem.message);
+  }
+
   async function createInstance(pass: Pass, paused: boolean): Promise<void> {
     const { vm, key } = pass;
     const name = key.name;
@@ -372,6 +383,12 @@ export function createVmController(options: VmControllerOptions): Controller {
         if (!previous) expectations.observeCreation(keyText(key));
         return [key];
       }),
+      source(claims, ({ metadata }) =>
+        vms
+          .list(metadata.namespace)
+          .filter(({ spec }) => spec.template?.spec?.volumes?.some((one) => snapshottableClaim(one) === metadata.name))
+          .map((vm) => keyOf(vm)),
+      ),
       ...lookup.sources,
     ],
     concurrency: 8,
@@ -414,6 +431,8 @@ export function createVmController(options: VmControllerOptions): Controller {
         now: clock.now(),
         random: random(),
       });
+      applyVolumeSnapshotStatuses(after, (name) => claims.get({ namespace: key.namespace, name }));
+      tellProblem(cached, after);
       await commit(client, VIRTUAL_MACHINES, { before: cached, after, order: 'status-last' });
       if (error) throw error;
       return pass.requeueMs === undefined ? DONE : requeueAfter(pass.requeueMs);
@@ -430,6 +449,9 @@ function endIsCounted(vm: VirtualMachine, instance: ReadonlyVmi): boolean {
   const counted = strategy === 'Always' || strategy === 'RerunOnFailure' || strategy === 'Once';
   return !counted || vm.metadata.deletionTimestamp !== undefined || failure?.lastFailedVMIUID === instance.metadata.uid;
 }
+
+const problemOf = ({ status }: ReadonlyVm): { readonly reason?: string; readonly message?: string } | undefined =>
+  status?.conditions?.find(({ type, status: value }) => type === 'Synchronized' && value === 'False');
 
 /** What the status says of a restart, for a pass that does not get to judge it. */
 const knownRestart = ({ status }: ReadonlyVm, instance: ReadonlyVmi | undefined): string | undefined =>

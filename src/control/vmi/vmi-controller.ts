@@ -38,7 +38,13 @@ import { byAge, currentPod, isPodFinal } from '../../domain/launcher/launcher-po
 import { isFinal } from '../../domain/run-strategy/run-strategy.ts';
 import { applyClaimInfo } from './claim-info.ts';
 import { type ResizeFacts, resizePod } from './resize-pod.ts';
-import { applyVmiStatus, type SyncProblem, unpausedCondition } from './vmi-status.ts';
+import {
+  applyVmiStatus,
+  claimIsMissing,
+  type SyncProblem,
+  saysClaimIsMissing,
+  unpausedCondition,
+} from './vmi-status.ts';
 
 type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
 type ReadonlyPod = DeepReadonly<Pod>;
@@ -116,7 +122,11 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
     // An earlier instance of the name, which somebody let go by force, may still have its guest: two never run at once.
     if (pods.byIndex('name', keyText(key)).some((pod) => !isPodFinal(pod))) return;
     pass.missingClaim = missingClaim(vmi, claims);
-    if (pass.missingClaim !== undefined) return;
+    if (pass.missingClaim !== undefined) {
+      if (!saysClaimIsMissing(vmi))
+        events.event(vmi, 'Warning', 'FailedPvcNotFound', claimIsMissing(key.namespace, pass.missingClaim));
+      return;
+    }
     const pod = launcherPod(vmi, { ...options.settings(), idLabel: await vmiIdLabel(key.name) });
     expectations.expectCreations(keyText(key), 1);
     try {
@@ -189,17 +199,28 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
     }
   };
 
+  /** The node's label of an instance is its launcher Pod's too. */
+  const syncNodeLabel = async ({ vmi, current: pod, podExpected }: Pass): Promise<void> => {
+    const node = vmi.metadata.labels?.[NODE_NAME_LABEL];
+    if (!pod || podExpected || !node || pod.metadata.deletionTimestamp !== undefined) return;
+    if (node !== pod.spec.nodeName || pod.metadata.labels?.[NODE_NAME_LABEL] === node) return;
+    await patchPod(pod, { labels: { [NODE_NAME_LABEL]: node } });
+  };
+
   /** Tells the descheduler, on the Pod it evicted, that the eviction is being seen to. */
   const syncEvictionNote = async ({ vmi, current: pod, podExpected }: Pass): Promise<void> => {
     if (!pod || podExpected || pod.metadata.deletionTimestamp !== undefined || isPodFinal(pod)) return;
     const isMarked = !!vmi.status?.evacuationNodeName;
     if (isMarked === (pod.metadata.annotations?.[EVICTION_IN_PROGRESS_ANNOTATION] !== undefined)) return;
     const annotations = { [EVICTION_IN_PROGRESS_ANNOTATION]: isMarked ? 'true' : null };
+    await patchPod(pod, { annotations });
+  };
+
+  /** Changes a Pod that may have gone or become another one meanwhile. */
+  const patchPod = async (pod: ReadonlyPod, metadata: object): Promise<void> => {
     try {
-      await client.patch(PODS, keyOf(pod), {
-        type: 'merge',
-        body: { metadata: { uid: pod.metadata.uid, annotations } },
-      });
+      const body = { metadata: { uid: pod.metadata.uid, ...metadata } };
+      await client.patch(PODS, keyOf(pod), { type: 'merge', body });
     } catch (error) {
       if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error;
     }
@@ -291,6 +312,7 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
       if (error) throw error;
       await syncUnpaused(pass);
       await syncEvictionNote(pass);
+      await syncNodeLabel(pass);
       return resize.pending ? requeueAfter(PENDING_CHANGE_MS) : DONE;
     },
   });

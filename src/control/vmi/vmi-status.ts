@@ -40,7 +40,15 @@ export interface VmiStatusInput {
 
 /** As node-lifecycle writes it on Pods of a node that is silent. */
 const NODE_NOT_READY = 'NodeNotReady';
-const IMAGE_PROBLEMS = new Set(['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ErrImageNeverPull']);
+/** Why the containers of a Pod wait, where somebody must do something about it: images, volumes, and what an agent met. */
+const WAITING_PROBLEMS = new Set([
+  'ErrImagePull',
+  'ImagePullBackOff',
+  'InvalidImageName',
+  'ErrImageNeverPull',
+  'FailedMount',
+  'FailedStart',
+]);
 
 /** True when the Pod's compute container is ready: the node holds everything the guest needs. */
 export const isComputeReady = (pod: ReadonlyPod): boolean =>
@@ -54,6 +62,13 @@ const activeBeside = (pods: readonly ReadonlyPod[]): Record<string, string> =>
       .filter((pod) => pod.spec.nodeName && !isPodFinal(pod))
       .map((pod) => [pod.metadata.uid ?? '', pod.spec.nodeName ?? '']),
   );
+
+export const claimIsMissing = (namespace: string, name: string): string =>
+  `PVC ${namespace}/${name} does not exist, waiting for it to appear`;
+
+/** True when it has been told already that a claim is missing. */
+export const saysClaimIsMissing = ({ status }: DeepReadonly<VirtualMachineInstance>): boolean =>
+  status?.conditions?.some(({ type, reason }) => type === 'Synchronized' && reason === 'FailedPvcNotFound') ?? false;
 
 /** Phases in which the agent writes the phase. */
 const isClaimed = (phase: string): boolean => phase === 'Scheduled' || phase === 'Running';
@@ -84,6 +99,8 @@ export function applyVmiStatus(input: VmiStatusInput): { readonly nodeLabel: str
   const { vmi, pod, now } = input;
   vmi.status ??= {} as Status;
   const status = vmi.status;
+  // A struct that Go never leaves out.
+  status.guestOSInfo ??= {};
   const before = status.phase ?? '';
   const phase = nextPhase(input);
   if (phase !== before) {
@@ -167,20 +184,13 @@ function applyConditions(
   const ready = readyCondition(pod, phase);
   set('Ready', ready.status, ready.reason, ready.message);
 
-  const problem = input.problem ?? (phase === 'Scheduling' && pod ? imageProblem(pod) : undefined);
+  const problem =
+    input.problem ??
+    (phase === 'Scheduling' && pod ? waitingProblem(pod) : undefined) ??
+    (phase === 'Failed' && !isClaimed(before) && !isFinal(before) && pod ? endProblem(pod) : undefined);
   if (input.missingClaim !== undefined) {
-    set(
-      'PodScheduled',
-      'False',
-      'Unschedulable',
-      `PVC ${vmi.metadata.namespace}/${input.missingClaim} does not exist, waiting for it to appear`,
-    );
-    set(
-      'Synchronized',
-      'False',
-      'FailedPvcNotFound',
-      `PVC ${vmi.metadata.namespace}/${input.missingClaim} does not exist, waiting for it to appear`,
-    );
+    set('PodScheduled', 'False', 'Unschedulable', claimIsMissing(vmi.metadata.namespace ?? '', input.missingClaim));
+    set('Synchronized', 'False', 'FailedPvcNotFound', claimIsMissing(vmi.metadata.namespace ?? '', input.missingClaim));
   } else if (problem) set('Synchronized', 'False', problem.reason, problem.message);
   // The agent reports its own trouble under the same type once it has claimed the instance.
   else if (!isClaimed(before) && !isFinal(before)) conditions.delete('Synchronized');
@@ -260,10 +270,14 @@ export function unpausedCondition(
   } as PodCondition;
 }
 
-function imageProblem(pod: ReadonlyPod): SyncProblem | undefined {
+/** Why a Pod ended before it had a guest: a machine that cannot be built, for one. */
+const endProblem = ({ status }: ReadonlyPod): SyncProblem | undefined =>
+  status?.reason && status.message ? { reason: status.reason, message: status.message } : undefined;
+
+function waitingProblem(pod: ReadonlyPod): SyncProblem | undefined {
   for (const container of [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])]) {
     const waiting = container.state?.waiting;
-    if (waiting?.reason && IMAGE_PROBLEMS.has(waiting.reason))
+    if (waiting?.reason && WAITING_PROBLEMS.has(waiting.reason))
       return { reason: waiting.reason, message: waiting.message ?? '' };
   }
   return undefined;

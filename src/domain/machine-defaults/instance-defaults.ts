@@ -193,6 +193,8 @@ function setInitialStatus(vmi: VirtualMachineInstance): void {
   const { cpu, memory } = vmi.spec.domain;
   vmi.status ??= {};
   const { status } = vmi;
+  // A struct that Go never leaves out.
+  status.guestOSInfo ??= {};
   const guest = memory?.guest;
   if (guest !== undefined) status.memory = { guestAtBoot: guest, guestCurrent: guest, guestRequested: guest };
   if (cpu !== undefined && status.currentCPUTopology === undefined) {

@@ -216,7 +216,7 @@ const CASES: readonly Case[] = [
     resource: 'namespaces',
     object: { spec: { finalizers: ['kubernetes'] } },
     expected: 'mark',
-    marked: stamped(0),
+    marked: { deletionTimestamp: new Date(NOW).toISOString().replace('.000', '') },
   },
   {
     name: 'a Pod whose grace period is over, and which finalizers hold, hears no policy any more',

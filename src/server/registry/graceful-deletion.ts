@@ -49,7 +49,7 @@ export function deletionVerdict(
 
   const finalizersChanged = String(finalizers) !== String(object.metadata.finalizers ?? []);
   if (object.metadata.deletionTimestamp !== undefined) {
-    const isUnstamped = object.metadata.deletionGracePeriodSeconds === undefined;
+    const isUnstamped = object.metadata.deletionGracePeriodSeconds === undefined && !isNamespace(info);
     if (!isShorter && !finalizersChanged && !isUnstamped) return { type: 'already-terminating' };
     // Counted from the first delete.
     if (isShorter) stamp(metadata, grace, Date.parse(object.metadata.deletionTimestamp) - left * 1000);
@@ -62,6 +62,8 @@ export function deletionVerdict(
     return { type: 'mark', object: next };
   }
   stamp(metadata, grace, now);
+  // The registry of namespaces marks them itself, and writes no grace period.
+  if (isNamespace(info)) delete metadata.deletionGracePeriodSeconds;
   // Of an object whose generation is the client's own it may be a bigint.
   if ((metadata.generation ?? 0) > 0) metadata.generation = Number(metadata.generation) + 1;
   if (isNamespace(info)) next['status'] = { ...(next['status'] as object | undefined), phase: 'Terminating' };

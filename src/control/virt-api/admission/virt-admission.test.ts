@@ -138,6 +138,7 @@ describe('mutate()', () => {
       phase: 'Pending',
       phaseTransitionTimestamps: [{ phase: 'Pending', phaseTransitionTimestamp: '1970-01-01T00:00:00Z' }],
       runtimeUser: 107,
+      guestOSInfo: {},
       memory: { guestAtBoot: '1Gi', guestCurrent: '1Gi', guestRequested: '1Gi' },
       currentCPUTopology: { cores: 1, sockets: 1, threads: 1 },
     });

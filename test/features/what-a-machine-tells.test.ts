@@ -1,0 +1,121 @@
+/** What a VirtualMachine and its instance tell of claims, volumes and nodes, as KubeVirt's own controllers write it. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { PERSISTENT_VOLUME_CLAIMS, PODS } from '../../src/api/kinds/builtin/resource-types.ts';
+import type { Pod } from '../../src/api/kinds/builtin/types.ts';
+import { VIRTUAL_MACHINES, type VirtualMachine } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
+import { eventually } from '../testkit/fake-node.ts';
+
+let cluster: FakeCluster;
+before(async () => {
+  cluster = await startFakeCluster({ nodes: ['node-1'] });
+});
+after(async () => {
+  await cluster.stop();
+  assert.deepEqual(cluster.errors, []);
+});
+
+const create = (name: string, spec: object = {}) =>
+  cluster.client.create(VIRTUAL_MACHINES, {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachine',
+    metadata: { name, namespace: 'default' },
+    spec: {
+      runStrategy: 'Always',
+      template: { spec: { domain: { devices: {}, memory: { guest: '64Mi' } }, ...spec } },
+    },
+  } as unknown as VirtualMachine);
+const untilVm = (name: string, what: string, holds: (vm: VirtualMachine) => boolean): Promise<VirtualMachine> => {
+  let last: VirtualMachine | undefined;
+  return eventually(`${name} ${what}`, async () => {
+    last = await cluster.client.get(VIRTUAL_MACHINES, { namespace: 'default', name });
+    return holds(last) ? last : undefined;
+  }).catch((error: Error) => {
+    throw new Error(`${error.message}: ${JSON.stringify(last?.status)}`);
+  });
+};
+const launchers = async (name: string): Promise<Pod[]> =>
+  (
+    await cluster.client.list(PODS, {
+      namespace: 'default',
+      labelSelector: `vmi.kubevirt.io/id=${name}`,
+    })
+  ).items;
+const synchronized = (vm: VirtualMachine) => vm.status?.conditions?.find(({ type }) => type === 'Synchronized');
+
+test('a claim that is missing is an event of the instance, a condition of the machine, and told of snapshots', async () => {
+  const volumes = [
+    { name: 'data', persistentVolumeClaim: { claimName: 'data' } },
+    { name: 'spare', emptyDisk: { capacity: '1Mi' } },
+  ];
+  await create('claims', { volumes });
+  const vm = await untilVm('claims', 'misses it', (now) => synchronized(now)?.reason === 'FailedPvcNotFound');
+  const missing = 'PVC default/data does not exist, waiting for it to appear';
+  assert.equal(synchronized(vm)?.message, missing);
+  assert.equal(vm.status?.printableStatus, 'ErrorPvcNotFound');
+  assert.deepEqual(vm.status?.volumeSnapshotStatuses, [
+    { name: 'data', enabled: false, reason: 'PVC default/data not found' },
+    { name: 'spare', enabled: false, reason: 'Snapshot is not supported for this volumeSource type [spare]' },
+  ]);
+  await eventually('events of instance and machine', async () => {
+    const told = (await cluster.events('claims')).filter((text) => text === `Warning FailedPvcNotFound ${missing}`);
+    return told.length === 2 || undefined;
+  });
+  await cluster.client.create(PERSISTENT_VOLUME_CLAIMS, {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: 'data', namespace: 'default' },
+    spec: { accessModes: ['ReadWriteOnce'], storageClassName: 'local', resources: { requests: { storage: '1Mi' } } },
+  });
+  const runs = await untilVm('claims', 'runs', ({ status }) => status?.printableStatus === 'Running');
+  assert.equal(synchronized(runs), undefined);
+  const [data] = (
+    await untilVm(
+      'claims',
+      'sees the claim',
+      ({ status }) => !!status?.volumeSnapshotStatuses?.[0]?.reason?.includes('No'),
+    )
+  ).status!.volumeSnapshotStatuses!;
+  assert.match(data?.reason ?? '', /^No VolumeSnapshotClass: .* \[local\] \[data\]$/);
+});
+
+test('a running instance has guest information, and its launcher Pod the label of its node', async () => {
+  const vmi = await cluster.run('plain');
+  assert.deepEqual(vmi.status?.guestOSInfo, {});
+  await eventually('the Pod is labelled', async () => {
+    const [pod] = await launchers('plain');
+    return pod?.metadata.labels?.['kubevirt.io/nodeName'] === 'node-1' || undefined;
+  });
+});
+
+test('a volume that cannot be mounted, and a machine that cannot be built, stand on the machine', async () => {
+  for (const [name, status, reason] of [
+    [
+      'mount',
+      {
+        containerStatuses: [{ name: 'compute', state: { waiting: { reason: 'FailedMount', message: 'no such map' } } }],
+      },
+      'FailedMount',
+    ],
+    ['memory', { phase: 'Failed', reason: 'InvalidMachine', message: 'no such map' }, 'InvalidMachine'],
+  ] as const) {
+    // No node takes it: what an agent would write of it is written here.
+    await create(name, { nodeSelector: { nowhere: 'true' } });
+    const pod = await eventually(`the Pod of ${name}`, async () => (await launchers(name))[0]);
+    await cluster.client.patch(
+      PODS,
+      { namespace: 'default', name: pod.metadata.name ?? '' },
+      { type: 'merge', body: { status } },
+      { subresource: 'status' },
+    );
+    await eventually(
+      `${name} tells`,
+      async () => (await cluster.events(name)).includes(`Warning ${reason} no such map`) || undefined,
+    );
+    if (name === 'mount') {
+      const vm = await untilVm(name, 'tells', (now) => synchronized(now)?.reason === reason);
+      assert.equal(synchronized(vm)?.message, 'no such map');
+    }
+  }
+});
