@@ -108,7 +108,7 @@ export function launcherResources(
     requests['cpu'] = limits['cpu'] = String(BigInt(dedicated));
     limits['memory'] = requests['memory'];
   }
-  requests['ephemeral-storage'] ??= '50M';
+  requests['ephemeral-storage'] ??= ephemeralRequest(spec, limits['ephemeral-storage']);
   if (!options.useEmulation) {
     requests['devices.kubevirt.io/kvm'] = '1';
     limits['devices.kubevirt.io/kvm'] = '1';
@@ -118,6 +118,18 @@ export function launcherResources(
     limits[name] = String(count);
   }
   return { requests, limits, overheadBytes };
+}
+
+/** Upstream's 50M for logs and the like, whoever names nothing else; and room for the empty disks that it asks for. */
+const BASE_EPHEMERAL = 50_000_000n;
+
+/** Beyond upstream: empty disks count, which lie on the node; never more than the limit beside it. */
+function ephemeralRequest(spec: DeepReadonly<VirtualMachineInstance['spec']>, limit: string | undefined): string {
+  let bytes = 0n;
+  for (const { emptyDisk } of spec.volumes ?? []) if (emptyDisk?.capacity) bytes += bytesOf(String(emptyDisk.capacity));
+  if (bytes === 0n) return '50M';
+  bytes += BASE_EPHEMERAL;
+  return limit !== undefined && bytesOf(limit) < bytes ? limit : formatQuantity(quantityFromBytes(bytes));
 }
 
 /** In thousandths as a rule; of more processors than those can count, whole ones. */

@@ -237,13 +237,14 @@ export function createAgent(config: AgentConfig): Agent {
   const obsoleteModels = createObsoleteModels(client, log);
 
   const describe = async (environment: AgentEnvironment): Promise<NodeDescription> => {
-    const { blocks, bsize } = await statfs(dataDir);
+    const { blocks, bsize, bavail } = await statfs(dataDir);
     const held = await heldClaims?.list();
     const host = { cpus: availableParallelism(), memoryBytes: totalmem(), storageBytes: blocks * bsize };
     return {
       name: nodeName,
       facts: environment.facts,
       ...shareOfHost(host, options.share ?? 1),
+      disk: { free: bavail * bsize, total: blocks * bsize, directory: dataDir },
       ...(options.cpus !== undefined && { cpus: options.cpus }),
       ...(options.memoryBytes !== undefined && { memoryBytes: options.memoryBytes }),
       address: environment.hostIP,

@@ -31,9 +31,12 @@ test('an agent removes what its Node names, once no guest has it open, and takes
       },
     }) as unknown as Node;
   await held.observe(node());
-  records = [{ plan: { disks: [{ file: join(directory, 'disk.img') }] } } as unknown as VmRecord];
+  records = [{ files: [join(directory, 'disk.img')] } as unknown as VmRecord];
   await held.observe(node(CLAIM));
   assert.deepEqual(await readdir(claimsDirectory), [CLAIM], 'a guest has it open');
+  records = [{} as VmRecord];
+  await held.observe(node(CLAIM));
+  assert.deepEqual(await readdir(claimsDirectory), [CLAIM], 'a guest of an older version may have');
   records = [];
   await held.observe(node(CLAIM));
   assert.deepEqual(await readdir(claimsDirectory), []);

@@ -1,4 +1,5 @@
 /** The claims whose files this node keeps: listed on its Node, removed when the control plane says that they are gone. */
+import { dirname } from 'node:path';
 import type { Node } from '../../api/kinds/builtin/types.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import type { Logger } from '../../base/log/log.ts';
@@ -26,8 +27,9 @@ export function createHeldClaims(options: {
 }): HeldClaims {
   const { claimsDirectory, records, log } = options;
   let isListed = false;
+  // Of a guest that an older version started it is not known what it has open.
   const inUse = (directory: string): boolean =>
-    records().some((record) => record !== undefined && JSON.stringify(record.plan).includes(directory));
+    records().some((record) => record && (record.files?.some((file) => dirname(file) === directory) ?? true));
   return {
     async list() {
       const text = formatHeldClaims(await listClaimFiles(claimsDirectory));

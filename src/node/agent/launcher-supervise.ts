@@ -1,6 +1,7 @@
 /** The second stage of a launcher: QEMU lives, its state is reported, and it is ended when that is wanted. */
 import { statfs } from 'node:fs/promises';
 import { writeVmiStatus } from './api-writes.ts';
+import { watchDisk } from './disk-watch.ts';
 import type { Guest } from './guest.ts';
 import { keepPorts } from './keep-ports.ts';
 import { FIRST_RETRY_MS, type LauncherState, newer } from './launcher-state.ts';
@@ -37,6 +38,7 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
   let isKeptTold = false;
   const ports = keepPorts(launcher, guest);
   const mover = followMigrations(launcher, guest);
+  const disks = watchDisk(launcher, guest);
   try {
     for (;;) {
       launcher.environment.signal.throwIfAborted();
@@ -88,6 +90,7 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
     spacePoll?.();
     retry?.();
     ports.stop();
+    disks.stop();
   }
 }
 
@@ -275,6 +278,7 @@ async function reportRunning(launcher: LauncherState, guest: Guest): Promise<boo
       guest: guest.state,
       address: record.address,
       portProblems: record.portProblems,
+      diskPause: record.diskPause,
       memoryPlugFailed: launcher.memoryPlugFailed,
     };
     let started = false;

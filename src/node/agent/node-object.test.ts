@@ -79,3 +79,28 @@ test('shareOfHost(): each node of a host has all of its processors, and its part
     share: 3,
   });
 });
+
+test('a node says DiskPressure, its directory and what is missing, until there is room to spare', () => {
+  const at = (free: number, before?: ReturnType<typeof nodeStatus>) => {
+    const node = {
+      ...described(1),
+      storageBytes: 100 * GIB,
+      disk: { free, total: 100 * GIB, directory: '/data/node' },
+    };
+    return nodeStatus(node, before, 0);
+  };
+  const pressure = (status: ReturnType<typeof nodeStatus>) =>
+    status.conditions?.find(({ type }) => type === 'DiskPressure');
+  const fine = at(3 * GIB);
+  assert.deepEqual([pressure(fine)?.status, pressure(fine)?.reason], ['False', 'KubeletHasNoDiskPressure']);
+  assert.equal(Number(quantityToBytes(fine.allocatable?.['ephemeral-storage'] ?? '')), 99 * GIB);
+  const full = at(1.5 * GIB);
+  assert.deepEqual([pressure(full)?.status, pressure(full)?.reason], ['True', 'KubeletHasDiskPressure']);
+  assert.match(
+    pressure(full)?.message ?? '',
+    /^the disk of \/data\/node is nearly full: about 1024 MiB have to be freed/,
+  );
+  assert.equal(pressure(at(2.2 * GIB, full))?.status, 'True');
+  assert.equal(pressure(at(2.6 * GIB, full))?.status, 'False');
+  assert.equal(pressure(at(2.2 * GIB, fine))?.status, 'False');
+});

@@ -10,6 +10,7 @@ import {
   HYPERV_PREFIX,
   MACHINE_TYPE_PREFIX,
 } from '../../domain/launcher/node-selector.ts';
+import { type DiskSpace, diskFloor, hasDiskPressure } from '../../domain/machine/disk-room.ts';
 import type { NodeFacts } from '../../domain/machine/machine-plan.ts';
 import { AGENT_ID_ANNOTATION } from './agent-id.ts';
 
@@ -18,7 +19,10 @@ export interface NodeDescription {
   readonly facts: NodeFacts;
   readonly cpus: number;
   readonly memoryBytes: number;
+  /** Of the file system that guests' disks lie on; this node's share. */
   readonly storageBytes: number;
+  /** That file system, whole; absent where nobody measured. */
+  readonly disk?: DiskSpace & { readonly directory: string };
   /** Nodes of this host that divide it between them, and what it keeps for itself too; 1 when absent. */
   readonly share?: number;
   readonly address: string;
@@ -124,6 +128,17 @@ export const nodeAnnotations = (node: NodeDescription): Record<string, string> =
   'coracle.dev/accelerator': node.facts.accelerator,
 });
 
+const PLENTY = { free: Number.POSITIVE_INFINITY, total: Number.POSITIVE_INFINITY, directory: '' };
+
+/** Which directory lies on the full disk, and what is missing there until the node takes guests again. */
+function pressureMessage({ directory, free, total }: DiskSpace & { readonly directory: string }): string {
+  const mib = (bytes: number): string => `${Math.ceil(bytes / 1024 ** 2)} MiB`;
+  const missing = diskFloor(total).pressure * 1.25 - free;
+  // In steps, or each heartbeat would be another message.
+  const step = 64 * 1024 ** 2;
+  return `the disk of ${directory} is nearly full: about ${mib(Math.ceil(missing / step) * step)} have to be freed there`;
+}
+
 /** The status, stamped with the time of this heartbeat; transitions keep the times of `before`. */
 export function nodeStatus(node: NodeDescription, before: NodeStatus | undefined, now: number): NodeStatus {
   const stamp = formatTime(now);
@@ -147,10 +162,21 @@ export function nodeStatus(node: NodeDescription, before: NodeStatus | undefined
   });
   return {
     capacity: amounts(node.memoryBytes),
-    allocatable: amounts(Math.max(node.memoryBytes - Math.floor(RESERVED_MEMORY / (node.share ?? 1)), 0)),
+    allocatable: {
+      ...amounts(Math.max(node.memoryBytes - Math.floor(RESERVED_MEMORY / (node.share ?? 1)), 0)),
+      // The last of the disk is given to nobody: guests that write are paused before they take it.
+      'ephemeral-storage': inKibibytes(
+        Math.max(node.storageBytes - Math.floor(diskFloor(node.disk?.total ?? 0).pause / (node.share ?? 1)), 0),
+      ),
+    },
     conditions: [
       condition('MemoryPressure', 'False', 'KubeletHasSufficientMemory', 'the node has memory left'),
-      condition('DiskPressure', 'False', 'KubeletHasNoDiskPressure', 'the node has disk space left'),
+      hasDiskPressure(
+        node.disk ?? PLENTY,
+        before?.conditions?.some(({ type, status }) => type === 'DiskPressure' && status === 'True') ?? false,
+      )
+        ? condition('DiskPressure', 'True', 'KubeletHasDiskPressure', pressureMessage(node.disk ?? PLENTY))
+        : condition('DiskPressure', 'False', 'KubeletHasNoDiskPressure', 'the node has disk space left'),
       condition('PIDPressure', 'False', 'KubeletHasSufficientPID', 'the node has process ids left'),
       condition('Ready', 'True', 'KubeletReady', 'the node agent is ready'),
     ],

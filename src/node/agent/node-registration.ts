@@ -56,7 +56,11 @@ export async function registerNode(options: RegistrationOptions): Promise<{ read
     const stable = (['capacity', 'allocatable', 'addresses', 'daemonEndpoints', 'nodeInfo'] as const).every((field) =>
       sameJson(node.status?.[field], wanted[field]),
     );
-    if (!ready || !stable || now - statusAt >= STATUS_MS) {
+    const pressure = (status: Node['status']) => {
+      const found = status?.conditions?.find(({ type }) => type === 'DiskPressure');
+      return `${found?.status} ${found?.message}`;
+    };
+    if (!ready || !stable || pressure(node.status) !== pressure(wanted) || now - statusAt >= STATUS_MS) {
       const key = { namespace: '', name: description.name };
       await options.client.patch(
         NODES,

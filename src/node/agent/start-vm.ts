@@ -1,7 +1,7 @@
 /** The way from a bound Pod to a running QEMU: plan, volumes, address, record, spawn, ports, go. */
 import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import type { Pod } from '../../api/kinds/builtin/types.ts';
 import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kinds.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
@@ -124,6 +124,9 @@ export async function spawnVm(environment: AgentEnvironment, request: SpawnReque
     argvDigest: createHash('sha256').update(argv.join('\0')).digest('hex'),
     imageIds,
     portProblems: [],
+    files: [...volumes.disks.values()]
+      .flatMap(({ file, backing }) => [file, ...(backing ? [backing.file] : [])])
+      .filter((file) => isAbsolute(file)),
     graceSeconds: vmi.spec.terminationGracePeriodSeconds ?? guestGraceSeconds(pod),
     ...(migration && { migration }),
   };

@@ -5,6 +5,7 @@
 import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ProcessIdentity } from '../../base/process/identity.ts';
+import type { DiskPause } from '../../domain/machine/disk-room.ts';
 import type { MachinePlan } from '../../domain/machine/machine-plan.ts';
 import type { SourcePhase, TargetPhase } from '../../domain/migration/migration-steps.ts';
 import { isUid } from '../disk/vm-directory.ts';
@@ -52,6 +53,10 @@ export interface VmRecord {
   readonly portProblems: readonly string[];
   /** How long the guest may take to shut down; absent in records of versions before it was kept. */
   readonly graceSeconds?: number;
+  /** Absolute paths of what the guest has open outside its own directory: images of claims and of the host. */
+  readonly files?: readonly string[];
+  /** Why the agent, and nobody else, has paused the guest. */
+  readonly diskPause?: DiskPause;
   /** Absent until QEMU was spawned. */
   readonly process?: ProcessIdentity;
   readonly migration?: MigrationRecord;

@@ -6,6 +6,7 @@ import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kinds.ts';
 import type { VirtualMachineInstanceStatus, VmCondition } from '../../api/kinds/kubevirt/status.ts';
 import { type DeepReadonly, formatTime } from '../../api/meta/object.ts';
 import { formatQuantity, parseQuantity, quantityFromBytes, quantityValue } from '../../api/quantity/quantity.ts';
+import type { DiskPause } from '../../domain/machine/disk-room.ts';
 import type { HotMemoryPlan, MachinePlan } from '../../domain/machine/machine-plan.ts';
 import { type Migratability, migratability } from '../../domain/migration/migratability.ts';
 import type { GuestState } from './guest.ts';
@@ -30,6 +31,8 @@ export interface RunningView {
   readonly address: string;
   /** Declared ports that could not be forwarded, one sentence each. */
   readonly portProblems: readonly string[];
+  /** Why the agent has paused the guest, if it has. */
+  readonly diskPause?: DiskPause | undefined;
   /** The guest's memory was to be changed and could not be. */
   readonly memoryPlugFailed?: boolean;
 }
@@ -201,7 +204,7 @@ function volumesOf(vmi: Vmi, plan: MachinePlan): unknown {
 
 function conditionsOf(
   vmi: Vmi,
-  { plan, guest, portProblems, memoryPlugFailed }: RunningView,
+  { plan, guest, portProblems, memoryPlugFailed, diskPause }: RunningView,
   moves: Migratability,
   now: number,
 ): unknown {
@@ -246,13 +249,21 @@ function conditionsOf(
   if (guest.agentConnected) set('AgentConnected', 'True', '', '');
   else conditions.delete('AgentConnected');
 
-  if (guest.runState === 'io-error')
+  const isDiskPaused = diskPause !== undefined && guest.runState === 'paused';
+  if (guest.runState === 'io-error' || isDiskPaused)
     set('Paused', 'True', 'PausedIOError', 'VMI was paused, low-level IO error detected');
   else if (guest.runState === 'paused' && isPausedByMonitor(vmi))
     set('Paused', 'True', 'PausedByMigrationMonitor', 'VMI was paused by the migration monitor');
   else if (isPaused(guest, plan)) set('Paused', 'True', 'PausedByUser', 'VMI was paused by user');
   else conditions.delete('Paused');
-  if (guest.runState === 'io-error' && guest.ioError === 'nospace')
+  if (isDiskPaused && diskPause === 'limit')
+    set(
+      'DiskFull',
+      'True',
+      'EphemeralStorageLimitReached',
+      "the disks and logs of the guest have reached its Pod's limit of ephemeral-storage; restart it with a higher limit, or free space within it",
+    );
+  else if (isDiskPaused || (guest.runState === 'io-error' && guest.ioError === 'nospace'))
     set(
       'DiskFull',
       'True',

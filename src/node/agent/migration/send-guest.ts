@@ -107,7 +107,8 @@ async function transfer(launcher: LauncherState, moving: Transfer): Promise<void
   await guest.refresh();
   if (guest.state.runState !== 'running' && guest.state.runState !== 'paused')
     throw new Error(`a guest in state ${guest.state.runState} cannot move`);
-  const wasRunning = guest.state.runState === 'running';
+  // One that we paused for want of disk space runs where it comes to: there may be room.
+  const wasRunning = guest.state.runState === 'running' || launcher.record?.diskPause !== undefined;
 
   const migration = outgoing.uid;
   const control: SourceControl = controlChannel(await dial(MEMORY_SERVICE, { channel: 'control', migration }));

@@ -1,0 +1,70 @@
+/**
+ * When a guest has to stop writing: at the limit of its Pod, or before the disk of the node has none left for the node
+ * itself. Pure; the agent measures.
+ */
+import type { Pod } from '../../api/kinds/builtin/types.ts';
+import type { DeepReadonly } from '../../api/meta/object.ts';
+import { quantityToBytes } from '../../api/quantity/quantity.ts';
+
+const GIB = 1024 ** 3;
+
+/** Bytes of a file system. */
+export interface DiskSpace {
+  readonly free: number;
+  readonly total: number;
+}
+
+/**
+ * Free bytes below which guests that write are paused, and below which the node says DiskPressure and takes no new ones.
+ * Far above the mark below which the API server takes no new objects (64 MiB): a guest may write a gigabyte a second.
+ */
+export function diskFloor(total: number): { readonly pause: number; readonly pressure: number } {
+  return { pause: Math.min(total * 0.075, GIB), pressure: Math.min(total * 0.1, 2 * GIB) };
+}
+
+/** Whether the node is short of disk space; once it is, until there is a quarter more than that. */
+export const hasDiskPressure = ({ free, total }: DiskSpace, before: boolean): boolean =>
+  free < diskFloor(total).pressure * (before ? 1.25 : 1);
+
+/** What a Pod's files may take: the limits of its containers together, as a kubelet counts; undefined without one. */
+export function ephemeralLimit(pod: DeepReadonly<Pod>): number | undefined {
+  let sum: number | undefined;
+  for (const { resources } of pod.spec.containers) {
+    const limit = resources?.limits?.['ephemeral-storage'];
+    if (limit !== undefined) sum = (sum ?? 0) + quantityToBytes(String(limit));
+  }
+  return sum;
+}
+
+/** Why a guest is paused for its disks: its Pod's limit, or the room of the node. */
+export type DiskPause = 'limit' | 'floor';
+
+export interface DiskMeasure {
+  /** Bytes that the guest's own files take. */
+  readonly used: number;
+  /** Bytes that all files it writes to have grown by since the measure before; claims among them. */
+  readonly grown: number;
+  readonly limit: number | undefined;
+  readonly space: DiskSpace;
+}
+
+/** Growth that is no writing to speak of: a log line, a table of an image. */
+const STILL = 1024 * 1024;
+/** A guest that was stopped at its limit goes on when this part of it is free. */
+const LIMIT_SPARE = 0.1;
+
+/**
+ * Whether the guest is to be paused. One that runs is looked at with what it may write until the next look; one that is
+ * paused goes on only with room to spare, so that it does not stop and go.
+ */
+export function diskPauseOf(
+  { used, grown, limit, space }: DiskMeasure,
+  before: DiskPause | undefined,
+): DiskPause | undefined {
+  if (limit !== undefined) {
+    if (before === 'limit' ? used > limit * (1 - LIMIT_SPARE) : used + grown > limit) return 'limit';
+  }
+  const { pause } = diskFloor(space.total);
+  if (before === 'floor') return space.free < pause * 1.25 ? 'floor' : undefined;
+  return space.free - grown < pause && grown > STILL ? 'floor' : undefined;
+}
