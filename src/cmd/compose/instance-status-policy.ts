@@ -29,6 +29,8 @@ export const instanceStatusPolicy = (labels: Readonly<Record<string, string>>): 
             apiVersions: ['*'],
             operations: ['UPDATE'],
             resources: ['virtualmachineinstances'],
+            // As the server completes it, so that to apply it again changes nothing.
+            scope: '*',
           },
         ],
       },

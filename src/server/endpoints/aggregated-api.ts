@@ -17,7 +17,7 @@ export interface ApiResourceEntry {
 
 /**
  * Gets every resource request of its group, authenticated. Those in a namespace are not authorised yet: it asks
- * `authorize` itself, because such APIs answer refusals in their own words (KubeVirt: 401, plain text).
+ * `authorize` itself, because it knows which right a path takes; that throws ApiError 403 where it is missing.
  */
 export interface AggregatedApi {
   readonly group: string;

@@ -15,7 +15,7 @@ import { joinBytes } from '../../api/meta/join-bytes.ts';
 import { ApiError, type Status } from '../../api/meta/status.ts';
 import type { ApiRequest, ApiResponse } from '../../base/http/seam.ts';
 import type { RemoteApi } from '../aggregation/api-service-index.ts';
-import type { AuthorizationVerdict, UserInfo } from '../auth/identity.ts';
+import type { AuthorizationVerdict, Authorizer, UserInfo } from '../auth/identity.ts';
 import { isAnonymous, shareOwner } from '../auth/share-owner.ts';
 import { arrival, isLongTarget, received, refuseLongTarget, SHORT_TARGET, verdictOf } from './arrival.ts';
 import { beginAudit, endAudit } from './auditing.ts';
@@ -159,7 +159,7 @@ function seated(exchange: Exchange, granted: boolean): ApiResponse | undefined {
 }
 
 /**
- * Aggregated APIs authorise for themselves, in their own words, what concerns an object in a namespace. Their endpoints
+ * Aggregated APIs say themselves what right a request for an object in a namespace takes. Their endpoints
  * of cluster scope (version, health) they leave open, because upstream the aggregator in front of them has asked before.
  */
 const aggregation: Stage = {
@@ -180,12 +180,21 @@ const aggregation: Stage = {
     for (const api of server.aggregated) {
       if (api.group === info.group && api.versions.includes(info.version)) {
         const asked = info.namespace === '' ? authorise(exchange) : undefined;
-        return afterwards(asked, () => api.handle(request, user, info, server.authorize));
+        return afterwards(asked, () => api.handle(request, user, info, inFrontOf(exchange)));
       }
     }
     return undefined;
   },
 };
+
+/** The authorizer for an API of this process: a refusal is a 403 Status, since upstream this server asks before that API. */
+const inFrontOf =
+  ({ server, info }: Exchange): Authorizer =>
+  async (user, attributes) => {
+    const verdict = await server.authorize(user, attributes);
+    if (verdict.allowed || attributes.type !== 'resource') return verdict;
+    throw forbiddenBy(user, { ...info, ...attributes }, verdict.reason);
+  };
 
 /** What follows an authorisation that was not refused. */
 const afterwards = <T>(

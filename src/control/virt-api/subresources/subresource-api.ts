@@ -185,7 +185,7 @@ export function createSubresourceApi(options: CreateSubresourceApiOptions): Subr
           name: info.name,
         });
         const { allowed, reason = '' } = typeof verdict === 'boolean' ? { allowed: verdict } : verdict;
-        // Not a 403 Status: clients of this API know refusals by 401 and plain text.
+        // Behind an API server that has asked before: then such a refusal is virt-api's own, 401 and plain text.
         if (!allowed) return text(401, reason);
         const key = { namespace: info.namespace, name: info.name };
         const begun = options.clock.monotonic();

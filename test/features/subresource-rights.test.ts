@@ -1,0 +1,38 @@
+/** A missing right on a subresource of KubeVirt's: upstream kube-apiserver refuses before virt-api is asked. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { type InProcessControlPlane, startInProcess } from '../testkit/in-process-control-plane.ts';
+
+let server: InProcessControlPlane;
+before(async () => {
+  server = await startInProcess();
+});
+after(() => server.stop());
+
+for (const [method, path, verb, resource, subresource] of [
+  ['PUT', 'virtualmachineinstances/vm/pause', 'update', 'virtualmachineinstances', 'pause'],
+  ['PUT', 'virtualmachines/vm/start', 'update', 'virtualmachines', 'start'],
+  ['GET', 'virtualmachineinstances/vm/vnc/screenshot', 'get', 'virtualmachineinstances', 'vnc/screenshot'],
+  ['GET', 'virtualmachineinstances/vm/portforward/22/tcp', 'get', 'virtualmachineinstances', 'portforward'],
+] as const)
+  for (const user of [
+    ['jane', 'system:authenticated'],
+    ['system:anonymous', 'system:unauthenticated'],
+  ] as const)
+    test(`${method} ${path} without the right, by ${user[0]}: 403 with a Status of reason Forbidden`, async () => {
+      const root = '/apis/subresources.kubevirt.io/v1/namespaces/default';
+      const { status, json } = await server.sendAs(user, method, `${root}/${path}`, method === 'PUT' ? {} : undefined);
+      assert.equal(status, 403);
+      assert.deepEqual(json, {
+        kind: 'Status',
+        apiVersion: 'v1',
+        metadata: {},
+        status: 'Failure',
+        message:
+          `${resource}.subresources.kubevirt.io "vm" is forbidden: User "${user[0]}" cannot ${verb} resource ` +
+          `"${resource}/${subresource}" in API group "subresources.kubevirt.io" in the namespace "default"`,
+        reason: 'Forbidden',
+        details: { name: 'vm', group: 'subresources.kubevirt.io', kind: resource },
+        code: 403,
+      });
+    });
