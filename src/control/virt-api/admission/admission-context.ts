@@ -5,6 +5,8 @@ import type { ClusterConfig } from '../../../domain/machine-defaults/cluster-con
 export interface AdmissionUser {
   readonly username: string;
   readonly groups: readonly string[];
+  readonly uid?: string;
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
 export interface AdmissionContext {

@@ -111,7 +111,7 @@ describe('mutateMatchers()', () => {
       ],
       template: { spec: { domain: { devices: {} }, volumes: [{ name: 'root', dataVolume: { name: 'disk' } }] } },
     });
-    await mutateMatchers(machine, undefined, clientOf(source).client);
+    await mutateMatchers(machine, undefined, { client: clientOf(source).client, mayRead: async () => true });
     assert.deepEqual(machine.spec.instancetype, { name: 'small' });
     assert.deepEqual(machine.spec.preference, { name: 'liked' });
   });

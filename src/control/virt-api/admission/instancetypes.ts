@@ -30,25 +30,33 @@ import { buildRevision } from '../../../domain/instancetype/revision.ts';
 import { orMissing, sourceReader } from '../source-reader.ts';
 import type { AdmissionContext } from './admission-context.ts';
 import { CauseRefusal, WebhookRefusal } from './causes.ts';
+import type { ReadTarget } from './may-read.ts';
 
 type Vm = DeepReadonly<VirtualMachine>;
 
 /**
  * The mutator's part: changes `vm`.
- * @throws CauseRefusal for a matcher that is not well-formed, WebhookRefusal 400 when nothing can be inferred
+ * @throws CauseRefusal for a matcher that is not well-formed, WebhookRefusal 400 when nothing can be inferred, 403 when
+ * who asks may not read what it is inferred from
  */
-export async function mutateMatchers(vm: VirtualMachine, old: Vm | undefined, client: Client): Promise<void> {
+export async function mutateMatchers(vm: VirtualMachine, old: Vm | undefined, reader: Reader): Promise<void> {
   const causes = validateMatchers(vm, old);
   if (causes.length > 0) throw new CauseRefusal(causes);
-  for (const field of ['instancetype', 'preference'] as const) await infer(vm, field, client);
-  const found = await readSource(vm, 'preference', forgiving(sourceReader(client)));
+  for (const field of ['instancetype', 'preference'] as const) await infer(vm, field, reader);
+  const found = await readSource(vm, 'preference', forgiving(sourceReader(reader.client)));
   const { preference } = layersOf({ instancetype: NOTHING, preference: found });
   if (preference !== undefined) keepPreferenceInVirtualMachine(vm, preference);
 }
 
 const NOTHING: Resolved = { type: 'none' };
 
-async function infer(vm: VirtualMachine, field: MatcherField, client: Client): Promise<void> {
+interface Reader {
+  readonly client: Client;
+  /** Whether who asks may get an object: what is inferred shows its labels. */
+  mayRead(target: ReadTarget): Promise<boolean>;
+}
+
+async function infer(vm: VirtualMachine, field: MatcherField, { client, mayRead }: Reader): Promise<void> {
   const seen = new Map<string, InferenceObject | null>();
   const textOf = ({ resource, namespace, name }: InferenceRef): string => `${resource}/${namespace}/${name}`;
   for (;;) {
@@ -56,6 +64,13 @@ async function infer(vm: VirtualMachine, field: MatcherField, client: Client): P
     if (step === undefined) return;
     if ('error' in step) throw new WebhookRefusal(400, step.error);
     const { need } = step;
+    const { group } = INFERENCE_RESOURCES[need.resource];
+    if (!(await mayRead({ ...need, group }))) {
+      throw new WebhookRefusal(
+        403,
+        `spec.${field}.inferFromVolume needs the right to get ${need.resource}${group && `.${group}`} ${JSON.stringify(need.name)} in namespace ${JSON.stringify(need.namespace)}`,
+      );
+    }
     const type: ResourceType<KubeObject> = {
       ...INFERENCE_RESOURCES[need.resource],
       resource: need.resource,

@@ -14,6 +14,7 @@ import type { ClusterConfig } from '../../../domain/machine-defaults/cluster-con
 import { DefaultsError } from '../../../domain/machine-defaults/implicit-devices.ts';
 import { type AdmissionUser, isKubeVirtComponent } from './admission-context.ts';
 import { CauseRefusal, denial, refusedBy, rejection, WebhookRefusal } from './causes.ts';
+import { mayRead, type ReadTarget } from './may-read.ts';
 import {
   isSteps,
   isWebhookTarget,
@@ -36,6 +37,8 @@ export interface VirtAdmissionOptions {
   readonly isTrusted?: (user: AdmissionUser) => boolean;
   /** Who else reports on instances: nodes, where the server knows them. Nobody when absent. */
   readonly isNode?: (user: AdmissionUser) => boolean;
+  /** Whether a user may get an object; asked of the API server when absent. */
+  mayRead?(user: AdmissionUser, target: ReadTarget): Promise<boolean>;
   /** Presets of a namespace, where they can be had for less than a request; asked of the client when absent. */
   presets?(namespace: string): readonly DeepReadonly<VirtualMachineInstancePreset>[];
 }
@@ -158,6 +161,7 @@ export function subjectOf(
     namespace,
     dryRun,
     client: options.client,
+    mayRead: (target) => (options.mayRead ? options.mayRead(user, target) : mayRead(options.client, user, target)),
     presets: (of) =>
       options.presets?.(of) ??
       options.client.list(VIRTUAL_MACHINE_INSTANCE_PRESETS, { namespace: of }).then(({ items }) => items),

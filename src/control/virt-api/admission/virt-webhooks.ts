@@ -44,6 +44,7 @@ import type { AdmissionContext } from './admission-context.ts';
 import { type Cause, WebhookRefusal } from './causes.ts';
 import { validateEviction } from './evict-pod.ts';
 import { judgeMatchers, mutateMatchers } from './instancetypes.ts';
+import type { ReadTarget } from './may-read.ts';
 import { mutateMigration, mutateVirtualMachine, mutateVirtualMachineInstance, withDomain } from './mutate.ts';
 import { needsSourceArchitecture, setSourceArchitecture } from './source-architecture.ts';
 import { judgeInstanceUpdate, judgeNewInstance } from './validate-instance.ts';
@@ -67,6 +68,8 @@ export interface Subject<T = KubeObject> {
   readonly namespace: string;
   readonly context: AdmissionContext;
   readonly client: Client;
+  /** Whether who asks may get an object. */
+  mayRead(target: ReadTarget): Promise<boolean>;
   /** Nothing may be written on behalf of such a request. */
   readonly dryRun: boolean;
   /** The presets of a namespace. */
@@ -327,13 +330,13 @@ export const isWebhookTarget = (
 ): boolean => TARGETS.get(keyOf(write))?.some(({ operations }) => operations.includes(write.operation)) === true;
 
 function mutateNewMachine(subject: Subject<VirtualMachine>): Promise<KubeObject> | KubeObject {
-  const { object, old, context, client, run } = subject;
+  const { object, old, context, client, mayRead, run } = subject;
   const asks = hasMatcher(object) || needsSourceArchitecture(object);
   if (object.spec === undefined || !asks || object.metadata.deletionTimestamp !== undefined)
     return run(mutateVirtualMachine(object, context));
   const fill = async (): Promise<KubeObject> => {
     const next = (await run(cloneSteps(object, new Pace()))) as VirtualMachine;
-    if (hasMatcher(next)) await mutateMatchers(next, old, client);
+    if (hasMatcher(next)) await mutateMatchers(next, old, { client, mayRead });
     await setSourceArchitecture(next, client);
     return run(mutateVirtualMachine(next, context));
   };

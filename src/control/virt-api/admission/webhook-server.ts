@@ -23,7 +23,12 @@ export interface AdmissionRequest {
   readonly object?: KubeObject | null;
   readonly oldObject?: KubeObject | null;
   readonly dryRun?: boolean;
-  readonly userInfo?: { readonly username?: string; readonly groups?: readonly string[] };
+  readonly userInfo?: {
+    readonly username?: string;
+    readonly groups?: readonly string[];
+    readonly uid?: string;
+    readonly extra?: Readonly<Record<string, readonly string[]>>;
+  };
 }
 
 /** admission.k8s.io/v1 AdmissionResponse. */
@@ -88,7 +93,7 @@ export async function admit(
     object,
     old: request.oldObject ?? undefined,
     dryRun: request.dryRun === true,
-    user: { username: request.userInfo?.username ?? '', groups: request.userInfo?.groups ?? [] },
+    user: { ...request.userInfo, username: request.userInfo?.username ?? '', groups: request.userInfo?.groups ?? [] },
     pause: nextTurn,
   });
   try {
