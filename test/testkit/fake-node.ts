@@ -87,7 +87,8 @@ export async function startFakeNode({ name, client, admin, signal, labels }: Fak
   await admin.patch(NODES, { namespace: '', name }, { type: 'merge', body: { spec: { taints: null } } });
 
   const pods = createInformer(client, PODS, { fieldSelector: `spec.nodeName=${name}` });
-  const vmis = createInformer(client, VIRTUAL_MACHINE_INSTANCES);
+  // An agent watches those of its own node by their labels; this one only plays.
+  const vmis = createInformer(admin, VIRTUAL_MACHINE_INSTANCES);
   const node: FakeNode = {
     name,
     holds: new Set(),

@@ -67,6 +67,7 @@ import { createSigningMetrics } from '../../server/registry/signing-metrics.ts';
 import type { Backend } from '../../server/storage/backend.ts';
 import { policyOf } from './component-policy.ts';
 import { AGENT_ACCOUNT, COMPONENT_NAMESPACE, COMPONENTS, type PolicyRuleData } from './components.ts';
+import { nodeInstances } from './node-vmis.ts';
 import { createVirtApi, virtPolicy } from './virt-api.ts';
 import { createVirtMetrics } from './virt-metrics.ts';
 
@@ -202,7 +203,12 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
   const graph = createNodeGraph(store);
   const { authorize, rulesFor } = createAuthorizerChain({
     setup: options.authorizers ?? (() => DEFAULT_AUTHORIZERS),
-    node: createNodeAuthorizer({ graph, store, rules: NODE_RULES }),
+    node: createNodeAuthorizer({
+      graph,
+      store,
+      rules: NODE_RULES,
+      more: { 'kubevirt.io/virtualmachineinstances': nodeInstances({ graph, store }) },
+    }),
     rbac,
     clock,
     log,

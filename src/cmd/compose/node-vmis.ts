@@ -7,7 +7,10 @@ import { deepEqual } from '../../api/meta/deep-equal.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { forbidden } from '../../api/meta/status.ts';
 import type { AdmissionPlugin } from '../../server/admission/plugin.ts';
-import { nodeIdentity } from '../../server/auth/node-authorizer.ts';
+import type { AuthorizationVerdict } from '../../server/auth/identity.ts';
+import { type NodeDecision, nodeIdentity } from '../../server/auth/node-authorizer.ts';
+import type { NodeGraph } from '../../server/auth/node-graph.ts';
+import type { ObjectStore } from '../../server/cache/object-store.ts';
 
 interface InstanceParts {
   status?: { nodeName?: string; migrationState?: { sourceNode?: string; targetNode?: string } };
@@ -47,3 +50,41 @@ function nodesOf(instance: Readonly<UnstructuredObject>): (string | undefined)[]
   const labels = instance.metadata.labels ?? {};
   return [nodeName, migrationState?.sourceNode, migrationState?.targetNode, ...NODE_LABELS.map((key) => labels[key])];
 }
+
+const INSTANCES = 'kubevirt.io/virtualmachineinstances';
+const ALLOW: AuthorizationVerdict = { allowed: true, reason: '' };
+const no = (reason: string): AuthorizationVerdict => ({ allowed: false, reason });
+
+/**
+ * Which instances a node reads, and reports on: those that run on it, move to or from it, or whose launcher is bound to
+ * it. Lists and watches are narrowed to it by one of the labels that say so. An instance that is not there is "not
+ * found": an agent that looks for the end of a guest must hear that.
+ */
+export const nodeInstances = ({
+  graph,
+  store,
+}: {
+  readonly graph: Pick<NodeGraph, 'controls'>;
+  readonly store: Pick<ObjectStore, 'get'>;
+}): NodeDecision => {
+  return (node, { verb, namespace, name, subresource, labelSelector }) => {
+    if (subresource !== '' && subresource !== 'status') return no('cannot use subresources of instances');
+    if ((verb === 'list' || verb === 'watch') && subresource === '') {
+      const isNarrowed = labelSelector?.requirements.some(
+        ({ key, operator, values }) =>
+          NODE_LABELS.includes(key) &&
+          ['=', '==', 'in'].includes(operator) &&
+          values.length === 1 &&
+          values[0] === node,
+      );
+      if (isNarrowed) return ALLOW;
+      return no('can only list/watch instances with a label selector for the own node');
+    }
+    if (verb !== 'get' && verb !== 'patch') return no('can only read instances, and patch their status');
+    if (name === '') return no('No Object name found');
+    const found = store.get({ prefix: INSTANCES, namespace, name });
+    const owner = { group: 'kubevirt.io', kind: 'VirtualMachineInstance', namespace, name };
+    if (!found || nodesOf(found.object).includes(node) || graph.controls(node, owner)) return ALLOW;
+    return no(`no relationship found between node '${node}' and this object`);
+  };
+};

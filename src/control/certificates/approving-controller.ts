@@ -1,12 +1,14 @@
 /**
  * Approves the client certificates that nodes ask for: its own again by a node (`selfnodeclient`), a first one by whoever
- * may bring nodes in (`nodeclient`). The right is asked for in the requester's name
+ * may bring nodes in (`nodeclient`), who thereby gets no certificate of a node that exists (upstream lets them). The right is asked for in the requester's name
  * (pkg/controller/certificates/approver/sarapprove.go).
  */
 import { KUBELET_CLIENT_SIGNER, kubeletClientProblem } from '../../api/certificates/kubelet-request.ts';
 import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
+import { NODES } from '../../api/kinds/builtin/resource-types.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
+import { isNotFound } from '../../client/api-failure.ts';
 import type { Client } from '../../client/client.ts';
 import { type Controller, createController, DONE, ownKeys } from '../../client/controller/controller.ts';
 import type { ControllerEnvironment } from '../../client/controller/environment.ts';
@@ -23,10 +25,13 @@ export const approvingRules: readonly PolicyRule[] = [
     verbs: ['approve'],
   },
   { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
+  { apiGroups: [''], resources: ['nodes'], verbs: ['get'] },
 ];
 
 const SELF = 'Auto approving self kubelet client certificate after SubjectAccessReview.';
 const OTHER = 'Auto approving kubelet client certificate after SubjectAccessReview.';
+
+const NODE_USER = 'system:node:';
 
 /** Makes the controller; its keys are requests. */
 export function createApprovingController(environment: ControllerEnvironment): Controller {
@@ -50,9 +55,15 @@ export function createApprovingController(environment: ControllerEnvironment): C
         ...(held.spec.username === request.commonName ? [['selfnodeclient', SELF] as const] : []),
         ['nodeclient', OTHER],
       ];
+      const nodeName = request.commonName.slice(NODE_USER.length);
       for (const [subresource, message] of attempts) {
         tried.push(subresource);
         if (!(await isAllowed(client, { held, subresource, signal }))) continue;
+        if (subresource === 'nodeclient' && (await nodeExists(client, nodeName, signal)))
+          throw new TerminalError(
+            `node ${JSON.stringify(nodeName)} exists: ${JSON.stringify(held.spec.username)} brings new nodes in; a ` +
+              `certificate for this one is asked for with its own, or approved by an administrator`,
+          );
         const next = cloneJson(held) as SigningRequest;
         const condition = { type: 'Approved', status: 'True', reason: 'AutoApproved', message };
         next.status = { ...next.status, conditions: [...(next.status?.conditions ?? []), condition] };
@@ -64,6 +75,16 @@ export function createApprovingController(environment: ControllerEnvironment): C
       );
     },
   });
+}
+
+async function nodeExists(client: Client, name: string, signal: AbortSignal): Promise<boolean> {
+  try {
+    await client.get(NODES, { namespace: '', name }, { metadataOnly: true, signal });
+    return true;
+  } catch (error) {
+    if (isNotFound(error)) return false;
+    throw error;
+  }
 }
 
 async function isAllowed(

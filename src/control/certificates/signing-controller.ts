@@ -16,6 +16,7 @@ import {
 import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
 import { encodeBase64 } from '../../api/meta/base64.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
+import type { DeepReadonly } from '../../api/meta/object.ts';
 import { type Controller, createController, DONE, ownKeys } from '../../client/controller/controller.ts';
 import type { ControllerEnvironment } from '../../client/controller/environment.ts';
 import { hasCondition, pemOf, requestOf, SIGNING_REQUESTS, type SigningRequest } from './signing-request.ts';
@@ -51,6 +52,13 @@ export const signingRules: readonly PolicyRule[] = [
   },
 ];
 
+/** A node's certificate is a day's work for whoever steals it, whatever was asked for; agents renew theirs long before. */
+const NODE_SECONDS = 86_400;
+
+/** Seconds asked for; undefined where the authority decides. */
+const lifeOf = ({ signerName, expirationSeconds }: DeepReadonly<SigningRequest>['spec']): number | undefined =>
+  signerName === KUBELET_CLIENT_SIGNER ? Math.min(expirationSeconds ?? NODE_SECONDS, NODE_SECONDS) : expirationSeconds;
+
 /** Makes the controller; its keys are requests. */
 export function createSigningController(options: SigningOptions): Controller {
   const { client, informers, clock, log, sign } = options;
@@ -68,7 +76,8 @@ export function createSigningController(options: SigningOptions): Controller {
       const problemOf = PROBLEMS[held.spec.signerName];
       if (!problemOf) return DONE;
       const next = cloneJson(held) as SigningRequest;
-      const { usages = [], expirationSeconds, request } = held.spec;
+      const { usages = [], request } = held.spec;
+      const expirationSeconds = lifeOf(held.spec);
       const problem = problemOf(requestOf(held), usages);
       if (problem !== undefined) {
         const failed = { type: 'Failed', status: 'True', reason: 'SignerValidationFailure', message: problem };

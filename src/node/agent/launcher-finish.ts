@@ -1,6 +1,7 @@
 /** The last stage of a launcher: the result is recorded, then reported, then the files go. */
 import { join } from 'node:path';
 import { VIRTUAL_MACHINE_INSTANCES } from '../../api/kinds/kubevirt/kinds.ts';
+import { ApiError } from '../../api/meta/status.ts';
 import { isNotFound } from '../../client/api-failure.ts';
 import { removeVmDirectory } from '../disk/vm-directory.ts';
 import { releaseAddress } from '../network/address-pool.ts';
@@ -103,7 +104,11 @@ async function newestVmi(launcher: LauncherState): Promise<ReadonlyVmi | undefin
     });
     return vmi.metadata.uid === uid ? vmi : undefined;
   } catch (error) {
-    if (isNotFound(error)) return undefined;
+    if (isNotFound(error) || isOfOthers(error)) return undefined;
     throw error;
   }
 }
+
+/** The Node authorizer's no: the instance of that name has nothing to do with this node, so it is another one by now. */
+const isOfOthers = (error: unknown): boolean =>
+  error instanceof ApiError && error.code === 403 && error.message.includes('no relationship found between node');

@@ -4,9 +4,8 @@
  */
 import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
 
-/** Beside what every node may do, for the group system:nodes. */
+/** Beside what every node may do, for the group system:nodes. Instances: the Node authorizer, `nodeInstances`. */
 export const NODE_VM_RULES: readonly PolicyRule[] = [
-  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances'], verbs: ['get', 'list', 'watch', 'patch'] },
   { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['list'] },
   { apiGroups: [''], resources: ['events'], verbs: ['get'] },
 ];

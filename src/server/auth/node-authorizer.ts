@@ -18,7 +18,7 @@ export function nodeIdentity(user: Pick<UserInfo, 'username' | 'groups'>): strin
   return user.username.slice(NODE_USER.length);
 }
 
-type ResourceAttributes = AuthorizationAttributes & { type: 'resource' };
+export type ResourceAttributes = AuthorizationAttributes & { type: 'resource' };
 
 const ALLOW: AuthorizationVerdict = { allowed: true, reason: '' };
 const no = (reason: string): AuthorizationVerdict => ({ allowed: false, reason });
@@ -27,12 +27,17 @@ const NO_OPINION = no('');
 const READS = new Set(['get', 'list', 'watch']);
 const OWN_OBJECT_VERBS = new Set(['get', 'create', 'update', 'patch', 'delete']);
 
+/** What a node may do with one object, or with a selection of them. */
+export type NodeDecision = (node: string, attributes: ResourceAttributes) => AuthorizationVerdict;
+
 export interface NodeAuthorizerOptions {
   readonly graph: NodeGraph;
   /** For objects that name their node: VolumeAttachments, ResourceSlices. */
   readonly store: Pick<ObjectStore, 'get'>;
   /** What every node may do (the rules of ClusterRole system:node). */
   readonly rules: readonly PolicyRule[];
+  /** By `group/resource`: what nodes may do with kinds that this server does not know of itself. */
+  readonly more?: Readonly<Record<string, NodeDecision>>;
 }
 
 /** The authorizer; its verdict on users that are no nodes is "no opinion". */
@@ -40,6 +45,7 @@ export function createNodeAuthorizer({
   graph,
   store,
   rules,
+  more = {},
 }: NodeAuthorizerOptions): (user: UserInfo, attributes: AuthorizationAttributes) => AuthorizationVerdict {
   const related = (node: string, ok: boolean): AuthorizationVerdict =>
     ok ? ALLOW : no(`no relationship found between node '${node}' and this object`);
@@ -156,7 +162,8 @@ export function createNodeAuthorizer({
     if (node === undefined) return NO_OPINION;
     if (node === '') return no(`unknown node for user ${JSON.stringify(user.username)}`);
     if (attributes.type === 'path') return rules.some((rule) => allowsPath(rule, attributes)) ? ALLOW : NO_OPINION;
-    const ask = subdivided[`${attributes.group}/${attributes.resource}`];
+    const kind = `${attributes.group}/${attributes.resource}`;
+    const ask = subdivided[kind] ?? more[kind];
     if (ask) return ask(node, attributes);
     return rules.some((rule) => allowsResource(rule, attributes)) ? ALLOW : NO_OPINION;
   };

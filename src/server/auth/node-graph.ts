@@ -5,6 +5,7 @@
 
 import { nodeNameOf, podReferences } from '../../api/kinds/builtin/pod-references.ts';
 import { holdingOf } from '../../api/kinds/builtin/volume-claims.ts';
+import { parseApiVersion } from '../../api/meta/gvk.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import type { ObjectStore, StoredObject } from '../cache/object-store.ts';
 
@@ -25,6 +26,8 @@ const REFERRED: readonly ReferredResource[] = [
 export interface NodeGraph {
   /** Whether a Pod bound to the node refers to the object, a Secret also through the volume of a claim. */
   refers(node: string, resource: ReferredResource, namespace: string, name: string): boolean;
+  /** Whether a Pod bound to the node, in that namespace, says that such an object controls it. */
+  controls(node: string, owner: { group: string; kind: string; namespace: string; name: string }): boolean;
   runsPod(node: string, namespace: string, name: string): boolean;
   /** Whether the volume is bound to a claim that a Pod of the node uses. */
   usesVolume(node: string, name: string): boolean;
@@ -111,6 +114,8 @@ export function createNodeGraph(store: Pick<ObjectStore, 'get' | 'list' | 'watch
     refers: (node, resource, namespace, name) =>
       direct(node, resource, `${namespace}/${name}`) ||
       (resource === 'secrets' && throughVolume(node, namespace, name)),
+    controls: (node, { group, kind, namespace, name }) =>
+      nodes.get(node)?.has(`controller ${group}/${kind}\n${namespace}/${name}`) ?? false,
     runsPod(node, namespace, name) {
       const pod = store.get({ prefix: PODS, namespace, name });
       return pod !== undefined && nodeNameOf(pod.object) === node;
@@ -140,6 +145,9 @@ function countedOf(pod: Readonly<UnstructuredObject>): Counted | undefined {
   const keys = REFERRED.flatMap((resource) =>
     [...refs[resource]].map((name) => `${resource}\n${pod.metadata.namespace}/${name}`),
   );
+  for (const { controller, apiVersion, kind, name } of pod.metadata.ownerReferences ?? [])
+    if (controller === true)
+      keys.push(`controller ${parseApiVersion(apiVersion).group}/${kind}\n${pod.metadata.namespace}/${name}`);
   return { node, keys };
 }
 
