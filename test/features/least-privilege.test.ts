@@ -347,7 +347,7 @@ const NODE_WITHOUT_PODS: ReadonlySet<string> = new Set([
     `${verb} node.k8s.io/runtimeclasses`,
   ]),
   'create resource.k8s.io/resourceslices',
-  ...['get', 'list', 'watch', 'patch'].map((verb) => `${verb} kubevirt.io/virtualmachineinstances`),
+  ...['get', 'patch'].map((verb) => `${verb} kubevirt.io/virtualmachineinstances`),
   'list kubevirt.io/kubevirts',
 ]);
 
