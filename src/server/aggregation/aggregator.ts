@@ -67,16 +67,12 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   const { registry, resources, connect, log } = options;
   const { store, clock } = registry;
   const index = createApiServiceIndex(store);
-  const inProcess = new Set(options.inProcess.map(({ group, version }) => `${group}/${version}`));
   let monitor: ReturnType<typeof monitorRemotes> | undefined;
   let unregister = (): void => {};
 
-  const remote: Aggregator['remote'] = (group, version) => {
-    const api = index.remote(group, version);
-    return api && !inProcess.has(`${group}/${version}`) ? api : undefined;
-  };
-  const remotes = (): readonly RemoteApi[] =>
-    index.remotes.filter(({ group, version }) => !inProcess.has(`${group}/${version}`));
+  // Also for what is answered in this process: an APIService with a service gives it to that.
+  const { remote } = index;
+  const remotes = (): readonly RemoteApi[] => index.remotes;
   const send = async (api: RemoteApi, request: ApiRequest): Promise<ApiResponse> => {
     try {
       serviceAddresses(store, api.service);

@@ -1,6 +1,7 @@
 /**
  * Keeps an APIService object for every group version served here: made when the group version appears, removed when it
- * goes (kube-aggregator's autoregister). Objects without the label are their users' and are left alone; one of the
+ * goes (kube-aggregator's autoregister). What is answered in this process beside the catalog may be given to another
+ * server: an object of it that names a service stays as it is, and is ours again when it is deleted. Objects without the label are their users' and are left alone; one of the
  * server's own groups that a user deleted comes back at the next start only.
  */
 import { localCondition } from '../../api/kinds/builtin/preparations/preparations.ts';
@@ -96,10 +97,13 @@ async function sync(options: AutoRegistrationOptions, atStart: boolean): Promise
           if (!(error instanceof ApiError && error.reason === 'AlreadyExists')) throw error;
         }),
       );
+    } else if (isGiven(options, existing.object as ApiServiceObject)) {
+      // Another server answers.
     } else if (isManaged(existing.object) && !isSame(existing.object, object)) {
       writes.push(
         store.write(key, (current) => {
-          if (!current || !isManaged(current.object)) return { type: 'keep' };
+          if (!current || !isManaged(current.object) || isGiven(options, current.object as ApiServiceObject))
+            return { type: 'keep' };
           const next = cloneJson(current.object) as UnstructuredObject;
           next.metadata.labels = { ...next.metadata.labels, ...object.metadata.labels };
           next['spec'] = object['spec'];
@@ -110,7 +114,7 @@ async function sync(options: AutoRegistrationOptions, atStart: boolean): Promise
     }
   }
   for (const { name, object } of store.list(API_SERVICES).items) {
-    if (wanted.has(name)) continue;
+    if (wanted.has(name) && (isManaged(object) || (object as ApiServiceObject).spec.service)) continue;
     if (writes.length >= TOGETHER) await written();
     if (!isManaged(object)) {
       if (!(object as ApiServiceObject).spec.service) writes.push(markLocal(options, name));
@@ -137,6 +141,10 @@ function markLocal({ registry: { store, clock } }: AutoRegistrationOptions, name
     return { type: 'put', object: next };
   });
 }
+
+/** True of a group version of this process that an object gives to another server. */
+const isGiven = ({ more }: AutoRegistrationOptions, { spec }: Readonly<ApiServiceObject>): boolean =>
+  spec.service !== undefined && more.some(({ group, version }) => group === spec.group && version === spec.version);
 
 const isManaged = ({ metadata }: Readonly<UnstructuredObject>): boolean =>
   metadata.labels?.[AUTO_MANAGED] !== undefined;

@@ -51,7 +51,8 @@ export function arrival(exchange: Exchange): Promise<ApiResponse | undefined> | 
 const authorisesItself = ({ info, server, user }: Exchange): boolean =>
   info.isResource &&
   !isAnonymous(user) &&
-  server.aggregated.some(({ group, versions }) => group === info.group && versions.includes(info.version));
+  server.aggregated.some(({ group, versions }) => group === info.group && versions.includes(info.version)) &&
+  server.aggregator.remote(info.group, info.version) === undefined;
 
 /** Reads the body unless that has been done. Answers 429 when its owner has too many in flight, 503 when all have. */
 export function received(exchange: Exchange): Promise<ApiResponse | undefined> | undefined {

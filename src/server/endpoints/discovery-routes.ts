@@ -21,7 +21,7 @@ import { encodedResponse, pageNotFound, representationOf } from './responses.ts'
 export interface DiscoveryParts {
   readonly resources: ResourceSource;
   readonly aggregated: readonly AggregatedApi[];
-  readonly aggregator: Pick<Aggregator, 'generation' | 'discovery'>;
+  readonly aggregator: Pick<Aggregator, 'generation' | 'discovery' | 'remote'>;
   /** `host:port` as clients reach the server. */
   readonly serverAddress: string;
 }
@@ -68,7 +68,10 @@ export function createDiscovery(parts: DiscoveryParts): (exchange: Exchange) => 
     form: 'plain' | 'aggregated',
     known: DiscoveryOptions,
   ): Promise<CachedDocument | undefined> => {
-    const infos = [...resources.all(), ...aggregatedInfos];
+    // What is given to another server shows what that has.
+    const isOurs = (api: { readonly group: string; readonly version: string }): boolean =>
+      parts.aggregator.remote(api.group, api.version) === undefined;
+    const infos = [...resources.all(), ...aggregatedInfos.filter(isOurs)];
     const [root, group = '', version = ''] = path;
     const document = ((): Record<string, unknown> | undefined => {
       if (form === 'aggregated') return aggregatedDiscovery(infos, { ...known, core: root === 'api' });
@@ -79,7 +82,8 @@ export function createDiscovery(parts: DiscoveryParts): (exchange: Exchange) => 
       }
       if (group === '') return apiGroupList(infos, known);
       if (version === '') return apiGroup(infos, { ...known, group });
-      return aggregatedList(parts.aggregated, group, version) ?? apiResourceList(infos, { ...known, group, version });
+      const own = isOurs({ group, version }) ? aggregatedList(parts.aggregated, group, version) : undefined;
+      return own ?? apiResourceList(infos, { ...known, group, version });
     })();
     return document && withEtag(document);
   };
