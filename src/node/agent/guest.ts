@@ -16,6 +16,7 @@ import type { QmpEvent, RunState } from '../qmp/commands.ts';
 import { createGuestAgent, type GuestAgent } from '../qmp/guest-agent.ts';
 import { keepQmp } from '../qmp/keep-qmp.ts';
 import { type QmpConnection, QmpError } from '../qmp/qmp-connection.ts';
+import { keepLogShort } from './cut-log.ts';
 import { type GuestAgentFacts, watchGuestAgent } from './guest-agent-watch.ts';
 import { sameJson } from './pod-status.ts';
 import { openSerialConsole, type SerialConsole } from './serial-console.ts';
@@ -249,6 +250,9 @@ export function openGuest(options: GuestOptions): Guest {
     }
   })();
 
+  // Also the console's: its writer may be ahead of what we read of its socket.
+  keepLogShort(join(directory, VM_FILES.output), { clock, signal: linked.signal });
+  if (plan.serial?.log) keepLogShort(join(directory, VM_FILES.serialLog), { clock, signal: linked.signal });
   const console = plan.serial
     ? openSerialConsole(directory, { clock, signal: linked.signal, log: plan.serial.log })
     : undefined;

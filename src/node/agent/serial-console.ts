@@ -3,18 +3,17 @@
  * client has the console and the next takes it over; it gets what the guest writes from then on, or the tail first where
  * it asks for that. The tail is kept in memory and, by QEMU itself, in a log file that we keep short.
  */
-import { copyFile, open, stat, truncate } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { MessageSocket } from '../../base/http/seam.ts';
 import { VM_FILES } from '../qemu/argv.ts';
 import { connectUnix } from '../qmp/unix-socket.ts';
+import { cutLog, MAX_LOG_BYTES } from './cut-log.ts';
 
 /** Replayed to a client that asks for the backlog. */
 const TAIL_BYTES = 64 * 1024;
-/** The log is cut when it is this long; one older part of that size is kept beside it. */
-const MAX_LOG_BYTES = 1024 * 1024;
 /** A client that is this far behind is let go. */
 const MAX_BEHIND = 1024 * 1024;
 const RETRY_MS = 500;
@@ -49,17 +48,11 @@ export function openSerialConsole(
     tail = joined.length > TAIL_BYTES ? Buffer.from(joined.subarray(joined.length - TAIL_BYTES)) : joined;
   };
 
-  /** QEMU appends to the file it opened once, so the file is copied away and cut in place. */
   const rotate = async (): Promise<void> => {
     if (rotating || !options.log) return;
     rotating = true;
     try {
-      const { size } = await stat(logFile);
-      sinceRotation = size;
-      if (size < MAX_LOG_BYTES) return;
-      await copyFile(logFile, `${logFile}.1`);
-      await truncate(logFile, 0);
-      sinceRotation = 0;
+      sinceRotation = await cutLog(logFile);
     } catch {
       // No room or no file: tried again with the next megabyte.
       sinceRotation = 0;
