@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import { systemClock } from '../../base/clock/clock.ts';
 import { openImageStore } from '../../node/image/image-store.ts';
+import { isUrl, urlMessage } from '../../node/image/import-source.ts';
 import { importImage, listImages, removeImage } from '../../node/image/local-images.ts';
 import { dataDirAt, defaultDataDir, ensurePrivateDir } from '../config/data-dir.ts';
 import { type CommandContext, CommandError, textFlag, UsageError } from './command.ts';
@@ -23,6 +24,7 @@ export async function image({ flags, words, environment, print, note, signal }: 
       const kernel = textFlag(flags, 'kernel');
       const initrd = textFlag(flags, 'initrd');
       if (!name || (!file && !kernel && !initrd)) throw new UsageError(USAGE);
+      if (file !== undefined && isUrl(file)) throw new CommandError(urlMessage(file));
       if (process.stderr.isTTY) note(`importing ${name}`);
       const made = await importImage(await open(), name, file === undefined ? undefined : resolve(file), {
         ...(kernel && { kernel: resolve(kernel) }),

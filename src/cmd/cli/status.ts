@@ -8,6 +8,7 @@ import { clusterFrom } from '../config/cluster.ts';
 import { dataDirAt, defaultDataDir } from '../config/data-dir.ts';
 import { awaitedText, findRunning, type Stopping } from '../config/running.ts';
 import { type CommandContext, textFlag } from './command.ts';
+import { fullDisk } from './full-disk.ts';
 
 /** `coracle status`: exit code 0 when a control plane runs and answers, 1 when not. */
 export async function status(context: CommandContext): Promise<number> {
@@ -66,6 +67,7 @@ export async function status(context: CommandContext): Promise<number> {
       node.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True'),
     );
     const active = vmis.items.filter((vmi) => vmi.status?.phase === 'Running');
+    const full = await fullDisk(dir.root);
     const summary = {
       running: true,
       pid: running.process.pid,
@@ -75,6 +77,7 @@ export async function status(context: CommandContext): Promise<number> {
       dataDir: dir.root,
       nodes: { ready: ready.length, total: nodes.items.length },
       virtualMachines: { running: active.length, total: vms.items.length },
+      ...(full !== undefined && { diskPressure: full }),
       ...(unserved.length > 0 && { guests: unserved.map(({ isServed: _, ...guest }) => guest) }),
     };
     print(
@@ -85,6 +88,7 @@ export async function status(context: CommandContext): Promise<number> {
             `data           ${dir.root}`,
             `nodes          ${ready.length} of ${nodes.items.length} ready`,
             `machines       ${active.length} running, ${vms.items.length} defined`,
+            ...(full === undefined ? [] : [`disk           ${full}`]),
             ...unserved.map(guestLine),
           ].join('\n'),
     );

@@ -23,6 +23,7 @@ import { auditArguments, auditSettings } from './audit-flags.ts';
 import { type AuthenticationChoice, authenticationArguments, authenticationChoice } from './authentication-choice.ts';
 import { type AuthorizationChoice, authorizationArguments, authorizationChoice } from './authorization-choice.ts';
 import { type CommandContext, CommandError, listFlag, numberFlag, textFlag, UsageError } from './command.ts';
+import { fullDisk } from './full-disk.ts';
 import { type OidcChoice, oidcArguments, oidcChoice, oidcSettings } from './oidc-choice.ts';
 import { isOnPath } from './on-path.ts';
 import { originPatternProblem } from './origin-pattern.ts';
@@ -259,6 +260,8 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
     nodes: host.nodes,
     startedAt: new Date(systemClock.now()).toISOString(),
   });
+  const full = await fullDisk(dir.root);
+  if (full !== undefined) note(`${WARNING}${full}`);
   print(readyLine(context, { dir, url: host.url, seconds: (systemClock.monotonic() - options.started) / 1000 }));
   // Node writes it at the end, and a process that is killed has none: the next start would compile everything again.
   flushCompileCache();

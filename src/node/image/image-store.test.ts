@@ -337,7 +337,7 @@ test('a record of an older version is not believed: the registry is asked once, 
 test('the store stays within its bound by dropping what was used longest ago; imports stay', async () => {
   let now = systemClock.now();
   store = await openImageStore(join(dir, 'bounded'), { clock: { ...clock, now: () => now }, maxBytes: 700_000 });
-  await writeFile(join(dir, 'raw'), Buffer.alloc(100_000, 9));
+  await writeFile(join(dir, 'raw'), Buffer.alloc(100_000, 7));
   await importImage(store, 'mine', join(dir, 'raw'), { signal });
   for (const name of ['a', 'b', 'c']) {
     now += 1000;

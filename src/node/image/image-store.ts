@@ -3,7 +3,7 @@
  * A file never changes and is never opened for writing again; a guest that uses one holds a hard link to it, so the
  * store may forget any image at any time.
  */
-import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../base/clock/clock.ts';
 import { type Logger, silentLogger } from '../../base/log/log.ts';
@@ -291,7 +291,7 @@ export async function openImageStore(directory: string, options: ImageStoreOptio
             await parts.prune(isDiskFull(error));
             if (error instanceof ImageError) throw error;
             const text = isDiskFull(error)
-              ? 'the disk of this node is full'
+              ? `no room is left in ${directory} (${await freeText(directory)}); free some there`
               : error instanceof Error
                 ? error.message
                 : String(error);
@@ -332,6 +332,13 @@ export async function openImageStore(directory: string, options: ImageStoreOptio
     },
   };
 }
+
+/** What is left on the disk of a directory, for people. */
+const freeText = (directory: string): Promise<string> =>
+  statfs(directory).then(
+    ({ bavail, bsize }) => `${Math.floor((bavail * bsize) / 1024 ** 2)} MiB free`,
+    () => 'its free space is not known',
+  );
 
 /** True for a failure that has ENOSPC at its root: what an unfinished download has taken is given back then. */
 function isDiskFull(error: unknown): boolean {

@@ -3,6 +3,7 @@ import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inspectDisk } from './disk-header.ts';
 import type { ImageStore } from './image-store.ts';
+import { checkDiskSource } from './import-source.ts';
 import { isLocal, parseReference, referenceText } from './reference.ts';
 import { writeSparse } from './sparse-writer.ts';
 import { type FileEntry, filesOf } from './store-entries.ts';
@@ -50,6 +51,7 @@ export async function importImage(
   options: ImportOptions,
 ): Promise<ImageSummary> {
   const reference = localReference(name);
+  if (file !== undefined) await checkDiskSource(file);
   const scratch = await store.scratch();
   try {
     const paths: string[] = [];
