@@ -2,6 +2,7 @@
 import { enableCompileCache, registerHooks } from 'node:module';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
+import { distrustCache } from './config/trusted-dir.ts';
 
 // Everything this program and its guests write is for its owner: state, images, disks, sockets, logs.
 process.umask(0o077);
@@ -13,7 +14,12 @@ process.env['NODE_COMPILE_CACHE'] ??= join(
   'coracle',
   'compile',
 );
-enableCompileCache(process.env['NODE_COMPILE_CACHE']);
+if (distrustCache(process.env['NODE_COMPILE_CACHE']) === undefined)
+  enableCompileCache(process.env['NODE_COMPILE_CACHE']);
+else {
+  delete process.env['NODE_COMPILE_CACHE'];
+  process.env['NODE_DISABLE_COMPILE_CACHE'] = '1';
+}
 // Where a source lies that another one names is said by its name alone. Left to itself Node looks for links and for
 // package.json files on the way to each of them: a third of the processor time of loading a thousand.
 const sources = new URL('..', import.meta.url).href;

@@ -31,6 +31,14 @@ if ! node_bin=$(find_node "$root"); then
 fi
 program=$1
 shift
+# From here on, files are for their owner; what was installed above is for everybody who may read the repository.
+umask 077
+# shellcheck source=tools/setup/private-cache.sh
+. "$root/tools/setup/private-cache.sh"
+if [ -n "${NODE_COMPILE_CACHE:-}" ] && ! private_cache "$NODE_COMPILE_CACHE"; then
+  unset NODE_COMPILE_CACHE
+  export NODE_DISABLE_COMPILE_CACHE=1
+fi
 PATH=$(dirname "$node_bin"):$PATH
 export PATH
 exec "$node_bin" "$root/$program" "$@"

@@ -13,6 +13,7 @@ import { pipeline } from 'node:stream/promises';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { distrustCache } from '../../src/cmd/config/trusted-dir.ts';
 import { seed } from '../../test/testkit/seed.ts';
 import { ensureClientBinaries } from '../setup/client-binaries.ts';
 import { ensurePrograms, KUBECTL_PROGRAM, QEMU_PROGRAMS } from '../setup/host-packages.ts';
@@ -25,6 +26,7 @@ process.env['NODE_COMPILE_CACHE'] ??= join(
   process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'),
   'coracle/compile',
 );
+if (distrustCache(process.env['NODE_COMPILE_CACHE']) !== undefined) delete process.env['NODE_COMPILE_CACHE'];
 const seeded = pathToFileURL(resolve(root, 'test/testkit/seed-properties.ts')).href;
 const wanted = process.argv.slice(2).filter((argument) => argument !== '--full');
 const full = process.argv.includes('--full');

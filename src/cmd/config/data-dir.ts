@@ -2,6 +2,7 @@
 import { chmodSync, mkdirSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { distrust } from './trusted-dir.ts';
 
 export interface DataDir {
   readonly root: string;
@@ -44,8 +45,13 @@ export function dataDirAt(path: string): DataDir {
   };
 }
 
-/** Makes the directory, closed to others. Throws what the file system says of the first part that cannot be made. */
+/**
+ * Makes the directory, closed to others. Throws what the file system says of the first part that cannot be made, and one
+ * line where somebody else owns it, or may write to it or above it: keys and state are kept in no such place.
+ */
 export function ensurePrivateDir(path: string): void {
+  const problem = distrust(path);
+  if (problem !== undefined) throw new Error(`${path} is not used: ${problem}`);
   makePrivateDirs(path);
   chmodSync(path, 0o700);
 }
