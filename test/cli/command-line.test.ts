@@ -397,7 +397,7 @@ test('a terminal that is closed ends a foreground up as SIGTERM does', async (t)
 test('a disk that has no room for the log either is named', async (t) => {
   const at = openWorkspace(t);
   mkdirSync(at.data);
-  const mounted = await runProgram('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', at.data]);
+  const mounted = await runProgram('mount', ['-t', 'tmpfs', '-o', 'size=64k,mode=0700', 'tmpfs', at.data]);
   if (mounted.code !== 0) return t.skip('a tmpfs cannot be mounted here (root only)');
   try {
     assert.throws(() => writeFileSync(join(at.data, 'filling'), new Uint8Array(1024 * 1024)), /ENOSPC/);

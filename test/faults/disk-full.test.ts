@@ -28,7 +28,7 @@ const configMap = (name: string, data: Record<string, string> = {}): ConfigMap =
 function smallDisk(t: TestContext): string | undefined {
   const path = mkdtempSync(join(tmpdir(), 'coracle-full-'));
   try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=32m', 'tmpfs', path], { stdio: 'ignore' });
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=32m,mode=0700', 'tmpfs', path], { stdio: 'ignore' });
   } catch {
     rmSync(path, { recursive: true });
     t.skip('a tmpfs cannot be mounted here (root only)');

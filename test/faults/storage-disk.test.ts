@@ -50,7 +50,7 @@ const revisions = (store: ObjectStore): [string, number][] =>
 async function smallDisk(test: TestContext): Promise<string | undefined> {
   const directory = await mkdtemp(join(tmpdir(), 'storage-disk-'));
   try {
-    await run('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', directory]);
+    await run('mount', ['-t', 'tmpfs', '-o', 'size=8m,mode=0700', 'tmpfs', directory]);
   } catch {
     await rm(directory, { recursive: true });
     test.skip('mounting a tmpfs is not permitted here');
