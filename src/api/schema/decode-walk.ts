@@ -9,7 +9,7 @@ import { finish, NO_STOP, Pace, type Steps, type Stops } from '../meta/steps.ts'
 import { isQuantity, parseQuantity } from '../quantity/quantity.ts';
 import { parseGoTime } from './go-time.ts';
 import type { OddNumbers } from './scan-json.ts';
-import { FORMS, formOf, GO_FIELDS, goTypeName, type Schema, UNSIGNED } from './schema.ts';
+import { FORMS, formOf, GO_FIELDS, goTypeName, isQuantitySchema, type Schema, UNSIGNED } from './schema.ts';
 import { INT64_LENGTH } from './wide-integers.ts';
 
 /** Where we are: the Go struct that holds the field, its path in Go without indices, and its path in the document. */
@@ -89,6 +89,8 @@ class DecodeWalk {
     if (value === null || value === undefined) return NO_STOP;
     const own = ownDecoder(schema);
     if (own !== undefined) return own(this, value, place, schema) ?? NO_STOP;
+    // Of any size, and with a fraction: what no webhook makes text of is refused as no whole number.
+    if (isNumber(value) && isQuantitySchema(schema)) return NO_STOP;
     const isEither = schema['x-kubernetes-int-or-string'] || schema.format === 'int-or-string';
     return isEither ? this.intOrString(value, place) : this.#plain(schema, value, place);
   }

@@ -119,3 +119,10 @@ export function goTypeName(schema: Schema): string | undefined {
   const name = schema['x-coracle-name'];
   return name?.slice(name.lastIndexOf('.') + 1);
 }
+
+/** True for an amount in a definition, as KubeVirt's have it: a whole number or text, and the pattern of a quantity. */
+export const isQuantitySchema = (schema: Schema): boolean =>
+  schema['x-kubernetes-int-or-string'] === true && schema.pattern?.startsWith(QUANTITY_PATTERN_START) === true;
+
+/** The start of the pattern that controller-gen writes for resource.Quantity. */
+const QUANTITY_PATTERN_START = '^(\\+|-)?(([0-9]+(\\.[0-9]*)?)';

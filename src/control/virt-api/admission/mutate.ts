@@ -11,6 +11,7 @@ import { Pace, type Steps } from '../../../api/meta/steps.ts';
 import { withNewIdentity } from '../../../domain/identity/firmware-identity.ts';
 import { setInstanceDefaults, setVirtualMachineDefaults } from '../../../domain/machine-defaults/instance-defaults.ts';
 import type { AdmissionContext } from './admission-context.ts';
+import { writeNumbersAsQuantities } from './number-quantities.ts';
 
 export const VMI_FINALIZER = 'kubevirt.io/foregroundDeleteVirtualMachine';
 export const MIGRATION_FINALIZER = 'kubevirt.io/migrationJobFinalize';
@@ -29,6 +30,7 @@ export function* mutateVirtualMachine(
   const { template } = next.spec ?? {};
   // Validation says what is missing; there is nothing to fill in without a template.
   if (template === undefined || next.metadata.deletionTimestamp !== undefined) return next;
+  yield* writeNumbersAsQuantities('VirtualMachine', next);
   template.spec = withDomain(template.spec);
   setVirtualMachineDefaults(next, context.config);
   if (context.operation === 'CREATE') {
@@ -61,6 +63,7 @@ export function* mutateVirtualMachineInstance(
     }
     return next;
   }
+  yield* writeNumbersAsQuantities('VirtualMachineInstance', next);
   next.spec = withDomain(next.spec);
   if (!context.reports) delete next.status;
   if (holdsTooMany(next.spec) || (yield* hasEmptyElement(next.spec, pace))) return next;
