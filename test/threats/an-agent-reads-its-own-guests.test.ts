@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { decodeBase64, encodeBase64 } from '../../src/api/meta/base64.ts';
+import { ApiError } from '../../src/api/meta/status.ts';
+import { isOfOthers } from '../../src/node/agent/no-relationship.ts';
 import { createSigningRequest } from '../../src/server/auth/certificate-authority.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { newAuthority } from '../testkit/listen-tls.ts';
@@ -68,6 +70,9 @@ test('instances: those of the node, those on their way to it, those whose launch
     ['nowhere', 404],
   ] as const)
     assert.equal(await status(`GET ${instances()}/${name}`), expected, name);
+  // By these words an agent knows that a guest is another node's by now.
+  const { json } = await told.ask(`GET ${instances()}/elsewhere`, { as: N1 });
+  assert.ok(isOfOthers(new ApiError({ code: 403, reason: 'Forbidden', message: json.message })), json.message);
   assert.equal(await status(`PATCH ${instances()}/elsewhere`, { status: { phase: 'Failed' } }), 403);
   assert.equal(await status(`DELETE ${instances()}/here`), 403);
 });

@@ -1,12 +1,12 @@
 /** The last stage of a launcher: the result is recorded, then reported, then the files go. */
 import { join } from 'node:path';
 import { VIRTUAL_MACHINE_INSTANCES } from '../../api/kinds/kubevirt/kinds.ts';
-import { ApiError } from '../../api/meta/status.ts';
 import { isNotFound } from '../../client/api-failure.ts';
 import { removeVmDirectory } from '../disk/vm-directory.ts';
 import { releaseAddress } from '../network/address-pool.ts';
 import { deletePod, writeVmiStatus } from './api-writes.ts';
 import type { LauncherState, ReadonlyVmi } from './launcher-state.ts';
+import { isOfOthers } from './no-relationship.ts';
 import { keepLogs } from './pod-logs.ts';
 import type { LauncherView } from './pod-status.ts';
 import { endProcess } from './stop-vm.ts';
@@ -108,7 +108,3 @@ async function newestVmi(launcher: LauncherState): Promise<ReadonlyVmi | undefin
     throw error;
   }
 }
-
-/** The Node authorizer's no: the instance of that name has nothing to do with this node, so it is another one by now. */
-const isOfOthers = (error: unknown): boolean =>
-  error instanceof ApiError && error.code === 403 && error.message.includes('no relationship found between node');

@@ -7,6 +7,7 @@ import {
   migrationVerdict,
 } from '../../../domain/migration/migration-steps.ts';
 import type { LauncherState } from '../launcher-state.ts';
+import { isOfOthers } from '../no-relationship.ts';
 
 /** What the API says now; no verdict when it cannot be asked. */
 export async function ask(
@@ -24,6 +25,6 @@ export async function ask(
     return { verdict: migrationVerdict(newest, ends), vmi: newest };
   } catch (error) {
     environment.signal.throwIfAborted();
-    return { verdict: isNotFound(error) ? 'gone' : undefined, vmi: undefined };
+    return { verdict: isNotFound(error) || isOfOthers(error) ? 'gone' : undefined, vmi: undefined };
   }
 }

@@ -4,6 +4,7 @@ import { VIRTUAL_MACHINE_INSTANCES } from '../../../api/kinds/kubevirt/kinds.ts'
 import { isNotFound } from '../../../client/api-failure.ts';
 import { patchStatus, writeVmiStatus } from '../api-writes.ts';
 import type { LauncherState, ReadonlyVmi } from '../launcher-state.ts';
+import { isOfOthers } from '../no-relationship.ts';
 import { type MigrationRecord, type VmRecord, writeRecord } from '../vm-record.ts';
 import { sourceFailed } from './migration-status.ts';
 
@@ -78,7 +79,7 @@ async function readInstance(launcher: LauncherState): Promise<ReadonlyVmi | unde
     launcher.observeVmi(vmi);
     return vmi;
   } catch (error) {
-    if (isNotFound(error)) return undefined;
+    if (isNotFound(error) || isOfOthers(error)) return undefined;
     throw error;
   }
 }
