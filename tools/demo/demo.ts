@@ -33,10 +33,44 @@ const OTHER_IMAGE_MS = 30_000;
 const BOOT_MS = 120_000;
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
-const { values } = parseArgs({ options: { once: { type: 'boolean', default: false }, image: { type: 'string' } } });
+const HELP = `A control plane, a virtual machine, and what its guest says. Ctrl-C stops everything.
+
+Usage: npm run demo -- [flags]
+
+Flags:
+  --once       clean up and end with 0 when the guest has spoken
+  --image REF  boot this container disk instead of the tiny guest, for example quay.io/containerdisks/cirros
+  --help, -h   show this
+`;
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
-process.exitCode = await main();
+interface DemoFlags {
+  readonly once: boolean;
+  readonly help: boolean;
+  readonly image?: string | undefined;
+}
+
+const flags = readFlags();
+const values: DemoFlags = flags ?? { once: false, help: false };
+process.exitCode = flags === undefined ? 2 : flags.help ? 0 : await main();
+
+/** Undefined, and one line, when the call is wrong; `--help` is answered. */
+function readFlags(): DemoFlags | undefined {
+  try {
+    const { values: read } = parseArgs({
+      options: {
+        once: { type: 'boolean', default: false },
+        help: { type: 'boolean', short: 'h', default: false },
+        image: { type: 'string' },
+      },
+    });
+    if (read.help) process.stdout.write(HELP);
+    return read;
+  } catch (error) {
+    say(`error: ${(error as Error).message.split('. ')[0]} (see: npm run demo -- --help)`);
+    return undefined;
+  }
+}
 
 async function main(): Promise<number> {
   if (ensurePrograms(QEMU_PROGRAMS, say).length > 0) return 1;

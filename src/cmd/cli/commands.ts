@@ -17,7 +17,12 @@ const KUBECONFIG: FlagSpec = {
   value: 'FILE',
   summary: 'cluster to work against (default: $KUBECONFIG, ~/.kube/config)',
 };
-const NAMESPACE: FlagSpec = { type: 'string', value: 'NAME', summary: 'namespace (default: default)' };
+const NAMESPACE: FlagSpec = {
+  type: 'string',
+  value: 'NAME',
+  short: 'n',
+  summary: "namespace (default: the context's)",
+};
 const HOST_DISK: FlagSpec = {
   type: 'string',
   value: 'DIR',
@@ -107,7 +112,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'doctor',
-    summary: 'Check this host: acceleration, QEMU, disk, ports, git',
+    summary: 'Check this host: acceleration, QEMU, firmware, kubectl, disk, ports',
     flags: { 'data-dir': DATA_DIR, json: JSON_OUT },
     load: async () => (await import('./doctor.ts')).doctor,
   },
@@ -120,7 +125,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'console',
     summary: 'Attach to the serial console of a VM; Ctrl-] leaves',
-    words: 'NAME',
+    words: '[vm/|vmi/]NAME[.NAMESPACE]',
     flags: {
       backlog: { type: 'boolean', summary: 'print the last of what the guest has written before' },
       namespace: NAMESPACE,
@@ -224,7 +229,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'drain',
     summary: 'Empty a node: migrate, shut down or hand over each VM, and tell how far it is',
-    words: 'NODE',
+    words: '[node/]NODE',
     flags: {
       'what-if': {
         type: 'boolean',
@@ -235,6 +240,7 @@ export const COMMANDS: readonly Command[] = [
         value: 'SECONDS',
         summary: 'give up after this long; the node stays cordoned (default: 3600)',
       },
+      namespace: { ...NAMESPACE, summary: 'taken as kubectl takes it; a node is in no namespace' },
       kubeconfig: KUBECONFIG,
       'data-dir': DATA_DIR,
       json: JSON_OUT,

@@ -1,23 +1,41 @@
 /** `coracle console NAME`: the serial console of a VM on this terminal; Ctrl-] leaves. */
 import { VIRTUAL_MACHINE_INSTANCES } from '../../api/kinds/kubevirt/kubevirt.ts';
+import type { ObjectKey } from '../../api/meta/object.ts';
 import { createMessagePair } from '../../base/http/message-pair.ts';
 import { type MessageSocket, NO_BYTES } from '../../base/http/seam.ts';
 import { isNotFound } from '../../client/api-failure.ts';
 import type { Client } from '../../client/client.ts';
-import { clusterFrom } from '../config/cluster.ts';
+import { type Cluster, clusterFrom } from '../config/cluster.ts';
 import { type CommandContext, CommandError, textFlag, UsageError } from './command.ts';
+import { machineTargets, runningMachine } from './machine-target.ts';
 
 const ESCAPE = 0x1d; // Ctrl-]
 
 /** `coracle console`. */
 export async function console_(context: CommandContext): Promise<number> {
-  const { flags, words, signal, note } = context;
-  const [name] = words;
-  if (name === undefined || words.length !== 1)
+  const { flags, words } = context;
+  const [word] = words;
+  if (word === undefined || words.length !== 1)
     throw new UsageError('console takes one NAME (see: coracle console --help)');
-  const namespace = textFlag(flags, 'namespace') ?? 'default';
+  const given = textFlag(flags, 'namespace');
+  machineTargets(word, { given, ofContext: '' }); // a word that names none needs no cluster to be refused
   const cluster = await clusterFrom(context);
   const finished = new AbortController();
+  try {
+    const targets = machineTargets(word, { given, ofContext: cluster.namespace });
+    return await attachTo(await runningMachine(cluster.client, targets), { cluster, context, finished });
+  } finally {
+    finished.abort();
+    await cluster.close();
+  }
+}
+
+async function attachTo(
+  { namespace, name }: ObjectKey,
+  connection: { readonly cluster: Cluster; readonly context: CommandContext; readonly finished: AbortController },
+): Promise<number> {
+  const { cluster, finished } = connection;
+  const { flags, signal, note } = connection.context;
   const at = `namespaces/${encodeURIComponent(namespace)}/virtualmachineinstances/${encodeURIComponent(name)}/console`;
   const ask = (path: string) =>
     cluster.handler({
@@ -34,25 +52,20 @@ export async function console_(context: CommandContext): Promise<number> {
       signal: finished.signal,
       upgradable: true,
     });
-  try {
-    let response = await ask(`/apis/subresources.kubevirt.io/v1/${at}`);
-    // A cluster without virt-api does not know the group: there the way leads through the node.
-    if (response.status === 404 && !(await servesSubresources(cluster.client))) {
-      const { status } = await cluster.client.get(VIRTUAL_MACHINE_INSTANCES, { namespace, name });
-      if (!status?.nodeName) throw new CommandError(`${namespace}/${name} is on no node yet`);
-      response = await ask(`/api/v1/nodes/${encodeURIComponent(status.nodeName)}/proxy/v1/${at}`);
-    }
-    if (response.status !== 101 || !response.upgrade)
-      throw new CommandError(await refusal(response.body, response.status));
-    const [socket, far] = createMessagePair('plain.kubevirt.io');
-    response.upgrade.accept(far);
-    if (process.stdin.isTTY) note(`connected to the serial console of ${namespace}/${name}; Ctrl-] leaves\r`);
-    await attach(socket, signal);
-    return 0;
-  } finally {
-    finished.abort();
-    await cluster.close();
+  let response = await ask(`/apis/subresources.kubevirt.io/v1/${at}`);
+  // A cluster without virt-api does not know the group: there the way leads through the node.
+  if (response.status === 404 && !(await servesSubresources(cluster.client))) {
+    const { status } = await cluster.client.get(VIRTUAL_MACHINE_INSTANCES, { namespace, name });
+    if (!status?.nodeName) throw new CommandError(`${namespace}/${name} is on no node yet`);
+    response = await ask(`/api/v1/nodes/${encodeURIComponent(status.nodeName)}/proxy/v1/${at}`);
   }
+  if (response.status !== 101 || !response.upgrade)
+    throw new CommandError(await refusal(response.body, response.status));
+  const [socket, far] = createMessagePair('plain.kubevirt.io');
+  response.upgrade.accept(far);
+  if (process.stdin.isTTY) note(`connected to the serial console of ${namespace}/${name}; Ctrl-] leaves\r`);
+  await attach(socket, signal);
+  return 0;
 }
 
 async function servesSubresources(client: Client): Promise<boolean> {

@@ -1,5 +1,5 @@
 /** `coracle doctor`: what this host offers and lacks, each with the mend. */
-import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -21,6 +21,8 @@ interface Finding {
 const GIB = 1024 ** 3;
 const TOOL_MS = 5_000;
 const DEFAULT_PORT = 16443;
+/** A port and an address that nothing else uses, to see whether this user may take low ports. */
+const [LOW_PORT, LOW_ADDRESS] = [1023, '127.127.127.127'];
 
 /** Exit code 1 when a check fails; warnings leave it 0. */
 export async function doctor({ flags, environment, print, signal }: CommandContext): Promise<number> {
@@ -30,9 +32,11 @@ export async function doctor({ flags, environment, print, signal }: CommandConte
     tool('QEMU', ['qemu-system-x86_64', '--version'], { missing: 'FAIL', install: 'qemu-system-x86', signal }),
     tool('qemu-img', ['qemu-img', '--version'], { missing: 'FAIL', install: 'qemu-utils', signal }),
     tool('xorriso', ['xorriso', '--version'], { missing: 'WARN', install: 'xorriso', signal }),
-    tool('git', ['git', '--version'], { missing: 'WARN', install: 'git', signal }),
+    firmware(),
+    tool('kubectl', ['kubectl', 'version', '--client'], { missing: 'WARN', install: 'kubectl', signal }),
     disk(dir.root),
     port(dir),
+    lowPorts(),
   ]);
   if (flags['json'] === true) print(JSON.stringify(findings));
   else {
@@ -79,7 +83,7 @@ async function tool(
 async function acceleration(signal: AbortSignal): Promise<Finding> {
   const check = 'acceleration';
   if (!isOnPath('qemu-system-x86_64')) return { check, verdict: 'WARN', detail: 'cannot tell without QEMU' };
-  const { probeKvm } = await import('../../node/qemu/kvm-probe.ts');
+  const { CANNOT_OPEN, probeKvm } = await import('../../node/qemu/kvm-probe.ts');
   const directory = mkdtempSync(join(tmpdir(), 'coracle-doctor-'));
   const { works, why } = await probeKvm('qemu-system-x86_64', { directory, signal }).finally(() =>
     rmSync(directory, { recursive: true, force: true }),
@@ -90,8 +94,49 @@ async function acceleration(signal: AbortSignal): Promise<Finding> {
         check,
         verdict: 'WARN',
         detail: `emulation only (${firstClause(why)}); guests run several times slower`,
-        mend: 'enable virtualisation in the firmware and give this user access to /dev/kvm',
+        mend: kvmRemedy({ exists: existsSync('/dev/kvm'), opens: why !== CANNOT_OPEN }),
       };
+}
+
+/** What to do about a KVM that runs no guest: each obstacle has its own remedy. */
+export function kvmRemedy({ exists, opens }: { readonly exists: boolean; readonly opens: boolean }): string {
+  if (!exists)
+    return 'enable virtualisation in the firmware (in a virtual machine: nested virtualisation, on its host), and load kvm_intel or kvm_amd';
+  if (!opens) return 'give this user access to /dev/kvm: sudo usermod -aG kvm "$USER", then log in again';
+  return '/dev/kvm opens, but the processor that it is given runs no guest code: where this host is a virtual machine, enable nested virtualisation on its host, or use a host that has it; permissions are not the trouble';
+}
+
+async function firmware(): Promise<Finding> {
+  const check = 'UEFI firmware';
+  const { efiOf } = await import('../../node/qemu/node-facts.ts');
+  const { efi } = await efiOf();
+  return efi
+    ? { check, verdict: 'PASS', detail: efi.code }
+    : {
+        check,
+        verdict: 'WARN',
+        detail: 'OVMF not found; guests that ask for UEFI boot by BIOS',
+        mend: 'install ovmf (for example: sudo apt-get install ovmf)',
+      };
+}
+
+/** Guests need none of them: only who asks for a port under its own number (coracle.dev/host-ports) may need one. */
+async function lowPorts(): Promise<Finding> {
+  const check = 'low ports';
+  const code = await new Promise<string | undefined>((resolve) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code));
+    server.listen(LOW_PORT, LOW_ADDRESS, () => server.close(() => resolve(undefined)));
+  });
+  return code === 'EACCES'
+    ? {
+        check,
+        verdict: 'WARN',
+        detail:
+          'this user may take no port below 1024; guests are reached by high ones, coracle.dev/host-ports by none below',
+        mend: 'sudo sysctl net.ipv4.ip_unprivileged_port_start=0, or run as root; nothing where no machine asks for low ports',
+      }
+    : { check, verdict: 'PASS', detail: 'ports below 1024 can be given to guests that ask for them' };
 }
 
 function disk(root: string): Finding {
@@ -126,7 +171,7 @@ async function port(dir: ReturnType<typeof dataDirAt>): Promise<Finding> {
 }
 
 const versionOf = (output: string): string =>
-  /(?:version\s+|xorriso\s+)(\d[\w.]*)/.exec(output)?.[1] ?? output.split('\n')[0]!.trim();
+  /(?:version:?\s+v?|xorriso\s+)(\d[\w.]*)/i.exec(output)?.[1] ?? output.split('\n')[0]!.trim();
 
 /** Why, without the tool's own chatter: up to the first line's second colon. */
 const firstClause = (why: string): string => why.split('\n')[0]!.split(': ').slice(0, 2).join(': ');

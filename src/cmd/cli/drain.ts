@@ -35,8 +35,9 @@ const DEFAULT_TIMEOUT_S = 3600;
 /** Exit code 0 when the node is empty, or (`--what-if`) would be; 1 when something holds it. */
 export async function drain(context: CommandContext): Promise<number> {
   const { flags, words } = context;
-  const [nodeName, ...more] = words;
-  if (nodeName === undefined || more.length > 0) throw new UsageError('say: coracle drain NODE');
+  const [word, ...more] = words;
+  if (word === undefined || more.length > 0) throw new UsageError('say: coracle drain NODE');
+  const nodeName = nodeNamed(word);
   const timeout = numberFlag(flags, 'timeout', { min: 1, max: 604_800, or: DEFAULT_TIMEOUT_S });
   const cluster = await clusterFrom(context);
   try {
@@ -53,6 +54,18 @@ export async function drain(context: CommandContext): Promise<number> {
   } finally {
     await cluster.close();
   }
+}
+
+/** `NODE`, `node/NODE` or `nodes/NODE`. Throws UsageError for what is no node. */
+function nodeNamed(word: string): string {
+  const [kind, name, ...more] = word.split('/');
+  if (name === undefined) return word;
+  if (['node', 'nodes', 'no'].includes(kind!) && name !== '' && more.length === 0) return name;
+  if (/^(vm|vmi|virtualmachine|virtualmachineinstance)s?$/.test(kind!))
+    throw new UsageError(
+      `drain empties a node, and ${word} is a machine; one machine is moved by: virtctl migrate NAME`,
+    );
+  throw new UsageError(`drain takes NODE or node/NODE, not "${word}"`);
 }
 
 /** One row a Pod, from what the API shows now. */

@@ -16,6 +16,9 @@ export interface KvmVerdict {
   readonly why: string;
 }
 
+/** The reason where there is no KVM, or this user may not use it. */
+export const CANNOT_OPEN = '/dev/kvm cannot be opened';
+
 const SECTOR = 512;
 /** One cylinder's worth: firmware dislikes smaller disks. */
 const DISK_SIZE = 1024 * 1024;
@@ -114,7 +117,7 @@ export async function probeKvm(
   try {
     await access('/dev/kvm', constants.R_OK | constants.W_OK);
   } catch {
-    return { works: false, why: '/dev/kvm cannot be opened' };
+    return { works: false, why: CANNOT_OPEN };
   }
   return runsGuestCode(binary, 'kvm', options);
 }

@@ -106,7 +106,8 @@ async function readKept(path: string, key: string): Promise<NodeFacts | undefine
   }
 }
 
-async function efiOf(): Promise<Pick<NodeFacts, 'efi'>> {
+/** The UEFI firmware of this host, if it has one. */
+export async function efiOf(): Promise<Pick<NodeFacts, 'efi'>> {
   for (const image of EFI_IMAGES) {
     const sizes = await Promise.all([stat(image.code), stat(image.vars)]).catch(() => undefined);
     if (sizes) return { efi: image };
