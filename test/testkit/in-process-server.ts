@@ -13,7 +13,7 @@ import { defaultPlugins } from '../../src/server/admission/default-plugins.ts';
 import { dynamicPlugins } from '../../src/server/admission/dynamic-plugins.ts';
 import { namespaceLifecycle } from '../../src/server/admission/namespace-lifecycle.ts';
 import type { AdmissionPlugin } from '../../src/server/admission/plugin.ts';
-import { createObjectStore } from '../../src/server/cache/create-object-store.ts';
+import { createObjectStore, type ObjectStoreOptions } from '../../src/server/cache/create-object-store.ts';
 import type { HistoryLimit } from '../../src/server/cache/history.ts';
 import type { ObjectStore } from '../../src/server/cache/object-store.ts';
 import { type ApiServer, type ApiServerOptions, createApiServer } from '../../src/server/endpoints/api-server.ts';
@@ -84,6 +84,7 @@ export interface StartOptions extends Partial<Omit<ApiServerOptions, 'store' | '
   readonly backend?: Backend;
   /** Bounds of the log in memory, where the defaults are too wide. */
   readonly historyLimit?: Partial<HistoryLimit>;
+  readonly byteLimits?: ObjectStoreOptions['byteLimits'];
   /** Puts something between the server and its store: for tests that break it on purpose. */
   readonly betweenStore?: (store: ObjectStore) => ObjectStore;
 }
@@ -98,6 +99,7 @@ export async function startServer(options: StartOptions = {}): Promise<InProcess
     ready = true,
     backend = createMemoryBackend(),
     historyLimit,
+    byteLimits,
     betweenStore = (whole) => whole,
     ...rest
   } = options;
@@ -110,6 +112,7 @@ export async function startServer(options: StartOptions = {}): Promise<InProcess
       log,
       renew: renewStored,
       ...(historyLimit && { historyLimit }),
+      ...(byteLimits && { byteLimits }),
       signal: stopped.signal,
     }),
   );

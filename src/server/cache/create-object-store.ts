@@ -4,6 +4,7 @@ import type { Logger } from '../../base/log/log.ts';
 import type { Backend } from '../storage/backend.ts';
 import { COMPACTION_INTERVAL } from './compactor.ts';
 import { DEFAULT_HISTORY, History, type HistoryLimit } from './history.ts';
+import type { ByteLimits } from './namespace-bytes.ts';
 import type { ObjectStore } from './object-store.ts';
 import { PublishedStore } from './published-store.ts';
 import { type Indexes, loadRows, type Renew } from './store-load.ts';
@@ -22,6 +23,8 @@ export interface ObjectStoreOptions {
   readonly compactionInterval?: number;
   /** Bound of the parsed objects kept, in bytes of their JSON. */
   readonly parsedBytes?: number;
+  /** Bounds of the bytes that namespaces, and all of them, may hold; parts left out take their defaults. */
+  readonly byteLimits?: Partial<ByteLimits>;
   /** Applied to what older versions wrote; absent: it is taken as it is. */
   readonly renew?: Renew;
   /** Aborting it while the log is being read gives the opening up. */
@@ -56,6 +59,7 @@ export async function createObjectStore(options: ObjectStoreOptions): Promise<Ob
       indexes,
       revision: opened.revision,
       corrupt: opened.corrupt,
+      byteLimits: options.byteLimits,
       compactionInterval: options.compactionInterval ?? COMPACTION_INTERVAL,
     });
     let objects = 0;

@@ -12,6 +12,7 @@ import { CommitQueue, type PendingWrite } from './commit-queue.ts';
 import { type Compactor, startCompactor } from './compactor.ts';
 import { commitFailure, diskRefusal, isFatal, tooManyWrites, unavailable } from './failures.ts';
 import type { History } from './history.ts';
+import { type ByteLimits, NamespaceBytes } from './namespace-bytes.ts';
 import type {
   Change,
   Decision,
@@ -40,6 +41,8 @@ export interface PublishedStoreOptions {
   readonly revision: number;
   readonly corrupt: readonly string[];
   readonly compactionInterval: number;
+  /** Bounds of the bytes held; parts left out take their defaults. */
+  readonly byteLimits?: Partial<ByteLimits> | undefined;
 }
 
 /** A write that was decided: `change` is shown once it is durable. */
@@ -47,6 +50,8 @@ interface DecidedWrite extends PendingWrite {
   readonly change: Change;
   /** The key's state after this write, undefined when it deletes. */
   readonly state: Stored | undefined;
+  /** Bytes by which its namespace grows. */
+  readonly growth: number;
   /** `keep` decisions and refusals that were made on top of this write and are answered with it. */
   readonly followers: { resolve: () => void; reject: (error: unknown) => void }[];
 }
@@ -71,6 +76,7 @@ export class PublishedStore implements ObjectStore {
   readonly #hub: WatchHub;
   readonly #queue: CommitQueue<DecidedWrite>;
   readonly #compactor: Compactor;
+  readonly #bytes: NamespaceBytes;
   /** Newest decided write of each key that is not durable yet. Bounded by the queue. */
   readonly #decided = new Map<string, DecidedWrite>();
   readonly #waiters = new Set<{ readonly revision: number; readonly resolve: () => void }>();
@@ -95,6 +101,13 @@ export class PublishedStore implements ObjectStore {
     this.#revision = options.revision;
     this.#lastDecided = options.revision;
     this.#corrupt = new Set(options.corrupt);
+    this.#bytes = new NamespaceBytes(
+      options.byteLimits ?? {},
+      (name) => this.get({ prefix: '/namespaces', namespace: '', name })?.metadata.annotations,
+    );
+    for (const index of this.#indexes.values())
+      for (const some of index.range('', undefined))
+        for (const { namespace, bytes } of some) this.#bytes.add(namespace, bytes.byteLength);
     this.#views = new PastViews(this.#history);
     this.#hub = new WatchHub(this.#history, this.#log, () => this.#revision);
     this.#queue = new CommitQueue({
@@ -274,6 +287,9 @@ export class PublishedStore implements ObjectStore {
     }
     const revision = this.#lastDecided + 1;
     const shown = stampObject(place, revision, decision, this.#parsed);
+    const growth = (deletes ? 0 : shown.bytes.byteLength) - (current?.bytes.byteLength ?? 0);
+    const tooMuch = group?.begun ? undefined : this.#bytes.refusal(place.namespace, growth, current === undefined);
+    if (tooMuch) throw tooMuch;
     // Taken only now: an object that cannot be serialised costs no revision.
     this.#lastDecided = revision;
     const created = current === undefined;
@@ -294,6 +310,7 @@ export class PublishedStore implements ObjectStore {
       },
       state: deletes ? undefined : shown,
       group,
+      growth,
       followers,
       durable: () => {
         resolve(shown);
@@ -304,6 +321,7 @@ export class PublishedStore implements ObjectStore {
         for (const follower of followers) follower.reject(error);
       },
     };
+    this.#bytes.add(place.namespace, growth);
     this.#decided.set(decided.row.key, decided);
     this.#queue.push(decided);
     if (group) group.begun = true;
@@ -367,7 +385,10 @@ export class PublishedStore implements ObjectStore {
       this.#fatal ??= reason;
       this.#decided.clear();
     } else {
-      for (const write of failed) this.#decided.delete(write.row.key);
+      for (const { row, change, growth } of failed) {
+        this.#decided.delete(row.key);
+        this.#bytes.add(change.current.namespace, -growth);
+      }
     }
     return { reason, fatal };
   }

@@ -1,0 +1,70 @@
+/** Threat 27: all objects lie in memory, so what one tenant stores has a bound, and so has what all of them do. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
+import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
+
+const KIB = 1024;
+const byteLimits = { namespace: 200 * KIB, total: 500 * KIB };
+const backend = createMemoryBackend();
+
+let server: InProcessServer;
+before(async () => {
+  server = await startServer({ backend, byteLimits });
+  for (const name of ['greedy', 'modest', 'large'])
+    await server.create('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } } as never);
+});
+after(() => server.stop());
+
+const maps = (namespace: string): string => `/api/v1/namespaces/${namespace}/configmaps`;
+const put = (namespace: string, name: string, bytes: number) =>
+  server.request('POST', maps(namespace), {
+    body: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { text: 'x'.repeat(bytes) } } as never,
+  });
+
+/** Creates until one is refused; says how many stand, and the refusal. */
+async function fill(namespace: string): Promise<{ readonly stored: number; readonly refusal: string }> {
+  for (let stored = 0; ; stored++) {
+    const { status, json } = await put(namespace, `map-${stored}`, 10 * KIB);
+    if (status !== 201) return { stored, refusal: `${status} ${json.message}` };
+  }
+}
+
+test('a namespace takes so much and no more, the text says what to do, and others go on', async () => {
+  const { stored, refusal } = await fill('greedy');
+  assert.ok(stored >= 15 && stored < 20, String(stored));
+  assert.match(
+    refusal,
+    /^403 .*namespace "greedy" may have 204800 bytes together: delete some, or ask an administrator/,
+  );
+  assert.match(refusal, /coracle\.dev\/max-object-bytes/);
+  assert.equal((await put('modest', 'one', 10 * KIB)).status, 201);
+  // All at once are no way around it.
+  const outcomes = await Promise.all(Array.from({ length: 30 }, (_, at) => put('greedy', `more-${at}`, 10 * KIB)));
+  assert.deepEqual([...new Set(outcomes.map(({ status }) => status))], [403]);
+});
+
+test('what is there may change a little, shrink and go, and then there is room again', async () => {
+  const patch = (bytes: number) =>
+    server.request('PATCH', `${maps('greedy')}/map-0`, { body: { data: { more: 'y'.repeat(bytes) } } as never });
+  assert.equal((await patch(KIB)).status, 200);
+  assert.equal((await patch(100 * KIB)).status, 403);
+  assert.equal((await server.request('DELETE', `${maps('greedy')}/map-1`)).status, 200);
+  assert.equal((await server.request('DELETE', `${maps('greedy')}/map-2`)).status, 200);
+  assert.equal((await put('greedy', 'again', 5 * KIB)).status, 201);
+});
+
+test('an administrator gives a namespace more; all together have a bound of their own', async () => {
+  const annotations = { 'coracle.dev/max-object-bytes': String(400 * KIB) };
+  await server.request('PATCH', '/api/v1/namespaces/large', { body: { metadata: { annotations } } as never });
+  const { stored, refusal } = await fill('large');
+  assert.ok(stored > 20, String(stored));
+  assert.match(refusal, /^507 all objects together may have 512000 bytes/);
+  assert.equal((await server.request('DELETE', `${maps('large')}/map-0`)).status, 200);
+});
+
+test('after a restart the bytes count as before', async () => {
+  await server.stop();
+  server = await startServer({ backend, byteLimits });
+  assert.equal((await put('greedy', 'after', 20 * KIB)).status, 403);
+});
