@@ -80,7 +80,7 @@ const REFUSED: readonly [string, Json, number, readonly string[]][] = [
     'a port out of range',
     ports({ port: 70000 }),
     422,
-    [`${IN}.domain.devices.interfaces[0].ports[0]: range 0 < x < 65536`],
+    [`${IN}.domain.devices.interfaces[0].ports[0].port: range 0 < x < 65536`],
   ],
   ['a port of 0', ports({ port: 0 }), 422, [`${IN}.domain.devices.interfaces[0].ports[0]: `]],
   [

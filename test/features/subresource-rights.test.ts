@@ -36,3 +36,21 @@ for (const [method, path, verb, resource, subresource] of [
         code: 403,
       });
     });
+
+test('/openapi/v2 holds the paths of the subresources', async () => {
+  const { status, json } = await server.send('GET', '/openapi/v2');
+  assert.equal(status, 200);
+  const root = '/apis/subresources.kubevirt.io/v1';
+  const at = `${root}/namespaces/{namespace}/virtualmachineinstances/{name}`;
+  for (const path of ['console', 'vnc', 'vnc/screenshot', 'guestosinfo', 'portforward'])
+    assert.ok(json.paths[`${at}/${path}`]?.get, path);
+  for (const path of ['pause', 'unpause', 'freeze', 'addvolume', 'evacuate/cancel'])
+    assert.ok(json.paths[`${at}/${path}`]?.put, path);
+  assert.deepEqual(
+    json.paths[`${at}/pause`].parameters.map(({ name }: { name: string }) => name),
+    ['namespace', 'name'],
+  );
+  assert.ok(json.paths[`${root}/version`].get);
+  assert.ok(json.paths[`${root}/namespaces/{namespace}/expand-vm-spec`].put);
+  assert.ok(json.paths['/apis/subresources.kubevirt.io/v1alpha3/version'].get);
+});

@@ -171,6 +171,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
         serverAddress: options.serverAddress ?? 'localhost',
       }),
       resources,
+      aggregated,
       aggregator,
       clock,
       checks,

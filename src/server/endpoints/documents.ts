@@ -6,6 +6,7 @@ import type { Clock } from '../../base/clock/clock.ts';
 import type { ApiRequest, ApiResponse } from '../../base/http/seam.ts';
 import type { Aggregator } from '../aggregation/aggregator.ts';
 import type { ResourceSource } from '../registry/resource-catalog.ts';
+import type { AggregatedApi } from './aggregated-api.ts';
 import type { Exchange } from './exchange.ts';
 import { type HealthChecks, healthMetrics, healthResponse } from './health.ts';
 import { createOpenApi } from './openapi-routes.ts';
@@ -16,6 +17,8 @@ export interface DocumentParts {
   readonly discovery: (exchange: Exchange) => Promise<ApiResponse> | undefined;
   readonly resources: ResourceSource;
   readonly aggregator: Aggregator;
+  /** APIs of this process beside the resources. */
+  readonly aggregated?: readonly AggregatedApi[];
   readonly clock: Clock;
   readonly checks: HealthChecks;
   readonly version: VersionInfo;

@@ -15,6 +15,8 @@ import { nextTurn } from '../../base/clock/next-turn.ts';
 import type { ApiResponse } from '../../base/http/seam.ts';
 import type { Aggregator, RemoteOpenApi } from '../aggregation/aggregator.ts';
 import type { ResourceSource } from '../registry/resource-catalog.ts';
+import type { AggregatedApi } from './aggregated-api.ts';
+import { swaggersOf } from './aggregated-swagger.ts';
 import { sha512Hex } from './discovery-routes.ts';
 import type { Exchange } from './exchange.ts';
 import { parseAccept } from './negotiation.ts';
@@ -41,11 +43,14 @@ const version3 = () => import('../../api/kinds/openapi/openapi-v3.ts');
 /** Answers the OpenAPI paths; undefined for any other path. */
 export function createOpenApi({
   resources,
+  aggregated = [],
   aggregator,
   clock,
 }: {
   readonly resources: ResourceSource;
-  readonly aggregator: Pick<Aggregator, 'generation' | 'openApi' | 'swaggers' | 'ask'>;
+  /** APIs of this process beside the resources. */
+  readonly aggregated?: readonly AggregatedApi[];
+  readonly aggregator: Pick<Aggregator, 'generation' | 'openApi' | 'swaggers' | 'ask' | 'remote'>;
   readonly clock: Clock;
 }): (exchange: Exchange) => Promise<ApiResponse> | undefined {
   let pages: Promise<ReadonlyMap<string, Page>> = Promise.resolve(new Map());
@@ -102,11 +107,17 @@ export function createOpenApi({
   const remotePage = (exchange: Exchange, { api }: RemoteOpenApi): Promise<ApiResponse> =>
     aggregator.ask(api, exchange.request);
 
+  /** Those that are given to another server are that one's to describe. */
+  const own = () =>
+    aggregated.flatMap((api) =>
+      swaggersOf(api).filter(({ version }) => aggregator.remote(api.group, version) === undefined),
+    );
+
   const swagger = async (exchange: Exchange, type: string): Promise<ApiResponse> => {
     await current();
     let made = whole.get(type);
     if (!made) {
-      made = makeSwagger(resources.all(), { type, others: aggregator.swaggers() });
+      made = makeSwagger(resources.all(), { type, others: [...aggregator.swaggers(), ...own()] });
       whole.set(type, made);
     }
     return validated(exchange, {
