@@ -1,5 +1,6 @@
 /** `coracle down` with a running guest: shut down with it, or left running for the next `up`. */
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { EVENTS, NODES, PODS } from '../../src/api/kinds/builtin/resource-types.ts';
 import {
@@ -9,6 +10,7 @@ import {
 } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { findProcesses } from '../../src/base/process/identity.ts';
 import { usualHostPort } from '../../src/domain/machine/host-ports.ts';
+import { findGuestsOnDisk } from '../../src/node/agent/guests-on-disk.ts';
 import { openWorkspace, type Workspace } from '../cli/workspace.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
 import { importTinyGuest, tinyVm, until, whyNoGuests } from '../testkit/tiny-guest.ts';
@@ -109,20 +111,20 @@ test('down shuts guests down and starts none anew meanwhile; the next up brings 
 });
 
 /** A machine without a disk: its firmware hears no power button, and it "boots" at once. */
-const deafVmi = (name: string): VirtualMachineInstance => ({
+const deafVmi = (name: string, grace: number): VirtualMachineInstance => ({
   apiVersion: 'kubevirt.io/v1',
   kind: 'VirtualMachineInstance',
   metadata: { name, namespace: 'default' },
   spec: {
-    terminationGracePeriodSeconds: 600,
+    terminationGracePeriodSeconds: grace,
     domain: { memory: { guest: '64Mi' }, devices: {} },
   },
 });
 
 /** Starts a guest that ignores the power button and waits until it runs. */
-async function deafGuest(at: Workspace, name: string): Promise<void> {
+async function deafGuest(at: Workspace, name: string, grace = 600): Promise<void> {
   const { client, close } = adminOf(at.data);
-  await client.create(VIRTUAL_MACHINE_INSTANCES, deafVmi(name));
+  await client.create(VIRTUAL_MACHINE_INSTANCES, deafVmi(name, grace));
   await until('the guest to run', async () =>
     (await client.get(VIRTUAL_MACHINE_INSTANCES, { namespace: 'default', name })).status?.phase === 'Running'
       ? true
@@ -274,4 +276,31 @@ test('a start with fewer nodes removes those that nobody serves, says so, and en
     items.map(({ metadata }) => metadata.name),
     [],
   );
+});
+
+test('coracle node --stop-vms shuts its guests down before it ends', {
+  timeout: 120_000,
+  ...(why && { skip: why }),
+}, async (t) => {
+  const at = openWorkspace(t);
+  assert.equal((await at.up()).code, 0);
+  const made = await at.run(['token', 'create', '--data-dir', at.data, '--json']);
+  const { token, server, caHash } = JSON.parse(made.stdout) as { token: string; server: string; caHash: string };
+  const edge = join(at.dir, 'edge');
+  const node = at.start([
+    ...['node', 'join', '--data-dir', edge, '--name', 'edge', '--stop-vms'],
+    ...['--server', server, '--token', token, '--ca-hash', caHash],
+  ]);
+  await node.line(/^node edge is ready/);
+  await deafGuest(at, 'edgy', 1);
+  const guests = () => findGuestsOnDisk(join(edge, 'nodes'));
+  assert.equal((await guests()).length, 1);
+  node.child.kill('SIGTERM');
+  assert.equal((await node.ended).code, 0);
+  assert.deepEqual(await guests(), []);
+  const { client, close } = adminOf(at.data);
+  t.after(close);
+  const { spec, status } = await client.get(NODES, { namespace: '', name: 'edge' });
+  assert.equal(spec?.unschedulable, true);
+  assert.equal(status?.conditions?.find(({ type }) => type === 'Ready')?.status, 'False');
 });
