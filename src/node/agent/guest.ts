@@ -57,6 +57,8 @@ export interface GuestState {
 
 export interface Guest {
   readonly state: GuestState;
+  /** Aborted when the guest is closed, or the agent ends. */
+  readonly signal: AbortSignal;
   readonly console: SerialConsole | undefined;
   /** True when there is a display, and with it a VNC socket. */
   readonly hasScreen: boolean;
@@ -263,6 +265,7 @@ export function openGuest(options: GuestOptions): Guest {
     get state() {
       return state;
     },
+    signal: linked.signal,
     console,
     hasScreen: plan.graphics,
     forwarder,

@@ -113,19 +113,31 @@ export function keepPorts(launcher: LauncherState, guest: Guest, options: PortKe
   };
 }
 
+const nameOf = ({ protocol, port }: GuestPort): string => `${protocol}/${port}`;
+
 /** The ports that the user wants under their own number, without those that the host has a use for. */
 async function wantedByNumber(
-  { vmi, environment }: LauncherState,
+  { vmi, record, environment }: LauncherState,
   listeners: () => Promise<ReadonlySet<string>>,
 ): Promise<Wanted> {
-  const { ports, problems } = askedHostPorts(vmi?.metadata.annotations);
+  const asked = askedHostPorts(vmi?.metadata.annotations);
+  const declared = new Set((record?.plan.interfaces[0]?.ports ?? []).map(nameOf));
+  // Answers of a guest by UDP are let through for the ports of its spec alone (`net-filter.ts`).
+  const isServed = (port: GuestPort): boolean => port.protocol === 'tcp' || declared.has(nameOf(port));
+  const ports = asked.ports.filter(isServed);
+  const problems = [
+    ...asked.problems,
+    ...asked.ports
+      .filter((port) => !isServed(port))
+      .map(({ port }) => `UDP port ${port} is none of the ports of the first interface; it is not forwarded`),
+  ];
   if (ports.length === 0) return { byNumber: [], problems, givenBack: false };
   if (!environment.allowsHostPorts) {
     const refusal = `node ${environment.nodeName} gives guests no ports by number: it was started without --allow-host-ports`;
     return { byNumber: [], problems: [...problems, refusal], givenBack: false };
   }
   const taken = await listeners();
-  const isTaken = ({ protocol, port }: GuestPort): boolean => taken.has(`${protocol}/${port}`);
+  const isTaken = (port: GuestPort): boolean => taken.has(nameOf(port));
   const left = ports.filter(isTaken);
   return {
     byNumber: ports.filter((port) => !isTaken(port)),

@@ -20,6 +20,7 @@ import { pinnedInstance } from './migration/pinned-instance.ts';
 import { receiveGuest } from './migration/receive-guest.ts';
 import { movedAway, resumeSent } from './migration/settle-sender.ts';
 import { resumeEnded, resumeReceiver } from './migration/take-over.ts';
+import { keepNetFilter } from './net-filter.ts';
 import { imageContainer } from './pod-status.ts';
 import { letRun, prepareVm, SpawnError, startVm } from './start-vm.ts';
 import { ownUid } from './vm-namespace.ts';
@@ -146,7 +147,16 @@ export async function resumeGuest(launcher: LauncherState, record: VmRecord): Pr
   launcher.guest = guest;
   try {
     await guest.ready(ANSWER_MS);
+    const { plan } = record;
+    const filtered = keepNetFilter(guest, {
+      directory: join(environment.vmsDirectory, record.vmiUid),
+      plan,
+      clock: environment.clock,
+      log: launcher.log,
+    });
+    filtered.catch(() => {});
     if (guest.state.connected) {
+      await filtered;
       await guest.forwarder?.load();
       // The earlier agent ended between spawn and go.
       if (guest.state.runState === 'prelaunch' && !record.migration) await letRun(guest, record);

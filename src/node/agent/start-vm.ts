@@ -18,6 +18,7 @@ import { qemuArgv, VM_FILES } from '../qemu/argv.ts';
 import { clusterSmbios } from './cluster-smbios.ts';
 import type { AgentEnvironment } from './environment.ts';
 import { type Guest, openGuest } from './guest.ts';
+import { keepNetFilter } from './net-filter.ts';
 import { imageContainer } from './pod-status.ts';
 import { writeNamespace } from './vm-namespace.ts';
 import { type MigrationRecord, type VmRecord, writeRecord } from './vm-record.ts';
@@ -158,6 +159,10 @@ export async function spawnVm(environment: AgentEnvironment, request: SpawnReque
   await guest.ready(ANSWER_MS);
   if (guest.state.exit !== undefined)
     throw new SpawnError(`QEMU did not start: ${(await guest.output()) || 'it said nothing'}`);
+  // Before it runs: without its filter a guest would reach the host's loopback.
+  await keepNetFilter(guest, { directory, plan, clock, log: environment.log }).catch((error: Error) => {
+    throw new SpawnError(`the network of the guest cannot be filtered: ${error.message}`);
+  });
   return { record, guest };
 }
 

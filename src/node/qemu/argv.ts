@@ -220,8 +220,8 @@ function memoryText({ memoryBytes, heldBackBytes = 0, hotMemory }: MachinePlan):
   return hotMemory ? `${size},slots=1,maxmem=${amount(memoryBytes + hotMemory.bytes)}` : size;
 }
 
-/** The third address of the range: free, as the guest is the second. */
-function dnsAddress(network: { readonly guest: string }): string {
+/** Where the guest asks for names: the third address of the range, free, as the guest is the second. */
+export function dnsAddress(network: { readonly guest: string }): string {
   const octets = network.guest.split('.').map(Number);
   octets[3] = (octets[3] ?? 0) + 1;
   return octets.join('.');

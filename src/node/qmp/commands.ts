@@ -75,6 +75,10 @@ export interface QmpCommands {
   };
   'query-hotpluggable-cpus': { args: undefined; result: HotpluggableCpu[] };
   device_add: { args: { driver: string; id: string } & Readonly<Record<string, unknown>>; result: object };
+  'chardev-add': { args: { id: string; backend: SocketBackend }; result: object };
+  'object-add': { args: { 'qom-type': string; id: string } & Readonly<Record<string, unknown>>; result: object };
+  'object-del': { args: { id: string }; result: object };
+  'qom-list': { args: { path: string }; result: { name: string; type: string }[] };
   'qom-set': { args: { path: string; property: string; value: unknown }; result: object };
   'query-memory-devices': { args: undefined; result: { type: string; data: { id?: string; size: number } }[] };
   set_link: { args: { name: string; up: boolean }; result: object };
@@ -138,6 +142,12 @@ export interface QmpCommands {
 export interface UnixAddress {
   readonly type: 'unix';
   readonly data: { readonly path: string };
+}
+
+/** A character device that listens on a unix socket. */
+export interface SocketBackend {
+  readonly type: 'socket';
+  readonly data: { readonly addr: UnixAddress; readonly server: boolean; readonly wait: boolean };
 }
 
 export type QmpCommand = keyof QmpCommands;
