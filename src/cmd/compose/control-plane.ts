@@ -256,6 +256,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
     authorize,
     store,
     revisions: resources.lookup('apps', 'v1', 'controllerrevisions')!,
+    events: resources.lookup('', 'v1', 'events')!,
     client: virtClient,
     ...(options.connectNode && { connectNode: options.connectNode }),
   });

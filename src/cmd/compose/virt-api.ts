@@ -38,6 +38,7 @@ import type { AggregatedApi } from '../../server/endpoints/aggregated-api.ts';
 import { COMPONENT_NAMESPACE, type PolicyRuleData } from './components.ts';
 import { launcherPods } from './launcher-pods.ts';
 import { nodeVmis } from './node-vmis.ts';
+import { unservedKinds } from './unserved-kinds.ts';
 
 export interface VirtApiOptions {
   readonly clock: Clock;
@@ -51,6 +52,8 @@ export interface VirtApiOptions {
   readonly build?: VersionFacts;
   /** ControllerRevisions: what is captured at admission is stored together with the virtual machine. */
   readonly revisions: ResourceInfo;
+  /** Events of the core group. */
+  readonly events: ResourceInfo;
   /** Architecture of the host, as Go names it: what guests get when they name none. */
   readonly architecture: string;
 }
@@ -106,7 +109,12 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
     build: { ...options.build, platform: `linux/${options.architecture}` },
   });
   return {
-    admission: [pluginOf(admission, options.revisions), nodeVmis, launcherPods(isTrusted)],
+    admission: [
+      pluginOf(admission, options.revisions),
+      nodeVmis,
+      launcherPods(isTrusted),
+      unservedKinds({ store, clock, events: options.events }),
+    ],
     subresources: api,
     objects: [
       defaultKubeVirt({

@@ -1,0 +1,77 @@
+/** Objects that nothing here acts on say so when they are made. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { type InProcessControlPlane, startInProcess } from '../testkit/in-process-control-plane.ts';
+
+let board: InProcessControlPlane;
+before(async () => {
+  board = await startInProcess();
+});
+after(() => board.stop());
+
+const pods = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } };
+const selector = { matchLabels: { a: 'b' } };
+const domain = { devices: {}, memory: { guest: '64Mi' } };
+const CASES: readonly [path: string, kind: string, apiVersion: string, spec: object, told: RegExp][] = [
+  ['apps/v1', 'Deployment', 'apps/v1', { selector, template: pods }, /nothing acts on this Deployment yet/],
+  ['apps/v1', 'StatefulSet', 'apps/v1', { selector, serviceName: 's', template: pods }, /this StatefulSet yet/],
+  ['apps/v1', 'DaemonSet', 'apps/v1', { selector, template: pods }, /this DaemonSet yet/],
+  ['batch/v1', 'Job', 'batch/v1', { template: { spec: { ...pods.spec, restartPolicy: 'Never' } } }, /this Job yet/],
+  [
+    'kubevirt.io/v1',
+    'VirtualMachineInstanceReplicaSet',
+    'kubevirt.io/v1',
+    { replicas: 1, selector, template: { metadata: pods.metadata, spec: { domain } } },
+    /this VirtualMachineInstanceReplicaSet yet/,
+  ],
+  [
+    'kubevirt.io/v1',
+    'VirtualMachine',
+    'kubevirt.io/v1',
+    {
+      runStrategy: 'Halted',
+      dataVolumeTemplates: [{ metadata: { name: 'd' }, spec: { source: { blank: {} }, storage: {} } }],
+      template: { spec: { domain, volumes: [{ name: 'd', dataVolume: { name: 'd' } }] } },
+    },
+    /nothing acts on spec.dataVolumeTemplates yet/,
+  ],
+];
+const make = (path: string, kind: string, apiVersion: string, spec: object, name: string) =>
+  board.send('POST', `/apis/${path}/namespaces/default/${kind.toLowerCase()}s`, {
+    apiVersion,
+    kind,
+    metadata: { name },
+    spec,
+  });
+const events = async (name: string): Promise<{ message: string; involvedObject: { kind: string } }[]> => {
+  const { json } = await board.send('GET', '/api/v1/namespaces/default/events');
+  return json.items.filter((event: { involvedObject: { name: string } }) => event.involvedObject.name === name);
+};
+
+for (const [path, kind, apiVersion, spec, told] of CASES) {
+  test(`a ${kind} that nothing acts on is answered with a warning and has an event`, async () => {
+    const name = `a-${kind.toLowerCase()}`;
+    const { status, warnings, json } = await make(path, kind, apiVersion, spec, name);
+    assert.equal(status, 201, JSON.stringify(json));
+    assert.match(warnings, told);
+    const [event, ...more] = await events(name);
+    assert.match(event?.message ?? '', told);
+    assert.equal(event?.involvedObject.kind, kind);
+    assert.equal(more.length, 0);
+  });
+}
+
+test('nothing is told where a controller of another make holds its Lease', async () => {
+  const renewTime = '2030-01-01T00:00:00.000000Z';
+  const { status, json } = await board.send('POST', '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases', {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name: 'kube-controller-manager' },
+    spec: { holderIdentity: 'somebody', leaseDurationSeconds: 15, renewTime },
+  });
+  assert.equal(status, 201, JSON.stringify(json));
+  const [path, kind, apiVersion, spec] = CASES[0]!;
+  const made = await make(path, kind, apiVersion, spec, 'led');
+  assert.equal(made.warnings, '');
+  assert.deepEqual(await events('led'), []);
+});
