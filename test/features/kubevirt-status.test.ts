@@ -22,6 +22,14 @@ test('the KubeVirt object says which generation and which version are in effect'
       ['Deployed', 'v7.8.9', 'v7.8.9', 'v7.8.9'],
     );
     assert.equal(status.conditions.length, 4);
+    const machines = status.generations.find(({ name }: { name: string }) => name === 'virtualmachines.kubevirt.io');
+    assert.deepEqual(machines, {
+      group: 'apiextensions.k8s.io',
+      resource: 'customresourcedefinitions',
+      name: 'virtualmachines.kubevirt.io',
+      lastGeneration: 1,
+    });
+    assert.ok(status.generations.every(({ name }: { name: string }) => name.endsWith('kubevirt.io')));
 
     await plane.admin(`PATCH ${KUBEVIRT}`, { spec: { configuration: { evictionStrategy: 'LiveMigrate' } } });
     const next = await inEffect();

@@ -1,4 +1,5 @@
 /** Keeps the status of the KubeVirt object true: the generation in effect, and the version that serves it. */
+import { CUSTOM_RESOURCE_DEFINITIONS } from '../../api/kinds/builtin/resource-types.ts';
 import { KUBEVIRTS, type KubeVirt } from '../../api/kinds/kubevirt/kubevirt.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { commit } from '../../client/commit/commit.ts';
@@ -6,10 +7,13 @@ import { createController, DONE, ownKeys } from '../../client/controller/control
 import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
 import { kubeVirtStatusOf } from './kubevirt-status.ts';
 
+const GROUP = 'kubevirt.io';
+
 /** Rights the controller needs, and no others. */
 export const kubeVirtControllerRules = [
   { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: ['kubevirt.io'], resources: ['kubevirts/status'], verbs: ['patch'] },
+  { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: ['list'] },
 ];
 
 export interface KubeVirtControllerOptions extends ControllerEnvironment {
@@ -35,7 +39,10 @@ export function createKubeVirtController({
     reconcile: async (key, { signal }) => {
       const kubevirt: DeepReadonly<KubeVirt> | undefined = kubevirts.get(key);
       if (!kubevirt || kubevirt.metadata.deletionTimestamp !== undefined) return DONE;
-      const after = { ...kubevirt, status: kubeVirtStatusOf(kubevirt, version) } as KubeVirt;
+      // Listed and not watched: the program itself keeps them, and no more than the metadata is looked at.
+      const { items } = await client.list(CUSTOM_RESOURCE_DEFINITIONS, { signal });
+      const definitions = items.filter(({ spec }) => spec.group === GROUP || spec.group.endsWith(`.${GROUP}`));
+      const after = { ...kubevirt, status: kubeVirtStatusOf(kubevirt, { version, definitions }) } as KubeVirt;
       await commit(client, KUBEVIRTS, { before: kubevirt, after, signal });
       return DONE;
     },

@@ -14,8 +14,17 @@ export function deploymentId(namespace: string, version: string): string {
   return [...digest].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** The status as it is when `version` serves this generation of the object; other fields stay as they are. */
-export function kubeVirtStatusOf(kubevirt: DeepReadonly<KubeVirt>, version: string): DeepReadonly<KubeVirtStatus> {
+/** What runs: the version of the program, and the definitions of KubeVirt's kinds that it keeps. */
+export interface Deployment {
+  readonly version: string;
+  readonly definitions: readonly { readonly metadata: { readonly name?: string; readonly generation?: number } }[];
+}
+
+/** The status as it is when this deployment serves this generation of the object; other fields stay as they are. */
+export function kubeVirtStatusOf(
+  kubevirt: DeepReadonly<KubeVirt>,
+  { version, definitions }: Deployment,
+): DeepReadonly<KubeVirtStatus> {
   const { namespace = '', generation } = kubevirt.metadata;
   const id = deploymentId(namespace, version);
   return {
@@ -26,6 +35,14 @@ export function kubeVirtStatusOf(kubevirt: DeepReadonly<KubeVirt>, version: stri
     observedKubeVirtVersion: version,
     targetDeploymentID: id,
     observedDeploymentID: id,
+    generations: definitions
+      .map(({ metadata: { name = '', generation = 1 } }) => ({
+        group: 'apiextensions.k8s.io',
+        resource: 'customresourcedefinitions',
+        name,
+        lastGeneration: generation,
+      }))
+      .sort((a, b) => (a.name < b.name ? -1 : 1)),
     ...(generation !== undefined && { observedGeneration: generation }),
   };
 }
