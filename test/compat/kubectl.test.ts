@@ -88,7 +88,11 @@ const EVERY_VERSION: readonly Step[] = [
   { run: 'apply -f -', input: CONFIG_MAP, out: 'configmap/c created' },
   { run: 'apply --server-side -f -', input: VM, out: 'virtualmachine.kubevirt.io/vm serverside-applied' },
   { run: 'get cm c', out: 'NAME  DATA  AGE\nc  2  <age>' },
-  { run: 'create deployment d --image=i', out: 'deployment.apps/d created' },
+  {
+    run: 'create deployment d --image=i',
+    out: 'deployment.apps/d created',
+    err: 'Warning: nothing acts on this Deployment yet<...>',
+  },
   { run: 'scale deployment d --replicas=2', out: 'deployment.apps/d scaled' },
   { run: 'explain vm.spec.runStrategy', out: '<lines>FIELD: runStrategy <string>\n<lines>' },
   {

@@ -112,7 +112,8 @@ describe('storage on a failing disk', () => {
     await systemClock.sleep(1100, AbortSignal.timeout(5000));
     await assert.rejects(
       put(store, 'b', 100),
-      (error: ApiError) => error.code === 507 && /nearly full/.test(error.message),
+      (error: ApiError) =>
+        error.code === 507 && /nearly full.*free space there \(\d+ MiB more in \/.+\)/.test(error.message),
     );
     await put(store, 'a', 200);
     await store.write({ prefix: PREFIX, namespace: '', name: 'a' }, (current) => ({

@@ -1,6 +1,6 @@
 /** What a client is told when the disk does not take its write, and which failures end all writing. */
 import { ApiError } from '../../api/meta/status.ts';
-import { type DiskState, StorageError } from '../storage/backend.ts';
+import { type Backend, type DiskNeed, StorageError } from '../storage/backend.ts';
 
 /** True when nothing more can be written until the process starts again. */
 export function isFatal(error: unknown): boolean {
@@ -20,12 +20,21 @@ export function isFatal(error: unknown): boolean {
   }
 }
 
-/** The answer to a write whose commit failed. */
-export function commitFailure(error: unknown): ApiError {
+const MIB = 1024 * 1024;
+
+/** ` (84 MiB more in /data)`, for a sentence that asks to free space. */
+const shortOf = (need: DiskNeed | undefined): string =>
+  need ? ` (${Math.ceil(need.bytes / MIB)} MiB more in ${need.directory})` : '';
+
+/** The answer to a write whose commit failed; `need` as the backend saw it last. */
+export function commitFailure(error: unknown, need?: DiskNeed): ApiError {
   const kind = error instanceof StorageError ? error.kind : 'io';
   switch (kind) {
     case 'no-space':
-      return noStorage('no space is left on the disk that holds the state; free some there and try again', error);
+      return noStorage(
+        `no space is left on the disk that holds the state; free some there${shortOf(need)} and try again`,
+        error,
+      );
     case 'read-only':
       return noStorage(
         'the file system that holds the state is read-only; make it writable and start the server again',
@@ -49,18 +58,21 @@ export function commitFailure(error: unknown): ApiError {
 }
 
 /** Refuses a write before it is tried, or lets it pass. */
-export function diskRefusal(state: DiskState, isCreate: boolean): ApiError | undefined {
+export function diskRefusal(backend: Pick<Backend, 'diskState' | 'diskNeed'>, isCreate: boolean): ApiError | undefined {
+  const state = backend.diskState();
   switch (state) {
     case 'ok':
       return undefined;
     case 'refuse-creates':
       return isCreate
         ? noStorage(
-            'the disk that holds the state is nearly full: no new objects are taken; delete some or free space there',
+            `the disk that holds the state is nearly full: no new objects are taken; delete some or free space there${shortOf(backend.diskNeed?.())}`,
           )
         : undefined;
     case 'read-only':
-      return noStorage('the disk that holds the state is full or read-only: no writes are taken; free space there');
+      return noStorage(
+        `the disk that holds the state is full or read-only: no writes are taken; free space there${shortOf(backend.diskNeed?.())}`,
+      );
     default:
       return state satisfies never;
   }

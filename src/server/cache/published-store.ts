@@ -281,7 +281,7 @@ export class PublishedStore implements ObjectStore {
     const { current, decision, deletes, group, resolve, reject } = write;
     // There is room for all of a group, which is a handful, or for none of it.
     if (!group?.begun) {
-      const refusal = diskRefusal(this.#backend.diskState(), current === undefined);
+      const refusal = diskRefusal(this.#backend, current === undefined);
       if (refusal) throw refusal;
       if (this.#queue.full) throw tooManyWrites(this.#queue.size);
     }
@@ -377,7 +377,7 @@ export class PublishedStore implements ObjectStore {
   }
 
   #onFailure(error: unknown, failed: readonly DecidedWrite[]): { reason: unknown; fatal: boolean } {
-    const reason = commitFailure(error);
+    const reason = commitFailure(error, this.#backend.diskNeed?.());
     const fatal = isFatal(error);
     this.#failedWrites += failed.length;
     this.#log.error('commit failed', { fatal, writes: failed.length, error: String(error) });
@@ -397,7 +397,7 @@ export class PublishedStore implements ObjectStore {
 
   fault(): string | undefined {
     if (this.#fatal) return this.#fatal.message;
-    const disk = diskRefusal(this.#backend.diskState(), true);
+    const disk = diskRefusal(this.#backend, true);
     if (disk) return disk.message;
     if (this.#corrupt.size === 0) return undefined;
     const named = [...this.#corrupt].slice(0, 10).join(', ');

@@ -49,6 +49,12 @@ export interface Opened {
 
 export type DiskState = 'ok' | 'refuse-creates' | 'read-only';
 
+/** Space that has to be freed before every write is taken again. */
+export interface DiskNeed {
+  readonly directory: string;
+  readonly bytes: number;
+}
+
 export interface Backend {
   open(signal: AbortSignal): Promise<Opened>;
   /** Makes the rows durable. Rejects with StorageError; `kind` tells what to answer. */
@@ -57,6 +63,8 @@ export interface Backend {
   compact(revision: number): Promise<void>;
   /** Free-space state of the disk, refreshed at most once a second. */
   diskState(): DiskState;
+  /** What is missing for `ok`, as it was seen then; absent where no disk is involved. */
+  diskNeed?(): DiskNeed | undefined;
   /** Bytes on disk (0 for memory). */
   size(): Promise<number>;
   close(): Promise<void>;

@@ -18,6 +18,10 @@ export function diskMarks(total: number): { readonly refuseCreates: number; read
   return { refuseCreates, readOnly: refuseCreates / 4 };
 }
 
+/** Bytes to free until every state turns to `ok`. */
+export const missingSpace = ({ free, total }: DiskSpace): number =>
+  Math.max(0, Math.ceil(2 * diskMarks(total).refuseCreates - free) + 1);
+
 /** The next state: worse at once when free space falls below a mark, better only above twice the mark. */
 export function nextDiskState(state: DiskState, { free, total }: DiskSpace): DiskState {
   const marks = diskMarks(total);

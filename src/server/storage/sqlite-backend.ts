@@ -9,8 +9,8 @@ import { dirname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Logger } from '../../base/log/log.ts';
-import { type Backend, type DiskState, type Opened, type Row, StorageError } from './backend.ts';
-import { type DiskSpace, nextDiskState } from './disk-state.ts';
+import { type Backend, type DiskNeed, type DiskState, type Opened, type Row, StorageError } from './backend.ts';
+import { type DiskSpace, missingSpace, nextDiskState } from './disk-state.ts';
 import { disorder } from './memory-backend.ts';
 import { packedSize, packRows, unpackRows } from './row-codec.ts';
 import type { Answer, ChunkAnswer, OpenAnswer, Request, WorkerOptions } from './sqlite-worker.ts';
@@ -57,6 +57,7 @@ class SqliteBackend implements Backend {
   #readOnly = false;
   #disk: DiskState = 'ok';
   #diskReadAt = Number.NEGATIVE_INFINITY;
+  #space: DiskSpace | undefined;
 
   constructor(options: SqliteBackendOptions) {
     this.#options = options;
@@ -164,10 +165,16 @@ class SqliteBackend implements Backend {
       const next = nextDiskState(this.#disk, space);
       if (next !== this.#disk) log.warn('disk state changed', { from: this.#disk, to: next, freeBytes: space.free });
       this.#disk = next;
+      this.#space = space;
     } catch (error) {
       log.warn('cannot read the free disk space', { directory, error: String(error) });
     }
     return this.#disk;
+  }
+
+  diskNeed(): DiskNeed | undefined {
+    if (!this.#space || this.#disk === 'ok') return undefined;
+    return { directory: this.#options.directory, bytes: missingSpace(this.#space) };
   }
 
   async size(): Promise<number> {

@@ -126,7 +126,11 @@ Please review the fields above--they currently have other managers. Here
         run: `patch vm vm --type=merge -p '{"spec":{"runStrategy":"Manual"}}'`,
         out: 'virtualmachine.kubevirt.io/vm patched',
       },
-      { run: 'create deployment d --image=i', out: 'deployment.apps/d created' },
+      {
+        run: 'create deployment d --image=i',
+        out: 'deployment.apps/d created',
+        err: 'Warning: nothing acts on this Deployment yet<...>',
+      },
       { run: 'scale deployment d --replicas=3', out: 'deployment.apps/d scaled' },
       {
         run: 'scale deployment d --current-replicas=1 --replicas=2',

@@ -29,9 +29,17 @@ export const CREATE: readonly Group[] = [
         run: 'create rolebinding rb --role=r --serviceaccount={ns}:robot',
         out: 'rolebinding.rbac.authorization.k8s.io/rb created',
       },
-      { run: 'create deployment d --image=i --replicas=2', out: 'deployment.apps/d created' },
+      {
+        run: 'create deployment d --image=i --replicas=2',
+        out: 'deployment.apps/d created',
+        err: 'Warning: nothing acts on this Deployment yet<...>',
+      },
       { run: 'get deployment d', out: 'NAME  READY  UP-TO-DATE  AVAILABLE  AGE\nd  0/2  0  0  <age>' },
-      { run: 'create job j --image=i -- echo hi', out: 'job.batch/j created' },
+      {
+        run: 'create job j --image=i -- echo hi',
+        out: 'job.batch/j created',
+        err: 'Warning: nothing acts on this Job yet<...>',
+      },
       {
         run: "get job j -o jsonpath='{.spec.template.spec.containers[0].command} {.spec.backoffLimit}'",
         out: '["echo","hi"] 6',
