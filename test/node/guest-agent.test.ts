@@ -42,7 +42,11 @@ test('a guest that runs the QEMU guest agent tells of itself, takes a freeze, an
   );
 
   await t.test('status: what it is and where', async () => {
-    const vmi = await board.until(NAME, 'what the agent tells', (one) => one.status?.guestOSInfo !== undefined);
+    const vmi = await board.until(
+      NAME,
+      'what the agent tells',
+      (one) => one.status?.guestOSInfo?.kernelRelease !== undefined,
+    );
     assert.ok(vmi.status?.conditions?.some(({ type, status }) => type === 'AgentConnected' && status === 'True'));
     assert.match(vmi.status?.guestOSInfo?.kernelRelease ?? '', /^\d+\.\d+/);
     const [first] = vmi.status?.interfaces ?? [];
