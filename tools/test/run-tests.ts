@@ -82,6 +82,11 @@ const TEST_MS = 180_000;
 /** Files whose time is printed at the end. */
 const SHOWN = 15;
 
+/** How long each file took. */
+const seconds: [file: string, seconds: number][] = [];
+/** Tests that failed, by file: what they printed may stand far above. */
+const failures: string[] = [];
+
 /** Runs `modules` in this order, `concurrency` at a time; true when all passed. `toldAtEnd`: in one piece, not as they end. */
 async function runModules(
   modules: readonly string[],
@@ -95,7 +100,6 @@ async function runModules(
     execArgv: [`--import=${seeded}`, `--test-timeout=${TEST_MS}`],
   });
   let passed = false;
-  const seconds: [file: string, seconds: number][] = [];
   stream.on('test:summary', ({ file, success }) => {
     // One for each module, then one for all.
     if (file === undefined) passed = success;
@@ -105,12 +109,27 @@ async function runModules(
     const file = relative(root, resolve(root, name));
     if (chosen.includes(file)) seconds.push([file, details.duration_ms / 1000]);
   });
+  stream.on('test:fail', ({ name, file, nesting }) => {
+    if (nesting <= 1) failures.push(`${relative(root, file ?? '')}: ${name}`);
+  });
   const report = stream.compose(spec);
   if (toldAtEnd) process.stdout.write((await report.toArray()).join(''));
   else await pipeline(report, process.stdout, { end: false });
+  return passed;
+}
+
+/** Takes light modules one at a time, until none is left. */
+async function runLight(queue: string[]): Promise<boolean> {
+  let passed = true;
+  for (let module = queue.shift(); module !== undefined; module = queue.shift())
+    passed = (await runModules([module], { concurrency: 1, toldAtEnd: true })) && passed;
+  return passed;
+}
+
+function summarize(): void {
   seconds.sort((a, b) => b[1] - a[1]);
   for (const [file, taken] of seconds.slice(0, SHOWN)) console.log(`${taken.toFixed(1).padStart(7)} s ${file}`);
-  return passed;
+  for (const failure of failures) console.log(`failed: ${failure}`);
 }
 
 /** What the heavy tests drive: QEMU, kubectl, helm, the tiny guest. Where it cannot be had, those tests skip and say why. */
@@ -139,12 +158,17 @@ if (chosen.length === 0) {
   const long = LONGEST.filter((file) => chosen.includes(file));
   const rest = chosen.filter((file) => heavy(file) && !long.includes(file));
   const beside = [...long, ...rest.filter((file) => !AFTER_LIGHT.test(file))];
-  const concurrency = beside.length === 0 ? 2 : 1;
-  const afterwards = async (): Promise<boolean> => {
-    const lightPassed = await runModules(lightModules, { concurrency, toldAtEnd: beside.length > 0 });
-    const late = rest.filter((file) => AFTER_LIGHT.test(file));
-    return (await runModules(late, { concurrency, toldAtEnd: beside.length > 0 })) && lightPassed;
-  };
-  const passed = await Promise.all([runModules(beside, { concurrency: 3 }), afterwards()]).finally(batches.remove);
-  process.exitCode = passed.every(Boolean) ? 0 : 1;
+  const late = rest.filter((file) => AFTER_LIGHT.test(file));
+  try {
+    // One core's worth of light tests beside the heavy ones, which mostly wait; two when those are through.
+    const besidePassed = runModules(beside, { concurrency: 3 });
+    const passed = [
+      ...(await Promise.all([besidePassed, runLight(lightModules), besidePassed.then(() => runLight(lightModules))])),
+      await runModules(late, { concurrency: 2 }),
+    ];
+    process.exitCode = passed.every(Boolean) ? 0 : 1;
+  } finally {
+    batches.remove();
+    summarize();
+  }
 }
