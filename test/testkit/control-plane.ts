@@ -2,7 +2,7 @@
 import { type Clock, systemClock } from '../../src/base/clock/clock.ts';
 import { type ApiResponse, NEVER, NO_BYTES, type Peer } from '../../src/base/http/seam.ts';
 import { silentLogger } from '../../src/base/log/log.ts';
-import { COMPONENTS, type ComponentFacts, runComponent } from '../../src/cmd/compose/components.ts';
+import { COMPONENTS, type ComponentFacts, keepRunning } from '../../src/cmd/compose/components.ts';
 import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from '../../src/cmd/compose/control-plane.ts';
 import { NODE_VM_RULES } from '../../src/node/agent/rbac.ts';
 import { createSigningKey } from '../../src/server/auth/service-account-tokens.ts';
@@ -98,7 +98,7 @@ export async function startPlane(
     async run(names, facts) {
       for (const component of COMPONENTS.filter(({ name }) => names.includes(name))) {
         const client = await plane.clientFor(component.account);
-        running.push(runComponent({ component, client, facts, clock, log: silentLogger, signal: stop.signal }));
+        running.push(keepRunning({ component, client, facts, clock, log: silentLogger, signal: stop.signal }));
       }
     },
     async stop() {
