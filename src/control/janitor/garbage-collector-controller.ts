@@ -268,7 +268,8 @@ export function createGarbageCollectorController(environment: ControllerEnvironm
 
   /** Orphan: dependents forget the owner, then the owner goes. Some at a time: an owner of thousands must not flood the server. */
   async function orphanDependents(owner: GraphNode, { signal }: ReconcileContext): Promise<void> {
-    const left = graph.ownedBy(owner).values();
+    // By uid alone, as upstream: what names the owner from elsewhere loses a reference that never counted.
+    const left = graph.dependentsOf(owner.uid).values();
     const worker = async (): Promise<void> => {
       for (const dependent of left) {
         if (clock.turnIsLong()) await nextTurn();
