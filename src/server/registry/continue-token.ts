@@ -1,5 +1,5 @@
 /** The continue token of paged lists: unpadded base64url of a small JSON document (storage/continue.go). */
-import { decodeBase64, encodeBase64Url } from '../../api/meta/base64.ts';
+import { decodeLenientBase64Url, encodeBase64Url } from '../../api/meta/base64.ts';
 import { goQuote, jsonKind } from '../../api/meta/go-text.ts';
 import { isJsonObject } from '../../api/meta/own-property.ts';
 import { badRequest } from '../../api/meta/status.ts';
@@ -49,8 +49,7 @@ const isTokenField = (name: string, value: unknown): boolean =>
 
 function tokenOf(text: string, bad: (why: string) => Error): Record<string, unknown> {
   let value: unknown;
-  // As Go decodes it: bits at the end that mean nothing are no fault.
-  const bytes = decodeBase64(text.replaceAll('-', '+').replaceAll('_', '/'));
+  const bytes = decodeLenientBase64Url(text);
   const first = bytes[0] ?? 0;
   // No text begins with it; Go shows such a byte as the character of its number.
   if (first >= 0x80) {
