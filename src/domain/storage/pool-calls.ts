@@ -1,0 +1,74 @@
+/**
+ * The calls to a pool of volumes: those of CSI (Container Storage Interface 1.9, controller service), one
+ * `POST /storage/v1/CALL` each on the port of an agent that serves the pool. Every call may be repeated: it is
+ * recognised by its handles and gives the same reply. Handles are UIDs: that of the claim for a volume, that of the
+ * VolumeSnapshot for a snapshot.
+ */
+
+/** How the content of a volume lies in its file. */
+export type VolumeFormat = 'raw' | 'qcow2';
+
+/** Call `createVolume`: an empty volume, or one with the content of a snapshot or of another volume. */
+export interface CreateVolume {
+  readonly handle: string;
+  /** Bytes that the guest sees; at least those of the source. */
+  readonly bytes: number;
+  readonly mode: 'Filesystem' | 'Block';
+  readonly format: VolumeFormat;
+  readonly source?: { readonly kind: 'snapshot' | 'volume'; readonly handle: string };
+}
+
+/** Reply to `createVolume` and `expandVolume`. */
+export interface VolumeMade {
+  readonly handle: string;
+  readonly bytes: number;
+  readonly format: VolumeFormat;
+}
+
+/** Call `expandVolume`: at least so many bytes; a running guest sees them at once. */
+export interface ExpandVolume {
+  readonly handle: string;
+  readonly bytes: number;
+}
+
+/** Calls `deleteVolume` and `deleteSnapshot`: done also when there is none. `InUse` while a guest has it open. */
+export interface DeleteHandle {
+  readonly handle: string;
+}
+
+/** Call `createSnapshots`: all of them at one point in time, or none. */
+export interface CreateSnapshots {
+  readonly snapshots: readonly { readonly handle: string; readonly volume: string }[];
+}
+
+/** Reply to `createSnapshots`, in the order asked. */
+export interface SnapshotsMade {
+  readonly snapshots: readonly {
+    readonly handle: string;
+    /** Bytes of the volume when it was taken: what a volume made from it must have. */
+    readonly bytes: number;
+    /** RFC 3339. */
+    readonly createdAt: string;
+  }[];
+}
+
+/** Call `inspect` without members: what the pool holds. */
+export interface PoolFacts {
+  readonly pool: string;
+  readonly freeBytes: number;
+  readonly volumes: readonly { readonly handle: string; readonly bytes: number; readonly usedBytes: number }[];
+  readonly snapshots: readonly { readonly handle: string; readonly usedBytes: number }[];
+}
+
+export const POOL_CALLS = [
+  'createVolume',
+  'expandVolume',
+  'deleteVolume',
+  'createSnapshots',
+  'deleteSnapshot',
+  'inspect',
+] as const;
+export type PoolCall = (typeof POOL_CALLS)[number];
+
+/** Reason of a Status that refuses a call. `Invalid` 422, `NotFound` 404, `InUse` and `Conflict` 409, `NoSpace` 507. */
+export type PoolErrorReason = 'Invalid' | 'NotFound' | 'InUse' | 'Conflict' | 'NoSpace';
