@@ -71,13 +71,14 @@ export const str = (description: string, marks: Marks = {}): TString =>
 export const oneOf = <const V extends readonly string[]>(
   values: V,
   description: string,
-  options: { enforced?: boolean; nullable?: boolean } = {},
+  options: { enforced?: boolean; nullable?: boolean; default?: V[number] } = {},
 ): TUnsafe<V[number]> =>
   build({
     type: 'string',
     description,
     ...(options.enforced && { enum: values }),
     ...(options.nullable && { nullable: true }),
+    ...(options.default !== undefined && { default: options.default }),
   });
 
 export const bool = (description: string, marks: Marks = {}): TBoolean =>

@@ -5,7 +5,9 @@ import type { InstancetypeSpec, PreferenceSpec } from './instancetype.ts';
 import type { KubeVirtSpec, KubeVirtStatus } from './kubevirt-cr.ts';
 import type { MigrationSpec, MigrationStatus } from './migration.ts';
 import type { MigrationPolicySpec } from './migration-policy.ts';
+import type { RestoreSpec, RestoreStatus } from './restore.ts';
 import type { PresetSpec, ReplicaSetSpec, ReplicaSetStatus } from './sets.ts';
+import type { SnapshotContentSpec, SnapshotContentStatus, SnapshotSpec, SnapshotStatus } from './snapshot.ts';
 import type { VirtualMachineInstanceStatus } from './status.ts';
 import type { VirtualMachineSpec, VirtualMachineStatus } from './vm.ts';
 import type { VirtualMachineInstanceSpec } from './vmi-spec.ts';
@@ -14,6 +16,8 @@ export const KUBEVIRT_GROUP = 'kubevirt.io';
 export const INSTANCETYPE_GROUP = 'instancetype.kubevirt.io';
 export const INSTANCETYPE_VERSION = 'v1beta1';
 export const MIGRATIONS_GROUP = 'migrations.kubevirt.io';
+export const SNAPSHOT_GROUP = 'snapshot.kubevirt.io';
+export const SNAPSHOT_VERSION = 'v1beta1';
 
 export interface VirtualMachine extends KubeObject {
   spec: VirtualMachineSpec;
@@ -57,6 +61,21 @@ export interface VirtualMachinePreference extends KubeObject {
 export interface MigrationPolicy extends KubeObject {
   spec: MigrationPolicySpec;
   status?: Record<string, unknown>;
+}
+
+export interface VirtualMachineSnapshot extends KubeObject {
+  spec: SnapshotSpec;
+  status?: SnapshotStatus;
+}
+
+export interface VirtualMachineSnapshotContent extends KubeObject {
+  spec: SnapshotContentSpec;
+  status?: SnapshotContentStatus;
+}
+
+export interface VirtualMachineRestore extends KubeObject {
+  spec: RestoreSpec;
+  status?: RestoreStatus;
 }
 
 const define = <T>(resource: string, kind: string): ResourceType<T> =>
@@ -111,3 +130,19 @@ export const MIGRATION_POLICIES: ResourceType<MigrationPolicy> = Object.freeze({
   kind: 'MigrationPolicy',
   namespaced: false,
 });
+
+const defineSnapshot = <T>(resource: string, kind: string): ResourceType<T> =>
+  Object.freeze({ group: SNAPSHOT_GROUP, version: SNAPSHOT_VERSION, resource, kind, namespaced: true });
+
+export const VIRTUAL_MACHINE_SNAPSHOTS: ResourceType<VirtualMachineSnapshot> = defineSnapshot(
+  'virtualmachinesnapshots',
+  'VirtualMachineSnapshot',
+);
+export const VIRTUAL_MACHINE_SNAPSHOT_CONTENTS: ResourceType<VirtualMachineSnapshotContent> = defineSnapshot(
+  'virtualmachinesnapshotcontents',
+  'VirtualMachineSnapshotContent',
+);
+export const VIRTUAL_MACHINE_RESTORES: ResourceType<VirtualMachineRestore> = defineSnapshot(
+  'virtualmachinerestores',
+  'VirtualMachineRestore',
+);

@@ -127,7 +127,7 @@ describe('schema', () => {
 });
 
 describe('kubevirtResources()', () => {
-  it('serves v1 and the deprecated v1alpha3 of the core kinds, one version of the others', () => {
+  it('serves v1 and the deprecated v1alpha3 of the core kinds, two versions of snapshots, one of the others', () => {
     const table = kubevirtResources().map(({ resource, version, shortNames, storageVersion, deprecationWarning }) =>
       [resource, version, shortNames.join(), storageVersion ?? 'stored', deprecationWarning !== undefined].join(' '),
     );
@@ -149,6 +149,12 @@ describe('kubevirtResources()', () => {
       'virtualmachinepreferences v1beta1 vmpref,vmprefs,vmp,vmps stored false',
       'virtualmachineclusterpreferences v1beta1 vmcp,vmcps stored false',
       'migrationpolicies v1alpha1  stored false',
+      'virtualmachinesnapshots v1beta1 vmsnapshot,vmsnapshots stored false',
+      'virtualmachinesnapshots v1alpha1 vmsnapshot,vmsnapshots snapshot.kubevirt.io/v1beta1 false',
+      'virtualmachinesnapshotcontents v1beta1 vmsnapshotcontent,vmsnapshotcontents stored false',
+      'virtualmachinesnapshotcontents v1alpha1 vmsnapshotcontent,vmsnapshotcontents snapshot.kubevirt.io/v1beta1 false',
+      'virtualmachinerestores v1beta1 vmrestore,vmrestores stored false',
+      'virtualmachinerestores v1alpha1 vmrestore,vmrestores snapshot.kubevirt.io/v1beta1 false',
     ]);
   });
 });

@@ -32,6 +32,9 @@ export type {
   VirtualMachineInstanceReplicaSet,
   VirtualMachineInstancetype,
   VirtualMachinePreference,
+  VirtualMachineRestore,
+  VirtualMachineSnapshot,
+  VirtualMachineSnapshotContent,
 } from './kinds.ts';
 export {
   INSTANCETYPE_GROUP,
@@ -40,6 +43,8 @@ export {
   KUBEVIRTS,
   MIGRATION_POLICIES,
   MIGRATIONS_GROUP,
+  SNAPSHOT_GROUP,
+  SNAPSHOT_VERSION,
   VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES,
   VIRTUAL_MACHINE_CLUSTER_PREFERENCES,
   VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
@@ -48,6 +53,9 @@ export {
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINE_INSTANCETYPES,
   VIRTUAL_MACHINE_PREFERENCES,
+  VIRTUAL_MACHINE_RESTORES,
+  VIRTUAL_MACHINE_SNAPSHOT_CONTENTS,
+  VIRTUAL_MACHINE_SNAPSHOTS,
   VIRTUAL_MACHINES,
 } from './kinds.ts';
 export type { KubeVirtConfiguration, KubeVirtSpec, KubeVirtStatus } from './kubevirt-cr.ts';
@@ -57,7 +65,26 @@ export type { MigrationConfiguration, MigrationOptions } from './migration-optio
 export type { MigrationPolicySpec } from './migration-policy.ts';
 export type { Interface, Network, Port } from './network.ts';
 export { kubevirtCrd, kubevirtCrds, kubevirtResources } from './resources.ts';
+export type {
+  RestoreSpec,
+  RestoreStatus,
+  TargetReadinessPolicy,
+  VolumeRestore,
+  VolumeRestoreOverride,
+} from './restore.ts';
+export { VOLUME_OWNERSHIP_POLICIES, VOLUME_RESTORE_POLICIES } from './restore.ts';
 export type { PresetSpec, ReplicaSetSpec, ReplicaSetStatus } from './sets.ts';
+export type {
+  Indication,
+  SnapshotContentSpec,
+  SnapshotContentStatus,
+  SnapshotError,
+  SnapshotPhase,
+  SnapshotSpec,
+  SnapshotStatus,
+  SourceVirtualMachine,
+  VolumeBackup,
+} from './snapshot.ts';
 export type {
   GuestOsInfo,
   InterfaceStatus,

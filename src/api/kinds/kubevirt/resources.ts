@@ -6,11 +6,13 @@ import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '
 import { builtinSchema } from '../builtin/builtin-types.ts';
 import { customStrategy, type PrinterColumn, type ResourceInfo, type SubresourceInfo } from '../resource.ts';
 import { instancetypeSpec, preferenceSpec } from './instancetype.ts';
-import { INSTANCETYPE_GROUP, KUBEVIRT_GROUP, MIGRATIONS_GROUP } from './kinds.ts';
+import { INSTANCETYPE_GROUP, KUBEVIRT_GROUP, MIGRATIONS_GROUP, SNAPSHOT_GROUP } from './kinds.ts';
 import { kubeVirtSpec, kubeVirtStatus } from './kubevirt-cr.ts';
 import { migrationSpec, migrationStatus } from './migration.ts';
 import { migrationPolicySpec, migrationPolicyStatus } from './migration-policy.ts';
+import { restoreSpec, restoreStatus } from './restore.ts';
 import { presetSpec, replicaSetSpec, replicaSetStatus } from './sets.ts';
+import { snapshotContentSpec, snapshotContentStatus, snapshotSpec, snapshotStatus } from './snapshot.ts';
 import { vmiStatus } from './status.ts';
 import { toStructuralSchema } from './structural-schema.ts';
 import { vmSpec, vmStatus } from './vm.ts';
@@ -83,6 +85,17 @@ const instancetypeKind = {
   versions: [{ name: 'v1beta1' }],
   storage: 'v1beta1',
 };
+/** The kinds of the snapshot group have two versions, neither marked as deprecated. */
+const snapshotKind = {
+  group: SNAPSHOT_GROUP,
+  versions: [{ name: 'v1beta1' }, { name: 'v1alpha1' }],
+  storage: 'v1beta1',
+};
+const snapshotColumns = [
+  column('ReadyToUse', '.status.readyToUse', { type: 'boolean' }),
+  column('CreationTime', '.status.creationTime', { type: 'date' }),
+  column('Error', '.status.error.message'),
+];
 const clusterKind = { scope: 'Cluster', categories: [] } as const;
 
 const KINDS: readonly KindTable[] = [
@@ -198,6 +211,44 @@ const KINDS: readonly KindTable[] = [
     columns: [],
     versions: [{ name: 'v1alpha1' }],
     storage: 'v1alpha1',
+  },
+  {
+    ...snapshotKind,
+    kind: 'VirtualMachineSnapshot',
+    shortNames: ['vmsnapshot', 'vmsnapshots'],
+    description: 'A saved state of a virtual machine.',
+    spec: snapshotSpec,
+    status: snapshotStatus,
+    columns: [
+      column('SourceKind', '.spec.source.kind'),
+      column('SourceName', '.spec.source.name'),
+      phase,
+      ...snapshotColumns,
+    ],
+  },
+  {
+    ...snapshotKind,
+    kind: 'VirtualMachineSnapshotContent',
+    shortNames: ['vmsnapshotcontent', 'vmsnapshotcontents'],
+    description: 'What a snapshot of a virtual machine holds.',
+    spec: snapshotContentSpec,
+    status: snapshotContentStatus,
+    columns: snapshotColumns,
+  },
+  {
+    ...snapshotKind,
+    kind: 'VirtualMachineRestore',
+    shortNames: ['vmrestore', 'vmrestores'],
+    description: 'Brings a virtual machine back to a snapshot, or makes one from it.',
+    spec: restoreSpec,
+    status: restoreStatus,
+    columns: [
+      column('TargetKind', '.spec.target.kind'),
+      column('TargetName', '.spec.target.name'),
+      column('Complete', '.status.complete', { type: 'boolean' }),
+      column('RestoreTime', '.status.restoreTime', { type: 'date' }),
+      column('Error', '.status.error.message'),
+    ],
   },
 ];
 
