@@ -1,6 +1,7 @@
 /** The KubeVirt kinds as TypeScript types, and their names as clients use them. */
 import type { ResourceType } from '../../meta/gvk.ts';
 import type { KubeObject } from '../../meta/object.ts';
+import type { CloneSpec, CloneStatus } from './clone.ts';
 import type { InstancetypeSpec, PreferenceSpec } from './instancetype.ts';
 import type { KubeVirtSpec, KubeVirtStatus } from './kubevirt-cr.ts';
 import type { MigrationSpec, MigrationStatus } from './migration.ts';
@@ -18,6 +19,7 @@ export const INSTANCETYPE_VERSION = 'v1beta1';
 export const MIGRATIONS_GROUP = 'migrations.kubevirt.io';
 export const SNAPSHOT_GROUP = 'snapshot.kubevirt.io';
 export const SNAPSHOT_VERSION = 'v1beta1';
+export const CLONE_GROUP = 'clone.kubevirt.io';
 
 export interface VirtualMachine extends KubeObject {
   spec: VirtualMachineSpec;
@@ -76,6 +78,11 @@ export interface VirtualMachineSnapshotContent extends KubeObject {
 export interface VirtualMachineRestore extends KubeObject {
   spec: RestoreSpec;
   status?: RestoreStatus;
+}
+
+export interface VirtualMachineClone extends KubeObject {
+  spec: CloneSpec;
+  status?: CloneStatus;
 }
 
 const define = <T>(resource: string, kind: string): ResourceType<T> =>
@@ -146,3 +153,11 @@ export const VIRTUAL_MACHINE_RESTORES: ResourceType<VirtualMachineRestore> = def
   'virtualmachinerestores',
   'VirtualMachineRestore',
 );
+
+export const VIRTUAL_MACHINE_CLONES: ResourceType<VirtualMachineClone> = Object.freeze({
+  group: CLONE_GROUP,
+  version: 'v1beta1',
+  resource: 'virtualmachineclones',
+  kind: 'VirtualMachineClone',
+  namespaced: true,
+});

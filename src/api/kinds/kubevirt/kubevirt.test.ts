@@ -127,7 +127,7 @@ describe('schema', () => {
 });
 
 describe('kubevirtResources()', () => {
-  it('serves v1 and the deprecated v1alpha3 of the core kinds, two versions of snapshots, one of the others', () => {
+  it('serves v1 and the deprecated v1alpha3 of the core kinds, two versions of snapshots and clones, one of the others', () => {
     const table = kubevirtResources().map(({ resource, version, shortNames, storageVersion, deprecationWarning }) =>
       [resource, version, shortNames.join(), storageVersion ?? 'stored', deprecationWarning !== undefined].join(' '),
     );
@@ -155,6 +155,8 @@ describe('kubevirtResources()', () => {
       'virtualmachinesnapshotcontents v1alpha1 vmsnapshotcontent,vmsnapshotcontents snapshot.kubevirt.io/v1beta1 false',
       'virtualmachinerestores v1beta1 vmrestore,vmrestores stored false',
       'virtualmachinerestores v1alpha1 vmrestore,vmrestores snapshot.kubevirt.io/v1beta1 false',
+      'virtualmachineclones v1beta1 vmclone,vmclones stored false',
+      'virtualmachineclones v1alpha1 vmclone,vmclones clone.kubevirt.io/v1beta1 false',
     ]);
   });
 });

@@ -1,4 +1,5 @@
 /** The KubeVirt kinds: types, names, served resources, CustomResourceDefinitions. */
+export type { ClonePhase, CloneSpec, CloneStatus } from './clone.ts';
 export type { DataVolumeTemplate } from './data-volume.ts';
 export type { CdromTarget, Devices, Disk, DiskTarget, Gpu, HostDevice, Input, LunTarget, Watchdog } from './devices.ts';
 export type {
@@ -26,6 +27,7 @@ export type {
   KubeVirt,
   MigrationPolicy,
   VirtualMachine,
+  VirtualMachineClone,
   VirtualMachineInstance,
   VirtualMachineInstanceMigration,
   VirtualMachineInstancePreset,
@@ -37,6 +39,7 @@ export type {
   VirtualMachineSnapshotContent,
 } from './kinds.ts';
 export {
+  CLONE_GROUP,
   INSTANCETYPE_GROUP,
   INSTANCETYPE_VERSION,
   KUBEVIRT_GROUP,
@@ -45,6 +48,7 @@ export {
   MIGRATIONS_GROUP,
   SNAPSHOT_GROUP,
   SNAPSHOT_VERSION,
+  VIRTUAL_MACHINE_CLONES,
   VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES,
   VIRTUAL_MACHINE_CLUSTER_PREFERENCES,
   VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
