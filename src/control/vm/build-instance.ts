@@ -3,6 +3,7 @@ import type { VirtualMachine, VirtualMachineInstance } from '../../api/kinds/kub
 import { controllerReference } from '../../api/meta/controller-reference.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
+import { decideIdentity, withIdentity } from '../../domain/identity/decide-identity.ts';
 import { startConflictsMessage } from '../../domain/instancetype/conflicts.ts';
 import { applyAtStart, type Layers } from '../../domain/instancetype/expand.ts';
 import type { ClusterConfig } from '../../domain/machine-defaults/cluster-config.ts';
@@ -11,8 +12,6 @@ import { OBSERVED_API_VERSIONS, VM_FINALIZER, VM_GENERATION } from './vm-view.ts
 export interface BuildInstanceOptions {
   /** Starts the guest paused. */
   readonly paused: boolean;
-  /** Used where the template has no uuid. */
-  readonly legacyUuid: string;
   /** What instance type and preference stand for. */
   readonly layers: Layers;
   readonly config: ClusterConfig;
@@ -30,14 +29,16 @@ export function buildInstance(vm: DeepReadonly<VirtualMachine>, options: BuildIn
   const template = cloneJson(vm.spec.template) as VirtualMachine['spec']['template'];
   const spec = (template.spec ?? {}) as VirtualMachineInstance['spec'];
   spec.domain ??= {} as NonNullable<typeof spec.domain>;
-  spec.domain.firmware = { ...spec.domain.firmware, uuid: spec.domain.firmware?.uuid || options.legacyUuid };
+  const { firmware } = spec.domain;
+  const vmName = vm.metadata.name ?? '';
+  spec.domain.firmware = withIdentity(firmware, decideIdentity({ type: 'instance-of-vm', firmware, vmName }));
   if (options.paused) spec.startStrategy = 'Paused';
   const labels = template.metadata?.labels;
   const instance = {
     apiVersion: 'kubevirt.io/v1',
     kind: 'VirtualMachineInstance',
     metadata: {
-      name: vm.metadata.name ?? '',
+      name: vmName,
       namespace: vm.metadata.namespace ?? '',
       ...(labels && { labels: { ...labels } }),
       annotations: {

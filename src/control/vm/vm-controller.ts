@@ -28,7 +28,6 @@ import {
 import type { ControllerEnvironment } from '../../client/controller/environment.ts';
 import { createEventRecorder } from '../../client/events/recorder.ts';
 import { createExpectations } from '../../client/expectations/expectations.ts';
-import { legacyFirmwareUuid } from '../../domain/identity/firmware-identity.ts';
 import type { Layers } from '../../domain/instancetype/expand.ts';
 import {
   type ClusterConfig,
@@ -44,6 +43,7 @@ import {
 import { backoffLeft, type StartFailure } from '../../domain/run-strategy/start-failure.ts';
 import { buildInstance, StartConflict } from './build-instance.ts';
 import { keepPciTopology } from './keep-pci-topology.ts';
+import { persistFirmwareUuid } from './persist-firmware-uuid.ts';
 import { createSourceLookup } from './source-lookup.ts';
 import { createStartRecord } from './start-record.ts';
 import { syncInstancetype } from './sync-instancetype.ts';
@@ -95,6 +95,9 @@ export const vmControllerRules = [
 
 /** When a machine whose instance type or preference is missing is looked at again, whatever the watches say. */
 const MISSING_SOURCE_RETRY_MS = 30_000;
+
+/** When a firmware UUID that a policy would not have written is tried again. */
+const REFUSED_UUID_RETRY_MS = 30_000;
 
 /** When a change of an instance that was refused as stale is tried again, should its news not come before. */
 const STALE_INSTANCE_RETRY_MS = 1000;
@@ -150,14 +153,6 @@ export function createVmController(options: VmControllerOptions): Controller {
     if (!vm.metadata.finalizers?.includes(VM_FINALIZER))
       vm.metadata.finalizers = [...(vm.metadata.finalizers ?? []), VM_FINALIZER];
     vm.metadata.annotations = { ...vm.metadata.annotations, ...OBSERVED_API_VERSIONS };
-    return 'continue';
-  };
-
-  // A VM from before uuids were given at creation gets the one its guests have always seen, and keeps it.
-  const firmwareUuid: Step = async ({ vm }) => {
-    const domain = vm.spec.template?.spec?.domain;
-    if (domain && !domain.firmware?.uuid)
-      domain.firmware = { ...domain.firmware, uuid: legacyFirmwareUuid(vm.metadata.name ?? '') };
     return 'continue';
   };
 
@@ -266,7 +261,6 @@ export function createVmController(options: VmControllerOptions): Controller {
   const STEPS: readonly Step[] = [
     deletion,
     finalizer,
-    firmwareUuid,
     instancetype,
     releaseFinal,
     runStrategy,
@@ -299,7 +293,6 @@ export function createVmController(options: VmControllerOptions): Controller {
     try {
       const wanted = buildInstance(vm, {
         paused,
-        legacyUuid: legacyFirmwareUuid(name),
         layers: pass.layers,
         config: config(),
       });
@@ -399,17 +392,20 @@ export function createVmController(options: VmControllerOptions): Controller {
         return DONE;
       }
       if (!expectations.satisfied(keyText(key))) return DONE;
-      const after = cloneJson(cached) as VirtualMachine;
       const found = vmis.get(key);
+      const instance = found && isControlledBy(found, cached) ? found : undefined;
+      const identity = await persistFirmwareUuid(client, cached, instance);
+      if (identity.isWritten) return DONE;
+      const after = cloneJson(cached) as VirtualMachine;
       const pass: Pass = {
         key,
         vm: after,
-        instance: found && isControlledBy(found, cached) ? found : undefined,
+        instance,
         expects: undefined,
-        failure: undefined,
+        failure: identity.failure,
         restartRequired: knownRestart(cached, found),
         layers: undefined,
-        requeueMs: undefined,
+        requeueMs: identity.failure && REFUSED_UUID_RETRY_MS,
         signal,
       };
       let error: unknown;

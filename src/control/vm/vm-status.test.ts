@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ControllerRevision } from '../../api/kinds/builtin/types.ts';
 import type { VirtualMachine } from '../../api/kinds/kubevirt/kubevirt.ts';
+import { legacyFirmwareUuid } from '../../domain/identity/firmware-identity.ts';
 import { clusterConfigOf } from '../../domain/machine-defaults/cluster-config.ts';
 import { buildInstance } from './build-instance.ts';
 import { differsFromStart, restartRequired, startRevision } from './start-revision.ts';
@@ -43,7 +44,7 @@ const apply = (machine: VirtualMachine, instance: ReadonlyVmi | undefined, now =
 };
 
 test('buildInstance() is the template under the VM, owned, with its generation', () => {
-  const made = buildInstance(vm(), { paused: true, legacyUuid: 'legacy', layers: {}, config });
+  const made = buildInstance(vm(), { paused: true, layers: {}, config });
   assert.equal(made.metadata.name, 'a');
   assert.deepEqual(made.metadata.labels, { app: 'x' });
   assert.equal(made.metadata.annotations?.['kubevirt.io/vm-generation'], '3');
@@ -51,16 +52,13 @@ test('buildInstance() is the template under the VM, owned, with its generation',
   assert.deepEqual(made.metadata.finalizers, ['kubevirt.io/virtualMachineControllerFinalize']);
   assert.equal(made.metadata.ownerReferences?.[0]?.uid, 'vu');
   assert.equal(made.spec.startStrategy, 'Paused');
-  assert.equal(made.spec.domain?.firmware?.uuid, 'legacy');
+  assert.equal(made.spec.domain?.firmware?.uuid, legacyFirmwareUuid('a'));
 });
 
 test('buildInstance() keeps the uuid of the template', () => {
   const machine = vm();
   machine.spec.template.spec!.domain!.firmware = { uuid: 'mine' };
-  assert.equal(
-    buildInstance(machine, { paused: false, legacyUuid: 'legacy', layers: {}, config }).spec.domain?.firmware?.uuid,
-    'mine',
-  );
+  assert.equal(buildInstance(machine, { paused: false, layers: {}, config }).spec.domain?.firmware?.uuid, 'mine');
 });
 
 test('applyVmStatus() without an instance', () => {

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { VirtualMachine } from '../../api/kinds/kubevirt/kubevirt.ts';
-import { firmwareUuidFor, legacyFirmwareUuid, uuidV5, withNewIdentity } from './firmware-identity.ts';
+import { canonicalUuid, legacyFirmwareUuid, uuidV5 } from './firmware-identity.ts';
 import { sha1 } from './sha1.ts';
 
 const hex = (bytes: Uint8Array): string => Array.from(bytes, (b) => b.toString(16).padStart(2, '0')).join('');
@@ -28,35 +27,28 @@ describe('uuidV5()', () => {
   });
 });
 
-describe('firmwareUuidFor()', () => {
-  const vm = (name: string, uuid?: string): VirtualMachine => ({
-    apiVersion: 'kubevirt.io/v1',
-    kind: 'VirtualMachine',
-    metadata: { name, namespace: 'a' },
-    spec: { template: { spec: { domain: { devices: {}, ...(uuid !== undefined && { firmware: { uuid } }) } } } },
-  });
-
-  it('keeps the written UUID', () => assert.equal(firmwareUuidFor(vm('x', 'my-uuid')), 'my-uuid'));
-  it('falls back to the UUID of the name, whatever the namespace', () => {
-    assert.equal(firmwareUuidFor(vm('x')), legacyFirmwareUuid('x'));
-    assert.equal(firmwareUuidFor(vm('x', '')), legacyFirmwareUuid('x'));
+describe('legacyFirmwareUuid()', () => {
+  it('is a version 5 UUID of the name alone', () => {
+    assert.equal(legacyFirmwareUuid('x'), uuidV5('6a1a24a1-4061-4607-8bf4-a3963d0c5895', 'x'));
     assert.notEqual(legacyFirmwareUuid('x'), legacyFirmwareUuid('y'));
     assert.match(legacyFirmwareUuid('x'), /^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   });
 });
 
-describe('withNewIdentity()', () => {
-  const ids = (): (() => string) => {
-    let n = 0;
-    return () => `id-${++n}`;
-  };
-  it('fills what is missing and keeps the rest', () => {
-    assert.deepEqual(withNewIdentity(undefined, ids()), { uuid: 'id-1', serial: 'id-2' });
-    assert.deepEqual(withNewIdentity({ uuid: 'u', serial: '' }, ids()), { uuid: 'u', serial: 'id-1' });
-    assert.deepEqual(withNewIdentity({ serial: 's', bootloader: { efi: {} } }, ids()), {
-      serial: 's',
-      bootloader: { efi: {} },
-      uuid: 'id-1',
-    });
+describe('canonicalUuid()', () => {
+  const one = '5d307ca9-b3ef-428c-8861-06e72d69f223';
+  for (const text of [
+    one,
+    one.toUpperCase(),
+    one.replaceAll('-', ''),
+    `{${one}}`,
+    `urn:uuid:${one}`,
+    ` URN:UUID:${one.toUpperCase()} `,
+  ])
+    it(`reads ${JSON.stringify(text)}`, () => assert.equal(canonicalUuid(text), one));
+  it('leaves what is no UUID, but for its case', () => {
+    assert.equal(canonicalUuid(' My-Machine '), 'my-machine');
+    assert.equal(canonicalUuid(`${one}0`), `${one}0`);
+    assert.equal(canonicalUuid(''), '');
   });
 });

@@ -1,9 +1,4 @@
-/**
- * Who a guest is: its SMBIOS UUID and serial number. New virtual machines get random ones when they are created; those
- * from before that rule have the UUID that follows from their name, and keep it for ever.
- */
-import type { Firmware, VirtualMachine } from '../../api/kinds/kubevirt/kubevirt.ts';
-import type { DeepReadonly } from '../../api/meta/object.ts';
+/** UUIDs of machines: the one that follows from a name, and the form in which two of them are compared. */
 import { sha1 } from './sha1.ts';
 
 /** Namespace of the UUIDs that follow from a name. */
@@ -31,13 +26,16 @@ export function uuidV5(namespace: string, name: string): string {
  */
 export const legacyFirmwareUuid = (vmName: string): string => uuidV5(LEGACY_NAMESPACE, vmName);
 
-/** The UUID the next instance of a virtual machine must show: the written one, else the one of its name. */
-export const firmwareUuidFor = (vm: DeepReadonly<VirtualMachine>): string =>
-  vm.spec.template.spec?.domain.firmware?.uuid || legacyFirmwareUuid(vm.metadata.name ?? '');
-
-/** `firmware` with what is missing of UUID and serial: for a virtual machine that is being created. */
-export const withNewIdentity = (firmware: Firmware | undefined, randomUuid: () => string): Firmware => ({
-  ...firmware,
-  uuid: firmware?.uuid || randomUuid(),
-  serial: firmware?.serial || randomUuid(),
-});
+/**
+ * The one form of a UUID that is compared: lower case with hyphens. Upper case, no hyphens, braces, `urn:uuid:` and blanks
+ * around it are the same UUID, as libvirt and QEMU read it. What is no UUID is compared as its text in lower case.
+ */
+export function canonicalUuid(text: string): string {
+  const plain = text.trim().toLowerCase();
+  const hex = plain
+    .replace(/^urn:uuid:/, '')
+    .replace(/^\{(.*)\}$/, '$1')
+    .replaceAll('-', '');
+  if (!/^[0-9a-f]{32}$/.test(hex)) return plain;
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}

@@ -8,7 +8,13 @@ import type {
 import { cloneSteps } from '../../../api/meta/deep-clone.ts';
 import { type DeepReadonly, formatTime } from '../../../api/meta/object.ts';
 import { Pace, type Steps } from '../../../api/meta/steps.ts';
-import { withNewIdentity } from '../../../domain/identity/firmware-identity.ts';
+import {
+  decideIdentity,
+  IDENTITY_ORIGIN,
+  IDENTITY_ORIGINS,
+  type IdentityOrigin,
+  withIdentity,
+} from '../../../domain/identity/decide-identity.ts';
 import { setInstanceDefaults, setVirtualMachineDefaults } from '../../../domain/machine-defaults/instance-defaults.ts';
 import type { AdmissionContext } from './admission-context.ts';
 import { writeNumbersAsQuantities } from './number-quantities.ts';
@@ -21,10 +27,11 @@ const PCI_TOPOLOGY = 'v3';
 /** The user that launchers run QEMU as, unless the gate Root makes it 0. */
 const RUNTIME_USER = 107;
 
-/** Fills architecture and machine type, and on creation the identity. */
+/** Fills architecture and machine type, and the identity: a new one on creation, on update the one that was left out. */
 export function* mutateVirtualMachine(
   vm: DeepReadonly<VirtualMachine>,
   context: AdmissionContext,
+  old?: DeepReadonly<VirtualMachine>,
 ): Steps<VirtualMachine> {
   const next = (yield* cloneSteps(vm, new Pace())) as VirtualMachine;
   const { template } = next.spec ?? {};
@@ -33,8 +40,8 @@ export function* mutateVirtualMachine(
   yield* writeNumbersAsQuantities('VirtualMachine', next);
   template.spec = withDomain(template.spec);
   setVirtualMachineDefaults(next, context.config);
+  identifyMachine(next, template.spec, context, old);
   if (context.operation === 'CREATE') {
-    template.spec.domain.firmware = withNewIdentity(template.spec.domain.firmware, context.randomUuid);
     if (hasPcieTopology(template.spec)) {
       // Kept in the template for good: the guest's devices keep their addresses when the layout changes one day.
       template.metadata ??= {};
@@ -69,7 +76,14 @@ export function* mutateVirtualMachineInstance(
   if (holdsTooMany(next.spec) || (yield* hasEmptyElement(next.spec, pace))) return next;
   setInstanceDefaults(next, context.config);
   const { domain } = next.spec;
-  domain.firmware = { ...domain.firmware, uuid: domain.firmware?.uuid || context.randomUuid() };
+  const machine = owningMachine(next);
+  const identity = decideIdentity(
+    machine === undefined
+      ? { type: 'create-vmi', firmware: domain.firmware, randomUuid: context.randomUuid }
+      : { type: 'instance-of-vm', firmware: domain.firmware, vmName: machine },
+  );
+  domain.firmware = withIdentity(domain.firmware, identity);
+  if (machine === undefined) noteOrigin(next, identity.origin);
   if (hasPcieTopology(next.spec)) {
     next.metadata.annotations = { [PCI_TOPOLOGY_ANNOTATION]: PCI_TOPOLOGY, ...next.metadata.annotations };
   }
@@ -83,6 +97,48 @@ export function* mutateVirtualMachineInstance(
   };
   return next;
 }
+
+/**
+ * The firmware identity of a virtual machine. What an update leaves out stays as it is stored, as an address of a Service
+ * does: a manifest from before the identity was written must not take it away. KubeVirt's components say what they mean.
+ */
+function identifyMachine(
+  vm: VirtualMachine,
+  spec: VirtualMachineInstanceSpec,
+  context: AdmissionContext,
+  old: DeepReadonly<VirtualMachine> | undefined,
+): void {
+  const { firmware } = spec.domain;
+  if (context.operation === 'CREATE') {
+    const identity = decideIdentity({ type: 'create-vm', firmware, randomUuid: context.randomUuid });
+    spec.domain.firmware = withIdentity(firmware, identity);
+    noteOrigin(vm, identity.origin);
+    return;
+  }
+  if (context.trusted || old === undefined) return;
+  const stored = old.spec?.template?.spec?.domain?.firmware;
+  const identity = decideIdentity({ type: 'update-vm', firmware, stored });
+  if (identity.uuid !== firmware?.uuid || identity.serial !== firmware?.serial) {
+    spec.domain.firmware = withIdentity(firmware, identity);
+  }
+  const noted = identity.origin ?? old.metadata.annotations?.[IDENTITY_ORIGIN];
+  if (noted !== undefined) vm.metadata.annotations = { ...vm.metadata.annotations, [IDENTITY_ORIGIN]: noted };
+}
+
+/**
+ * Says on an object how its UUID came to be. What a manifest says of the UUID it brings is kept: it was written by the
+ * server it comes from, by `coracle identity pin`, or by an earlier round of the admission.
+ */
+function noteOrigin({ metadata }: Pick<VirtualMachine, 'metadata'>, origin: IdentityOrigin | undefined): void {
+  const said = metadata.annotations?.[IDENTITY_ORIGIN];
+  const isKept = origin === 'Given' && IDENTITY_ORIGINS.some((each) => each === said);
+  if (origin === undefined || isKept || said === origin) return;
+  metadata.annotations = { ...metadata.annotations, [IDENTITY_ORIGIN]: origin };
+}
+
+/** Name of the virtual machine that controls an instance. */
+const owningMachine = ({ metadata }: VirtualMachineInstance): string | undefined =>
+  metadata.ownerReferences?.find(({ controller, kind }) => controller === true && kind === 'VirtualMachine')?.name;
 
 /** Labels a migration with its instance, and holds it until the controller is done with it. */
 export function* mutateMigration(

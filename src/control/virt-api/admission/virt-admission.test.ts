@@ -15,6 +15,7 @@ import { pruneUnknown } from '../../../api/schema/prune.ts';
 import { validateSchema } from '../../../api/schema/validate.ts';
 import { NEVER } from '../../../base/http/seam.ts';
 import type { Client } from '../../../client/client.ts';
+import { legacyFirmwareUuid } from '../../../domain/identity/firmware-identity.ts';
 import { clusterConfigOf } from '../../../domain/machine-defaults/cluster-config.ts';
 import { defaultKubeVirt } from '../default-kubevirt.ts';
 import {
@@ -121,6 +122,35 @@ describe('mutate()', () => {
       },
     });
     assert.deepEqual(before, vmOf(), 'the argument is left alone');
+  });
+  it('notes how the UUID came to be', () => {
+    const noted = (vm: KubeObject) => vm.metadata.annotations?.['coracle.dev/firmware-identity'];
+    const template = { spec: { domain: { devices: {}, firmware: { uuid: 'mine' } } } };
+    assert.equal(noted(mutate(admission(), requestOf(vmOf()))), 'Generated');
+    assert.equal(noted(mutate(admission(), requestOf(vmOf({ template })))), 'Given');
+    const pinned = vmOf({ template });
+    pinned.metadata.annotations = { 'coracle.dev/firmware-identity': 'Legacy' };
+    assert.equal(noted(mutate(admission(), requestOf(pinned))), 'Legacy');
+    const old = mutate(admission(), requestOf(vmOf())) as VirtualMachine;
+    assert.equal(noted(mutate(admission(), requestOf(vmOf({ template }), { operation: 'UPDATE', old }))), 'Given');
+  });
+  it('keeps the identity that an update leaves out, but not against a component', () => {
+    const old = mutate(admission(), requestOf(vmOf())) as VirtualMachine;
+    const update = { operation: 'UPDATE', old } as const;
+    const kept = mutate(admission(), requestOf(vmOf(), update)) as VirtualMachine;
+    assert.deepEqual(kept.spec.template.spec?.domain.firmware, { uuid: 'uuid-1', serial: 'uuid-2' });
+    assert.equal(kept.metadata.annotations?.['coracle.dev/firmware-identity'], 'Generated');
+    const trusted = admission({ isTrusted: () => true });
+    const restored = mutate(trusted, requestOf(vmOf(), update)) as VirtualMachine;
+    assert.equal(restored.spec.template.spec?.domain.firmware, undefined);
+  });
+  it('gives the instance of a virtual machine without UUID the one of its name', () => {
+    const vmi = vmiOf();
+    vmi.metadata.ownerReferences = [
+      { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name: 'web', uid: 'u', controller: true },
+    ];
+    const made = mutate(admission(), requestOf(vmi)) as VirtualMachineInstance;
+    assert.deepEqual(made.spec.domain.firmware, { uuid: legacyFirmwareUuid('web') });
   });
   it('gives no identity on update', () => {
     const vm = mutate(admission(), requestOf(vmOf(), { operation: 'UPDATE', old: vmOf() })) as VirtualMachine;

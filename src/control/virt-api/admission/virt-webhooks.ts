@@ -333,12 +333,12 @@ function mutateNewMachine(subject: Subject<VirtualMachine>): Promise<KubeObject>
   const { object, old, context, client, mayRead, run } = subject;
   const asks = hasMatcher(object) || needsSourceArchitecture(object);
   if (object.spec === undefined || !asks || object.metadata.deletionTimestamp !== undefined)
-    return run(mutateVirtualMachine(object, context));
+    return run(mutateVirtualMachine(object, context, old));
   const fill = async (): Promise<KubeObject> => {
     const next = (await run(cloneSteps(object, new Pace()))) as VirtualMachine;
     if (hasMatcher(next)) await mutateMatchers(next, old, { client, mayRead });
     await setSourceArchitecture(next, client);
-    return run(mutateVirtualMachine(next, context));
+    return run(mutateVirtualMachine(next, context, old));
   };
   return fill();
 }
