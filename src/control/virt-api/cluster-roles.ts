@@ -128,6 +128,8 @@ export const virtApiRules: readonly PolicyRule[] = [
   rule('', ['persistentvolumeclaims'], ['get']),
   rule('cdi.kubevirt.io', ['datavolumes', 'datasources'], ['get']),
   rule('snapshot.storage.k8s.io', ['volumesnapshots'], ['get']),
+  rule('snapshot.kubevirt.io', ['virtualmachinesnapshots', 'virtualmachinesnapshotcontents'], ['get']),
+  rule('snapshot.kubevirt.io', ['virtualmachinerestores'], ['list']),
   rule('', ['pods'], ['get', 'list', 'delete']),
   rule('', ['nodes'], ['get']),
   rule('authorization.k8s.io', ['subjectaccessreviews'], ['create']),

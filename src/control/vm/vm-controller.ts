@@ -210,7 +210,8 @@ export function createVmController(options: VmControllerOptions): Controller {
         setStrategy(vm, 'Always');
         return 'stop';
       case 'create':
-        await createInstance(pass, verdict.paused);
+        // A restore replaces the disks of a machine that does not run: it starts when that is done.
+        if (vm.status?.restoreInProgress === undefined) await createInstance(pass, verdict.paused);
         return 'continue';
       case 'delete':
         await deleteInstance(pass);

@@ -10,7 +10,7 @@ import { ApiError } from '../../../api/meta/status.ts';
 import type { Client, JsonPatchOperation } from '../../../client/client.ts';
 import { evictedPodOf, evictionStrategyOf, evictionVerdict } from '../../../domain/eviction/eviction-verdict.ts';
 import { WebhookRefusal } from './causes.ts';
-import type { Subject } from './virt-webhooks.ts';
+import type { Subject } from './webhook.ts';
 
 /** The part of policy/v1 Eviction that is read here. v1beta1 has the same. */
 export interface Eviction extends KubeObject {

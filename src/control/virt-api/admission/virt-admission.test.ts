@@ -386,6 +386,8 @@ describe('rules about virtual machines', () => {
     await write({ runStrategy: 'Halted', updateVolumesStrategy: 'Migration' });
     const error = await refusalOf(() => write({ runStrategy: 'Always' }));
     assert.match(error.message, /Cannot start VM until restore "r" completes/);
+    const restored = { ...old, spec: { ...old.spec, runStrategy: 'Manual' } } as VirtualMachine;
+    await virtAdmission(optionsOf()).validate(requestOf(restored, { operation: 'UPDATE', old, user: controller }));
   });
   it('ask the instance type', async () => {
     const type = {

@@ -15,14 +15,8 @@ import { DefaultsError } from '../../../domain/machine-defaults/implicit-devices
 import { type AdmissionUser, isKubeVirtComponent } from './admission-context.ts';
 import { CauseRefusal, denial, refusedBy, rejection, WebhookRefusal } from './causes.ts';
 import { mayRead, type ReadTarget } from './may-read.ts';
-import {
-  isSteps,
-  isWebhookTarget,
-  MUTATING_WEBHOOKS,
-  type Operation,
-  type Subject,
-  VALIDATING_WEBHOOKS,
-} from './virt-webhooks.ts';
+import { isWebhookTarget, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './virt-webhooks.ts';
+import { isSteps, type Operation, type Subject } from './webhook.ts';
 
 export interface VirtAdmissionOptions {
   /** For what a decision must look up: the instance of a migration, other KubeVirt objects. */

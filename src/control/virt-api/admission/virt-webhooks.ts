@@ -2,7 +2,6 @@
  * The webhooks of virt-api as a table: name, path, what they are asked about, and the decision. The embedded server
  * runs the table in process (`virt-admission.ts`), a cluster reaches it over HTTPS (`webhook-server.ts`).
  */
-import type { ControllerRevision } from '../../../api/kinds/builtin/types.ts';
 import {
   KUBEVIRTS,
   type KubeVirt,
@@ -40,12 +39,11 @@ import {
   validateInstancetypeSpec,
   validatePreferenceSpec,
 } from '../../../domain/instancetype/validate-kinds.ts';
-import type { AdmissionContext } from './admission-context.ts';
 import { type Cause, WebhookRefusal } from './causes.ts';
 import { validateEviction } from './evict-pod.ts';
 import { judgeMatchers, mutateMatchers } from './instancetypes.ts';
-import type { ReadTarget } from './may-read.ts';
 import { mutateMigration, mutateVirtualMachine, mutateVirtualMachineInstance, withDomain } from './mutate.ts';
+import { SNAPSHOT_WEBHOOKS } from './snapshot-webhooks.ts';
 import { needsSourceArchitecture, setSourceArchitecture } from './source-architecture.ts';
 import { judgeInstanceUpdate, judgeNewInstance } from './validate-instance.ts';
 import { validateKubeVirt, validateKubeVirtDeletion, validateNewKubeVirt } from './validate-kubevirt.ts';
@@ -58,89 +56,16 @@ import {
 import { judgePreset } from './validate-preset.ts';
 import { judgeReplicaSet } from './validate-replica-set.ts';
 import { validateVirtualMachine, virtualMachineWarnings } from './validate-virtual-machine.ts';
-
-export type Operation = AdmissionContext['operation'];
-
-/** One object in front of a webhook. On DELETE `object` is the stored one. */
-export interface Subject<T = KubeObject> {
-  readonly object: DeepReadonly<T>;
-  readonly old: DeepReadonly<T> | undefined;
-  readonly namespace: string;
-  readonly context: AdmissionContext;
-  readonly client: Client;
-  /** Whether who asks may get an object. */
-  mayRead(target: ReadTarget): Promise<boolean>;
-  /** Nothing may be written on behalf of such a request. */
-  readonly dryRun: boolean;
-  /** The presets of a namespace. */
-  presets(namespace: string): readonly Preset[] | Promise<readonly Preset[]>;
-  /** Does work in steps where the write is large, else at once. */
-  run<R>(work: Steps<R>): Promise<R> | R;
-  /** A text for the client. */
-  warn(text: string): void;
-  /** Has a copy of an instance type or preference created together with the object, which owns it. */
-  capture(copy: ControllerRevision): void;
-}
-
-type Preset = DeepReadonly<VirtualMachineInstancePreset>;
-
-interface Target {
-  /** `virtualmachine-validator.kubevirt.io`: named in refusals. */
-  readonly name: string;
-  /** Where a cluster reaches it. */
-  readonly path: string;
-  readonly group: string;
-  readonly resource: string;
-  /** '' for the object itself. */
-  readonly subresource: string;
-  readonly operations: readonly Operation[];
-}
-
-export interface MutatingWebhook extends Target {
-  /** @throws DefaultsError, CauseRefusal, WebhookRefusal */
-  mutate(subject: Subject): Promise<KubeObject> | KubeObject;
-}
-
-export interface ValidatingWebhook extends Target {
-  /** In steps where an object may hold very much. @throws DefaultsError, WebhookRefusal, ApiError when the API cannot be asked */
-  validate(subject: Subject): Verdict;
-  warnings?(subject: Subject): readonly string[];
-}
-
-type Verdict = Promise<readonly FieldError[]> | readonly FieldError[] | Steps<readonly FieldError[]>;
-
-/** True for a verdict that is still to be worked out. */
-export const isSteps = (verdict: Verdict | undefined): verdict is Steps<readonly FieldError[]> =>
-  verdict !== undefined && 'next' in verdict;
-
-type TargetOf<T extends KubeObject> = Pick<Target, 'name' | 'path' | 'operations'> & { readonly type: ResourceType<T> };
-
-const targetOf = <T extends KubeObject>({ name, path, operations, type }: TargetOf<T>): Target => ({
-  name,
-  path,
-  operations,
-  group: type.group,
-  resource: type.resource,
-  subresource: '',
-});
-
-const mutating = <T extends KubeObject>(
-  target: TargetOf<T>,
-  mutate: (subject: Subject<T>) => Promise<KubeObject> | KubeObject,
-): MutatingWebhook => ({
-  ...targetOf(target),
-  mutate: mutate as unknown as MutatingWebhook['mutate'],
-});
-
-const validating = <T extends KubeObject>(
-  target: TargetOf<T>,
-  validate: (subject: Subject<T>) => Verdict,
-  warnings?: (subject: Subject<T>) => readonly string[],
-): ValidatingWebhook => ({
-  ...targetOf(target),
-  validate: validate as unknown as ValidatingWebhook['validate'],
-  ...(warnings && { warnings: warnings as unknown as (subject: Subject) => readonly string[] }),
-});
+import {
+  type MutatingWebhook,
+  mutating,
+  type Operation,
+  type Preset,
+  type Subject,
+  type Target,
+  type ValidatingWebhook,
+  validating,
+} from './webhook.ts';
 
 /** One webhook for each kind, named and reached as upstream's. */
 const sourceWebhooks = <T extends KubeObject>(
@@ -305,6 +230,7 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
     },
     async ({ object, client }) => validateKubeVirtDeletion(object, await countWorkloads(client)),
   ),
+  ...SNAPSHOT_WEBHOOKS,
   {
     name: 'virt-launcher-eviction-interceptor.kubevirt.io',
     path: '/pod-eviction-validate',

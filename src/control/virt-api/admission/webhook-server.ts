@@ -13,7 +13,8 @@ import type { JsonPatchOperation } from '../../../client/client.ts';
 import { DefaultsError } from '../../../domain/machine-defaults/implicit-devices.ts';
 import { CauseRefusal, joinMessages, statusCauses, WebhookRefusal } from './causes.ts';
 import { subjectOf, type VirtAdmissionOptions } from './virt-admission.ts';
-import { isSteps, MUTATING_WEBHOOKS, type Operation, VALIDATING_WEBHOOKS } from './virt-webhooks.ts';
+import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './virt-webhooks.ts';
+import { isSteps, type Operation } from './webhook.ts';
 
 /** The part of admission.k8s.io/v1 AdmissionRequest that is read here. */
 export interface AdmissionRequest {

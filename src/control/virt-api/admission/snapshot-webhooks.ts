@@ -1,0 +1,43 @@
+/** The webhooks about snapshots and restores. */
+import {
+  VIRTUAL_MACHINE_RESTORES,
+  VIRTUAL_MACHINE_SNAPSHOT_CONTENTS,
+  VIRTUAL_MACHINE_SNAPSHOTS,
+  type VirtualMachineRestore,
+  type VirtualMachineSnapshot,
+  type VirtualMachineSnapshotContent,
+} from '../../../api/kinds/kubevirt/kubevirt.ts';
+import { judgeNewRestore } from './validate-restore.ts';
+import { judgeSnapshot, judgeSnapshotContent, judgeUnchanged } from './validate-snapshot.ts';
+import { type ValidatingWebhook, validating } from './webhook.ts';
+
+export const SNAPSHOT_WEBHOOKS: readonly ValidatingWebhook[] = [
+  validating<VirtualMachineSnapshot>(
+    {
+      name: 'virtualmachinesnapshot-validator.snapshot.kubevirt.io',
+      path: '/virtualmachinesnapshots-validate',
+      type: VIRTUAL_MACHINE_SNAPSHOTS,
+      operations: ['CREATE', 'UPDATE'],
+    },
+    ({ object, old, context }) => judgeSnapshot(object, old, context),
+  ),
+  validating<VirtualMachineSnapshotContent>(
+    {
+      name: 'virtualmachinesnapshotcontent-validator.snapshot.kubevirt.io',
+      path: '/virtualmachinesnapshotcontents-validate',
+      type: VIRTUAL_MACHINE_SNAPSHOT_CONTENTS,
+      operations: ['UPDATE'],
+    },
+    ({ object, old }) => (old === undefined ? [] : judgeSnapshotContent(object, old)),
+  ),
+  validating<VirtualMachineRestore>(
+    {
+      name: 'virtualmachinerestore-validator.snapshot.kubevirt.io',
+      path: '/virtualmachinerestores-validate',
+      type: VIRTUAL_MACHINE_RESTORES,
+      operations: ['CREATE', 'UPDATE'],
+    },
+    ({ object, old, ...subject }) =>
+      old === undefined ? judgeNewRestore(object, subject) : judgeUnchanged(object.spec, old.spec),
+  ),
+];

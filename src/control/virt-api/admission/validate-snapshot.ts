@@ -1,0 +1,46 @@
+/** Rules about snapshots of virtual machines and their contents (kubevirt pkg/storage/admitters/vmsnapshot). */
+import type { VirtualMachineSnapshot, VirtualMachineSnapshotContent } from '../../../api/kinds/kubevirt/kubevirt.ts';
+import { KUBEVIRT_GROUP } from '../../../api/kinds/kubevirt/kubevirt.ts';
+import { equalSteps } from '../../../api/meta/deep-equal.ts';
+import type { DeepReadonly } from '../../../api/meta/object.ts';
+import { Pace, type Steps } from '../../../api/meta/steps.ts';
+import type { AdmissionContext } from './admission-context.ts';
+import { type Cause, invalidValue, missingValue, WebhookRefusal } from './causes.ts';
+
+/** Upstream's words, with its slip. */
+export const SPEC_IMMUTABLE = 'spec in immutable after creation';
+
+/** What a snapshot is taken of, or a restore goes to: a virtual machine. `path` is where it stands. */
+export function validateMachineReference(
+  path: string,
+  { apiGroup, kind }: DeepReadonly<VirtualMachineSnapshot['spec']['source']>,
+): Cause[] {
+  if (apiGroup === undefined || apiGroup === null) return [missingValue(`${path}.apiGroup`, 'missing apiGroup')];
+  if (apiGroup !== KUBEVIRT_GROUP) return [invalidValue(`${path}.apiGroup`, 'invalid apiGroup')];
+  return kind === 'VirtualMachine' ? [] : [invalidValue(`${path}.kind`, 'invalid kind')];
+}
+
+/**
+ * Judges a snapshot. Whether its source exists is not asked: the snapshot waits for it.
+ * @throws WebhookRefusal 400 while the feature gate is off
+ */
+export function* judgeSnapshot(
+  { spec }: DeepReadonly<VirtualMachineSnapshot>,
+  old: DeepReadonly<VirtualMachineSnapshot> | undefined,
+  { config }: AdmissionContext,
+): Steps<Cause[]> {
+  if (old !== undefined) return yield* judgeUnchanged(spec, old.spec);
+  if (!config.isEnabled('Snapshot')) throw new WebhookRefusal(400, 'snapshot feature gate not enabled');
+  return validateMachineReference('spec.source', spec.source);
+}
+
+/** What a snapshot holds never changes. */
+export const judgeSnapshotContent = (
+  { spec }: DeepReadonly<VirtualMachineSnapshotContent>,
+  old: DeepReadonly<VirtualMachineSnapshotContent>,
+): Steps<Cause[]> => judgeUnchanged(spec, old.spec);
+
+/** A spec that must be as it was. */
+export function* judgeUnchanged(spec: unknown, old: unknown): Steps<Cause[]> {
+  return (yield* equalSteps(spec, old, new Pace())) ? [] : [invalidValue('spec', SPEC_IMMUTABLE)];
+}
