@@ -110,6 +110,22 @@ export interface QmpCommands {
   };
   'blockdev-add': { args: Readonly<Record<string, unknown>>; result: object };
   'blockdev-del': { args: { 'node-name': string }; result: object };
+  transaction: {
+    args: { actions: readonly { type: string; data: Readonly<Record<string, unknown>> }[] };
+    result: object;
+  };
+  block_resize: { args: { 'node-name': string; size: number }; result: object };
+  'block-commit': {
+    args: { 'job-id': string; device: string; 'top-node': string; 'base-node': string; 'auto-dismiss': boolean };
+    result: object;
+  };
+  'block-stream': {
+    args: { 'job-id': string; device: string; 'base-node': string; 'auto-dismiss': boolean };
+    result: object;
+  };
+  'query-jobs': { args: undefined; result: { id: string; type: string; status: string; error?: string }[] };
+  'job-cancel': { args: { id: string }; result: object };
+  'job-dismiss': { args: { id: string }; result: object };
   'blockdev-mirror': {
     args: {
       'job-id': string;
@@ -131,6 +147,7 @@ export interface QmpCommands {
     result: {
       'node-name'?: string;
       file: string;
+      drv: string;
       ro: boolean;
       backing_file?: string;
       image: { 'virtual-size': number };

@@ -1,0 +1,259 @@
+/**
+ * A pool of volumes in one directory, for all agents of a process: volumes, snapshots and what they share. What it holds
+ * stands in `pool-state`, on the disk in `pool-store`; each call here is one change of it, and a crash in the middle of
+ * any leaves the old or the new.
+ */
+import { mkdir, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '../../base/clock/clock.ts';
+import type { Logger } from '../../base/log/log.ts';
+import { createLinkedController } from '../../base/signal/linked-controller.ts';
+import type {
+  CreateSnapshots,
+  CreateVolume,
+  DeleteHandle,
+  ExpandVolume,
+  PoolFacts,
+  SnapshotsMade,
+  VolumeMade,
+} from '../../domain/storage/pool-calls.ts';
+import { createKeyedLock } from './keyed-lock.ts';
+import { FILES, type LayerChain, rawBytes, usedBytes } from './layer-files.ts';
+import { createMerger } from './merge-layers.ts';
+import { chainOf, type PoolContext, settleVolume } from './pool-context.ts';
+import { PoolError } from './pool-error.ts';
+import { isHandle } from './pool-state.ts';
+import { adopt, OLD_IMAGE, openPoolStore } from './pool-store.ts';
+import { layerTag, type RunningDisk } from './running-disk.ts';
+import { createSnapshots } from './take-snapshots.ts';
+import { type Access, createVolumeUsers } from './volume-users.ts';
+import { createVolume, expandVolume } from './volumes.ts';
+
+/** A layer with all below it, for QEMU. Formats are those of our metadata. */
+export interface VolumeDisk {
+  /** Absolute. */
+  readonly file: string;
+  readonly format: 'raw' | 'qcow2';
+  readonly backing?: VolumeDisk;
+  /** Tells the node of a layer below the top in QEMU. */
+  readonly tag?: string;
+}
+
+export interface Pool {
+  /** Made once for the directory: value of the label POOL_LABEL. */
+  readonly id: string;
+  readonly directory: string;
+  /** The calls of `domain/storage/pool-calls`; each throws PoolError. */
+  createVolume(request: CreateVolume): Promise<VolumeMade>;
+  expandVolume(request: ExpandVolume): Promise<VolumeMade>;
+  deleteVolume(request: DeleteHandle): Promise<void>;
+  createSnapshots(request: CreateSnapshots): Promise<SnapshotsMade>;
+  deleteSnapshot(request: DeleteHandle): Promise<void>;
+  inspect(): Promise<PoolFacts>;
+  /** Makes a raw volume `disk.img` of so many bytes where there is none: for claims that nobody provisions. */
+  ensureVolume(handle: string, bytes: number): Promise<void>;
+  has(handle: string): boolean;
+  /** The volume's layers and the bytes a guest sees. Throws PoolError `NotFound`. Only `reserve` keeps them as they are. */
+  diskOf(handle: string): VolumeDisk & { readonly size: number };
+  /** The same of a snapshot; nobody writes to it. */
+  diskOfSnapshot(handle: string): VolumeDisk & { readonly size: number };
+  /** The directory `files/` of a volume of mode Filesystem, made when it is missing. */
+  filesOf(handle: string): Promise<string>;
+  /**
+   * Has a guest have the volume until `release`. From then on its layers change through that guest's QEMU alone, once it
+   * is attached, and not at all before. Throws PoolError `InUse` while another guest has it.
+   */
+  reserve(
+    handle: string,
+    user: { readonly vmi: string; readonly place: string; readonly access: Access },
+  ): Promise<{ readonly disk: VolumeDisk & { readonly size: number }; release(): void }>;
+  /** Connects a volume with the QEMU that has it open (also after a restart of the agent). The result detaches it. */
+  attach(handle: string, disk: RunningDisk): Promise<() => void>;
+  /** Ends the use of a guest that has ended, attached or not. */
+  release(handle: string, user: { readonly vmi: string; readonly place: string }): void;
+  /** Resolves once nothing is left to merge, or what is left cannot be now. For tests and tools. */
+  settled(): Promise<void>;
+  /** Stops what is under way and waits for it. */
+  close(): Promise<void>;
+}
+
+export interface PoolOptions {
+  readonly directory: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  /** Layers of a volume; with more the upper ones are copied into one. Default 32. */
+  readonly maxLayers?: number;
+  /** Called between any two steps that a crash may come between. For tests. */
+  readonly onStep?: (step: string) => void;
+}
+
+/** Opens the pool in a directory that nobody else has open. */
+export async function openPool(options: PoolOptions): Promise<Pool> {
+  const { directory, clock, log } = options;
+  const life = createLinkedController(options.signal);
+  const store = await openPoolStore(directory, options);
+  const lock = createKeyedLock();
+  const context: PoolContext = {
+    directory,
+    store,
+    clock,
+    log,
+    signal: life.signal,
+    users: createVolumeUsers(),
+    step: (name) => options.onStep?.(name),
+  };
+  const { users } = context;
+  const merger = createMerger(context, { lock, maxLayers: options.maxLayers ?? 32 });
+  /** Background work on any of these stops first, and what may be merged is looked for afterwards. */
+  const change = <T>(handles: readonly string[], work: () => Promise<T>): Promise<T> =>
+    merger.giveWay(handles, async () => {
+      for (const handle of handles) await adoptLate(context, handle);
+      return work();
+    });
+
+  return {
+    id: store.state.id,
+    directory,
+    createVolume: async (request) =>
+      change([checked(request.handle), ...(request.source ? [checked(request.source.handle)] : [])], () =>
+        createVolume(context, request),
+      ),
+    expandVolume: async (request) => change([checked(request.handle)], () => expandVolume(context, request)),
+    deleteVolume: async ({ handle }) =>
+      change([checked(handle)], async () => {
+        const volume = store.state.volumes[handle];
+        if (users.isUsed(handle)) throw new PoolError('InUse', `volume ${handle} is in use by a guest`);
+        if (volume) await settleVolume(context, handle, 'check');
+        await store.commit(
+          ({ volumes: { [handle]: _, ...volumes }, ...state }) => ({ ...state, volumes }),
+          volume ? [`${handle}/${FILES}`, `${handle}/claim.json`] : [],
+        );
+      }),
+    createSnapshots: async (request) => {
+      const { snapshots } = request;
+      return change(
+        [...snapshots.map(({ volume }) => checked(volume)), ...snapshots.map(({ handle }) => checked(handle))],
+        () => createSnapshots(context, request),
+      );
+    },
+    deleteSnapshot: async ({ handle }) =>
+      change([checked(handle)], () =>
+        store.commit(
+          ({ snapshots: { [handle]: gone, ...snapshots }, ...state }) => ({ ...state, snapshots }),
+          store.state.snapshots[handle] ? [`${handle}/${FILES}`] : [],
+        ),
+      ),
+    async inspect() {
+      const { volumes, snapshots } = store.state;
+      const { bavail, bsize } = await statfs(directory);
+      const used = (id: string): Promise<number> => usedBytes(join(directory, id));
+      return {
+        pool: store.state.id,
+        freeBytes: bavail * bsize,
+        volumes: await Promise.all(
+          Object.entries(volumes).map(async ([handle, { top, bytes }]) => ({
+            handle,
+            bytes,
+            usedBytes: await used(top),
+          })),
+        ),
+        snapshots: await Promise.all(
+          Object.entries(snapshots).map(async ([handle, { layer }]) => ({ handle, usedBytes: await used(layer) })),
+        ),
+      };
+    },
+    ensureVolume: async (handle, bytes) =>
+      change([checked(handle)], async () => {
+        if (!store.state.volumes[handle])
+          await createVolume(context, { handle, bytes, mode: 'Filesystem', format: 'raw' }, OLD_IMAGE);
+      }),
+    has: (handle) => store.state.volumes[handle] !== undefined,
+    diskOf(handle) {
+      const volume = volumeOf(context, handle);
+      return { ...diskFrom(chainOf(context, volume.next ?? volume.top)), size: volume.bytes };
+    },
+    diskOfSnapshot(handle) {
+      const snapshot = store.state.snapshots[handle];
+      if (!snapshot) throw new PoolError('NotFound', `snapshot ${handle} is not in this pool`);
+      return { ...diskFrom(chainOf(context, snapshot.layer)), size: snapshot.bytes };
+    },
+    async filesOf(handle) {
+      if (volumeOf(context, handle).mode !== 'Filesystem')
+        throw new PoolError('Invalid', `volume ${handle} is of mode Block and holds no files`);
+      const path = join(directory, handle, FILES);
+      await mkdir(path, { recursive: true, mode: 0o700 });
+      return path;
+    },
+    reserve: async (handle, user) =>
+      change([checked(handle)], async () => {
+        volumeOf(context, handle);
+        users.add(handle, user);
+        try {
+          await settleVolume(context, handle);
+        } catch (error) {
+          users.remove(handle, user);
+          throw error;
+        }
+        const volume = volumeOf(context, handle);
+        return {
+          disk: { ...diskFrom(chainOf(context, volume.top)), size: volume.bytes },
+          release: () => {
+            users.remove(handle, user);
+            merger.wake();
+          },
+        };
+      }),
+    attach: async (handle, disk) =>
+      change([checked(handle)], async () => {
+        volumeOf(context, handle);
+        users.attach(handle, disk);
+        await merger
+          .recover(disk)
+          .catch((error: Error) => log.debug('jobs of a guest not ended', { error: error.message }));
+        await settleVolume(context, handle).catch((error: Error) =>
+          log.warn('layers of a volume not settled', { volume: handle, error: error.message }),
+        );
+        return () => users.detach(handle, disk);
+      }),
+    release(handle, user) {
+      users.remove(handle, user);
+      merger.wake();
+    },
+    settled: () => merger.settled(),
+    async close() {
+      life.abort(new DOMException('the pool is closed', 'AbortError'));
+      life.release();
+      await merger.close();
+    },
+  };
+}
+
+function checked(handle: string): string {
+  if (!isHandle(handle)) throw new PoolError('Invalid', 'a handle is a UID');
+  return handle;
+}
+
+function volumeOf(context: PoolContext, handle: string) {
+  const volume = context.store.state.volumes[handle];
+  if (!volume) throw new PoolError('NotFound', `volume ${handle} is not in this pool`);
+  return volume;
+}
+
+/** An image that somebody of an older version made since the pool was opened. */
+async function adoptLate({ directory, store }: PoolContext, handle: string): Promise<void> {
+  if (store.state.volumes[handle] || store.state.layers[`${handle}/${OLD_IMAGE}`]) return;
+  const bytes = await rawBytes(join(directory, handle, OLD_IMAGE));
+  if (bytes !== undefined) await store.commit((state) => adopt(state, handle, bytes));
+}
+
+function diskFrom(chain: LayerChain): VolumeDisk {
+  const below = (layer: LayerChain): VolumeDisk => ({ ...diskFrom(layer), tag: layerTag(layer.id) });
+  return { file: chain.file, format: chain.format, ...(chain.backing && { backing: below(chain.backing) }) };
+}
+
+/** Absolute paths of a disk and of all below it. */
+export const filesOfDisk = (disk: VolumeDisk): string[] => [
+  disk.file,
+  ...(disk.backing ? filesOfDisk(disk.backing) : []),
+];
