@@ -85,6 +85,8 @@ export interface StartOptions extends Partial<Omit<ApiServerOptions, 'store' | '
   /** Bounds of the log in memory, where the defaults are too wide. */
   readonly historyLimit?: Partial<HistoryLimit>;
   readonly byteLimits?: ObjectStoreOptions['byteLimits'];
+  /** Bounds of the bytes of objects in memory, where the defaults are too wide. */
+  readonly heldLimits?: ObjectStoreOptions['heldLimits'];
   /** Puts something between the server and its store: for tests that break it on purpose. */
   readonly betweenStore?: (store: ObjectStore) => ObjectStore;
 }
@@ -100,6 +102,7 @@ export async function startServer(options: StartOptions = {}): Promise<InProcess
     backend = createMemoryBackend(),
     historyLimit,
     byteLimits,
+    heldLimits,
     betweenStore = (whole) => whole,
     ...rest
   } = options;
@@ -113,6 +116,7 @@ export async function startServer(options: StartOptions = {}): Promise<InProcess
       renew: renewStored,
       ...(historyLimit && { historyLimit }),
       ...(byteLimits && { byteLimits }),
+      ...(heldLimits && { heldLimits }),
       signal: stopped.signal,
     }),
   );

@@ -3,12 +3,13 @@ import type { Clock } from '../../base/clock/clock.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { Backend } from '../storage/backend.ts';
 import { COMPACTION_INTERVAL } from './compactor.ts';
+import { DEFAULT_HELD, HeldBytes, type HeldLimits } from './held-bytes.ts';
 import { DEFAULT_HISTORY, History, type HistoryLimit } from './history.ts';
 import type { ByteLimits } from './namespace-bytes.ts';
 import type { ObjectStore } from './object-store.ts';
 import { PublishedStore } from './published-store.ts';
 import { type Indexes, loadRows, type Renew } from './store-load.ts';
-import { createParsedObjects } from './stored-object.ts';
+import { createParsedObjects, type ObjectMemory } from './stored-object.ts';
 
 /** JSON bytes of the objects whose parsed form is kept; the parsed forms take about four times as much (measured). */
 const PARSED_BYTES = 8 * 1024 * 1024;
@@ -23,6 +24,8 @@ export interface ObjectStoreOptions {
   readonly compactionInterval?: number;
   /** Bound of the parsed objects kept, in bytes of their JSON. */
   readonly parsedBytes?: number;
+  /** Bounds of the bytes kept in memory where the backend can read them again; parts left out take their defaults. */
+  readonly heldLimits?: Partial<HeldLimits>;
   /** Bounds of the bytes that namespaces, and all of them, may hold; parts left out take their defaults. */
   readonly byteLimits?: Partial<ByteLimits>;
   /** Applied to what older versions wrote; absent: it is taken as it is. */
@@ -41,12 +44,12 @@ export async function createObjectStore(options: ObjectStoreOptions): Promise<Ob
   const opened = await backend.open(signal);
   try {
     const history = new History({ ...DEFAULT_HISTORY, ...historyLimit }, opened.compacted);
-    const parsed = createParsedObjects(options.parsedBytes ?? PARSED_BYTES);
     const indexes: Indexes = new Map();
     const { compacted, incomplete } = opened;
     const renewal = renew && incomplete > 0 ? { until: incomplete, renew } : undefined;
+    const memory = memoryOf(options, renewal);
     for await (const rows of opened.rows)
-      loadRows(rows, { indexes, history, parsed, compacted, renewal, now: clock.monotonic() });
+      loadRows(rows, { indexes, history, memory, compacted, renewal, now: clock.monotonic() });
     if (opened.hole > 0) history.forget(opened.hole);
     if (opened.corrupt.length > 0)
       log.error('corrupt rows in the store', { keys: opened.corrupt.slice(0, 20).join(' ') });
@@ -55,7 +58,7 @@ export async function createObjectStore(options: ObjectStoreOptions): Promise<Ob
       log,
       clock,
       history,
-      parsed,
+      memory,
       indexes,
       revision: opened.revision,
       corrupt: opened.corrupt,
@@ -71,4 +74,25 @@ export async function createObjectStore(options: ObjectStoreOptions): Promise<Ob
     await backend.close();
     throw error;
   }
+}
+
+/** Where bytes of objects come from once they are not in memory. */
+function memoryOf(
+  { backend, parsedBytes, heldLimits }: ObjectStoreOptions,
+  renewal: { readonly until: number; readonly renew: Renew } | undefined,
+): ObjectMemory {
+  const parsed = createParsedObjects(parsedBytes ?? PARSED_BYTES);
+  const { readValue } = backend;
+  if (readValue === undefined) return { parsed };
+  const held = new HeldBytes({ ...DEFAULT_HELD, ...heldLimits });
+  return {
+    parsed,
+    disk: {
+      held,
+      read(place, revision) {
+        const value = readValue.call(backend, revision);
+        return value && renewal && revision <= renewal.until ? renewal.renew(place, value) : value;
+      },
+    },
+  };
 }

@@ -55,7 +55,7 @@ export class History {
 
   /** Adds the newest change; `at` is monotonic time. */
   append(change: Change, at: number): void {
-    const superseded = change.previous?.bytes.byteLength ?? 0;
+    const superseded = change.previous?.size ?? 0;
     const bytes = CHANGE_COST + (change.type === 'DELETED' ? 2 * superseded : superseded);
     this.#entries.push({ change, at, bytes });
     this.#bytes += bytes;

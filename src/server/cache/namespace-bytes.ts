@@ -1,6 +1,6 @@
 /**
- * How many bytes of objects each namespace holds, and how many it may. All objects lie in memory: without a bound one
- * tenant could fill it, and a restart could not.
+ * How many bytes of objects each namespace holds, and how many it may: without a bound one tenant could fill the disk,
+ * and the memory of all who list.
  */
 import { ApiError } from '../../api/meta/status.ts';
 

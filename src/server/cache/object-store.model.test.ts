@@ -7,6 +7,7 @@ import { it } from 'node:test';
 import fc from 'fast-check';
 import { createFakeClock } from '../../base/clock/fake-clock.ts';
 import { createMemoryBackend } from '../storage/memory-backend.ts';
+import type { HeldLimits } from './held-bytes.ts';
 import type { Change, ObjectStore, StoredObject } from './object-store.ts';
 import { type HeldBackend, holdCommits, openStore, PREFIX, settle, thing, valueIn } from './store-testkit.ts';
 
@@ -64,9 +65,18 @@ class Run {
   answered: Answered[] = [];
   watches: { from: number; seen: Change[]; through: () => number }[] = [];
   #serial = 0;
+  readonly #heldLimits: Partial<HeldLimits>;
+
+  constructor(heldLimits: Partial<HeldLimits>) {
+    this.#heldLimits = heldLimits;
+  }
 
   async start(): Promise<void> {
-    this.store = await openStore(this.backend, this.clock, { historyLimit: LIMIT, compactionInterval: INTERVAL });
+    this.store = await openStore(this.backend, this.clock, {
+      historyLimit: LIMIT,
+      compactionInterval: INTERVAL,
+      heldLimits: this.#heldLimits,
+    });
   }
 
   stateAt(revision: number): string[] {
@@ -187,10 +197,13 @@ class Run {
 
 const lineOf = (item: StoredObject): string => `${item.revision} ${item.name} ${valueIn(item)}`;
 
+/** All in memory; all on the disk; two or three of the six in memory. */
+const HELD: fc.Arbitrary<Partial<HeldLimits>> = fc.constantFrom({}, { small: 0 }, { small: 250 });
+
 it('the store agrees with the model under any interleaving', () =>
   fc.assert(
-    fc.asyncProperty(fc.array(command, { maxLength: 60 }), async (commands) => {
-      const run = new Run();
+    fc.asyncProperty(HELD, fc.array(command, { maxLength: 60 }), async (held, commands) => {
+      const run = new Run(held);
       await run.start();
       for (const command of commands) {
         switch (command.do) {

@@ -1,6 +1,6 @@
 /**
- * The published state: all objects in memory, as deep-frozen JSON values with their bytes, over a Backend that makes
- * each write durable before anyone can see it. Writers decide against the newest decided state (durable or on its way);
+ * The published state: all objects, as deep-frozen JSON values with their bytes (in memory, or on the disk where they
+ * are many or large), over a Backend that makes each write durable before anyone can see it. Writers decide against the newest decided state (durable or on its way);
  * readers and watchers see only what is durable.
  */
 import type { UnstructuredObject } from '../../api/meta/object.ts';
@@ -25,6 +25,10 @@ export interface StoredObject {
   load(pause: Pause): Promise<void> | undefined;
   /** True while `object` is at hand without parsing. */
   readonly isParsed: boolean;
+  /** Length of `bytes`, known without reading them. */
+  readonly size: number;
+  /** True while `bytes` are in memory: else they are read from the disk, in a millisecond or two for a large object. */
+  readonly isHeld: boolean;
   /** JSON of `object`, begins with `{"kind":K,"apiVersion":V,` (see `headLength`); no trailing newline. */
   readonly bytes: Uint8Array;
   /** Bytes of the leading `{"kind":..,"apiVersion":..,` part: list items of built-in kinds are `{` + bytes.subarray(headLength). */
@@ -150,6 +154,8 @@ export interface StoreStats {
   readonly failedWrites: number;
   /** Writes decided and not yet durable. */
   readonly queued: number;
+  /** Bytes of current objects in memory; the others are on the disk. */
+  readonly heldBytes: number;
   /** Changes retained for watches and old lists, and the bytes of the superseded states they hold. */
   readonly historyChanges: number;
   readonly historyBytes: number;

@@ -28,7 +28,7 @@ import type {
 import { OrderedIndex } from './ordered-index.ts';
 import { type KeyRange, PastViews } from './past-view.ts';
 import { type Indexes, indexOf, rowKey } from './store-load.ts';
-import { type ParsedObjects, type Place, type Stored, stampObject } from './stored-object.ts';
+import { type ObjectMemory, type Place, type Stored, stampObject } from './stored-object.ts';
 import { WatchHub, type WatchListener } from './watch-hub.ts';
 
 export interface PublishedStoreOptions {
@@ -36,7 +36,7 @@ export interface PublishedStoreOptions {
   readonly log: Logger;
   readonly clock: Clock;
   readonly history: History;
-  readonly parsed: ParsedObjects;
+  readonly memory: ObjectMemory;
   readonly indexes: Indexes;
   readonly revision: number;
   readonly corrupt: readonly string[];
@@ -70,7 +70,7 @@ export class PublishedStore implements ObjectStore {
   readonly #log: Logger;
   readonly #clock: Clock;
   readonly #history: History;
-  readonly #parsed: ParsedObjects;
+  readonly #memory: ObjectMemory;
   readonly #indexes: Indexes;
   readonly #views: PastViews;
   readonly #hub: WatchHub;
@@ -96,7 +96,7 @@ export class PublishedStore implements ObjectStore {
     this.#log = options.log;
     this.#clock = options.clock;
     this.#history = options.history;
-    this.#parsed = options.parsed;
+    this.#memory = options.memory;
     this.#indexes = options.indexes;
     this.#revision = options.revision;
     this.#lastDecided = options.revision;
@@ -107,7 +107,7 @@ export class PublishedStore implements ObjectStore {
     );
     for (const index of this.#indexes.values())
       for (const some of index.range('', undefined))
-        for (const { namespace, bytes } of some) this.#bytes.add(namespace, bytes.byteLength);
+        for (const { namespace, size } of some) this.#bytes.add(namespace, size);
     this.#views = new PastViews(this.#history);
     this.#hub = new WatchHub(this.#history, this.#log, () => this.#revision);
     this.#queue = new CommitQueue({
@@ -124,7 +124,10 @@ export class PublishedStore implements ObjectStore {
         this.#history.forget(revision);
         this.#views.prune();
       },
-      compact: (revision) => this.#backend.compact(revision),
+      compact: async (revision) => {
+        await this.#memory.disk?.held.compacting(revision);
+        await this.#backend.compact(revision);
+      },
     });
   }
 
@@ -286,8 +289,8 @@ export class PublishedStore implements ObjectStore {
       if (this.#queue.full) throw tooManyWrites(this.#queue.size);
     }
     const revision = this.#lastDecided + 1;
-    const shown = stampObject(place, revision, decision, this.#parsed);
-    const growth = (deletes ? 0 : shown.bytes.byteLength) - (current?.bytes.byteLength ?? 0);
+    const shown = stampObject(place, revision, decision, this.#memory);
+    const growth = (deletes ? 0 : shown.size) - (current?.size ?? 0);
     const tooMuch = group?.begun ? undefined : this.#bytes.refusal(place.namespace, growth, current === undefined);
     if (tooMuch) throw tooMuch;
     // Taken only now: an object that cannot be serialised costs no revision.
@@ -346,9 +349,10 @@ export class PublishedStore implements ObjectStore {
     for (const { change, state } of batch) {
       const current = change.current as Stored;
       const index = indexOf(this.#indexes, current.prefix);
+      (change.previous as Stored | undefined)?.superseded(change.revision);
       if (state) index.set(state);
       else index.delete(current.key);
-      this.#superseded += change.previous?.bytes.byteLength ?? 0;
+      this.#superseded += change.previous?.size ?? 0;
       this.#history.append(change, now);
       const ofPrefix = changes.get(current.prefix);
       if (ofPrefix) ofPrefix.push(change);
@@ -366,6 +370,8 @@ export class PublishedStore implements ObjectStore {
     this.#hub.publish(changes);
     // Who compares states has done so; the history holds the bytes of the superseded ones.
     for (const { change } of batch) (change.previous as Stored | undefined)?.forget();
+    // Readers have their frames: from here on bytes may be left on the disk. Superseded within the batch: never.
+    for (const { state } of batch) if (state && this.get(state) === state) state.published();
     for (const waiter of this.#waiters) {
       if (waiter.revision > this.#revision) continue;
       this.#waiters.delete(waiter);
@@ -413,6 +419,7 @@ export class PublishedStore implements ObjectStore {
       commits: this.#commits,
       failedWrites: this.#failedWrites,
       queued: this.#queue.size,
+      heldBytes: this.#memory.disk?.held.bytes ?? 0,
       historyChanges: this.#history.size,
       historyBytes: this.#history.bytes,
       compactions: this.#compactor.done,

@@ -3,7 +3,7 @@ import type { Row } from '../storage/backend.ts';
 import type { History } from './history.ts';
 import type { Change } from './object-store.ts';
 import { OrderedIndex } from './ordered-index.ts';
-import { deletedObject, loadedObject, type ParsedObjects, type Place, type Stored } from './stored-object.ts';
+import { deletedObject, loadedObject, type ObjectMemory, type Place, type Stored } from './stored-object.ts';
 
 /** The objects of all prefixes. */
 export type Indexes = Map<string, OrderedIndex<Stored>>;
@@ -24,7 +24,7 @@ export function indexOf(indexes: Indexes, prefix: string): OrderedIndex<Stored> 
 export interface LoadOptions {
   readonly indexes: Indexes;
   readonly history: History;
-  readonly parsed: ParsedObjects;
+  readonly memory: ObjectMemory;
   /** Rows at or below this revision are state, not changes to be told. */
   readonly compacted: number;
   /** Makes the value of a row at or below `until` what it would be if it was written today. */
@@ -39,7 +39,7 @@ export type Renew = (place: Place, bytes: Uint8Array) => Uint8Array;
 /** Takes in one chunk of rows. Chunks come in ascending order. */
 export function loadRows(
   rows: readonly Row[],
-  { indexes, history, parsed, compacted, renewal, now }: LoadOptions,
+  { indexes, history, memory, compacted, renewal, now }: LoadOptions,
 ): void {
   for (const row of rows) {
     const place = placeOf(row.key);
@@ -49,16 +49,18 @@ export function loadRows(
     if (row.value !== undefined) {
       const isOld = renewal !== undefined && row.revision <= renewal.until;
       const value = isOld ? renewal.renew(place, row.value) : row.value;
+      previous?.superseded(row.revision);
       // Its own memory: a view would hold the whole chunk for as long as one object of it lives.
-      const current = loadedObject(previous ?? place, row.revision, value, parsed);
+      const current = loadedObject(previous ?? place, { revision: row.revision, bytes: value, isOnDisk: true }, memory);
       index.set(current);
       change = { type: previous ? 'MODIFIED' : 'ADDED', revision: row.revision, current, previous };
     } else if (previous) {
       index.delete(place.key);
+      previous.superseded(row.revision);
       change = {
         type: 'DELETED',
         revision: row.revision,
-        current: deletedObject(previous, row.revision, parsed),
+        current: deletedObject(previous, row.revision, memory),
         previous,
       };
     }

@@ -6,7 +6,12 @@ import { createParsedObjects, loadedObject } from './stored-object.ts';
 
 const PLACE = { prefix: 'core/things', namespace: 'n', name: 'x', key: 'n/x' };
 
-const load = (text: string) => loadedObject(PLACE, 7, new TextEncoder().encode(text), createParsedObjects(1_000_000));
+const load = (text: string) =>
+  loadedObject(
+    PLACE,
+    { revision: 7, bytes: new TextEncoder().encode(text), isOnDisk: true },
+    { parsed: createParsedObjects(1_000_000) },
+  );
 
 test('the metadata read from the bytes is that of the object but for managedFields, in any order and with any text', () => {
   const text = fc.string({ unit: 'binary' });

@@ -1,13 +1,15 @@
 /**
- * One revision of one object: its JSON bytes, and its parsed form for as long as that is in use. Bytes are kept;
- * parsed objects cost about twice as much memory, so only a bounded number stays and the others are parsed again when
- * somebody asks.
+ * One revision of one object: its JSON bytes, and its parsed form for as long as that is in use. Parsed objects cost about
+ * twice as much memory as bytes, so only a bounded number stays and the others are parsed again when somebody asks; bytes
+ * are kept within a larger bound and read from the disk again (`held-bytes.ts`).
  */
 import { joinBytes } from '../../api/meta/join-bytes.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
+import { ApiError } from '../../api/meta/status.ts';
 import { inPieces, Pace, type Pause } from '../../api/meta/steps.ts';
 import { parseJsonInPieces, parseStored } from '../../api/schema/parse-json.ts';
 import { deepFreeze } from './deep-freeze.ts';
+import { type HeldBytes, LARGE_OBJECT, type Leavable } from './held-bytes.ts';
 import type { StoredObject } from './object-store.ts';
 import { freezeSteps, type WrittenObject } from './written-object.ts';
 
@@ -23,10 +25,25 @@ export interface Place {
 }
 
 /** A StoredObject that can be looked up in an index. */
-export interface Stored extends StoredObject {
+export interface Stored extends StoredObject, Leavable {
   readonly key: string;
   /** Lets the parsed object go; it is parsed again when somebody asks. */
   forget(): void;
+  /** It is durable, and the newest of its key. */
+  published(): void;
+  /** A later revision is durable. */
+  superseded(by: number): void;
+}
+
+/** What the objects of one store share. */
+export interface ObjectMemory {
+  readonly parsed: ParsedObjects;
+  /** Absent where bytes cannot be read again: they are all kept. */
+  readonly disk?: {
+    readonly held: HeldBytes;
+    /** The JSON of a durable revision as it lies on the disk, completed if an older version wrote it; may throw. */
+    readonly read: (place: Place, revision: number) => Uint8Array | undefined;
+  };
 }
 
 /** Bytes that are parsed in one go, in some milliseconds. */
@@ -61,26 +78,46 @@ export function createParsedObjects(limit: number): ParsedObjects {
   };
 }
 
+/** JSON of metadata that is kept when the bytes go: most lists with selectors then read nothing. */
+const MAX_KEPT_METADATA = 4 * 1024;
+
 class Revision implements Stored {
   readonly prefix: string;
   readonly namespace: string;
   readonly name: string;
   readonly key: string;
   readonly revision: number;
-  readonly bytes: Uint8Array;
+  readonly size: number;
   readonly headLength: number;
-  readonly #parsed: ParsedObjects;
+  readonly #memory: ObjectMemory;
+  #bytes: Uint8Array | undefined;
   #object: Readonly<UnstructuredObject> | undefined;
+  /** JSON, there once the bytes have gone. */
+  #metadata: string | undefined;
+  #isCurrent = false;
 
-  constructor(place: Place, revision: number, bytes: Uint8Array, parsed: ParsedObjects) {
+  /** `held`: false leaves the bytes on the disk, where they lie already. */
+  constructor(place: Place, revision: number, bytes: Uint8Array, memory: ObjectMemory, held = true) {
     this.prefix = place.prefix;
     this.namespace = place.namespace;
     this.name = place.name;
     this.key = place.key;
     this.revision = revision;
-    this.bytes = bytes;
+    this.size = bytes.byteLength;
     this.headLength = headLengthOf(bytes);
-    this.#parsed = parsed;
+    this.#memory = memory;
+    this.#bytes = bytes;
+    if (held) return;
+    this.#isCurrent = true;
+    this.leave();
+  }
+
+  get bytes(): Uint8Array {
+    return this.#bytes ?? this.#read();
+  }
+
+  get isHeld(): boolean {
+    return this.#bytes !== undefined;
   }
 
   get object(): Readonly<UnstructuredObject> {
@@ -93,14 +130,14 @@ class Revision implements Stored {
 
   get metadata(): Readonly<UnstructuredObject['metadata']> {
     // Not kept: who asks for it keeps it, or looks at each object once.
-    const json = metadataJson(this.bytes, this.headLength);
+    const json = this.#metadata ?? metadataJson(this.bytes, this.headLength);
     if (json !== undefined) return deepFreeze(JSON.parse(json) as UnstructuredObject['metadata']);
     const { managedFields: _, ...metadata } = this.object.metadata;
     return Object.freeze(metadata);
   }
 
   load(pause: Pause): Promise<void> | undefined {
-    return this.#object !== undefined || this.bytes.byteLength < LARGE_PARSE ? undefined : this.#load(pause);
+    return this.#object !== undefined || this.size < LARGE_PARSE ? undefined : this.#load(pause);
   }
 
   async #load(pause: Pause): Promise<void> {
@@ -111,26 +148,75 @@ class Revision implements Stored {
 
   adopt(object: Readonly<UnstructuredObject>): Readonly<UnstructuredObject> {
     this.#object = object;
-    this.#parsed.keep(this, this.bytes.byteLength);
+    this.#memory.parsed.keep(this, this.size);
     return object;
   }
 
   forget(): void {
     this.#object = undefined;
   }
+
+  published(): void {
+    this.#isCurrent = true;
+    this.#memory.disk?.held.hold(this);
+  }
+
+  superseded(by: number): void {
+    this.#isCurrent = false;
+    this.#memory.disk?.held.release(this, by);
+  }
+
+  leave(): void {
+    if (this.#bytes === undefined) return;
+    const metadata = metadataJson(this.#bytes, this.headLength);
+    if (metadata !== undefined && metadata.length <= MAX_KEPT_METADATA) this.#metadata = metadata;
+    this.#bytes = undefined;
+    this.#object = undefined;
+  }
+
+  stay(): void {
+    this.#bytes ??= this.#read();
+  }
+
+  #read(): Uint8Array {
+    const bytes = asLine(this.#value());
+    if (this.#isCurrent) {
+      this.#bytes = bytes;
+      this.#memory.disk?.held.hold(this);
+    }
+    return bytes;
+  }
+
+  #value(): Uint8Array {
+    let value: Uint8Array | undefined;
+    try {
+      value = this.#memory.disk?.read(this, this.revision);
+    } catch (error) {
+      throw unreadable(this, (error as Error).message);
+    }
+    if (value === undefined) throw unreadable(this, 'its row is gone');
+    return value;
+  }
 }
+
+const unreadable = ({ prefix, key }: Place, why: string): ApiError =>
+  new ApiError({
+    code: 500,
+    reason: 'InternalError',
+    message: `cannot read ${prefix}/${key} from the disk: ${why}`,
+  });
 
 /** A deletion found in the log: the last state with the revision of the delete, made when somebody looks. */
 class Deleted implements Stored {
   readonly #last: Stored;
-  readonly #parsed: ParsedObjects;
+  readonly #memory: ObjectMemory;
   #made: Stored | undefined;
   readonly revision: number;
 
-  constructor(last: Stored, revision: number, parsed: ParsedObjects) {
+  constructor(last: Stored, revision: number, memory: ObjectMemory) {
     this.#last = last;
     this.revision = revision;
-    this.#parsed = parsed;
+    this.#memory = memory;
   }
   get prefix(): string {
     return this.#last.prefix;
@@ -156,6 +242,12 @@ class Deleted implements Stored {
   get headLength(): number {
     return this.#make().headLength;
   }
+  get size(): number {
+    return this.#made?.size ?? this.#last.size;
+  }
+  get isHeld(): boolean {
+    return this.#made !== undefined || this.#last.isHeld;
+  }
   get isParsed(): boolean {
     return this.#made?.isParsed ?? false;
   }
@@ -165,8 +257,13 @@ class Deleted implements Stored {
   forget(): void {
     this.#made?.forget();
   }
+  // It is on its way out of the history, and never the newest of its key.
+  published(): void {}
+  superseded(): void {}
+  leave(): void {}
+  stay(): void {}
   #make(): Stored {
-    this.#made ??= stampObject(this.#last, this.revision, { object: this.#last.object }, this.#parsed);
+    this.#made ??= stampObject(this.#last, this.revision, { object: this.#last.object }, this.#memory);
     return this.#made;
   }
 }
@@ -176,7 +273,7 @@ export function stampObject(
   place: Place,
   revision: number,
   { object, written }: { readonly object: UnstructuredObject; readonly written?: WrittenObject | undefined },
-  parsed: ParsedObjects,
+  memory: ObjectMemory,
 ): Stored {
   const { kind, apiVersion, metadata, ...rest } = object;
   const stamped = { kind, apiVersion, metadata: { ...metadata, resourceVersion: String(revision) }, ...rest };
@@ -184,17 +281,30 @@ export function stampObject(
     written?.object === object
       ? joinBytes([written.before, encoder.encode(String(revision)), written.after, LINE_END])
       : encoder.encode(`${JSON.stringify(stamped)}\n`);
-  const stored = new Revision(place, revision, line.subarray(0, line.length - 1), parsed);
+  const stored = new Revision(place, revision, line.subarray(0, line.length - 1), memory);
   stored.adopt(deepFreeze(stamped));
   return stored;
 }
 
-/** An object as it was read from the log; `bytes` may change afterwards. */
-export function loadedObject(place: Place, revision: number, bytes: Uint8Array, parsed: ParsedObjects): Stored {
+/** An object as it was read from the log; `bytes` may change afterwards. Large ones stay where they are. */
+export function loadedObject(
+  place: Place,
+  { revision, bytes, isOnDisk }: { readonly revision: number; readonly bytes: Uint8Array; readonly isOnDisk: boolean },
+  memory: ObjectMemory,
+): Stored {
+  if (isOnDisk && memory.disk && bytes.byteLength >= LARGE_OBJECT)
+    return new Revision(place, revision, bytes, memory, false);
+  const loaded = new Revision(place, revision, asLine(bytes), memory);
+  if (isOnDisk) loaded.published();
+  return loaded;
+}
+
+/** Its own memory, with the line feed of an answer behind it. */
+function asLine(bytes: Uint8Array): Uint8Array {
   const line = new Uint8Array(bytes.length + 1);
   line.set(bytes);
   line[bytes.length] = LINE_FEED;
-  return new Revision(place, revision, line.subarray(0, bytes.length), parsed);
+  return line.subarray(0, bytes.length);
 }
 
 /**
@@ -209,8 +319,8 @@ export function lineOf(bytes: Uint8Array): Uint8Array | undefined {
 }
 
 /** A deletion as it was read from the log. */
-export const deletedObject = (last: Stored, revision: number, parsed: ParsedObjects): Stored =>
-  new Deleted(last, revision, parsed);
+export const deletedObject = (last: Stored, revision: number, memory: ObjectMemory): Stored =>
+  new Deleted(last, revision, memory);
 
 const LINE_FEED = 0x0a;
 const LINE_END = Uint8Array.of(LINE_FEED);

@@ -121,7 +121,7 @@ export class WatchHub {
     let to = from;
     for (let bytes = 0; to < watch.missed.length && to - from < REPLAY_CHUNK && bytes < REPLAY_BYTES; to++) {
       const { current, previous } = watch.missed[to]!;
-      bytes += current.bytes.length + (previous?.bytes.length ?? 0);
+      bytes += current.size + (previous?.size ?? 0);
     }
     this.#tell(watch, watch.missed.slice(from, to));
     return to;

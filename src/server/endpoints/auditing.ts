@@ -80,6 +80,12 @@ function endingStream(stream: ByteStream, ended: () => void): ByteStream {
         sink.end();
         tell();
       },
+      ...(sink.fail && {
+        fail() {
+          sink.fail?.();
+          tell();
+        },
+      }),
       signal: sink.signal,
     });
   };

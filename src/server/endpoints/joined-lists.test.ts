@@ -10,7 +10,7 @@ import { createJoinedLists, type JoinedLists, MAX_JOINED_BYTES, MAX_UNUSED_MS } 
 const CONFIG_MAPS: ResourceInfo = builtinResources().find(
   ({ group, resource }) => group === '' && resource === 'configmaps',
 )!;
-const parsed = createParsedObjects(1024 * 1024);
+const memory = { parsed: createParsedObjects(1024 * 1024) };
 
 const stored = (name: string, revision: number, bytes = 2000): StoredObject =>
   stampObject(
@@ -24,7 +24,7 @@ const stored = (name: string, revision: number, bytes = 2000): StoredObject =>
         data: { text: String(revision).padEnd(bytes, 'x') },
       } as never,
     },
-    parsed,
+    memory,
   );
 
 const many = (count: number, first = 1): StoredObject[] =>

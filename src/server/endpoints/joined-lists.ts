@@ -77,8 +77,8 @@ const itemsOf = ({ info, items, from, to }: Run): ItemBytes[] =>
 /** Bytes of the objects as they are stored, counted until they are `enough`. */
 function sizeUpTo(items: readonly StoredObject[], enough: number): number {
   let size = 0;
-  for (const { bytes } of items) {
-    size += bytes.length;
+  for (const item of items) {
+    size += item.size;
     if (size >= enough) break;
   }
   return size;

@@ -153,11 +153,11 @@ export function runsOf(info: ResourceInfo, items: readonly StoredObject[]): Run[
   let from = 0;
   let size = 0;
   for (let i = 0; i < items.length; i++) {
-    const { revision, bytes } = items[i]!;
-    size += bytes.length;
+    const { revision, size: bytes } = items[i]!;
+    size += bytes;
     // Multiplied so, numbers that follow one another are spread evenly over 32 bits.
     const spread = Math.imul(revision, 0x9e3779b1) >>> 0;
-    const odds = (bytes.length / RUN_BYTES) * 2 ** 32;
+    const odds = (bytes / RUN_BYTES) * 2 ** 32;
     if (spread >= odds && size < MAX_RUN_BYTES && i + 1 < items.length) continue;
     runs.push({ info, items, from, to: i + 1, bytes: size });
     from = i + 1;

@@ -42,7 +42,7 @@ export interface Around {
 export function isLong(items: readonly StoredObject[]): boolean {
   let bytes = 0;
   for (const item of items) {
-    bytes += item.bytes.length;
+    bytes += item.size;
     if (bytes > LONG) return true;
   }
   return false;
@@ -77,7 +77,7 @@ function partFrom(items: readonly StoredObject[], from: number): readonly Stored
   let bytes = 0;
   let to = from;
   while (to < items.length) {
-    bytes += items[to]!.bytes.length;
+    bytes += items[to]!.size;
     if (bytes > PART && to > from) break;
     to++;
   }

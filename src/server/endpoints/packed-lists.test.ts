@@ -11,7 +11,7 @@ import { createParsedObjects, stampObject } from '../cache/stored-object.ts';
 import { createPackedLists, MAX_UNUSED_MS, type PackableList, type PackedLists } from './packed-lists.ts';
 
 const CONFIG_MAPS = builtinResources().find(({ group, resource }) => group === '' && resource === 'configmaps')!;
-const parsed = createParsedObjects(1024 * 1024);
+const memory = { parsed: createParsedObjects(1024 * 1024) };
 
 /** One stored state of a ConfigMap; its data do not compress to nothing. */
 function stored(name: string, revision: number, bytes = 2000): StoredObject {
@@ -21,7 +21,7 @@ function stored(name: string, revision: number, bytes = 2000): StoredObject {
     { prefix: '/configmaps', namespace: 'a', name, key: `a/${name}` },
     revision,
     { object: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'a', name }, data: { text } } as never },
-    parsed,
+    memory,
   );
 }
 

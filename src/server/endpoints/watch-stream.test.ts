@@ -20,6 +20,7 @@ const encoder = new TextEncoder();
 
 function change(revision: number): Change {
   const head = '{"kind":"Thing","apiVersion":"v1",';
+  const bytes = encoder.encode(`${head}"metadata":{"name":"x","resourceVersion":"${revision}"}}`);
   const current: StoredObject = {
     prefix: '/things',
     namespace: '',
@@ -27,7 +28,9 @@ function change(revision: number): Change {
     revision,
     metadata: { name: 'x', resourceVersion: String(revision) },
     object: { kind: 'Thing', apiVersion: 'v1', metadata: { name: 'x', resourceVersion: String(revision) } },
-    bytes: encoder.encode(`${head}"metadata":{"name":"x","resourceVersion":"${revision}"}}`),
+    bytes,
+    size: bytes.length,
+    isHeld: true,
     headLength: head.length,
     load: () => undefined,
     isParsed: true,

@@ -201,7 +201,7 @@ class WatchSession {
   }
 
   #standInLine(changes: readonly Change[], work: () => Promise<void>): void {
-    const bytes = changes.reduce((sum, { current }) => sum + current.bytes.length, 0);
+    const bytes = changes.reduce((sum, { current }) => sum + current.size, 0);
     // The frames of what waits already are more than a reader may be behind.
     if (this.#inLineBytes > MAX_BUFFERED_BYTES) {
       this.#end();

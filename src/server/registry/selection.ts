@@ -39,6 +39,8 @@ export function createSelection(
     matches(stored) {
       for (const { keeps } of fields) if (!keeps(stored)) return false;
       if (labels === undefined) return true;
+      // What lies on the disk is not read for its labels.
+      if (!stored.isHeld) return matchesLabels(labels, stored.metadata.labels ?? {});
       if (hint && !stored.isParsed && !hint(stored.bytes)) return false;
       return matchesLabels(labels, stored.object.metadata.labels ?? {});
     },
@@ -48,7 +50,7 @@ export function createSelection(
         if (parses) return true;
         if (!keeps(stored)) return false;
       }
-      return labels !== undefined && (hint === undefined || hint(stored.bytes));
+      return labels !== undefined && stored.isHeld && (hint === undefined || hint(stored.bytes));
     },
   };
 }

@@ -16,8 +16,8 @@ export class BytesPace {
   #left = STEP;
 
   /** Counts one object; true when others should be let in before the next. */
-  due({ bytes }: StoredObject, parsed: boolean, requirements = 0): boolean {
-    this.#left -= EACH + requirements * REQUIREMENT + (parsed ? bytes.length : bytes.length / SEARCH_SPEED);
+  due({ size }: StoredObject, parsed: boolean, requirements = 0): boolean {
+    this.#left -= EACH + requirements * REQUIREMENT + (parsed ? size : size / SEARCH_SPEED);
     if (this.#left > 0) return false;
     this.#left = STEP;
     return true;
@@ -70,7 +70,7 @@ class Sieve {
       if (this.#limit > 0 && this.kept.length === this.#limit) return true;
       if (this.#pace.due(item, parses, this.#selection.requirements)) return this.#at === this.#items.length;
       // A large one is parsed in steps of its own.
-      if (this.#at < this.#items.length && this.#items[this.#at]!.bytes.length >= STEP) return false;
+      if (this.#at < this.#items.length && this.#items[this.#at]!.size >= STEP) return false;
     }
     return true;
   }

@@ -76,7 +76,7 @@ function prepareLocally(info: ResourceInfo, stored: readonly (StoredObject | und
   for (const one of stored) {
     if (one === undefined || !isViewed(info, one) || known.has(one)) continue;
     wanted.push(one);
-    bytes += one.bytes.byteLength;
+    bytes += one.size;
   }
   return bytes < LARGE_WRITE ? undefined : convertLocally(info, wanted);
 }
@@ -87,10 +87,10 @@ const TOGETHER_BYTES = 64 * 1024;
 async function convertLocally(info: ResourceInfo, wanted: readonly StoredObject[]): Promise<void> {
   let bytes = 0;
   for (const one of wanted) {
-    bytes += one.bytes.byteLength;
+    bytes += one.size;
     if (bytes > TOGETHER_BYTES) {
       await nextTurn();
-      bytes = one.bytes.byteLength;
+      bytes = one.size;
     }
     if (bytes <= TOGETHER_BYTES) {
       converted(info, one);
@@ -111,7 +111,7 @@ const kept = createParsedObjects(KEPT_BYTES);
 function keep(info: ResourceInfo, stored: StoredObject, object: Readonly<UnstructuredObject>): void {
   const known = conversionsOf(info);
   known.set(stored, object);
-  kept.keep({ forget: () => void known.delete(stored) }, stored.bytes.byteLength);
+  kept.keep({ forget: () => void known.delete(stored) }, stored.size);
 }
 
 const inVersion = (info: ResourceInfo, made: UnstructuredObject): UnstructuredObject => {

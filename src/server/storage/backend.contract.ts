@@ -194,6 +194,27 @@ export function backendContract(name: string, open: () => Promise<BackendUnderTe
         assert.deepEqual(await readAll(reopened), [`${r + 3} a 2`, `${r + 5} a 3`, `${r + 6} b 2`]);
       }));
 
+    it('readValue() gives the value of any row that is in the log, at once', () =>
+      using(async ({ backend, again }) => {
+        const { revision: r } = await backend.open(signal);
+        await backend.commit([row(r + 1, 'a', 'one'), row(r + 2, 'b', 'two'), row(r + 3, 'a', 'three', r + 1)]);
+        await backend.commit([row(r + 4, 'b', undefined, r + 2)]);
+        const values = (of: Backend) =>
+          [1, 2, 3, 4, 5].map((n) => {
+            const value = of.readValue!(r + n);
+            return value && new TextDecoder().decode(value);
+          });
+        assert.deepEqual(values(backend), ['one', 'two', 'three', undefined, undefined]);
+        await backend.compact(r + 3);
+        assert.deepEqual(values(backend), [undefined, 'two', 'three', undefined, undefined]);
+        await backend.close();
+        const reopened = again();
+        await reopened.open(signal);
+        assert.deepEqual(values(reopened), [undefined, 'two', 'three', undefined, undefined]);
+        await reopened.close();
+        assert.throws(() => reopened.readValue!(r + 3), { name: 'StorageError', kind: 'poisoned' });
+      }));
+
     it('compact() never goes beyond what was committed', () =>
       using(async ({ backend, again }) => {
         const { revision: r } = await backend.open(signal);

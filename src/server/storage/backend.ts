@@ -61,6 +61,11 @@ export interface Backend {
   commit(rows: readonly Row[]): Promise<void>;
   /** Forgets superseded revisions and tombstones at or below `revision`. May fail and be tried again. */
   compact(revision: number): Promise<void>;
+  /**
+   * The value of a durable row, read at once; undefined when there is no such row (any more) or it deletes. Throws
+   * StorageError: 'corrupt' when it does not match its checksum, 'io'. Absent where rows cannot be read again.
+   */
+  readValue?(revision: number): Uint8Array | undefined;
   /** Free-space state of the disk, refreshed at most once a second. */
   diskState(): DiskState;
   /** What is missing for `ok`, as it was seen then; absent where no disk is involved. */

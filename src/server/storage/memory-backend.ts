@@ -54,6 +54,10 @@ export function createMemoryBackend(): Backend {
       }
       compacted = upTo;
     },
+    readValue(revision) {
+      assertOpen();
+      return log.get(revision)?.value;
+    },
     diskState: () => 'ok',
     size: async () => 0,
     async close() {

@@ -1,18 +1,22 @@
 /**
  * The durable backend: one SQLite file, written by a worker thread. This side packs batches, keeps their order, watches
- * the free space and turns the worker's answers into promises; it never touches the file itself.
+ * the free space and turns the worker's answers into promises. Of the file it only reads single rows again, over a
+ * connection of its own.
  */
 import { statfsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { getCompileCacheDir } from 'node:module';
 import { dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
+import { crc32 } from 'node:zlib';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { type Backend, type DiskNeed, type DiskState, type Opened, type Row, StorageError } from './backend.ts';
 import { type DiskSpace, missingSpace, nextDiskState } from './disk-state.ts';
 import { disorder } from './memory-backend.ts';
 import { packedSize, packRows, unpackRows } from './row-codec.ts';
+import { createRowReader } from './sqlite-log.ts';
 import type { Answer, ChunkAnswer, OpenAnswer, Request, WorkerOptions } from './sqlite-worker.ts';
 
 export interface SqliteBackendOptions {
@@ -58,6 +62,8 @@ class SqliteBackend implements Backend {
   #disk: DiskState = 'ok';
   #diskReadAt = Number.NEGATIVE_INFINITY;
   #space: DiskSpace | undefined;
+  /** Opened when the first row is read again. */
+  #reader: { readonly db: DatabaseSync; readonly read: (revision: number) => Uint8Array | undefined } | undefined;
 
   constructor(options: SqliteBackendOptions) {
     this.#options = options;
@@ -154,6 +160,21 @@ class SqliteBackend implements Backend {
     await this.#ask({ type: 'compact', revision });
   }
 
+  readValue(revision: number): Uint8Array | undefined {
+    if (!this.#worker) throw new StorageError('poisoned', 'cannot use the store: it is closed');
+    try {
+      this.#reader ??= this.#openReader();
+      return this.#reader.read(revision);
+    } catch (error) {
+      throw error instanceof StorageError ? error : new StorageError('io', (error as Error).message, { cause: error });
+    }
+  }
+
+  #openReader(): { readonly db: DatabaseSync; readonly read: (revision: number) => Uint8Array | undefined } {
+    const db = new DatabaseSync(join(this.#options.directory, 'store.db'), { readOnly: true, timeout: 1000 });
+    return { db, read: createRowReader(db, crc32) };
+  }
+
   diskState(): DiskState {
     if (this.#readOnly) return 'read-only';
     const now = this.#options.clock.monotonic();
@@ -191,6 +212,8 @@ class SqliteBackend implements Backend {
     if (!this.#worker) return;
     const closed = new StorageError('poisoned', 'cannot use the store: it is closed');
     this.#poison = closed;
+    this.#reader?.db.close();
+    this.#reader = undefined;
     try {
       await this.#ask({ type: 'close' });
     } catch (error) {

@@ -165,7 +165,7 @@ export class SqliteLog {
     for (const found of this.#read.iterate(this.#position)) {
       const record = found as LogRecord;
       this.#position = record.revision;
-      if (this.#crc(record.revision, record.previous, record.created, record.key, record.value) === record.crc) {
+      if (this.#crc(record) === record.crc) {
         this.#good(record, rows);
         bytes += record.value?.byteLength ?? 0;
       } else {
@@ -207,9 +207,18 @@ export class SqliteLog {
     this.#transaction(
       () => {
         let last = 0;
-        for (const { revision, key, value, created, previous = 0 } of rows) {
-          const crc = this.#crc(revision, previous, created ? 1 : 0, key, value ?? null);
-          this.#insert.run(revision, key, previous, created ? 1 : 0, crc, value ?? null);
+        for (const row of rows) {
+          const { revision, key, previous = 0 } = row;
+          const created = row.created ? 1 : 0;
+          const value = row.value ?? null;
+          this.#insert.run(
+            revision,
+            key,
+            previous,
+            created,
+            this.#crc({ revision, key, previous, created, value }),
+            value,
+          );
           last = revision;
         }
         // Half a block ahead, so that the promise is always on disk before the revisions are used.
@@ -287,9 +296,8 @@ export class SqliteLog {
     return row.value;
   }
 
-  #crc(revision: number, previous: number, created: number, key: string, value: Uint8Array | null): number {
-    const head = this.#checksum(`${revision} ${previous} ${created} ${value === null ? '-' : '+'} ${key}\n`, 0);
-    return value === null ? head : this.#checksum(value, head);
+  #crc(record: Omit<LogRecord, 'crc'>): number {
+    return rowChecksum(this.#checksum, record);
   }
 
   /** Runs `act` inside one transaction of this epoch; `kept` sees its result once that is durable. */
@@ -316,6 +324,28 @@ export class SqliteLog {
     kept?.(result);
     return result;
   }
+}
+
+function rowChecksum(checksum: Checksum, { revision, previous, created, key, value }: Omit<LogRecord, 'crc'>): number {
+  const head = checksum(`${revision} ${previous} ${created} ${value === null ? '-' : '+'} ${key}\n`, 0);
+  return value === null ? head : checksum(value, head);
+}
+
+/**
+ * Reads single rows of a log over a connection of its own, which sees what is committed. Throws StorageError 'corrupt'
+ * for a row that does not match its checksum; undefined for one that is not there or deletes.
+ */
+export function createRowReader(db: SqlDatabase, checksum: Checksum): (revision: number) => Uint8Array | undefined {
+  // A row is read once: pages are the file system's to keep.
+  db.exec('PRAGMA query_only=ON; PRAGMA cache_size=-256');
+  const read = db.prepare('SELECT revision, key, previous, created, crc, value FROM log WHERE revision = ?');
+  return (revision) => {
+    const record = read.get(revision) as LogRecord | undefined;
+    if (record === undefined) return undefined;
+    if (rowChecksum(checksum, record) !== record.crc)
+      throw new StorageError('corrupt', `row ${revision} does not match its checksum`);
+    return record.value ?? undefined;
+  };
 }
 
 function pragma(db: SqlDatabase, name: string): number {

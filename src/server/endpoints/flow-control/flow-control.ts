@@ -156,7 +156,7 @@ export function createFlowControl({
     const objects = store.count(prefix);
     if (objects === 0) return ONE_SEAT;
     const { items } = store.list(prefix, { limit: SAMPLE });
-    const averageBytes = items.reduce((sum, { bytes }) => sum + bytes.length, 0) / items.length;
+    const averageBytes = items.reduce((sum, { size }) => sum + size, 0) / items.length;
     const limit = Math.max(0, Number.parseInt(query.get('limit') ?? '', 10) || 0);
     return listWork({ objects, averageBytes, limit, single: info.name !== '' }, level.maxSeats);
   };

@@ -13,6 +13,7 @@ import { type Around, isLong, type ListOutline, longList } from '../long-list.ts
 import { acceptsGzip, COMPRESS_FROM_BYTES, checkPartial, goTypeOf, type Representation } from '../negotiation.ts';
 import { parseListOptions } from '../query.ts';
 import { answerInSteps, JSON_GZIP_HEADERS, JSON_HEADERS, representationOf } from '../responses.ts';
+import { isLeftOnDisk, streamedList } from '../streamed-list.ts';
 import { parseIncludeObject, partialOf, tableOf } from '../table.ts';
 
 const encoder = new TextEncoder();
@@ -37,7 +38,18 @@ interface Page {
 }
 
 const packedOrPlain = (exchange: Exchange, page: Page): ApiResponse | Promise<ApiResponse> =>
-  packedResponse(exchange, page) ?? listResponse(exchange, page);
+  streamedResponse(exchange, page) ?? packedResponse(exchange, page) ?? listResponse(exchange, page);
+
+/** A page of which much lies on the disk, read while it is sent; undefined for others. */
+function streamedResponse(
+  { resource: info, audit }: Exchange,
+  { listed, representation }: Page,
+): ApiResponse | undefined {
+  if (!isPlainJson(representation) || info.view !== undefined || info.remote !== undefined) return undefined;
+  if (audit?.wantsResponse || !isLeftOnDisk(listed.items)) return undefined;
+  const body = streamedList({ info, items: listed.items, ...envelope(info, listed) });
+  return { status: 200, headers: JSON_HEADERS, body };
+}
 
 /**
  * A page as gzip, of parts that were compressed before or are shared with others who ask now; undefined when it is
@@ -73,8 +85,8 @@ const isPlainJson = ({ as, encoding, pretty }: Representation): boolean =>
 /** True when the items and their commas are that many bytes; of those not shown as they are stored, by their stored size. */
 function isLarge({ strategy }: ResourceInfo, items: readonly StoredObject[], atLeast: number): boolean {
   let size = -1;
-  for (const { bytes, headLength } of items) {
-    size += strategy.custom ? bytes.length + 1 : bytes.length - headLength + 2;
+  for (const { size: stored, headLength } of items) {
+    size += strategy.custom ? stored + 1 : stored - headLength + 2;
     if (size >= atLeast) return true;
   }
   return false;
