@@ -148,6 +148,22 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import('./image.ts')).image,
   },
   {
+    name: 'backup',
+    summary: 'Backups of state, volumes and keys: create DIR, verify DIR, restore DIR',
+    words: 'create DIR | verify DIR | restore DIR',
+    choices: ['create', 'verify', 'restore'],
+    flags: {
+      'data-dir': { ...DATA_DIR, summary: 'what is backed up, or where a backup is restored to (default: as for up)' },
+      base: { type: 'string', value: 'DIR', summary: 'create: an earlier backup; only what changed since is copied' },
+      'without-keys': {
+        type: 'boolean',
+        summary: 'create: leave the CA and the key of tokens out; kubeconfigs and tokens end with a restore then',
+      },
+      json: JSON_OUT,
+    },
+    load: async () => (await import('./backup.ts')).backup,
+  },
+  {
     name: 'expand',
     summary: 'Show what a VM becomes with its instance type and preference, and who set each field',
     flags: {

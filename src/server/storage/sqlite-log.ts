@@ -61,8 +61,11 @@ interface Begun {
   readonly incomplete: number;
 }
 
-/** Sets a new or found database up. Throws StorageError 'corrupt' when it is not ours or newer than we are. */
-export function prepareDatabase(db: SqlDatabase, path: string): void {
+/**
+ * Sets a new or found database up; `readOnly` only looks. Throws StorageError 'corrupt' when it is not ours or newer than
+ * we are.
+ */
+export function prepareDatabase(db: SqlDatabase, path: string, { readOnly = false } = {}): void {
   const application = pragma(db, 'application_id');
   const format = pragma(db, 'user_version');
   const empty = (db.prepare('SELECT count(*) AS n FROM sqlite_schema').get() as { n: number }).n === 0;
@@ -79,6 +82,7 @@ export function prepareDatabase(db: SqlDatabase, path: string): void {
       `cannot open ${path}: its format is ${format}, this version reads up to ${FORMAT}; start the newer version again`,
     );
   }
+  if (readOnly) return;
   const mode = db.prepare('PRAGMA journal_mode=WAL').get() as { journal_mode: string };
   if (mode.journal_mode !== 'wal') {
     throw new StorageError('io', `cannot open ${path}: the file system does not support SQLite's write-ahead log`);
@@ -153,6 +157,18 @@ export class SqliteLog {
       this.#writeMeta.run('reserved', this.#reserved);
       this.#db.prepare("INSERT OR IGNORE INTO meta VALUES ('incomplete', ?)").run(found.incomplete);
       return { ...found, epoch: this.#epoch };
+    });
+  }
+
+  /** Puts `gap` revisions between all that was promised so far and the next one, and forgets the history below. */
+  divide(gap: number): void {
+    this.#transaction(() => {
+      const next = Math.max(this.#newest(), this.#meta('reserved')) + gap;
+      if (!Number.isSafeInteger(next))
+        throw new StorageError('corrupt', `revision ${next} is beyond what can be counted`);
+      this.#writeMeta.run('reserved', next);
+      this.#writeMeta.run('compacted', next);
+      this.#writeMeta.run('epoch', this.#meta('epoch') + 1);
     });
   }
 

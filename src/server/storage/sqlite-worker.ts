@@ -11,6 +11,8 @@ import { crc32 } from 'node:zlib';
 import { StorageError, type StorageFailure } from './backend.ts';
 import { packedSize, packRows, unpackRows } from './row-codec.ts';
 import { prepareDatabase, SqliteLog } from './sqlite-log.ts';
+import { toStorageError } from './storage-failure.ts';
+import { LOCK_FILE, takeStoreLock } from './store-lock.ts';
 
 export interface WorkerOptions {
   readonly directory: string;
@@ -67,9 +69,6 @@ export type Answer =
 const CHECKPOINT_BYTES = 4 * 1024 * 1024;
 /** The least that a commit adds to it. */
 const PAGE_BYTES = 8192;
-/** How long a holder of the lock may take to write its name. */
-const HOLDER_MS = 1000;
-const HOLDER_POLL_MS = 20;
 /** Memory for a chunk of the log is a multiple of this, so that it does for the next chunks as well. */
 const ROOM_STEP = 512 * 1024;
 /** Most slices of vacuum in one compaction: 128 pages of 8 KiB each. */
@@ -78,10 +77,10 @@ const VACUUM_SLICES = 256;
 const options = workerData as WorkerOptions;
 const port = parentPort!;
 const file = join(options.directory, 'store.db');
-const lockFile = join(options.directory, 'lock.db');
+const lockFile = join(options.directory, LOCK_FILE);
 
 let db: DatabaseSync | undefined;
-let lock: DatabaseSync | undefined;
+let lock: { close(): void } | undefined;
 let log: SqliteLog | undefined;
 let readOnly = false;
 let unsaved = 0;
@@ -131,7 +130,7 @@ function answer(id: number, value?: OpenAnswer | ChunkAnswer, transfer: ArrayBuf
 }
 
 function refuse(id: number, cause: unknown): void {
-  const { kind, message } = toStorageError(cause);
+  const { kind, message } = toFailure(cause);
   port.postMessage({ id, ok: false, kind, message, poisoned: poisoned !== undefined } satisfies Answer);
 }
 
@@ -145,11 +144,11 @@ function opened(): SqliteLog {
 function open(): OpenAnswer {
   try {
     createFiles();
-    takeLock();
+    lock = takeStoreLock(options.directory, options);
     db = new DatabaseSync(file, { timeout: options.patience });
     prepareDatabase(db, file);
   } catch (error) {
-    const failure = toStorageError(error);
+    const failure = toFailure(error);
     db?.close();
     if (failure.kind !== 'read-only' || !existsSync(file)) {
       release();
@@ -188,40 +187,6 @@ function syncDirectory(path: string): void {
   }
 }
 
-/**
- * The lock is an open write transaction on a database of its own: the kernel drops it with the process, however that
- * ends, and others can still read in it who holds it.
- */
-function takeLock(): void {
-  lock = new DatabaseSync(lockFile, { timeout: 0 });
-  try {
-    lock.exec('BEGIN IMMEDIATE');
-    lock.exec('CREATE TABLE IF NOT EXISTS holder (pid INTEGER, since TEXT); DELETE FROM holder');
-    lock.prepare('INSERT INTO holder VALUES (?, ?)').run(options.pid, options.since);
-    lock.exec('COMMIT; BEGIN IMMEDIATE');
-  } catch (error) {
-    const failure = toStorageError(error);
-    if (failure.kind !== 'in-use') throw failure;
-    throw new StorageError(
-      'in-use',
-      `cannot open ${options.directory}: ${holder()}; stop it or choose another directory`,
-    );
-  }
-}
-
-function holder(): string {
-  for (let waited = 0; waited < HOLDER_MS; waited += HOLDER_POLL_MS) {
-    try {
-      const row = lock!.prepare('SELECT pid, since FROM holder').get() as { pid: number; since: string } | undefined;
-      if (row) return `it is in use by the process with pid ${row.pid}, since ${row.since}`;
-    } catch {
-      // The holder is writing its name this very moment.
-    }
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, HOLDER_POLL_MS);
-  }
-  return 'it is in use by another process';
-}
-
 /** On a file system that takes no writes. SQLite needs the shared-memory file of a log that was not folded back. */
 function openReadOnly(): DatabaseSync {
   const wal = `${file}-wal`;
@@ -244,7 +209,7 @@ function commit(request: Extract<Request, { type: 'commit' }>): void {
     unsaved += PAGE_BYTES;
     for (const row of rows) unsaved += row.value?.byteLength ?? 0;
   } catch (error) {
-    const failure = toStorageError(error);
+    const failure = toFailure(error);
     failed = { generation: request.generation, error: failure };
     poisonUnlessClean(failure);
     throw failure;
@@ -275,7 +240,7 @@ function checkpointWhenDue(): void {
   try {
     db!.prepare('PRAGMA wal_checkpoint(PASSIVE)').get();
   } catch (error) {
-    const failure = toStorageError(error);
+    const failure = toFailure(error);
     // A full disk may stop this: the log then grows where it can, and the next commit tells. Try again soon.
     unsaved = CHECKPOINT_BYTES / 2;
     poisonUnlessClean(failure);
@@ -302,7 +267,7 @@ function compact(id: number, revision: number): void {
       // Lets the commits that arrived meanwhile go first.
       setImmediate(slice);
     } catch (error) {
-      const failure = toStorageError(error);
+      const failure = toFailure(error);
       if (!closing) poisonUnlessClean(failure);
       refuse(id, failure);
     }
@@ -318,52 +283,10 @@ function close(): void {
 
 function release(): void {
   if (db?.isOpen) db.close();
-  if (lock?.isOpen) lock.close();
+  lock?.close();
   db = undefined;
   lock = undefined;
   log = undefined;
 }
 
-// Errors ----------------------------------------------------------------------------------------------------------
-
-/** SQLite's primary result codes, and the errno of the few calls of our own. */
-const SQLITE_KIND: Readonly<Record<number, StorageFailure>> = {
-  5: 'in-use',
-  6: 'in-use',
-  8: 'read-only',
-  11: 'corrupt',
-  13: 'no-space',
-  26: 'corrupt',
-};
-const ERRNO_KIND: Readonly<Record<string, StorageFailure>> = {
-  EROFS: 'read-only',
-  ENOSPC: 'no-space',
-  EDQUOT: 'no-space',
-};
-
-function toStorageError(error: unknown): StorageError {
-  if (error instanceof StorageError) return error;
-  const { errcode, code, message } = error as { errcode?: number; code?: string; message?: string };
-  const kind = errcode !== undefined ? (SQLITE_KIND[errcode & 0xff] ?? 'io') : (ERRNO_KIND[code ?? ''] ?? 'io');
-  const detail = errcode === undefined ? '' : ` (SQLite code ${errcode})`;
-  return new StorageError(kind, `${explain(kind)}: ${message ?? String(error)}${detail}`, { cause: error });
-}
-
-function explain(kind: StorageFailure): string {
-  switch (kind) {
-    case 'no-space':
-      return `no space left for ${file}`;
-    case 'read-only':
-      return `cannot write to ${file}`;
-    case 'in-use':
-      return `${file} is locked by another program`;
-    case 'corrupt':
-      return `${file} is damaged (restore it from a backup, or run "sqlite3 store.db .recover")`;
-    case 'io':
-    case 'fenced':
-    case 'poisoned':
-      return `cannot write to ${file}`;
-    default:
-      return kind satisfies never;
-  }
-}
+const toFailure = (error: unknown): StorageError => toStorageError(error, file);

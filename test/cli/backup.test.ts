@@ -1,0 +1,120 @@
+/** Backups on the command line: of a control plane that runs, killed at every step, and restored elsewhere. */
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { DISK, makeBackedUp } from '../testkit/backed-up.ts';
+import { openWorkspace, root, runProgram } from './workspace.ts';
+
+test('a running control plane is backed up, and goes on elsewhere with a history of its own', async (t) => {
+  const { dir, data, run, up, kubectl, home } = openWorkspace(t);
+  await up();
+  await kubectl(['create', 'configmap', 'kept', '--from-literal=a=b']);
+  const backup = join(dir, 'backup');
+  const made = await run(['backup', 'create', backup, '--data-dir', data, '--json']);
+  assert.deepEqual([made.code, made.stderr], [0, '']);
+  const { revision, keys } = JSON.parse(made.stdout) as { revision: number; keys: boolean };
+  assert.equal(keys, true);
+  assert.equal(statSync(join(backup, 'data/pki/ca.key')).mode & 0o777, 0o600);
+  await kubectl(['create', 'configmap', 'after']);
+  const verified = await run(['backup', 'verify', backup]);
+  assert.match(verified.stdout, /revision \d+, 0 volumes, with keys; all digests fit/);
+  assert.equal(verified.code, 0);
+
+  const inUse = await run(['backup', 'restore', backup, '--data-dir', data]);
+  assert.deepEqual([inUse.code, inUse.stdout], [1, '']);
+  assert.match(
+    inUse.stderr,
+    /^error: .* is not empty; a backup is restored into a new or an empty directory only .*\n$/,
+  );
+
+  const other = join(dir, 'other');
+  const restored = await run(['backup', 'restore', backup, '--data-dir', other]);
+  assert.equal(restored.code, 0, restored.stderr);
+  assert.match(restored.stderr, /do not run it beside the original/);
+  const flags = ['--port', '0', '--nodes', '0', '--detach', '--no-merge-kubeconfig'];
+  assert.equal((await run(['up', '--data-dir', other, ...flags])).code, 0);
+  const ask = (argv: string[]) =>
+    runProgram('kubectl', argv, { PATH: process.env['PATH']!, HOME: home, KUBECONFIG: join(other, 'kubeconfig') });
+  assert.match((await ask(['get', 'configmap', '-o', 'name'])).stdout, /configmap\/kept/);
+  assert.doesNotMatch((await ask(['get', 'configmap', '-o', 'name'])).stdout, /after/);
+  // Who comes with a revision of the original is told to list anew, also one from after the backup.
+  for (const old of [revision, revision + 5]) {
+    const { stdout, stderr } = await ask([
+      'get',
+      '--raw',
+      `/api/v1/configmaps?watch=true&timeoutSeconds=1&resourceVersion=${old}`,
+    ]);
+    assert.match(stdout + stderr, /too old resource version|Expired|410/);
+  }
+  // The same CA: a kubeconfig of the original is good here.
+  const of = (path: string): string => /certificate-authority-data: (\S+)/.exec(readFileSync(path, 'utf8'))![1]!;
+  assert.equal(of(join(other, 'kubeconfig')), of(join(data, 'kubeconfig')));
+  for (const at of [other, data]) await run(['down', '--data-dir', at]);
+
+  // And without a process.
+  const resting = await run([
+    'backup',
+    'create',
+    join(dir, 'resting'),
+    '--data-dir',
+    data,
+    '--base',
+    backup,
+    '--without-keys',
+  ]);
+  assert.equal(resting.code, 0, resting.stderr);
+  assert.match(resting.stdout, /without keys/);
+});
+
+test('wrong calls of backup are told in one line', async (t) => {
+  const { dir, run } = openWorkspace(t);
+  for (const [argv, code, line] of [
+    [['backup'], 2, /backup takes: create DIR, verify DIR, or restore DIR/],
+    [['backup', 'make', 'x'], 2, /backup takes/],
+    [['backup', 'verify', dir, '--base', 'x'], 2, /--base and --without-keys are for create/],
+    [['backup', 'verify', dir], 1, /is no backup: it has no manifest.json/],
+    [['backup', 'verify', join(dir, 'none')], 1, /none is no directory/],
+    [['backup', 'create', join(dir, 'b'), '--data-dir', join(dir, 'none')], 1, /holds no state of a control plane/],
+    [['backup', 'create', dir, '--data-dir', join(dir, 'none')], 1, /holds no state/],
+  ] as const) {
+    const said = await run(argv);
+    assert.equal(said.code, code, argv.join(' '));
+    assert.match(said.stderr, line);
+    assert.match(said.stderr, /^error: [^\n]+\n$/);
+  }
+  assert.equal(existsSync(join(dir, 'b')), false);
+});
+
+test('killed at any step, create and restore leave nothing or all of it, and the next one finds no trace', async (t) => {
+  const { root: at, create } = await makeBackedUp(t);
+  const steps: string[] = [];
+  await create('good', { onStep: (step) => steps.push(step) });
+  assert.ok(steps.includes(`file ${DISK}`) && steps.at(-1) === 'done');
+  const killAt = (verb: string, step: string, to: string) =>
+    runProgram(process.execPath, [join(root, 'test/testkit/kill-backup.ts'), verb, at, step, to]);
+  // One step of each kind here; all of them while it is restored.
+  for (const step of ['state', `file ${DISK}`, 'before rename', 'done']) {
+    const to = join(at, `made-${steps.indexOf(step)}`);
+    assert.equal((await killAt('create', step, to)).code, null, step);
+    assert.equal(existsSync(to), step === 'done', step);
+    if (step === 'done') continue;
+    await create(`made-${steps.indexOf(step)}`);
+    assert.ok(existsSync(join(to, 'manifest.json')));
+  }
+  const seen: string[] = [];
+  const { restoreBackup } = await import('../../src/cmd/backup/restore-backup.ts');
+  const signal = AbortSignal.timeout(60_000);
+  await restoreBackup({ from: join(at, 'good'), to: join(at, 'whole'), signal, onStep: (step) => seen.push(step) });
+  for (const step of seen) {
+    const to = join(at, 'restored');
+    mkdirSync(to, { recursive: true });
+    assert.equal((await killAt('restore', step, to)).code, null, step);
+    if (step === 'done') assert.deepEqual(readdirSync(to).sort(), readdirSync(join(at, 'whole')).sort());
+    else assert.deepEqual(readdirSync(to), [], step);
+  }
+  assert.deepEqual(
+    readdirSync(at).filter((name) => name.includes('partial') && !name.startsWith('.made-')),
+    [],
+  );
+});

@@ -1,0 +1,25 @@
+/** Kills itself at a step of a backup: `kill-backup.ts create|restore ROOT STEP TO` (ROOT as of `backed-up.ts`). */
+import { join } from 'node:path';
+import { systemClock } from '../../src/base/clock/clock.ts';
+import { createBackup } from '../../src/cmd/backup/create-backup.ts';
+import { restingPool } from '../../src/cmd/backup/pool-files.ts';
+import { restoreBackup } from '../../src/cmd/backup/restore-backup.ts';
+import { dataDirAt } from '../../src/cmd/config/data-dir.ts';
+
+const [verb, root, step, to] = process.argv.slice(2) as [string, string, string, string];
+const signal = AbortSignal.timeout(60_000);
+const onStep = (reached: string): void => {
+  if (reached === step) process.kill(process.pid, 'SIGKILL');
+};
+const dir = dataDirAt(join(root, 'data'));
+if (verb === 'create')
+  await createBackup({
+    dir,
+    to,
+    keys: true,
+    openPool: () => restingPool(join(dir.root, 'claims')),
+    clock: systemClock,
+    signal,
+    onStep,
+  });
+else await restoreBackup({ from: join(root, 'good'), to, signal, onStep });
