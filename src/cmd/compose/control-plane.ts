@@ -9,6 +9,7 @@ import { type VersionFacts, versionInfo } from '../../api/kinds/discovery/versio
 import { kubevirtCrds, kubevirtResources } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { PROTOBUF } from '../../api/kinds/protobuf/documents.ts';
 import { protobufBody } from '../../api/kinds/protobuf/request-body.ts';
+import { volumeSnapshotCrds } from '../../api/kinds/volume-snapshot/definitions.ts';
 import { formatTime, type UnstructuredObject } from '../../api/meta/object.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Compressor } from '../../base/http/gzip-blocks.ts';
@@ -68,6 +69,7 @@ import type { Backend } from '../../server/storage/backend.ts';
 import { policyOf } from './component-policy.ts';
 import { AGENT_ACCOUNT, COMPONENT_NAMESPACE, COMPONENTS, type PolicyRuleData } from './components.ts';
 import { nodeInstances } from './node-vmis.ts';
+import { makeStorageClasses } from './storage-classes.ts';
 import { createVirtApi, virtPolicy } from './virt-api.ts';
 import { createVirtMetrics } from './virt-metrics.ts';
 
@@ -355,9 +357,10 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
   };
   await ensureBootstrapObjects(server.registry, {
     ...lasting,
-    more: kubevirtCrds(clock.now()).map((crd) => crd as unknown as UnstructuredObject),
+    more: [...kubevirtCrds(clock.now()), ...volumeSnapshotCrds(clock.now())] as unknown as UnstructuredObject[],
   });
   extensions.start(server.registry);
+  await makeStorageClasses(server.registry, resources);
   const virt = virtPolicy();
   const stamp = (object: UnstructuredObject): void => {
     object.metadata.uid = crypto.randomUUID();
