@@ -35,3 +35,16 @@ export const isPortName = (text: string): boolean =>
   !text.includes('--') &&
   !text.startsWith('-') &&
   !text.endsWith('-');
+
+/** Octets of an Ethernet address. */
+export const MAC_OCTETS = 6;
+const OCTETS = [MAC_OCTETS, 8, 20];
+
+/** Octets of a hardware address (`02:..`, `02-..` or `0200.5e10.0001`), undefined when the text is none. */
+export function octetsOf(text: string): number | undefined {
+  const bytes = /^[0-9a-fA-F]{2}([:-])[0-9a-fA-F]{2}(\1[0-9a-fA-F]{2})*$/.test(text);
+  const words = /^[0-9a-fA-F]{4}(\.[0-9a-fA-F]{4})+$/.test(text);
+  if (!bytes && !words) return undefined;
+  const octets = text.replace(/[^0-9a-fA-F]/g, '').length / 2;
+  return OCTETS.includes(octets) ? octets : undefined;
+}

@@ -14,7 +14,7 @@ import {
   requiredValue,
   unsupportedValue,
 } from './causes.ts';
-import { isIpv4, isPortName } from './formats.ts';
+import { isIpv4, isPortName, MAC_OCTETS, octetsOf } from './formats.ts';
 import { isPciAddress } from './validate-devices.ts';
 import { gateMissing } from './validate-resources.ts';
 
@@ -227,18 +227,6 @@ function validateInterface(field: string, nic: Readonly<Interface>): Cause[] {
     );
   }
   return causes;
-}
-
-const MAC_OCTETS = 6;
-const OCTETS = [MAC_OCTETS, 8, 20];
-
-/** Octets of a hardware address (`02:..`, `02-..` or `0200.5e10.0001`), undefined when the text is none. */
-function octetsOf(text: string): number | undefined {
-  const bytes = /^[0-9a-fA-F]{2}([:-])[0-9a-fA-F]{2}(\1[0-9a-fA-F]{2})*$/.test(text);
-  const words = /^[0-9a-fA-F]{4}(\.[0-9a-fA-F]{4})+$/.test(text);
-  if (!bytes && !words) return undefined;
-  const octets = text.replace(/[^0-9a-fA-F]/g, '').length / 2;
-  return OCTETS.includes(octets) ? octets : undefined;
 }
 
 function* judgePorts(judging: Judging, field: string, { nic, network, config }: BoundInterface): Steps<void> {
