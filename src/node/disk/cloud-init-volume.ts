@@ -1,6 +1,7 @@
 /** Gathers what a cloud-init volume holds and writes its ISO image. */
 import type { CloudInitSource } from '../../api/kinds/kubevirt/volumes.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
+import { cloudInitInstanceId } from '../../domain/identity/cloud-init-instance.ts';
 import type { MachinePlan } from '../../domain/machine/machine-plan.ts';
 import type { DiskFile } from '../qemu/argv.ts';
 import { readSecret } from './api-objects.ts';
@@ -39,7 +40,7 @@ export async function cloudInitVolume(
   const instanceType =
     annotations['kubevirt.io/instancetype-name'] ?? annotations['kubevirt.io/cluster-instancetype-name'];
   const data: CloudInitData = {
-    instanceId: plan.uuid,
+    instanceId: cloudInitInstanceId(plan.uuid, annotations),
     name: vmi.metadata.name ?? '',
     namespace: vmi.metadata.namespace ?? '',
     hostname: plan.hostname,

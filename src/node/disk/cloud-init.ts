@@ -2,7 +2,7 @@
 import type { IsoFiles } from './iso.ts';
 
 export interface CloudInitData {
-  /** Firmware UUID. */
+  /** What cloud-init knows the machine by: the firmware UUID, as a rule. */
   readonly instanceId: string;
   readonly name: string;
   readonly namespace: string;

@@ -127,7 +127,7 @@ describe('schema', () => {
 });
 
 describe('kubevirtResources()', () => {
-  it('serves v1 and the deprecated v1alpha3 of the core kinds, two versions of snapshots and clones, one of the others', () => {
+  it('serves v1 and the deprecated v1alpha3 of the core kinds, two versions of snapshots, one of the others', () => {
     const table = kubevirtResources().map(({ resource, version, shortNames, storageVersion, deprecationWarning }) =>
       [resource, version, shortNames.join(), storageVersion ?? 'stored', deprecationWarning !== undefined].join(' '),
     );

@@ -1,7 +1,6 @@
 /** Clones of virtual machines: the target that is filled in, and the rules (kubevirt vmclone-admitter). */
 import type { CloneSpec, VirtualMachineClone } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import { cloneSteps } from '../../../api/meta/deep-clone.ts';
-import { equalSteps } from '../../../api/meta/deep-equal.ts';
 import type { DeepReadonly } from '../../../api/meta/object.ts';
 import { Pace, type Steps } from '../../../api/meta/steps.ts';
 import { filterProblems } from '../../../domain/clone/key-filters.ts';
@@ -69,11 +68,4 @@ function validateReferences({ source, target }: Spec): Cause[] {
       invalidValue('spec.target.name', 'Target name cannot be equal to source name when both are VirtualMachines'),
     );
   return causes;
-}
-
-/** A clone is what it was made as. */
-export function* judgeCloneUpdate(clone: Clone, old: Clone): Steps<Cause[]> {
-  return (yield* equalSteps(clone.spec, old.spec, new Pace()))
-    ? []
-    : [invalidValue('spec', 'spec in immutable after creation')];
 }

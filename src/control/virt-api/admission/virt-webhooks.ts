@@ -40,6 +40,7 @@ import {
   validatePreferenceSpec,
 } from '../../../domain/instancetype/validate-kinds.ts';
 import { type Cause, WebhookRefusal } from './causes.ts';
+import { CLONE_MUTATING_WEBHOOKS, CLONE_WEBHOOKS } from './clone-webhooks.ts';
 import { validateEviction } from './evict-pod.ts';
 import { judgeMatchers, mutateMatchers } from './instancetypes.ts';
 import { mutateMigration, mutateVirtualMachine, mutateVirtualMachineInstance, withDomain } from './mutate.ts';
@@ -114,6 +115,7 @@ export const MUTATING_WEBHOOKS: readonly MutatingWebhook[] = [
     },
     ({ object, context, run }) => run(mutateMigration(object, context)),
   ),
+  ...CLONE_MUTATING_WEBHOOKS,
 ];
 
 export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
@@ -231,6 +233,7 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
     async ({ object, client }) => validateKubeVirtDeletion(object, await countWorkloads(client)),
   ),
   ...SNAPSHOT_WEBHOOKS,
+  ...CLONE_WEBHOOKS,
   {
     name: 'virt-launcher-eviction-interceptor.kubevirt.io',
     path: '/pod-eviction-validate',

@@ -1,0 +1,30 @@
+/** The webhooks about clones. */
+import { VIRTUAL_MACHINE_CLONES, type VirtualMachineClone } from '../../../api/kinds/kubevirt/kubevirt.ts';
+import { judgeNewClone, mutateClone } from './validate-clone.ts';
+import { judgeUnchanged } from './validate-snapshot.ts';
+import { type MutatingWebhook, mutating, type ValidatingWebhook, validating } from './webhook.ts';
+
+export const CLONE_MUTATING_WEBHOOKS: readonly MutatingWebhook[] = [
+  mutating<VirtualMachineClone>(
+    {
+      name: 'virtualmachineclones-mutator.kubevirt.io',
+      path: '/vm-clone-mutate-create',
+      type: VIRTUAL_MACHINE_CLONES,
+      operations: ['CREATE'],
+    },
+    ({ object, run }) => run(mutateClone(object)),
+  ),
+];
+
+export const CLONE_WEBHOOKS: readonly ValidatingWebhook[] = [
+  validating<VirtualMachineClone>(
+    {
+      name: 'vm-clone-validator.kubevirt.io',
+      path: '/vm-clone-validate-create',
+      type: VIRTUAL_MACHINE_CLONES,
+      operations: ['CREATE', 'UPDATE'],
+    },
+    ({ object, old, context }) =>
+      old === undefined ? judgeNewClone(object, context) : judgeUnchanged(object.spec, old.spec),
+  ),
+];
