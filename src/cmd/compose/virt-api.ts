@@ -5,7 +5,7 @@
 
 import type { ClusterRole, ClusterRoleBinding } from '../../api/kinds/builtin/access-types.ts';
 import type { VersionFacts } from '../../api/kinds/discovery/version-info.ts';
-import type { KubeVirt, VirtualMachineInstancePreset } from '../../api/kinds/kubevirt/kubevirt.ts';
+import type { KubeVirt, VirtualMachine, VirtualMachineInstancePreset } from '../../api/kinds/kubevirt/kubevirt.ts';
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
@@ -28,6 +28,7 @@ import {
   virtAdmission,
   virtApiRules,
 } from '../../control/virt-api/virt-api.ts';
+import { onlyAddsUuid } from '../../domain/identity/decide-identity.ts';
 import { type ClusterConfig, clusterConfigOf } from '../../domain/machine-defaults/cluster-config.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../../server/admission/plugin.ts';
 import type { PolicyBinding, PolicyRole } from '../../server/auth/bootstrap-policy.ts';
@@ -110,7 +111,7 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
   });
   return {
     admission: [
-      pluginOf(admission, options.revisions),
+      pluginOf(admission, options.revisions, isTrusted),
       nodeVmis,
       launcherPods(isTrusted),
       unservedKinds({ store, clock, events: options.events }),
@@ -129,22 +130,31 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
 }
 
 /** The admission as a plug-in of the embedded server. */
-function pluginOf(admission: VirtAdmission, revisions: ResourceInfo): AdmissionPlugin {
+function pluginOf(
+  admission: VirtAdmission,
+  revisions: ResourceInfo,
+  isTrusted: (user: UserInfo) => boolean,
+): AdmissionPlugin {
   return {
     name: 'KubeVirt',
     matches: (operation, info, subresource) =>
       operation !== 'CONNECT' &&
       admission.handles({ group: info.group, resource: info.resource, subresource, operation }),
     mutate(attributes) {
-      const { object } = attributes;
+      const { object, info } = attributes;
       if (!object) return;
       const take = ({ object: mutated, warnings }: Mutated): void => {
         for (const warning of warnings) attributes.warn(warning);
         if (mutated === object) return;
-        if (attributes.oldObject && !deepEqual(object['status'], (mutated as UnstructuredObject)['status'])) {
+        if (attributes.oldObject && takesBack(object, mutated as UnstructuredObject, attributes)) {
           attributes.takenBack = true;
           keepOwners(mutated as UnstructuredObject, attributes.oldObject);
         }
+        if (attributes.oldObject && info.resource === 'virtualmachines' && isTrusted(attributes.user))
+          attributes.sameGeneration = onlyAddsUuid(
+            attributes.oldObject as unknown as VirtualMachine,
+            mutated as VirtualMachine,
+          );
         for (const key of Object.keys(object)) if (!Object.hasOwn(mutated, key)) delete object[key];
         Object.assign(object, mutated);
       };
@@ -165,6 +175,22 @@ function pluginOf(admission: VirtAdmission, revisions: ResourceInfo): AdmissionP
     },
   };
 }
+
+/**
+ * True when the admission did not take a status, or completed the spec of an update: what was left out of it is no
+ * change. Of a large object only the identity is compared, in no time.
+ */
+function takesBack(
+  sent: Readonly<UnstructuredObject>,
+  kept: Readonly<UnstructuredObject>,
+  { pause }: AdmissionAttributes,
+): boolean {
+  const partOf = pause ? firmwareOf : ({ spec }: Readonly<UnstructuredObject>): unknown => spec;
+  return !deepEqual(sent['status'], kept['status']) || !deepEqual(partOf(sent), partOf(kept));
+}
+
+const firmwareOf = (object: Readonly<UnstructuredObject>): unknown =>
+  (object as unknown as Partial<VirtualMachine>).spec?.template?.spec?.domain?.firmware;
 
 /** Who sent nothing but a status that is not taken has written nothing, and owns nothing of it. */
 function keepOwners(object: UnstructuredObject, old: Readonly<UnstructuredObject>): void {

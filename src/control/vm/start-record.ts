@@ -17,6 +17,7 @@ import {
   sameTemplateMetadata,
   startRevision,
   startRevisionPrefix,
+  withGuestUuid,
   withRevisionNames,
 } from './start-revision.ts';
 import { isVmiFinal, type ReadonlyVm, type ReadonlyVmi } from './vm-view.ts';
@@ -98,8 +99,9 @@ export function createStartRecord(options: {
     // What the machine stands for now cannot be told: what was known of it still holds.
     if (layers === undefined) return known;
     try {
-      const before = { spec: started, layers: layersThen(vm, started) };
-      return judge(before, { spec: withRevisionNames(vm), layers }, config());
+      const guestUuid = instance.spec.domain?.firmware?.uuid;
+      const before = { spec: withGuestUuid(started, guestUuid), layers: layersThen(vm, started) };
+      return judge(before, { spec: withGuestUuid(withRevisionNames(vm), guestUuid), layers }, config());
     } catch (error) {
       if (error instanceof DefaultsError) return known;
       throw error;

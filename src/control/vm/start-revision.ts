@@ -8,6 +8,7 @@ import { controllerReference } from '../../api/meta/controller-reference.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
+import { canonicalUuid } from '../../domain/identity/firmware-identity.ts';
 import type { AnnotatedMeta } from '../../domain/instancetype/apply-instancetype.ts';
 import { applyAtStart, type Layers } from '../../domain/instancetype/expand.ts';
 import { neutraliseLiveFields } from '../../domain/live-update/live-fields.ts';
@@ -53,6 +54,18 @@ export function withRevisionNames(vm: DeepReadonly<VirtualMachine>): Spec {
     if (matcher != null && name) spec[field] = { ...matcher, revisionName: matcher.revisionName || name };
   }
   return spec;
+}
+
+/**
+ * A spec that says the UUID the guest has: one without it was stored by an older server, and means that one. So only a
+ * user's change of it is a difference.
+ */
+export function withGuestUuid(spec: DeepReadonly<Spec>, guestUuid: string | undefined): DeepReadonly<Spec> {
+  const { template } = spec;
+  const domain = template?.spec?.domain;
+  if (!guestUuid || domain === undefined || domain.firmware?.uuid) return spec;
+  const firmware = { ...domain.firmware, uuid: guestUuid };
+  return { ...spec, template: { ...template, spec: { ...template.spec, domain: { ...domain, firmware } } } };
 }
 
 /** A spec and what its matchers stand for; `layers` is undefined when that can no longer be told. */
@@ -116,13 +129,13 @@ export function expandedSpec(
   return result;
 }
 
-/** A template with the parts that admission or the controller fills in later set aside. */
+/** A template without its metadata, whose UUID stands in one form. */
 function comparable(of: DeepReadonly<Template> | undefined): Template {
   const template = cloneJson<Spec['template']>(of ?? {});
   const firmware = template.spec?.domain?.firmware;
   if (firmware) {
-    delete firmware.uuid;
-    delete firmware.serial;
+    if (firmware.uuid) firmware.uuid = canonicalUuid(firmware.uuid);
+    else delete firmware.uuid;
     if (Object.keys(firmware).length === 0) delete template.spec?.domain?.firmware;
   }
   delete template.metadata;

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ControllerRevision } from '../../api/kinds/builtin/types.ts';
-import type { VirtualMachine } from '../../api/kinds/kubevirt/kubevirt.ts';
+import type { Firmware, VirtualMachine } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { legacyFirmwareUuid } from '../../domain/identity/firmware-identity.ts';
 import { clusterConfigOf } from '../../domain/machine-defaults/cluster-config.ts';
 import { buildInstance } from './build-instance.ts';
-import { differsFromStart, restartRequired, startRevision } from './start-revision.ts';
+import { differsFromStart, restartRequired, startRevision, withGuestUuid } from './start-revision.ts';
 import { applyVmStatus } from './vm-status.ts';
 import type { ReadonlyVmi } from './vm-view.ts';
 
@@ -105,14 +105,13 @@ test('applyVmStatus() twice changes nothing', () => {
   assert.deepEqual(apply(machine, vmi('Running', [{ type: 'Ready', status: 'True' }]), 60_000), once);
 });
 
-test('restartRequired() sees a change of the template and not the identity filled in later', () => {
+test('restartRequired() sees a change of the template', () => {
   const machine = vm();
   const revision = startRevision(machine) as ControllerRevision;
   assert.equal(revision.metadata.name, 'revision-start-vm-vu-3');
   const started = { spec: structuredClone(revision.data?.['spec']) as VirtualMachine['spec'], layers: {} };
   const isRequired = () => restartRequired(started, { spec: machine.spec, layers: {} }, config);
   assert.equal(isRequired(), false);
-  machine.spec.template.spec!.domain!.firmware = { uuid: 'x', serial: 'y' };
   machine.spec.runStrategy = 'Halted';
   assert.equal(isRequired(), false);
   machine.spec.template.spec!.domain!.memory = { guest: '2Gi' };
@@ -122,6 +121,20 @@ test('restartRequired() sees a change of the template and not the identity fille
   assert.equal(restartRequired(started, { spec: machine.spec, layers: {} }, staged), true);
   machine.spec.template.spec!.domain!.ioThreadsPolicy = 'auto';
   assert.equal(isRequired(), true);
+});
+
+test('restartRequired() sees another identity, and not the UUID of the guest that is written down', () => {
+  const uuid = legacyFirmwareUuid('a');
+  const started = { spec: withGuestUuid(vm().spec, uuid), layers: {} };
+  const isRequired = (firmware: Firmware) => {
+    const { spec } = vm();
+    spec.template.spec!.domain!.firmware = firmware;
+    return restartRequired(started, { spec, layers: {} }, config);
+  };
+  assert.equal(isRequired({ uuid }), false);
+  assert.equal(isRequired({ uuid: uuid.toUpperCase() }), false, 'the same one');
+  assert.equal(isRequired({ uuid: legacyFirmwareUuid('b') }), true);
+  assert.equal(isRequired({ uuid, serial: 's' }), true);
 });
 
 test('restartRequired() compares what instance types stand for', () => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { decideIdentity, type Identity, type IdentityCase, withIdentity } from './decide-identity.ts';
+import type { Firmware, VirtualMachine } from '../../api/kinds/kubevirt/kubevirt.ts';
+import { decideIdentity, type Identity, type IdentityCase, onlyAddsUuid, withIdentity } from './decide-identity.ts';
 import { legacyFirmwareUuid } from './firmware-identity.ts';
 
 const legacy = legacyFirmwareUuid('web');
@@ -145,4 +146,24 @@ describe('withIdentity()', () => {
     assert.deepEqual(withIdentity(firmware, { uuid: 'u' }), { bootloader: { efi: {} }, uuid: 'u' });
     assert.deepEqual(withIdentity(undefined, { uuid: 'u', serial: 's' }), { uuid: 'u', serial: 's' });
   });
+});
+
+describe('onlyAddsUuid()', () => {
+  const vm = (firmware: Firmware | undefined, guest = '1Gi') =>
+    ({
+      spec: {
+        template: { spec: { domain: { devices: {}, memory: { guest }, ...(firmware && { firmware }) } } },
+      },
+    }) as unknown as VirtualMachine;
+  const rows: readonly [string, VirtualMachine, VirtualMachine, boolean][] = [
+    ['a UUID where there was no firmware', vm(undefined), vm({ uuid: 'u' }), true],
+    ['a UUID where there was none', vm({ serial: 's' }), vm({ serial: 's', uuid: 'u' }), true],
+    ['a UUID where it was empty', vm({ uuid: '' }), vm({ uuid: 'u' }), true],
+    ['another UUID', vm({ uuid: 'v' }), vm({ uuid: 'u' }), false],
+    ['a UUID and a serial', vm(undefined), vm({ serial: 's', uuid: 'u' }), false],
+    ['a UUID and memory', vm(undefined), vm({ uuid: 'u' }, '2Gi'), false],
+    ['nothing', vm(undefined), vm(undefined), false],
+  ];
+  for (const [name, before, after, expected] of rows)
+    it(`${name}: ${expected}`, () => assert.equal(onlyAddsUuid(before, after), expected));
 });

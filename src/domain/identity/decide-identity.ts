@@ -27,7 +27,9 @@
  * pkg/storage/snapshot/restore.go, pkg/virt-controller/watch/clone. Ours: `update-vm`, the guest's UUID in `existing-vm`,
  * and a new identity in `restore-other` where upstream keeps the snapshot's.)
  */
-import type { Firmware } from '../../api/kinds/kubevirt/kubevirt.ts';
+import type { Firmware, VirtualMachine } from '../../api/kinds/kubevirt/kubevirt.ts';
+import { cloneJson } from '../../api/meta/deep-clone.ts';
+import { deepEqual } from '../../api/meta/deep-equal.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { legacyFirmwareUuid } from './firmware-identity.ts';
 
@@ -129,6 +131,19 @@ export function decideIdentity(of: IdentityCase): Identity {
 export function withIdentity(firmware: Written, { uuid, serial }: Identity): Firmware {
   const { uuid: _, serial: __, ...rest } = (firmware ?? {}) as Firmware;
   return { ...rest, ...(uuid !== undefined && { uuid }), ...(serial !== undefined && { serial }) };
+}
+
+/** True when all that an update changes of a spec is that a machine without UUID gets one. */
+export function onlyAddsUuid(before: DeepReadonly<VirtualMachine>, after: DeepReadonly<VirtualMachine>): boolean {
+  const firmware = after.spec?.template?.spec?.domain?.firmware;
+  const old = before.spec?.template?.spec?.domain?.firmware;
+  if (!firmware?.uuid || old?.uuid) return false;
+  const spec = cloneJson<VirtualMachine['spec']>(after.spec);
+  const { uuid: _, ...rest } = firmware as Firmware;
+  const { domain } = spec.template.spec!;
+  if (old !== undefined) domain.firmware = { ...rest, ...(old.uuid !== undefined && { uuid: old.uuid }) };
+  else if (Object.keys(rest).length === 0) delete domain.firmware;
+  return deepEqual(spec, before.spec);
 }
 
 const givenOr = (

@@ -58,6 +58,11 @@ export interface AdmissionAttributes {
   reinvocation: Reinvocation | undefined;
   /** Set by a mutating plug-in that took back a part of an update: what changes has to be judged anew. */
   takenBack?: boolean;
+  /**
+   * Set by a mutating plug-in that knows an update to write down what the stored object meant already: nothing else is
+   * wanted than before, so metadata.generation stays.
+   */
+  sameGeneration?: boolean;
 }
 
 export interface AdmissionPlugin {

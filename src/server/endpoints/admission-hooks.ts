@@ -24,6 +24,7 @@ class BoundAttributes implements AdmissionAttributes {
   readonly annotate: AdmissionAttributes['annotate'];
   reinvocation: AdmissionAttributes['reinvocation'] = undefined;
   takenBack = false;
+  sameGeneration = false;
   readonly #exchange: Exchange;
 
   constructor(
@@ -72,6 +73,7 @@ export function admissionHooks(
       const attributes = new BoundAttributes(exchange, bound, { operation, subject });
       const note = (): void => {
         if (attributes.reinvocation?.wanted || attributes.takenBack) subject.rewritten = true;
+        if (attributes.sameGeneration) subject.sameGeneration = true;
       };
       const pending = runMutating(admission, attributes, admissionMetrics);
       if (pending) return pending.then(note);

@@ -145,6 +145,8 @@ async function attemptUpdate(
     dedupeOwnerReferences(object.metadata, 'made', call.warn);
     setOwners(object, rewritten);
   }
+  if (subject.sameGeneration && !subject.rewritten && old.metadata.generation !== undefined)
+    object.metadata.generation = old.metadata.generation;
   // A custom object was completed when it was read. What it keeps of the stored one (its status, or all but that) may lie
   // in another version and gets no defaults of this one, unless a webhook has changed something.
   const isComplete = info.strategy.custom && !subject.rewritten;

@@ -62,6 +62,8 @@ export interface AdmissionSubject {
   readonly pause?: Pause | undefined;
   /** Set by the mutating pass when a webhook or policy wrote into the object: it then is as foreign as a request's body. */
   rewritten?: boolean;
+  /** Set by the mutating pass when the update wants nothing else than the stored object: its generation stays. */
+  sameGeneration?: boolean;
 }
 
 /** One write of one object. */
