@@ -1,7 +1,9 @@
 /** A Pod that a tenant makes with a launcher's label and owner starts no guest: only KubeVirt's controllers make launchers. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { launcherPodsPolicy } from '../../src/cmd/compose/launcher-pods-policy.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { startServer } from '../testkit/in-process-server.ts';
 import { until } from '../testkit/run-controllers.ts';
 
 const NAMESPACE = '/api/v1/namespaces/default';
@@ -85,4 +87,49 @@ test('the controllers make theirs, whose other labels stay the tenant’s to cha
   assert.equal((await change({ metadata: { labels: { a: 'b' } } })).status, 200);
   const taken = await change({ metadata: { labels: { 'kubevirt.io/migrationJobUID': 'm' } } });
   assert.equal(taken.status, 403);
+});
+
+test('on a cluster of another make the policy of coracle rbac refuses the same', async () => {
+  const groups = ({ username }: { username: string }) => [
+    'system:authenticated',
+    ...(username === 'root' ? ['system:masters'] : []),
+  ];
+  const other = await startServer({
+    authenticate: async ({ headers }) => {
+      const username = headers['x-user'] ?? 'root';
+      return { username, groups: groups({ username }) };
+    },
+  });
+  try {
+    for (const manifest of launcherPodsPolicy({})) {
+      const plural = manifest.kind === 'ValidatingAdmissionPolicy' ? 'policies' : 'policybindings';
+      const path = `/apis/admissionregistration.k8s.io/v1/validatingadmission${plural}`;
+      const made = await other.request('POST', path, { body: manifest });
+      assert.equal(made.status, 201, made.text);
+      assert.equal(made.json.status?.typeChecking?.expressionWarnings, undefined);
+    }
+    const ask = async (user: string, method: string, path: string, body: object): Promise<[number, string]> => {
+      const { status, json } = await other.request(method, path, { body, headers: { 'x-user': user } });
+      return [status, json.message ?? ''];
+    };
+    const fake = (name: string, more: object = {}, spec: object = {}) =>
+      pod(name, { labels: { ...labels(), ...more }, ownerReferences: owner() }, spec);
+    const bodies = [fake('a'), fake('b', {}, { nodeName: 'n1' }), fake('c', { 'kubevirt.io/migrationJobUID': 'm' })];
+    for (const body of bodies) {
+      const [status, message] = await ask('tenant', 'POST', PODS, body);
+      assert.equal(status, 403);
+      assert.match(message, /only KubeVirt's controllers make launcher pods/);
+    }
+    assert.equal((await ask('tenant', 'POST', PODS, pod('plain', {})))[0], 201);
+    assert.equal((await ask('tenant', 'POST', PODS, pod('owned', { ownerReferences: owner() })))[0], 201);
+    assert.equal((await ask('tenant', 'PATCH', `${PODS}/owned`, { metadata: { labels: labels() } }))[0], 403);
+    const controller = 'system:serviceaccount:kubevirt:kubevirt-controller';
+    assert.equal((await ask(controller, 'POST', PODS, fake('real')))[0], 201);
+    assert.equal((await ask('tenant', 'PATCH', `${PODS}/real`, { metadata: { labels: { a: 'b' } } }))[0], 200);
+    const taken = { metadata: { labels: { 'kubevirt.io/migrationJobUID': 'm' } } };
+    assert.equal((await ask('tenant', 'PATCH', `${PODS}/real`, taken))[0], 403);
+    assert.equal((await ask('root', 'POST', PODS, fake('by-root')))[0], 201);
+  } finally {
+    await other.stop();
+  }
 });

@@ -5,6 +5,7 @@ import type { PolicyBinding, PolicyRole } from '../../server/auth/bootstrap-poli
 import type { PolicyRule } from '../../server/auth/rbac.ts';
 import { AGENT_ACCOUNT, COMPONENT_NAMESPACE, type Component, type PolicyRuleData } from './components.ts';
 import { instanceStatusPolicy } from './instance-status-policy.ts';
+import { launcherPodsPolicy } from './launcher-pods-policy.ts';
 
 /** Account that `coracle controllers` may be started as: it may ask for the components' tokens and do nothing else. */
 export const STARTER_ACCOUNT = 'coracle-controllers';
@@ -68,6 +69,7 @@ export const agentManifests = (): Manifest[] => [
   clusterRole(AGENT_ROLE, NODE_AGENT_RULES as readonly PolicyRule[]),
   clusterRoleBinding(AGENT_ROLE, AGENT_ACCOUNT),
   ...instanceStatusPolicy(PART_OF),
+  ...launcherPodsPolicy(PART_OF),
 ];
 
 const STARTER_ROLE = 'coracle:controllers';
