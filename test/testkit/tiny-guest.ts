@@ -9,7 +9,7 @@ import { NEVER } from '../../src/base/http/seam.ts';
 import { openImageStore } from '../../src/node/image/image-store.ts';
 import { importImage } from '../../src/node/image/local-images.ts';
 import { ensureGuest } from '../../tools/guest/build-guest.ts';
-import { isInstalled, QEMU_PROGRAMS } from '../../tools/setup/host-packages.ts';
+import { FIRMWARE_PROGRAMS, isInstalled, QEMU_PROGRAMS } from '../../tools/setup/host-packages.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 
@@ -17,6 +17,14 @@ const root = resolve(import.meta.dirname, '../..');
 export function whyNoGuests(): string | undefined {
   const missing = Object.keys(QEMU_PROGRAMS).filter((program) => !isInstalled(program));
   return missing.length > 0 ? `not on this host: ${missing.join(', ')}` : undefined;
+}
+
+/** Why guests with a TPM, or that boot by UEFI, cannot be booted on this host, or undefined when they can. */
+export function whyNoFirmware(): string | undefined {
+  const missing = Object.entries(FIRMWARE_PROGRAMS).filter(([program]) => !isInstalled(program));
+  return missing.length > 0
+    ? `not on this host: ${missing.map(([, name]) => name).join(', ')} (apt-get install)`
+    : whyNoGuests();
 }
 
 /** Imports the guest as localhost/coracle/tiny, disk, kernel and initrd. */

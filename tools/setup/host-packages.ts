@@ -3,8 +3,8 @@
  * sudo without a password), else named in one line. A run that finds everything costs a few file look-ups.
  */
 import { spawnSync } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { accessSync, constants, existsSync } from 'node:fs';
+import { delimiter, isAbsolute, join } from 'node:path';
 
 /** Command -> Debian package that brings it. */
 export const QEMU_PROGRAMS: Readonly<Record<string, string>> = {
@@ -12,10 +12,16 @@ export const QEMU_PROGRAMS: Readonly<Record<string, string>> = {
   'qemu-img': 'qemu-utils',
   xorriso: 'xorriso',
 };
+/** Guests with a TPM, or that boot by UEFI, want them; others do without. A file stands for a package without programs. */
+export const FIRMWARE_PROGRAMS: Readonly<Record<string, string>> = {
+  swtpm: 'swtpm',
+  '/usr/share/OVMF/OVMF_CODE_4M.fd': 'ovmf',
+};
 export const KUBECTL_PROGRAM: Readonly<Record<string, string>> = { kubectl: 'kubernetes-client' };
 
-/** True when PATH has an executable of that name. */
+/** True when PATH has an executable of that name; of an absolute path, when there is such a file. */
 export function isInstalled(command: string): boolean {
+  if (isAbsolute(command)) return existsSync(command);
   return (process.env['PATH'] ?? '')
     .split(delimiter)
     .concat('/usr/sbin', '/sbin')

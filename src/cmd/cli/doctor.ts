@@ -3,11 +3,11 @@ import { existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { isProgram } from '../../base/process/program.ts';
 import { run } from '../../base/process/run.ts';
 import { dataDirAt, defaultDataDir } from '../config/data-dir.ts';
 import { findRunning } from '../config/running.ts';
 import { type CommandContext, textFlag } from './command.ts';
-import { isOnPath } from './on-path.ts';
 
 type Verdict = 'PASS' | 'WARN' | 'FAIL';
 
@@ -33,6 +33,7 @@ export async function doctor({ flags, environment, print, signal }: CommandConte
     tool('qemu-img', ['qemu-img', '--version'], { missing: 'FAIL', install: 'qemu-utils', signal }),
     tool('xorriso', ['xorriso', '--version'], { missing: 'WARN', install: 'xorriso', signal }),
     firmware(),
+    tool('TPM emulator', ['swtpm', '--version'], { missing: 'WARN', install: 'swtpm', signal }),
     tool('kubectl', ['kubectl', 'version', '--client'], { missing: 'WARN', install: 'kubectl', signal }),
     disk(dir.root),
     port(dir),
@@ -58,7 +59,7 @@ async function tool(
   argv: readonly string[],
   options: { readonly missing: Verdict; readonly install: string; readonly signal: AbortSignal },
 ): Promise<Finding> {
-  if (!isOnPath(argv[0]!))
+  if (!isProgram(argv[0]!))
     return {
       check,
       verdict: options.missing,
@@ -82,7 +83,7 @@ async function tool(
 
 async function acceleration(signal: AbortSignal): Promise<Finding> {
   const check = 'acceleration';
-  if (!isOnPath('qemu-system-x86_64')) return { check, verdict: 'WARN', detail: 'cannot tell without QEMU' };
+  if (!isProgram('qemu-system-x86_64')) return { check, verdict: 'WARN', detail: 'cannot tell without QEMU' };
   const { CANNOT_OPEN, probeKvm } = await import('../../node/qemu/kvm-probe.ts');
   const directory = mkdtempSync(join(tmpdir(), 'coracle-doctor-'));
   const { works, why } = await probeKvm('qemu-system-x86_64', { directory, signal }).finally(() =>
@@ -171,7 +172,7 @@ async function port(dir: ReturnType<typeof dataDirAt>): Promise<Finding> {
 }
 
 const versionOf = (output: string): string =>
-  /(?:version:?\s+v?|xorriso\s+)(\d[\w.]*)/i.exec(output)?.[1] ?? output.split('\n')[0]!.trim();
+  /(?:version:?,?\s+v?|xorriso\s+)(\d[\w.]*)/i.exec(output)?.[1] ?? output.split('\n')[0]!.trim();
 
 /** Why, without the tool's own chatter: up to the first line's second colon. */
 const firstClause = (why: string): string => why.split('\n')[0]!.split(': ').slice(0, 2).join(': ');

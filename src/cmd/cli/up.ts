@@ -1,4 +1,5 @@
 /** `coracle up`: the control plane and its nodes in one process, in the foreground or detached. */
+
 import { closeSync, fstatSync, openSync, readFileSync, readSync, realpathSync, statfsSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
 import { delimiter, dirname, resolve } from 'node:path';
@@ -7,6 +8,7 @@ import { setFlagsFromString } from 'node:v8';
 import { DEFAULT_SERVICE_CIDR } from '../../api/kinds/builtin/service-cidrs.ts';
 import { systemClock } from '../../base/clock/clock.ts';
 import { isRunning, signalProcess } from '../../base/process/identity.ts';
+import { isProgram } from '../../base/process/program.ts';
 import { type Exit, spawnDetached } from '../../base/process/spawn-detached.ts';
 import { aborted } from '../../base/signal/abortable.ts';
 import { parseStaticTokens } from '../../server/auth/static-tokens.ts';
@@ -25,7 +27,6 @@ import { type AuthorizationChoice, authorizationArguments, authorizationChoice }
 import { type CommandContext, CommandError, listFlag, numberFlag, textFlag, UsageError } from './command.ts';
 import { fullDisk } from './full-disk.ts';
 import { type OidcChoice, oidcArguments, oidcChoice, oidcSettings } from './oidc-choice.ts';
-import { isOnPath } from './on-path.ts';
 import { originPatternProblem } from './origin-pattern.ts';
 import { processLog } from './process-log.ts';
 import { shownFlags } from './shown-flags.ts';
@@ -245,7 +246,7 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
   for (const name of host.unserved.silent)
     note(`${WARNING}node ${name} is silent: no machine is scheduled there until its agent is back`);
   // The API serves all the same, and the node says so itself; but whoever starts it should not have to look.
-  const missing = options.nodes === 0 ? [] : ['qemu-system-x86_64', 'qemu-img'].filter((name) => !isOnPath(name));
+  const missing = options.nodes === 0 ? [] : ['qemu-system-x86_64', 'qemu-img'].filter((name) => !isProgram(name));
   if (missing.length > 0)
     note(`${WARNING}no guest can run here: ${missing.join(' and ')} not found in PATH (coracle doctor tells the mend)`);
   if (options.address.isOpen) note(`${WARNING}${openWarning(options.address, host.url)}`);

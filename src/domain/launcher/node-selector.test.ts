@@ -34,6 +34,12 @@ const cases: readonly {
     labels: { 'machine-type.node.kubevirt.io/pc-q35-7.2': 'true' },
   },
   {
+    what: 'a TPM',
+    spec: { domain: { devices: { tpm: {} } } },
+    labels: { 'coracle.dev/tpm': 'true' },
+  },
+  { what: 'a TPM that is off', spec: { domain: { devices: { tpm: { enabled: false } } } }, labels: {} },
+  {
     what: 'model, and features that are required',
     spec: {
       domain: {

@@ -6,6 +6,7 @@ import type { Pod } from '../../api/kinds/builtin/types.ts';
 import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
+import { hasTpm } from '../backend-storage/backend-storage.ts';
 
 type Vmi = DeepReadonly<VirtualMachineInstance>;
 type Affinity = NonNullable<Pod['spec']['affinity']>;
@@ -23,6 +24,8 @@ export const MACHINE_TYPE_PREFIX = 'machine-type.node.kubevirt.io/';
 export const CPU_MODEL_PREFIX = 'cpu-model.node.kubevirt.io/';
 export const CPU_FEATURE_PREFIX = 'cpu-feature.node.kubevirt.io/';
 export const HYPERV_PREFIX = 'hyperv.node.kubevirt.io/';
+/** On nodes whose guests can have a TPM. Ours: upstream's launcher brings its emulator along. */
+export const TPM_LABEL = 'coracle.dev/tpm';
 const TSC_PREFIX = 'scheduling.node.kubevirt.io/tsc-frequency-';
 const INTEL = 'cpu-vendor.node.kubevirt.io/Intel';
 
@@ -69,6 +72,7 @@ export function launcherNodeSelector(vmi: Vmi, options: NodeSelectorOptions): Re
   if (machineType) need(MACHINE_TYPE_PREFIX + machineType);
   const frequency = status?.topologyHints?.tscFrequency ?? 0;
   if (frequency > 0 && needsTscFrequency(spec)) need(TSC_PREFIX + frequency);
+  if (hasTpm(spec)) need(TPM_LABEL);
   if (cpu?.realtime) need('kubevirt.io/realtime');
   if (launchSecurity?.sev) need('kubevirt.io/sev');
   if (launchSecurity?.sev?.policy?.encryptedState) need('kubevirt.io/sev-es');

@@ -1,3 +1,4 @@
+import { hasPersistentTpm, hasTpm } from '../backend-storage/backend-storage.ts';
 import type { MachinePlan } from './machine-plan.ts';
 import type { PlanContext } from './plan.ts';
 
@@ -23,6 +24,12 @@ export function configureDevices({ vmi, facts, serialLog }: PlanContext, plan: M
     const kind = input.type === 'keyboard' ? 'keyboard' : 'tablet';
     const driver = input.bus === 'virtio' ? `virtio-${kind}-pci` : kind === 'keyboard' ? 'usb-kbd' : 'usb-tablet';
     plan.devices.push({ driver, id: `ua-${input.name}`, ...(input.bus !== 'virtio' && { bus: 'usb.0' }) });
+  }
+
+  // Never left out: where there is no emulator the agent does not start the guest.
+  if (hasTpm(vmi.spec)) {
+    const persistent = hasPersistentTpm(vmi.spec);
+    plan.tpm = { model: persistent ? 'tpm-crb' : 'tpm-tis', persistent };
   }
 
   const { watchdog } = devices;

@@ -204,8 +204,15 @@ test('machine, processor and memory', () => {
       (p) => [p.firmware.kind, p.unsupported.length],
       ['bios', 1],
     ],
-    ['tpm is told', { devices: { tpm: {} } }, FACTS, (p) => p.unsupported.length, 1],
-    ['a disabled tpm is no wish', { devices: { tpm: { enabled: false } } }, FACTS, (p) => p.unsupported.length, 0],
+    ['a tpm', { devices: { tpm: {} } }, FACTS, (p) => p.tpm, { model: 'tpm-tis', persistent: false }],
+    [
+      'a tpm whose state lasts is of the newer model, as upstream',
+      { devices: { tpm: { persistent: true } } },
+      FACTS,
+      (p) => p.tpm,
+      { model: 'tpm-crb', persistent: true },
+    ],
+    ['a disabled tpm is none', { devices: { tpm: { enabled: false } } }, FACTS, (p) => p.tpm, undefined],
   ];
   for (const [name, domain, facts, read, wanted] of cases)
     assert.deepEqual(read(plan(domain, {}, facts)), wanted, name);

@@ -19,6 +19,8 @@ export interface NodeFacts {
   readonly devices: readonly string[];
   /** UEFI images of the host. */
   readonly efi?: { readonly code: string; readonly vars: string };
+  /** Guests can have a TPM: its emulator is installed. */
+  readonly tpm?: true;
   /** True when QEMU confines itself by seccomp. */
   readonly sandbox: boolean;
   /** Why guests cannot come here in post-copy; absent when they can. */
@@ -139,6 +141,8 @@ export interface MachinePlan {
   ioThreads: string[];
   /** Controllers and devices without a backend of ours. */
   devices: DeviceSpec[];
+  /** What of the TPM a guest sees, and whether its state outlives the guest; absent where there is none. */
+  tpm?: { model: 'tpm-tis' | 'tpm-crb'; persistent: boolean };
   serial?: { log: boolean };
   graphics: boolean;
   rng: boolean;

@@ -15,7 +15,6 @@ export function refuseRest({ vmi }: PlanContext, plan: MachinePlan): void {
     [cpu?.realtime, 'real-time processors are not supported'],
     [cpu?.isolateEmulatorThread, 'isolateEmulatorThread has no effect on this node'],
     [domain.ioThreads, 'a supplemental pool of I/O threads is not supported'],
-    [devices.tpm && devices.tpm.enabled !== false, 'a TPM is not supported; the guest has none'],
     [devices.gpus?.length, 'GPUs of the host are not supported'],
     [devices.hostDevices?.length, 'devices of the host are not supported'],
     [devices.filesystems?.length, 'shared file systems (virtiofs) are not supported'],

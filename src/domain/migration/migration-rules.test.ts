@@ -169,6 +169,12 @@ test('planDifference() names what a running guest would see; the texts of its ne
   assert.equal(planDifference(plan, { ...plan, machine: { type: 'pc-q35-8.2', options: {} } }), 'machine');
   const renamed: MachinePlan = { ...plan, smbios: [{ type: 1, fields: [['manufacturer', 'Acme']] }] };
   assert.deepEqual(movedPlan(renamed, plan).smbios, renamed.smbios);
+  // A guest of a version without TPMs comes without one; one that has a TPM needs one.
+  const tpm = { model: 'tpm-tis', persistent: false } as const;
+  assert.equal(planDifference(plan, { ...plan, tpm }), undefined);
+  assert.equal(movedPlan(plan, { ...plan, tpm }).tpm, undefined);
+  assert.equal(planDifference({ ...plan, tpm }, plan), 'tpm');
+  assert.deepEqual(movedPlan({ ...plan, tpm }, { ...plan, tpm }).tpm, tpm);
   // Processors and memory that can be plugged: the guest comes with what it has, and the room for more that it has.
   const hot = { ...plan, cpu: { ...plan.cpu, maxSockets: 4 }, hotMemory: { bytes: 9, requestedBytes: 2 } };
   const grown = { ...plan, cpu: { ...plan.cpu, sockets: 2, maxSockets: 4 }, memoryBytes: 3 };

@@ -15,6 +15,8 @@ export function planDifference(source: MachinePlan, target: MachinePlan): keyof 
   const fields = new Set([...Object.keys(source), ...Object.keys(target)]) as Set<keyof MachinePlan>;
   return [...fields].sort().find((field) => {
     if (NOT_OF_THE_GUEST.has(field) || field === GOES_ALONG) return false;
+    // A guest of a version that gave none does not get one while it runs.
+    if (field === 'tpm' && !source.tpm) return false;
     if (field === 'firmware') return source.firmware.kind !== target.firmware.kind;
     if (field === 'cpu') return !deepEqual(comparableCpu(source.cpu, source), comparableCpu(target.cpu, source));
     // A guest whose memory can be plugged comes as it is; what its instance says by now follows when it is here.
@@ -31,12 +33,13 @@ export function movedPlan(source: MachinePlan, target: MachinePlan): MachinePlan
   const form = (plan: MachinePlan): unknown =>
     plan.smbios.map(({ type, fields }) => [type, fields.map(([name]) => name)]);
   const texts = source.smbios.every(({ fields }) => fields.every(([, value]) => typeof value === 'string'));
-  const { hotMemory: _, [GOES_ALONG]: ___, ...rest } = target;
+  const { hotMemory: _, [GOES_ALONG]: ___, tpm, ...rest } = target;
   const { maxSockets: __, ...cpu } = target.cpu;
   const { sockets, maxSockets } = source.cpu;
   return {
     ...rest,
     cpu: { ...cpu, sockets, ...(maxSockets !== undefined && { maxSockets }) },
+    ...(tpm && source.tpm && { tpm }),
     memoryBytes: source.memoryBytes,
     ...(source.heldBackBytes !== undefined && { heldBackBytes: source.heldBackBytes }),
     ...(source.hotMemory && { hotMemory: source.hotMemory }),

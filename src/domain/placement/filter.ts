@@ -4,6 +4,7 @@
  */
 import type { Pod } from '../../api/kinds/builtin/types.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
+import { TPM_LABEL } from '../launcher/node-selector.ts';
 import { matchesNodeAffinity } from './node-affinity.ts';
 import type { NodeUsage } from './node-usage.ts';
 import { type NamespaceLabels, type PodAffinityRules, podAffinityRules } from './pod-affinity.ts';
@@ -60,8 +61,12 @@ const taints: Filter = (pod, { node }) => {
   return taint ? final('node(s) had untolerated taint(s)') : undefined;
 };
 
-const nodeAffinity: Filter = (pod, { node }) =>
-  matchesNodeAffinity(pod, node) ? undefined : final("node(s) didn't match Pod's node affinity/selector");
+const nodeAffinity: Filter = (pod, { node }) => {
+  const needsTpm = pod.spec.nodeSelector?.[TPM_LABEL] !== undefined;
+  // A label of ours: what to do about it must not be a riddle.
+  if (needsTpm && node.metadata.labels?.[TPM_LABEL] === undefined) return final('node(s) had no TPM emulator (swtpm)');
+  return matchesNodeAffinity(pod, node) ? undefined : final("node(s) didn't match Pod's node affinity/selector");
+};
 
 /** host ports of a Pod as `protocol/ip/port`. */
 const hostPorts = (pod: DeepReadonly<Pod>): { protocol: string; ip: string; port: number }[] =>

@@ -363,3 +363,11 @@ test('allocationScores() stay within 0 and 100, also on a node that offers nothi
     for (const score of [least, balanced]) assert.ok(score >= 0 && score <= 100, String(score));
   }
 });
+
+test('a guest with a TPM goes where an emulator for it is, and hears of it where none is', () => {
+  const labels = { 'coracle.dev/tpm': 'true' };
+  const guest = pod('p', { nodeSelector: labels });
+  assert.equal(place(guest, [[node('a')], [node('b', { labels })]], {}), 'b');
+  const nowhere = '0/2 nodes are available: 2 node(s) had no TPM emulator (swtpm).';
+  assert.equal(place(guest, [[node('a')], [node('b')]], {}), nowhere);
+});

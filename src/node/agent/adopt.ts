@@ -3,10 +3,12 @@
  * or started here.
  */
 import { join } from 'node:path';
+import type { Clock } from '../../base/clock/clock.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { findProcesses, identify, isRunning, type ProcessIdentity } from '../../base/process/identity.ts';
 import { listVmDirectories, removeVmDirectory, vmDirectoryOf } from '../disk/vm-directory.ts';
 import { VM_FILES } from '../qemu/argv.ts';
+import { endTpm } from '../tpm/swtpm.ts';
 import { readRecord, type VmRecord, writeRecord } from './vm-record.ts';
 
 /** The QEMU of a VMI by its argument vector, which names the pid file in its directory. */
@@ -19,9 +21,14 @@ export async function findQemu(vmsDirectory: string, vmiUid: string): Promise<Pr
 /** Records to resume: those with a process, a result, or from before a restart of the host. */
 export async function findRecords(
   vmsDirectory: string,
-  options: { readonly bootId: string; readonly log: Logger },
+  options: { readonly bootId: string; readonly clock: Clock; readonly log: Logger; readonly signal: AbortSignal },
 ): Promise<VmRecord[]> {
   const records: VmRecord[] = [];
+  // Of a start that broke off between its TPM and its QEMU, the TPM still waits.
+  const clear = async (uid: string): Promise<void> => {
+    await endTpm(vmDirectoryOf(vmsDirectory, uid), options);
+    await removeVmDirectory(vmsDirectory, uid);
+  };
   for (const uid of await listVmDirectories(vmsDirectory)) {
     const directory = vmDirectoryOf(vmsDirectory, uid);
     const record = await readRecord(directory, uid);
@@ -32,7 +39,7 @@ export async function findRecords(
     }
     if (record === 'missing') {
       // Preparation broke off before anything was started.
-      if (!(await findQemu(vmsDirectory, uid))) await removeVmDirectory(vmsDirectory, uid);
+      if (!(await findQemu(vmsDirectory, uid))) await clear(uid);
       else options.log.error('a guest runs without a record; it is left alone', { uid });
       continue;
     }
@@ -51,7 +58,7 @@ export async function findRecords(
       await writeRecord(directory, completed);
       records.push(completed);
     } else if (record.process) records.push(record);
-    else await removeVmDirectory(vmsDirectory, uid);
+    else await clear(uid);
   }
   return records;
 }

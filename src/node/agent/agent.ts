@@ -21,6 +21,7 @@ import { amountsOf } from '../../domain/placement/pod-requests.ts';
 import { isUid } from '../disk/vm-directory.ts';
 import { type ImageStore, openImageStore } from '../image/image-store.ts';
 import { DEFAULT_BINARY, readNodeFacts } from '../qemu/node-facts.ts';
+import { tpmFacts } from '../tpm/swtpm.ts';
 import { findRecords } from './adopt.ts';
 import { agentId } from './agent-id.ts';
 import { checkWritable, takeAgentLock } from './agent-lock.ts';
@@ -242,7 +243,7 @@ export function createAgent(config: AgentConfig): Agent {
     const host = { cpus: availableParallelism(), memoryBytes: totalmem(), storageBytes: blocks * bsize };
     return {
       name: nodeName,
-      facts: environment.facts,
+      facts: { ...environment.facts, ...tpmFacts() },
       ...shareOfHost(host, options.share ?? 1),
       disk: { free: bavail * bsize, total: blocks * bsize, directory: dataDir },
       ...(options.cpus !== undefined && { cpus: options.cpus }),
@@ -268,7 +269,12 @@ export function createAgent(config: AgentConfig): Agent {
     const { signal } = life;
     const environment = await prepare(signal);
     // Guests first: whatever the API says or whether it answers, they are looked after.
-    for (const record of await findRecords(environment.vmsDirectory, { bootId: environment.bootId, log }))
+    for (const record of await findRecords(environment.vmsDirectory, {
+      bootId: environment.bootId,
+      clock,
+      log,
+      signal,
+    }))
       launch(environment, record.podUid, new Launcher(environment, { record, others }));
 
     const ownPods = createInformer(client, PODS, { fieldSelector: `spec.nodeName=${nodeName}`, clock, log });

@@ -57,6 +57,17 @@ test('nodeLabels() tell what launchers ask for, and nothing that is no label', (
   );
 });
 
+test('a node says that guests can have a TPM only while it has an emulator for one', () => {
+  const offers = { machineTypes: [], machineAliases: {}, cpuModels: [] } as unknown as NodeFacts;
+  const tpm = (more: object): string | undefined =>
+    nodeLabels({ ...described(1), facts: { ...offers, ...more } })['coracle.dev/tpm'];
+  assert.equal(tpm({}), undefined);
+  assert.equal(tpm({ tpm: true }), 'true');
+  assert.deepEqual(staleLabels({ 'coracle.dev/tpm': 'true' }, nodeLabels({ ...described(1), facts: offers })), [
+    'coracle.dev/tpm',
+  ]);
+});
+
 test('staleLabels(): offers that are no longer made, and nothing of others', () => {
   const have = {
     'cpu-model.node.kubevirt.io/qemu64': 'true',

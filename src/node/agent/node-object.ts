@@ -9,6 +9,7 @@ import {
   HYPERV_OF_NODE,
   HYPERV_PREFIX,
   MACHINE_TYPE_PREFIX,
+  TPM_LABEL,
 } from '../../domain/launcher/node-selector.ts';
 import { type DiskSpace, diskFloor, hasDiskPressure } from '../../domain/machine/disk-room.ts';
 import type { NodeFacts } from '../../domain/machine/machine-plan.ts';
@@ -68,7 +69,7 @@ const LABEL_NAME = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 const RESERVED_MEMORY = 256 * 1024 * 1024;
 
 /** Labels of these say what the node offers; they are the agent's alone. */
-const OFFERS = [MACHINE_TYPE_PREFIX, CPU_MODEL_PREFIX, CPU_FEATURE_PREFIX, HYPERV_PREFIX];
+const OFFERS = [MACHINE_TYPE_PREFIX, CPU_MODEL_PREFIX, CPU_FEATURE_PREFIX, HYPERV_PREFIX, TPM_LABEL];
 
 /** Canonical text, so that what the server stores equals what we computed. */
 const inKibibytes = (bytes: number): string => formatQuantity(quantityFromBytes(Math.floor(bytes / 1024) * 1024));
@@ -96,6 +97,7 @@ export function nodeLabels(node: NodeDescription): Record<string, string> {
   can(CPU_FEATURE_PREFIX, facts.offeredCpuFeatures ?? []);
   // Every kernel whose KVM this QEMU takes has them.
   if (facts.accelerator === 'kvm') can(HYPERV_PREFIX, HYPERV_OF_NODE);
+  if (facts.tpm) labels[TPM_LABEL] = 'true';
   return { ...labels, ...node.labels };
 }
 

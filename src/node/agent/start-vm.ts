@@ -15,6 +15,7 @@ import { openVmDirectory } from '../disk/vm-directory.ts';
 import type { ImageEvent } from '../disk/volume-request.ts';
 import { claimAddress } from '../network/address-pool.ts';
 import { qemuArgv, VM_FILES } from '../qemu/argv.ts';
+import { startTpm, TPM_PROGRAM, tpmFacts, tpmSocket } from '../tpm/swtpm.ts';
 import { clusterSmbios } from './cluster-smbios.ts';
 import type { AgentEnvironment } from './environment.ts';
 import { type Guest, openGuest } from './guest.ts';
@@ -61,6 +62,8 @@ export async function prepareVm(environment: AgentEnvironment, request: StartReq
   const { vmi, pod, signal } = request;
   const smbios = environment.smbios ?? (await clusterSmbios(environment.client, signal));
   const plan = machinePlan(vmi, environment.facts, { smbios, serialLog: logsSerialConsole(pod) });
+  if (plan.tpm && !tpmFacts().tpm)
+    throw new Error(`the guest has a TPM, and this node has no emulator for one: install ${TPM_PROGRAM}`);
   const directory = await openVmDirectory(environment.vmsDirectory, vmi.metadata.uid ?? '');
   await writeNamespace(directory, vmi.metadata.namespace ?? '');
   const imageIds: Record<string, string> = {};
@@ -108,6 +111,7 @@ export async function spawnVm(environment: AgentEnvironment, request: SpawnReque
     binary: environment.binary,
     pidFile: join(directory, VM_FILES.pid),
     ...volumes,
+    ...(plan.tpm && { tpmSocket: tpmSocket(directory) }),
     ...(migration && { incoming: true }),
   });
   let record: VmRecord = {
@@ -136,10 +140,13 @@ export async function spawnVm(environment: AgentEnvironment, request: SpawnReque
   // On disk before there is a process: whatever happens from here on, the next agent knows of it.
   await writeRecord(directory, record);
   request.onRecord?.(record);
+  const spawnError = (error: Error): never => {
+    throw new SpawnError(error.message);
+  };
+  // QEMU connects to it as soon as it starts.
+  if (plan.tpm) await startTpm({ directory, clock, signal: environment.signal }).catch(spawnError);
   const child = await spawnDetached(argv, { cwd: directory, outputFile: join(directory, VM_FILES.output) }).catch(
-    (error: Error) => {
-      throw new SpawnError(error.message);
-    },
+    spawnError,
   );
   record = { ...record, process: child.identity };
   await writeRecord(directory, record);

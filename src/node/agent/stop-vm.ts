@@ -1,5 +1,7 @@
 /** Ends a guest: by ACPI and patience, then by force. */
 import { terminate, waitGone } from '../../base/process/terminate.ts';
+import { vmDirectoryOf } from '../disk/vm-directory.ts';
+import { endTpm } from '../tpm/swtpm.ts';
 import type { AgentEnvironment } from './environment.ts';
 import type { Guest } from './guest.ts';
 import type { VmRecord } from './vm-record.ts';
@@ -50,12 +52,17 @@ export async function askToShutDown(
   }
 }
 
-/** Makes sure the process is gone: quit over QMP, then SIGKILL. Only ever called for a guest that has to end. */
+/** Makes sure the guest's processes are gone: QEMU by quit over QMP, then SIGKILL; then its TPM. Only ever called for a guest that has to end. */
 export async function endProcess(
   environment: AgentEnvironment,
   record: VmRecord,
   guest: Guest | undefined,
 ): Promise<void> {
+  await endQemu(environment, record, guest);
+  await endTpm(vmDirectoryOf(environment.vmsDirectory, record.vmiUid), environment);
+}
+
+async function endQemu(environment: AgentEnvironment, record: VmRecord, guest: Guest | undefined): Promise<void> {
   const { process: identity } = record;
   if (!identity) return;
   const { clock, signal } = environment;

@@ -44,6 +44,7 @@ function argvOf(
     disks: new Map(disks),
     kernel: 'kernel',
     initrd: 'initrd',
+    tpmSocket: 'tpm/x.sock',
   });
 }
 const values = (argv: readonly string[], option: string): string[] => argv.filter((_, i) => argv[i - 1] === option);
@@ -194,4 +195,20 @@ test('PCI places never repeat and end with an error, not a clash', () => {
   const full = createPciSlots('pcie.0', 233);
   for (let i = 0; i < 232; i++) full.next();
   assert.throws(() => full.next(), /more PCI devices than slots/);
+});
+
+test('a TPM is spoken to over its socket, and is there only where the machine has one', () => {
+  assert.deepEqual(values(argvOf({}), '-tpmdev'), []);
+  for (const [tpm, model] of [
+    [{}, 'tpm-tis'],
+    [{ persistent: true }, 'tpm-crb'],
+  ] as const) {
+    const argv = argvOf({ devices: { tpm } });
+    assert.deepEqual(values(argv, '-tpmdev'), ['emulator,id=tpm0,chardev=tpm0-control']);
+    assert.ok(values(argv, '-chardev').includes('socket,id=tpm0-control,path=tpm/x.sock'));
+    assert.deepEqual(
+      json(argv, '-device').filter(({ driver }) => String(driver).startsWith('tpm')),
+      [{ driver: model, id: 'tpm0-device', tpmdev: 'tpm0' }],
+    );
+  }
 });

@@ -28,6 +28,8 @@ export interface MachineLayout {
   readonly initrd?: string;
   /** Private copy of the UEFI variables. */
   readonly efiVars?: string;
+  /** Control socket of the TPM's process. */
+  readonly tpmSocket?: string;
   /** Waits for a migration stream instead of booting. */
   readonly incoming?: boolean;
 }
@@ -143,6 +145,11 @@ export function qemuArgv(plan: MachinePlan, layout: MachineLayout): string[] {
       bus: pciBus,
       addr: '0x1.0x0',
     });
+  }
+  if (plan.tpm && layout.tpmSocket !== undefined) {
+    argv.push('-chardev', `socket,id=tpm0-control,path=${layout.tpmSocket}`);
+    argv.push('-tpmdev', 'emulator,id=tpm0,chardev=tpm0-control');
+    device({ driver: plan.tpm.model, id: 'tpm0-device', tpmdev: 'tpm0' });
   }
   argv.push('-chardev', `socket,id=agent0,path=${VM_FILES.guestAgent},server=on,wait=off`);
   device({

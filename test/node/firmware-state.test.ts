@@ -1,0 +1,64 @@
+/** The TPM and the EFI variables of real guests: what is there, what lasts, and what must not. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { VIRTUAL_MACHINE_INSTANCES } from '../../src/api/kinds/kubevirt/kinds.ts';
+import { isRunning, signalProcess } from '../../src/base/process/identity.ts';
+import { findTpm } from '../../src/node/tpm/swtpm.ts';
+import { whyNoFirmware } from '../testkit/tiny-guest.ts';
+import { type Board, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';
+import { inGuest } from './in-guest.ts';
+import { NV_DEFINE, NV_READ, NV_WRITE, nvData, tpmCommand } from './tpm-commands.ts';
+
+const skip = whyNoFirmware() ?? false;
+
+let board: Board;
+before(async () => {
+  if (!skip) board = await startBoard();
+});
+after(() => board?.close());
+
+const remove = async (name: string): Promise<void> => {
+  await board.client.delete(VIRTUAL_MACHINE_INSTANCES, { namespace: NAMESPACE, name });
+  await eventually('the instance is gone', () =>
+    board.vmi(name).then(
+      () => false,
+      () => true,
+    ),
+  );
+};
+const withTpm = (tpm: object) => {
+  const spec = kernelSpec() as { domain: { devices: object } };
+  return { ...spec, domain: { ...spec.domain, devices: { ...spec.domain.devices, tpm } } };
+};
+const directoryOf = (uid: string): string => `${board.directory}/node/vms/${uid}`;
+const running = (name: string) => board.until(name, 'running', (vmi) => vmi.status?.phase === 'Running');
+
+test('a guest has a TPM, which outlives the agent, ends with the guest, and is empty at the next start', {
+  skip,
+}, async () => {
+  await board.createVmi('trusted', withTpm({}));
+  const vmi = await running('trusted');
+  const directory = directoryOf(vmi.metadata.uid ?? '');
+  const tpm = await findTpm(directory);
+  assert.ok(tpm, 'its process runs');
+  await inGuest(board, 'trusted', `${tpmCommand(NV_DEFINE)}; ${tpmCommand(NV_WRITE)}`);
+  assert.ok((await inGuest(board, 'trusted', tpmCommand(NV_READ))).includes(nvData));
+  await board.restartAgent();
+  await running('trusted');
+  assert.deepEqual(await findTpm(directory), tpm, 'the same process');
+  assert.ok((await inGuest(board, 'trusted', tpmCommand(NV_READ))).includes(nvData));
+
+  const { process: qemu } = await board.record(vmi);
+  await remove('trusted');
+  await eventually('QEMU gone', async () => !(await isRunning(qemu!)));
+  await eventually('TPM gone', async () => !(await isRunning(tpm)));
+
+  await board.createVmi('trusted', withTpm({}));
+  const again = await running('trusted');
+  assert.ok(!(await inGuest(board, 'trusted', tpmCommand(NV_READ))).includes(nvData), 'nothing is left');
+  // The guest is killed from outside: nobody is left to tell its TPM.
+  const killed = await findTpm(directoryOf(again.metadata.uid ?? ''));
+  await signalProcess((await board.record(again)).process!, 'SIGKILL');
+  await eventually('TPM gone after a kill', async () => killed !== undefined && !(await isRunning(killed)));
+  await remove('trusted');
+});
