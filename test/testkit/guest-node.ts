@@ -45,6 +45,7 @@ export async function startGuestNode(pods: () => readonly MeasuredPod[] = () => 
     node: { nodeName: GUEST_NODE, dataDir: '.', pods },
     findPod: launcherOf,
     directoryOf: () => '',
+    memoryDirectory: '',
     authorize: ({ peer }) => peer.certificate?.verified === true,
     clock: systemClock,
     log: silentLogger,

@@ -137,6 +137,7 @@ async function startAll(options: AgentsOptions, started: { agent: Agent; server:
           images,
           addressesDir: join(dir.root, 'addresses'),
           claimsDir: join(dir.root, 'claims'),
+          memoryDir: join(dir.root, 'memory'),
           address,
           ...(peer && { peer }),
           ...(options.asKubelet && { asKubelet: true }),

@@ -47,6 +47,7 @@ const WAITING_PROBLEMS = new Set([
   'InvalidImageName',
   'ErrImageNeverPull',
   'FailedMount',
+  'FailedResume',
   'FailedStart',
 ]);
 

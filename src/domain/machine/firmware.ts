@@ -1,3 +1,5 @@
+import { uuidV5 } from '../identity/firmware-identity.ts';
+import { RESUME_FROM } from '../memory-state/resume-request.ts';
 import { type MachinePlan, PlanError } from './machine-plan.ts';
 import { plainText } from './plain-text.ts';
 import type { PlanContext } from './plan.ts';
@@ -13,6 +15,9 @@ export function configureFirmware({ vmi, facts, smbios }: PlanContext, plan: Mac
   const { firmware, chassis } = vmi.spec.domain;
   if (!UUID.test(plan.uuid)) throw new PlanError(`firmware uuid ${JSON.stringify(plan.uuid)} is not a UUID`);
   plan.uuid = plan.uuid.toLowerCase();
+  // The same at each boot: only a guest that goes on from a saved state has been at this point before.
+  if (facts.devices.includes('vmgenid') && vmi.spec.domain.features?.acpi?.enabled !== false)
+    plan.generationId = uuidV5(plan.uuid, vmi.metadata.annotations?.[RESUME_FROM] ?? '');
   const system: [string, string | undefined][] = [
     ['manufacturer', smbios.manufacturer],
     ['product', smbios.product],

@@ -118,6 +118,11 @@ export interface MachinePlan {
   name: string;
   /** SMBIOS UUID; also how a running QEMU is recognised. */
   uuid: string;
+  /**
+   * Virtual machine generation id: another one tells the guest that it goes on from a saved state. Absent where the
+   * machine has no such device, and in plans of versions before it.
+   */
+  generationId?: string;
   accelerator: 'kvm' | 'tcg';
   sandbox: boolean;
   /** A type this QEMU has, and its options. */

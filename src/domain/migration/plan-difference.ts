@@ -5,7 +5,7 @@ import type { CpuPlan, MachinePlan } from '../machine/machine-plan.ts';
 /** Of the host or of the start, nothing a running guest sees. */
 const NOT_OF_THE_GUEST = new Set<keyof MachinePlan>(['sandbox', 'unsupported', 'startPaused', 'hostname', 'smbios']);
 /** Of the start too, and seen by the guest: it comes with what it has. */
-const GOES_ALONG = 'heldBackBytes' satisfies keyof MachinePlan;
+const GOES_ALONG: ReadonlySet<keyof MachinePlan> = new Set(['heldBackBytes', 'generationId']);
 
 /**
  * The first field in which two plans differ for a running guest, undefined when none does. SMBIOS texts are read at boot
@@ -14,7 +14,7 @@ const GOES_ALONG = 'heldBackBytes' satisfies keyof MachinePlan;
 export function planDifference(source: MachinePlan, target: MachinePlan): keyof MachinePlan | undefined {
   const fields = new Set([...Object.keys(source), ...Object.keys(target)]) as Set<keyof MachinePlan>;
   return [...fields].sort().find((field) => {
-    if (NOT_OF_THE_GUEST.has(field) || field === GOES_ALONG) return false;
+    if (NOT_OF_THE_GUEST.has(field) || GOES_ALONG.has(field)) return false;
     // A guest of a version that gave none does not get one while it runs.
     if (field === 'tpm' && !source.tpm) return false;
     if (field === 'firmware') return source.firmware.kind !== target.firmware.kind;
@@ -33,7 +33,7 @@ export function movedPlan(source: MachinePlan, target: MachinePlan): MachinePlan
   const form = (plan: MachinePlan): unknown =>
     plan.smbios.map(({ type, fields }) => [type, fields.map(([name]) => name)]);
   const texts = source.smbios.every(({ fields }) => fields.every(([, value]) => typeof value === 'string'));
-  const { hotMemory: _, [GOES_ALONG]: ___, tpm, ...rest } = target;
+  const { hotMemory: _, heldBackBytes: ___, generationId: ____, tpm, ...rest } = target;
   const { maxSockets: __, ...cpu } = target.cpu;
   const { sockets, maxSockets } = source.cpu;
   return {
@@ -42,6 +42,7 @@ export function movedPlan(source: MachinePlan, target: MachinePlan): MachinePlan
     ...(tpm && source.tpm && { tpm }),
     memoryBytes: source.memoryBytes,
     ...(source.heldBackBytes !== undefined && { heldBackBytes: source.heldBackBytes }),
+    ...(source.generationId !== undefined && { generationId: source.generationId }),
     ...(source.hotMemory && { hotMemory: source.hotMemory }),
     ...(texts && deepEqual(form(source), form(target)) && { smbios: source.smbios }),
   };

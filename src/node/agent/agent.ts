@@ -30,13 +30,15 @@ import { createNodeHandler } from './handler.ts';
 import { createHeldClaims, type HeldClaims } from './held-claims.ts';
 import { Launcher } from './launcher.ts';
 import { leaveNode } from './leave-node.ts';
+import { sweepStates } from './memory/state-files.ts';
 import type { PeerIdentity } from './migration/peer.ts';
 import { type SentGuest, streamMetrics } from './migration/stream-figures.ts';
 import { type NodeDescription, nodeStatus, shareOfHost } from './node-object.ts';
 import { registerNode } from './node-registration.ts';
 import { createNodeRoom } from './node-room.ts';
 import { createObsoleteModels } from './obsolete-models.ts';
-import { createStrangerCare } from './other-pods.ts';
+import { osImage } from './os-image.ts';
+import { createStrangerCare, isLauncher } from './other-pods.ts';
 import { createServerAccess } from './server-access.ts';
 import { openTombstones } from './vm-record.ts';
 
@@ -49,6 +51,7 @@ export interface AgentOptions {
   readonly images?: ImageStore;
   readonly addressesDir?: string;
   readonly claimsDir?: string;
+  readonly memoryDir?: string;
   /** Found out already, by another agent of this host. */
   readonly facts?: NodeFacts;
   /** Address of the node. Default 127.0.0.1. */
@@ -114,7 +117,6 @@ export interface StoppingGuest {
   readonly leftMs: number;
 }
 
-const LAUNCHER_SELECTOR = { key: 'kubevirt.io', value: 'virt-launcher' } as const;
 /** Longest a stopping agent waits for its last reports to be taken. */
 const LAST_REPORT_MS = 3000;
 const NODE_NAME_LABEL = 'kubevirt.io/nodeName';
@@ -125,6 +127,7 @@ export function createAgent(config: AgentConfig): Agent {
   const { client, nodeName, dataDir, clock } = config;
   const options = config.options ?? {};
   const log = config.log.with({ room: 'agent', node: nodeName });
+  const memoryDirectory = options.memoryDir ?? join(dataDir, 'memory');
   const allowed = new Set(options.allowedClients ?? []);
   /** By Pod UID. */
   const launchers = new Map<string, Launcher>();
@@ -200,6 +203,7 @@ export function createAgent(config: AgentConfig): Agent {
         ...(options.accelerator !== undefined && { accelerator: options.accelerator }),
       }));
     await mkdir(at('vms'), { recursive: true, mode: 0o700 });
+    await sweepStates(memoryDirectory);
     const room = createNodeRoom({
       pods: () => pods?.list() ?? [],
       allocatable: async () => amountsOf(nodeStatus(await describe(environment), undefined, clock.now()).allocatable),
@@ -222,6 +226,7 @@ export function createAgent(config: AgentConfig): Agent {
       vmsDirectory: at('vms'),
       addressesDirectory: options.addressesDir ?? at('addresses'),
       claimsDirectory: options.claimsDir ?? at('claims'),
+      memoryDirectory,
       hostDiskRoots: options.hostDiskRoots ?? [],
       allowsHostPorts: options.allowsHostPorts === true,
       judgeResize: (pod) => room.judge(pod),
@@ -354,6 +359,7 @@ export function createAgent(config: AgentConfig): Agent {
       },
       findPod,
       directoryOf: (vmiUid) => join(dataDir, 'vms', vmiUid),
+      memoryDirectory,
       authorize,
       clock,
       log,
@@ -389,12 +395,4 @@ export function createAgent(config: AgentConfig): Agent {
       unlock = undefined;
     },
   };
-}
-
-const isLauncher = (pod: DeepReadonly<Pod>): boolean =>
-  pod.metadata.labels?.[LAUNCHER_SELECTOR.key] === LAUNCHER_SELECTOR.value;
-
-async function osImage(): Promise<string> {
-  const text = await readFile('/etc/os-release', 'utf8').catch(() => '');
-  return /^PRETTY_NAME="?([^"\n]*)"?$/m.exec(text)?.[1] ?? 'Linux';
 }

@@ -13,7 +13,7 @@ import { writeRecord } from './vm-record.ts';
 const LOOK_MS = 1000;
 const BLOCK_BYTES = 512;
 /** Links to what lies in the image store: nobody writes there, and it is not the guest's. */
-const NOT_ITS_OWN = /^(disk-\d+\.base|kernel|initrd)$/;
+const NOT_ITS_OWN = /^(disk-\d+\.(base|saved-\d+)|kernel|initrd)$/;
 
 /** Bytes on the disk of a VM's own files: overlays, empty disks, media, logs. */
 export async function directoryBytes(directory: string): Promise<number> {
@@ -39,7 +39,7 @@ export function watchDisk(launcher: LauncherState, guest: Guest): { stop(): void
 
   const look = async (): Promise<void> => {
     const { record, pod } = launcher;
-    if (!record || !pod || record.migration || !guest.state.connected || launcher.isDeleting()) {
+    if (!record || !pod || record.migration || record.saving || !guest.state.connected || launcher.isDeleting()) {
       written = undefined;
       return;
     }

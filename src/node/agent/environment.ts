@@ -36,6 +36,8 @@ export interface AgentEnvironment {
   readonly vmsDirectory: string;
   readonly addressesDirectory: string;
   readonly claimsDirectory: string;
+  /** Where saved guests lie; agents of one host share it. */
+  readonly memoryDirectory: string;
   readonly hostDiskRoots: readonly string[];
   /** Guests may have ports of their address under their own number. */
   readonly allowsHostPorts: boolean;

@@ -14,6 +14,7 @@ import { freezeGuest, thawGuest, unfreezeTimeout } from './freeze.ts';
 import type { Guest } from './guest.ts';
 import { askEverything, askFilesystems, askUsers } from './guest-agent-facts.ts';
 import type { Launcher } from './launcher.ts';
+import { memoryRequest } from './memory/memory-requests.ts';
 import { type NodeRequestOptions, nodeRequest } from './node-requests.ts';
 import { type PodRequestOptions, podRequest } from './pod-requests.ts';
 import { tunnel } from './port-tunnel.ts';
@@ -25,6 +26,8 @@ export interface HandlerOptions {
   /** The launcher of a Pod, also of one that has ended. */
   readonly findPod: PodRequestOptions['findPod'];
   readonly directoryOf: PodRequestOptions['directoryOf'];
+  /** Where saved guests lie. */
+  readonly memoryDirectory: string;
   /** What `/metrics` says, beside what the API server knows. */
   readonly metrics: () => readonly MetricFamily[];
   /** What it says of the node itself, where it is asked through the API server. */
@@ -74,6 +77,8 @@ async function route(options: HandlerOptions, request: ApiRequest): Promise<ApiR
   if (aboutNode) return aboutNode;
   const aboutPod = podRequest(options, request);
   if (aboutPod) return aboutPod;
+  const aboutMemory = memoryRequest(options, request);
+  if (aboutMemory) return aboutMemory;
   const match = PATH.exec(request.path);
   if (!match) throw notFound({ group: '', resource: 'paths' }, request.path.slice(0, 200));
   const [namespace = '', name = '', action = ''] = match.slice(1).map(decode);
@@ -129,6 +134,7 @@ async function put({ request, name, launcher }: Call, act: () => Promise<void>):
   if (request.method !== 'PUT') throw methodNotSupported(VMI, request.method);
   // Between its two ends nobody but the migration lets a guest run.
   if (launcher.record?.migration) throw conflict(VMI, name, 'VMI is migrating');
+  if (launcher.record?.saving) throw conflict(VMI, name, 'the memory of the VMI is being saved');
   try {
     await act();
   } catch (error) {

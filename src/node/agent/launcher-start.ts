@@ -15,6 +15,7 @@ import { findQemu } from './adopt.ts';
 import { foreignImage, simulatesCrash } from './functional-test-hooks.ts';
 import { openGuest } from './guest.ts';
 import { FIRST_RETRY_MS, type LauncherState, MAX_RETRY_MS, type ReadonlyPod } from './launcher-state.ts';
+import { goOn } from './memory/go-on.ts';
 import { peerObstacle } from './migration/peer.ts';
 import { pinnedInstance } from './migration/pinned-instance.ts';
 import { receiveGuest } from './migration/receive-guest.ts';
@@ -63,6 +64,7 @@ export async function startGuest(launcher: LauncherState): Promise<VmResult | un
         signal: launcher.starting.signal,
         onImage: (event: ImageEvent) => tellImage(launcher, event),
         onChange: () => launcher.changed(),
+        onNotResumed: (why: string) => launcher.event('Warning', 'BootedInstead', why),
       };
       const foreign = launcher.migrationJob === undefined ? undefined : await foreignImage(launcher);
       if (foreign !== undefined) {
@@ -160,6 +162,7 @@ export async function resumeGuest(launcher: LauncherState, record: VmRecord): Pr
       await guest.forwarder?.load();
       // The earlier agent ended between spawn and go.
       if (guest.state.runState === 'prelaunch' && !record.migration) await letRun(guest, record);
+      if (record.saving || record.resuming) await goOn(launcher, guest);
       launcher.log.info('guest adopted', { pid: record.process.pid, state: guest.state.runState });
     }
   } catch (error) {

@@ -52,6 +52,11 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
         await Promise.race([change, launcher.untilAborted()]);
         continue;
       }
+      // Nor while it stands still for its memory to be saved.
+      if (launcher.record?.saving && guest.state.exit === undefined) {
+        await Promise.race([change, launcher.untilAborted()]);
+        continue;
+      }
       const ending = await lookForEnd(launcher, guest);
       if (ending === 'unclear') {
         retry ??= launcher.environment.clock.schedule(FIRST_RETRY_MS, () => launcher.changed());
@@ -129,7 +134,7 @@ function followMigrations(launcher: LauncherState, guest: Guest): { step(): 'sti
       if (migration) {
         last = migration.uid;
         follow(recoverSender(launcher, guest));
-      } else if (!launcher.isDeleting() && guest.state.connected) {
+      } else if (!launcher.isDeleting() && guest.state.connected && !launcher.record?.saving) {
         const source = { nodeName: environment.nodeName, podName: launcher.pod?.metadata.name ?? '' };
         const outgoing = outgoingMigration(launcher.vmi, source);
         if (outgoing && outgoing.uid !== last) {

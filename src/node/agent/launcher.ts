@@ -10,6 +10,7 @@
  * Nothing here throws out of `run` but the end of the agent; a failing API delays reports and never touches a guest.
  */
 import type { ObjectKey } from '../../api/meta/object.ts';
+import type { MemorySaved } from '../../domain/memory-state/memory-calls.ts';
 import type { AgentEnvironment } from './environment.ts';
 import { isEphemeral } from './ephemeral-containers.ts';
 import type { Guest } from './guest.ts';
@@ -17,6 +18,8 @@ import { finishGuest } from './launcher-finish.ts';
 import { resumeGuest, startGuest } from './launcher-start.ts';
 import { LauncherState, type ReadonlyPod, type ReadonlyVmi } from './launcher-state.ts';
 import { superviseGuest } from './launcher-supervise.ts';
+import { dropHalfResumed } from './memory/go-on.ts';
+import { type SaveOptions, saveMemory } from './memory/save-memory.ts';
 import type { StreamFigures } from './migration/stream-figures.ts';
 import type { KeptLogs } from './pod-logs.ts';
 import { endProcess } from './stop-vm.ts';
@@ -125,6 +128,11 @@ export class Launcher {
     if (state.record?.migration) await endProcess(state.environment, state.record, state.guest);
   }
 
+  /** Saves the memory of the running guest. Throws ApiError 409 with what keeps it from that. */
+  saveMemory(guest: Guest, options: SaveOptions): Promise<MemorySaved> {
+    return saveMemory(this.#state, guest, options);
+  }
+
   /** The next power-off of the guest is the first half of a reboot. */
   expectReboot(): void {
     this.#state.softRebootUntil = this.#state.environment.clock.monotonic() + SOFT_REBOOT_MS;
@@ -137,6 +145,7 @@ export class Launcher {
       const ended = await state.environment.tombstones.has(state.record?.podUid ?? state.pod?.metadata.uid ?? '');
       // What is left behind a tombstone is the Pod; the instance was told before it was set.
       state.endedBefore = ended !== undefined;
+      if (!ended) await dropHalfResumed(state);
       const result = ended ?? (state.record ? await resumeGuest(state, state.record) : await startGuest(state));
       const final = result ?? (await superviseGuest(state));
       await finishGuest(state, final);

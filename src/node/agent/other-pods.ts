@@ -27,3 +27,9 @@ export function createStrangerCare(environment: AgentEnvironment): (pod: DeepRea
     );
   };
 }
+
+const LAUNCHER_SELECTOR = { key: 'kubevirt.io', value: 'virt-launcher' } as const;
+
+/** True for the Pods that this agent starts guests for. */
+export const isLauncher = (pod: DeepReadonly<Pod>): boolean =>
+  pod.metadata.labels?.[LAUNCHER_SELECTOR.key] === LAUNCHER_SELECTOR.value;

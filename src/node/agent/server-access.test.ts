@@ -94,6 +94,7 @@ test('an API server of another make is answered as by a kubelet: SPDY over bytes
     find: () => undefined,
     findPod: (_, name) => (name === 'p' ? launcher : undefined),
     directoryOf: () => '',
+    memoryDirectory: '',
     metrics: () => [],
     node: { nodeName: 'n1', dataDir: '/', pods: () => [] },
     authorize: async ({ peer }) => peer.certificate?.commonName === 'apiserver',

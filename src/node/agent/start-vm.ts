@@ -10,6 +10,7 @@ import { logsSerialConsole } from '../../domain/launcher/guest-console-log.ts';
 import { guestGraceSeconds } from '../../domain/launcher/launcher-pod.ts';
 import type { MachinePlan } from '../../domain/machine/machine-plan.ts';
 import { machinePlan } from '../../domain/machine/plan.ts';
+import { resumedPlan } from '../../domain/memory-state/resume-plan.ts';
 import { type PreparedVolumes, prepareVolumes } from '../disk/prepare.ts';
 import { openVmDirectory } from '../disk/vm-directory.ts';
 import type { ImageEvent } from '../disk/volume-request.ts';
@@ -19,6 +20,8 @@ import { startTpm, TPM_PROGRAM, tpmFacts, tpmSocket } from '../tpm/swtpm.ts';
 import { clusterSmbios } from './cluster-smbios.ts';
 import type { AgentEnvironment } from './environment.ts';
 import { type Guest, openGuest } from './guest.ts';
+import { letGuestGoOn, loadMemory, type Resume, resumeOf } from './memory/resume-memory.ts';
+import { savedFilesOf } from './memory/state-files.ts';
 import { keepNetFilter } from './net-filter.ts';
 import { imageContainer } from './pod-status.ts';
 import { writeNamespace } from './vm-namespace.ts';
@@ -31,6 +34,8 @@ export interface StartRequest {
   readonly signal: AbortSignal;
   readonly onImage: (event: ImageEvent) => void;
   readonly onChange: () => void;
+  /** Told when the guest boots although it was to be resumed, and why. */
+  readonly onNotResumed?: (why: string) => void;
 }
 
 export interface StartedVm {
@@ -58,7 +63,11 @@ export interface PreparedVm {
 }
 
 /** Makes the plan and the files. Throws PlanError, VolumeError, or what the file system says. */
-export async function prepareVm(environment: AgentEnvironment, request: StartRequest): Promise<PreparedVm> {
+export async function prepareVm(
+  environment: AgentEnvironment,
+  request: StartRequest,
+  resume?: Resume,
+): Promise<PreparedVm> {
   const { vmi, pod, signal } = request;
   const smbios = environment.smbios ?? (await clusterSmbios(environment.client, signal));
   const plan = machinePlan(vmi, environment.facts, { smbios, serialLog: logsSerialConsole(pod) });
@@ -78,6 +87,7 @@ export async function prepareVm(environment: AgentEnvironment, request: StartReq
       signal,
       hostDiskRoots: environment.hostDiskRoots,
       claimsDirectory: environment.claimsDirectory,
+      ...(resume && { saved: savedFilesOf(environment.memoryDirectory, resume.saved) }),
       onImage: (event) => {
         if (event.digest !== '')
           imageIds[imageContainer(event.volume)] = `${event.image.replace(/[:@][^/]*$/, '')}@${event.digest}`;
@@ -86,7 +96,9 @@ export async function prepareVm(environment: AgentEnvironment, request: StartReq
     },
     plan,
   );
-  return { plan, directory, volumes, imageIds };
+  if (!resume) return { plan, directory, volumes, imageIds };
+  const { saved } = resume;
+  return { plan: resumedPlan(saved.plan, plan), directory, volumes, imageIds: { ...saved.imageIds, ...imageIds } };
 }
 
 export interface SpawnRequest {
@@ -96,6 +108,8 @@ export interface SpawnRequest {
   readonly address: string;
   /** Set when QEMU shall wait for the guest of another node. */
   readonly migration?: MigrationRecord;
+  /** Set when QEMU shall wait for a guest that was saved. */
+  readonly resuming?: NonNullable<VmRecord['resuming']>;
   readonly onChange: () => void;
   /** Called with what was written, so that a failure later on finds it. */
   readonly onRecord?: (record: VmRecord) => void;
@@ -104,7 +118,7 @@ export interface SpawnRequest {
 
 /** Records and spawns QEMU; it answers and is stopped when this resolves. Throws SpawnError. */
 export async function spawnVm(environment: AgentEnvironment, request: SpawnRequest): Promise<StartedVm> {
-  const { vmi, pod, address, prepared, migration } = request;
+  const { vmi, pod, address, prepared, migration, resuming } = request;
   const { plan, directory, volumes, imageIds } = prepared;
   const { clock } = environment;
   const argv = qemuArgv(plan, {
@@ -112,7 +126,7 @@ export async function spawnVm(environment: AgentEnvironment, request: SpawnReque
     pidFile: join(directory, VM_FILES.pid),
     ...volumes,
     ...(plan.tpm && { tpmSocket: tpmSocket(directory) }),
-    ...(migration && { incoming: true }),
+    ...((migration || resuming) && { incoming: true }),
   });
   let record: VmRecord = {
     version: 1,
@@ -133,7 +147,9 @@ export async function spawnVm(environment: AgentEnvironment, request: SpawnReque
       .flatMap(({ file, backing }) => [file, ...(backing ? [backing.file] : [])])
       .filter((file) => isAbsolute(file)),
     graceSeconds: vmi.spec.terminationGracePeriodSeconds ?? guestGraceSeconds(pod),
+    disks: Object.fromEntries(volumes.disks),
     ...(migration && { migration }),
+    ...(resuming && { resuming }),
   };
   for (const name of [VM_FILES.qmp, VM_FILES.serial, VM_FILES.vnc, VM_FILES.guestAgent])
     await rm(join(directory, name), { force: true });
@@ -175,16 +191,34 @@ export async function spawnVm(environment: AgentEnvironment, request: SpawnReque
 
 /** Starts the VM. Throws PlanError, VolumeError, SpawnError, or what the file system says. */
 export async function startVm(environment: AgentEnvironment, request: StartRequest): Promise<StartedVm> {
-  const { vmi, pod } = request;
-  const prepared = await prepareVm(environment, request);
+  const { vmi, pod, signal } = request;
+  const resume = await resumeOf(environment, vmi, request.onNotResumed ?? (() => {}));
+  const prepared = await prepareVm(environment, request, resume);
   const address = await claimAddress(environment.addressesDirectory, vmi.metadata.uid ?? '');
   request.signal.throwIfAborted();
-  const started = await spawnVm(environment, { vmi, pod, prepared, address, onChange: request.onChange });
+  const resuming = resume && { state: resume.saved.state, ticket: resume.ticket };
+  const { onChange } = request;
+  const started = await spawnVm(environment, {
+    vmi,
+    pod,
+    prepared,
+    address,
+    onChange,
+    ...(resuming && { resuming }),
+  });
   const { guest } = started;
+  const { directory } = prepared;
+  if (resume) await loadMemory(environment, guest, { directory, resume, signal });
   const record = { ...started.record, portProblems: await connectNetwork(guest, started.record) };
-  await writeRecord(prepared.directory, record);
-  await letRun(guest, record);
-  return { record, guest };
+  await writeRecord(directory, record);
+  if (!resume) {
+    await letRun(guest, record);
+    return { record, guest };
+  }
+  await letGuestGoOn(environment, guest, record);
+  const { resuming: _, ...running } = record;
+  await writeRecord(directory, running);
+  return { record: running, guest };
 }
 
 /** Forwards the ports and pulls the cables that shall be down. Returns what could not be forwarded. */

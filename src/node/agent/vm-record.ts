@@ -10,6 +10,7 @@ import type { MachinePlan } from '../../domain/machine/machine-plan.ts';
 import type { SourcePhase, TargetPhase } from '../../domain/migration/migration-steps.ts';
 import { isUid } from '../disk/vm-directory.ts';
 import { writeFileAtomic } from '../image/atomic-file.ts';
+import type { DiskFile } from '../qemu/argv.ts';
 import type { VmResult } from './vm-result.ts';
 
 /**
@@ -57,6 +58,12 @@ export interface VmRecord {
   readonly files?: readonly string[];
   /** Why the agent, and nobody else, has paused the guest. */
   readonly diskPause?: DiskPause;
+  /** Its disks by name; absent in records of versions before it was kept. */
+  readonly disks?: Readonly<Record<string, DiskFile>>;
+  /** Its memory is being saved: it stands still for that, and runs on after it if it ran. */
+  readonly saving?: { readonly state: string };
+  /** It goes on from a saved state, and does not run yet. */
+  readonly resuming?: { readonly state: string; readonly ticket: string };
   /** Absent until QEMU was spawned. */
   readonly process?: ProcessIdentity;
   readonly migration?: MigrationRecord;
@@ -70,6 +77,9 @@ const MAX_ENDED = 2000;
 
 export const writeRecord = (directory: string, record: VmRecord): Promise<void> =>
   writeFileAtomic(join(directory, FILE), JSON.stringify(record));
+
+/** For a guest that never ran: it is started as if for the first time. */
+export const removeRecord = (directory: string): Promise<void> => rm(join(directory, FILE), { force: true });
 
 /** 'missing' when there is none, 'damaged' when it is not what we wrote for this directory. */
 export async function readRecord(directory: string, vmiUid: string): Promise<VmRecord | 'missing' | 'damaged'> {

@@ -8,6 +8,7 @@ import { claimDisk, ephemeralClaim } from './claim-volumes.ts';
 import { cloudInitVolume } from './cloud-init-volume.ts';
 import { containerDisk, kernelFiles } from './image-volumes.ts';
 import { objectVolume } from './object-volumes.ts';
+import { removeLayers, savedDisk, savedKernel } from './saved-files.ts';
 import { VolumeError, type VolumeRequest } from './volume-request.ts';
 
 export interface PreparedVolumes {
@@ -28,9 +29,11 @@ export async function prepareVolumes(request: VolumeRequest, plan: MachinePlan):
     .map(async ({ disk, prefix }) => {
       for (const suffix of ['qcow2', 'base', 'iso'])
         await rm(join(request.directory, `${prefix}.${suffix}`), { force: true });
-      return [disk.name, await volumeFile(request, plan, disk.name, prefix)] as const;
+      await removeLayers(request.directory, prefix);
+      const saved = request.saved && (await savedDisk(request, request.saved, { disk, prefix }));
+      return [disk.name, saved ?? (await volumeFile(request, plan, disk.name, prefix))] as const;
     });
-  const kernel = kernelFiles(request);
+  const kernel = request.saved ? savedKernel(request, request.saved) : kernelFiles(request);
   const efi = efiVariables(request, plan);
   // All settle before one failure is reported: nothing goes on writing behind the caller's back.
   await Promise.allSettled([...work, kernel, efi]);
@@ -39,7 +42,8 @@ export async function prepareVolumes(request: VolumeRequest, plan: MachinePlan):
 
 async function efiVariables(request: VolumeRequest, plan: MachinePlan): Promise<{ efiVars?: string }> {
   if (plan.firmware.kind !== 'efi') return {};
-  await copyFile(plan.firmware.vars, join(request.directory, 'efi-vars.fd'));
+  const saved = request.saved?.efiVars !== undefined ? join(request.saved.directory, request.saved.efiVars) : undefined;
+  await copyFile(saved ?? plan.firmware.vars, join(request.directory, 'efi-vars.fd'));
   return { efiVars: 'efi-vars.fd' };
 }
 

@@ -21,7 +21,8 @@ export const createOverlay = (
   },
 ): Promise<void> =>
   create(
-    ['-f', 'qcow2', '-b', options.backing, '-F', options.backingFormat, name, String(options.size)],
+    // Unopened (-u): what its own header names below it is not followed, and the layer may lie there under another name.
+    ['-f', 'qcow2', '-u', '-b', options.backing, '-F', options.backingFormat, name, String(options.size)],
     options.directory,
     options.signal,
   );

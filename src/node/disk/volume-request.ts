@@ -5,6 +5,7 @@ import type { DeepReadonly } from '../../api/meta/object.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Client } from '../../client/client.ts';
 import type { ImageStore } from '../image/image-store.ts';
+import type { SavedFiles } from './saved-files.ts';
 
 export interface VolumeRequest {
   readonly vmi: DeepReadonly<VirtualMachineInstance>;
@@ -19,6 +20,8 @@ export interface VolumeRequest {
   readonly hostDiskRoots: readonly string[];
   /** Where the contents of claims without a local path of their own are kept. */
   readonly claimsDirectory: string;
+  /** What a saved guest had: it finds that again, and not what its volumes would give to a new one. */
+  readonly saved?: SavedFiles;
   /** Told of pulls: volume or 'kernel', and what happened. */
   readonly onImage?: (event: ImageEvent) => void;
 }

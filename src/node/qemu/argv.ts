@@ -12,9 +12,16 @@ export interface DiskFile {
   readonly file: string;
   readonly format: 'raw' | 'qcow2';
   /** The read-only file below an overlay. */
-  readonly backing?: { readonly file: string; readonly format: 'raw' | 'qcow2' };
+  readonly backing?: BackingFile;
   /** True when nothing may write to it, whatever the plan says. */
   readonly readOnly?: boolean;
+}
+
+/** A read-only file, and the one below it. */
+export interface BackingFile {
+  readonly file: string;
+  readonly format: 'raw' | 'qcow2';
+  readonly backing?: BackingFile;
 }
 
 /** What the preparation of a VM found and made. */
@@ -49,6 +56,9 @@ export const VM_FILES = {
   /** Where QEMU sends a guest that goes: the agent listens. */
   migrateOut: 'migrate-out.sock',
   nbdOut: 'nbd-out.sock',
+  /** Where QEMU writes a guest that is saved, and reads one that is resumed. */
+  saveOut: 'save-out.sock',
+  resumeIn: 'resume-in.sock',
 } as const;
 
 /** The memory that can be plugged. Its slot is one that no other device is given. */
@@ -133,6 +143,7 @@ export function qemuArgv(plan: MachinePlan, layout: MachineLayout): string[] {
   if (plan.sound) argv.push('-audiodev', json({ driver: 'none', id: 'audio0' }));
   for (const id of plan.ioThreads) argv.push('-object', json({ 'qom-type': 'iothread', id }));
 
+  if (plan.generationId !== undefined) device({ driver: 'vmgenid', id: 'generation0', guid: plan.generationId });
   const slots = createPciSlots(pciBus, countPci(plan));
   for (const spec of plan.devices) device(isPci(spec) ? { ...spec, ...slots.next() } : spec);
   if (plan.hotMemory) {
@@ -265,16 +276,18 @@ function blockNode(node: string, disk: PlannedDisk, file: DiskFile): Record<stri
     driver: file.format,
     ...shared,
     file: { driver: 'file', filename: file.file, ...shared, aio: disk.io, ...(disk.shareable && { locking: 'off' }) },
-    ...(file.format === 'qcow2' && {
-      backing: file.backing
-        ? {
-            driver: file.backing.format,
-            'read-only': true,
-            file: { driver: 'file', filename: file.backing.file, 'read-only': true },
-            ...(file.backing.format === 'qcow2' && { backing: null }),
-          }
-        : null,
-    }),
+    ...(file.format === 'qcow2' && { backing: backingNode(file.backing) }),
+  };
+}
+
+/** Each file of the chain is named by us: what a header says is never followed. */
+function backingNode(file: BackingFile | undefined): Record<string, unknown> | null {
+  if (!file) return null;
+  return {
+    driver: file.format,
+    'read-only': true,
+    file: { driver: 'file', filename: file.file, 'read-only': true },
+    ...(file.format === 'qcow2' && { backing: backingNode(file.backing) }),
   };
 }
 

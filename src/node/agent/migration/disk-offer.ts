@@ -2,6 +2,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { planDifference } from '../../../domain/migration/plan-difference.ts';
+import { SAVED_LAYER } from '../../disk/saved-files.ts';
 import { VM_FILES } from '../../qemu/argv.ts';
 import type { Guest } from '../guest.ts';
 import { imageContainer } from '../pod-status.ts';
@@ -34,7 +35,9 @@ export async function offeredDisks(guest: Guest, record: VmRecord, directory: st
       const outside = base !== undefined && dirname(base) !== directory ? await markOf(base) : undefined;
       // QEMU exports no read-only node for writing, and there is nothing to send: the guest has changed nothing on it.
       const move = node.ro ? 'same' : 'mirror';
-      disks.push({ index, virtualSize, layered, move, ...(outside && { shared: outside }) });
+      // What a guest had written before it was saved lies below its overlay, and the target has none of it.
+      const isResumed = base !== undefined && SAVED_LAYER.test(basename(base));
+      disks.push({ index, virtualSize, layered: layered && !isResumed, move, ...(outside && { shared: outside }) });
     }
   }
   return disks;
