@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { NODES } from '../../src/api/kinds/builtin/resource-types.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
+import { until } from '../testkit/run-controllers.ts';
 import { openWorkspace } from './workspace.ts';
 
 test('a token lets an agent join, which needs it no more at the next start', { timeout: 150_000 }, async (t) => {
@@ -28,12 +29,11 @@ test('a token lets an agent join, which needs it no more at the next start', { t
   const servedAt = (found: typeof first) => found.status?.addresses?.find(({ type }) => type === 'InternalIP')?.address;
   assert.equal(servedAt(first), '127.0.0.2');
   // A second agent of that name would end the guests of the first one: its token gets no certificate of a node that exists.
-  const twin = await at.run([...words, '--data-dir', join(at.dir, 'twin'), '--name', 'edge']);
-  assert.equal(twin.code, 1);
-  assert.match(
-    twin.stderr,
-    /^error: certificate request csr-\S+ of node edge waits: kubectl certificate approve csr-\S+$/m,
+  const twin = at.start([...words, '--data-dir', join(at.dir, 'twin'), '--name', 'edge']);
+  await until(async () =>
+    /^certificate request csr-\S+ of node edge waits: kubectl certificate approve csr-\S+$/m.test(twin.stderr()),
   );
+  twin.child.kill('SIGKILL');
   agent.child.kill('SIGTERM');
   assert.equal((await agent.ended).code, 0);
 

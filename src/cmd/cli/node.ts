@@ -73,6 +73,7 @@ export async function node(context: CommandContext): Promise<number> {
       clock: systemClock,
       log,
       signal: life.signal,
+      onWaiting: (line) => context.note(line),
     });
     await refuseTaken(identity.client, { name, directory: join(dir.nodes, name) });
     joined?.remember({ name, address });

@@ -39,8 +39,11 @@ export interface NodeIdentityOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
+  /** Called once with a line for the user when the certificate has not come for some seconds: somebody has to approve. */
+  readonly onWaiting?: (line: string) => void;
 }
 
+const WAITING_AFTER_MS = 3000;
 const SIGNED_WITHIN_MS = 60_000;
 const RETRY_MS = 30_000;
 /** Asked for anew when this part of its life is left. */
@@ -179,7 +182,7 @@ function lifeOf({ certificate }: KeyPairPem): number {
 /** Asks for a client certificate of the node and waits until it is signed. Rejects with one line. */
 async function askForCertificate(
   client: Client,
-  { nodeName, clock, signal }: NodeIdentityOptions,
+  { nodeName, clock, signal, onWaiting = () => {} }: NodeIdentityOptions,
 ): Promise<KeyPairPem> {
   const { object, key } = await createNodeSigningRequest({
     nodeName,
@@ -191,14 +194,16 @@ async function askForCertificate(
   });
   const { name = '' } = made.metadata;
   await approve(client, made, signal);
-  const signature = await waitForSignature(client, name, { clock, withinMs: SIGNED_WITHIN_MS, signal });
+  const waiting = `certificate request ${name} of node ${nodeName} waits: kubectl certificate approve ${name}`;
+  const cancel = clock.schedule(WAITING_AFTER_MS, () => onWaiting(waiting));
+  const signature = await waitForSignature(client, name, { clock, withinMs: SIGNED_WITHIN_MS, signal }).finally(cancel);
   switch (signature.outcome) {
     case 'signed':
       return { certificate: signature.certificate, key };
     case 'refused':
       throw new Error(`certificate request ${name} of node ${nodeName} was refused: ${signature.message}`);
     case 'waits':
-      throw new Error(`certificate request ${name} of node ${nodeName} waits: kubectl certificate approve ${name}`);
+      throw new Error(waiting);
   }
 }
 
