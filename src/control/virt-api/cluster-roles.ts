@@ -39,6 +39,7 @@ const OBJECTS: readonly (readonly [group: string, resources: readonly string[]])
   ['snapshot.kubevirt.io', ['virtualmachinesnapshots', 'virtualmachinesnapshotcontents', 'virtualmachinerestores']],
   ['export.kubevirt.io', ['virtualmachineexports']],
   ['clone.kubevirt.io', ['virtualmachineclones']],
+  ['backup.kubevirt.io', ['virtualmachinebackups', 'virtualmachinebackuptrackers']],
   ['instancetype.kubevirt.io', INSTANCETYPES],
   ['pool.kubevirt.io', ['virtualmachinepools']],
 ];
@@ -130,6 +131,7 @@ export const virtApiRules: readonly PolicyRule[] = [
   rule('snapshot.storage.k8s.io', ['volumesnapshots'], ['get']),
   rule('snapshot.kubevirt.io', ['virtualmachinesnapshots', 'virtualmachinesnapshotcontents'], ['get']),
   rule('snapshot.kubevirt.io', ['virtualmachinerestores'], ['list']),
+  rule('backup.kubevirt.io', ['virtualmachinebackups'], ['list']),
   rule('', ['pods'], ['get', 'list', 'delete']),
   rule('', ['nodes'], ['get']),
   rule('authorization.k8s.io', ['subjectaccessreviews'], ['create']),

@@ -1,9 +1,10 @@
 /** What is said of each KubeVirt kind beside its schema: names, versions, columns, in the order they are served. */
 import type { TSchema } from 'typebox';
 import type { PrinterColumn } from '../resource.ts';
+import { backupSpec, backupStatus, backupTrackerSpec, backupTrackerStatus } from './backup.ts';
 import { cloneSpec, cloneStatus } from './clone.ts';
 import { instancetypeSpec, preferenceSpec } from './instancetype.ts';
-import { CLONE_GROUP, INSTANCETYPE_GROUP, MIGRATIONS_GROUP, SNAPSHOT_GROUP } from './kinds.ts';
+import { BACKUP_GROUP, CLONE_GROUP, INSTANCETYPE_GROUP, MIGRATIONS_GROUP, SNAPSHOT_GROUP } from './kinds.ts';
 import { kubeVirtSpec, kubeVirtStatus } from './kubevirt-cr.ts';
 import { migrationSpec, migrationStatus } from './migration.ts';
 import { migrationPolicySpec, migrationPolicyStatus } from './migration-policy.ts';
@@ -85,6 +86,8 @@ const snapshotKind = {
   versions: [{ name: 'v1beta1' }, { name: 'v1alpha1' }],
   storage: 'v1beta1',
 };
+/** The kinds of the backup group are alpha. */
+const backupKind = { group: BACKUP_GROUP, versions: [{ name: 'v1alpha1' }], storage: 'v1alpha1' };
 const snapshotColumns = [
   column('ReadyToUse', '.status.readyToUse', { type: 'boolean' }),
   column('CreationTime', '.status.creationTime', { type: 'date' }),
@@ -257,5 +260,23 @@ export const KINDS: readonly KindTable[] = [
       column('SourceVirtualMachine', '.spec.source.name'),
       column('TargetVirtualMachine', '.spec.target.name'),
     ],
+  },
+  {
+    ...backupKind,
+    kind: 'VirtualMachineBackup',
+    shortNames: ['vmbackup', 'vmbackups'],
+    description: 'A copy of the disks of a running machine.',
+    spec: backupSpec,
+    status: backupStatus,
+    columns: [],
+  },
+  {
+    ...backupKind,
+    kind: 'VirtualMachineBackupTracker',
+    shortNames: ['vmbackuptracker', 'vmbackuptrackers'],
+    description: 'Has the backups of a machine build on one another.',
+    spec: backupTrackerSpec,
+    status: backupTrackerStatus,
+    columns: [],
   },
 ];

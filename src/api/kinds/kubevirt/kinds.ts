@@ -1,6 +1,7 @@
 /** The KubeVirt kinds as TypeScript types, and their names as clients use them. */
 import type { ResourceType } from '../../meta/gvk.ts';
 import type { KubeObject } from '../../meta/object.ts';
+import type { BackupSpec, BackupStatus, BackupTrackerSpec, BackupTrackerStatus } from './backup.ts';
 import type { CloneSpec, CloneStatus } from './clone.ts';
 import type { InstancetypeSpec, PreferenceSpec } from './instancetype.ts';
 import type { KubeVirtSpec, KubeVirtStatus } from './kubevirt-cr.ts';
@@ -20,6 +21,7 @@ export const MIGRATIONS_GROUP = 'migrations.kubevirt.io';
 export const SNAPSHOT_GROUP = 'snapshot.kubevirt.io';
 export const SNAPSHOT_VERSION = 'v1beta1';
 export const CLONE_GROUP = 'clone.kubevirt.io';
+export const BACKUP_GROUP = 'backup.kubevirt.io';
 
 export interface VirtualMachine extends KubeObject {
   spec: VirtualMachineSpec;
@@ -83,6 +85,16 @@ export interface VirtualMachineRestore extends KubeObject {
 export interface VirtualMachineClone extends KubeObject {
   spec: CloneSpec;
   status?: CloneStatus;
+}
+
+export interface VirtualMachineBackup extends KubeObject {
+  spec: BackupSpec;
+  status?: BackupStatus;
+}
+
+export interface VirtualMachineBackupTracker extends KubeObject {
+  spec: BackupTrackerSpec;
+  status?: BackupTrackerStatus;
 }
 
 const define = <T>(resource: string, kind: string): ResourceType<T> =>
@@ -161,3 +173,15 @@ export const VIRTUAL_MACHINE_CLONES: ResourceType<VirtualMachineClone> = Object.
   kind: 'VirtualMachineClone',
   namespaced: true,
 });
+
+const defineBackup = <T>(resource: string, kind: string): ResourceType<T> =>
+  Object.freeze({ group: BACKUP_GROUP, version: 'v1alpha1', resource, kind, namespaced: true });
+
+export const VIRTUAL_MACHINE_BACKUPS: ResourceType<VirtualMachineBackup> = defineBackup(
+  'virtualmachinebackups',
+  'VirtualMachineBackup',
+);
+export const VIRTUAL_MACHINE_BACKUP_TRACKERS: ResourceType<VirtualMachineBackupTracker> = defineBackup(
+  'virtualmachinebackuptrackers',
+  'VirtualMachineBackupTracker',
+);

@@ -1,4 +1,5 @@
 /** The KubeVirt kinds: types, names, served resources, CustomResourceDefinitions. */
+export type { BackupSpec, BackupStatus, BackupTrackerSpec, BackupTrackerStatus } from './backup.ts';
 export type { ClonePhase, CloneSpec, CloneStatus } from './clone.ts';
 export type { DataVolumeTemplate } from './data-volume.ts';
 export type { CdromTarget, Devices, Disk, DiskTarget, Gpu, HostDevice, Input, LunTarget, Watchdog } from './devices.ts';
@@ -27,6 +28,8 @@ export type {
   KubeVirt,
   MigrationPolicy,
   VirtualMachine,
+  VirtualMachineBackup,
+  VirtualMachineBackupTracker,
   VirtualMachineClone,
   VirtualMachineInstance,
   VirtualMachineInstanceMigration,
@@ -39,6 +42,7 @@ export type {
   VirtualMachineSnapshotContent,
 } from './kinds.ts';
 export {
+  BACKUP_GROUP,
   CLONE_GROUP,
   INSTANCETYPE_GROUP,
   INSTANCETYPE_VERSION,
@@ -48,6 +52,8 @@ export {
   MIGRATIONS_GROUP,
   SNAPSHOT_GROUP,
   SNAPSHOT_VERSION,
+  VIRTUAL_MACHINE_BACKUP_TRACKERS,
+  VIRTUAL_MACHINE_BACKUPS,
   VIRTUAL_MACHINE_CLONES,
   VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES,
   VIRTUAL_MACHINE_CLUSTER_PREFERENCES,

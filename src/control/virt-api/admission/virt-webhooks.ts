@@ -39,6 +39,7 @@ import {
   validateInstancetypeSpec,
   validatePreferenceSpec,
 } from '../../../domain/instancetype/validate-kinds.ts';
+import { BACKUP_WEBHOOKS } from './backup-webhooks.ts';
 import { type Cause, WebhookRefusal } from './causes.ts';
 import { CLONE_MUTATING_WEBHOOKS, CLONE_WEBHOOKS } from './clone-webhooks.ts';
 import { validateEviction } from './evict-pod.ts';
@@ -234,6 +235,7 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
   ),
   ...SNAPSHOT_WEBHOOKS,
   ...CLONE_WEBHOOKS,
+  ...BACKUP_WEBHOOKS,
   {
     name: 'virt-launcher-eviction-interceptor.kubevirt.io',
     path: '/pod-eviction-validate',
