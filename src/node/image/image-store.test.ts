@@ -111,7 +111,7 @@ test('a cut download is resumed where it broke, and a store that forgot midway c
   assert.equal(seen.at(-1), layer.length);
 });
 
-test('images that share a layer may be pulled at once, and so may different files of one image', async () => {
+test('images of a repository that share a layer may be pulled at once, and so may different files of one image', async () => {
   // Large enough that the answers interleave.
   const big = Buffer.alloc(6_000_000, 3);
   const layer = await tarOf([
@@ -119,13 +119,13 @@ test('images that share a layer may be pulled at once, and so may different file
     { name: 'boot/kernel', content: 'KERNEL' },
     { name: 'more/b', content: DISK },
   ]);
-  for (const name of ['x', 'y', 'z']) registry.addImage(name, 'v1', [layer]);
+  for (const tag of ['x', 'y', 'z']) registry.addImage('r', tag, [layer]);
   registry.cutBlobs = [2_000_000];
   const [x, y, z, kernel] = await Promise.all([
-    ensure('x:v1'),
-    ensure('y:v1', { wanted: { disk: '/more' } }),
-    ensure('z:v1'),
-    ensure('x:v1', { wanted: { kernel: '/boot/kernel' } }),
+    ensure('r:x'),
+    ensure('r:y', { wanted: { disk: '/more' } }),
+    ensure('r:z'),
+    ensure('r:x', { wanted: { kernel: '/boot/kernel' } }),
   ]);
   assert.deepEqual(await content(x), big);
   assert.deepEqual(await content(y), DISK);
@@ -315,6 +315,29 @@ test('the manifest of a private image, shown by another repository, opens nothin
         store.ensure({ reference: `${evil.host}/copy:v1`, wanted: { disk: '/disk' }, signal, policy }),
         isPull(/not found in the registry/),
       );
+  } finally {
+    await evil.close();
+  }
+});
+
+test('a layer that is on its way, or was left, serves the repository it came from and no other that names it', async () => {
+  const layer = await tarOf([{ name: 'elsewhere/a', content: 'secret' }]);
+  const digest = registry.addImage('private', 'v1', [layer]);
+  await assert.rejects(ensure('private:v1'), isPull(/holds no disk at/));
+  assert.equal((await readdir(join(dir, 'images/parts'))).length, 1, 'the whole layer lies there');
+  const evil = await startRegistry();
+  try {
+    const { size } = registry.addBlob(layer);
+    const manifest = {
+      schemaVersion: 2,
+      mediaType: 'application/vnd.oci.image.manifest.v1+json',
+      layers: [{ mediaType: 'application/vnd.oci.image.layer.v1.tar', digest: sha256(layer), size }],
+    };
+    assert.equal(evil.addManifest('copy', 'v1', manifest, manifest.mediaType), digest);
+    await assert.rejects(
+      store.ensure({ reference: `${evil.host}/copy:v1`, wanted: { disk: '/elsewhere' }, signal, policy: 'Always' }),
+      isPull(/not found in the registry/),
+    );
   } finally {
     await evil.close();
   }

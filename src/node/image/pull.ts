@@ -2,6 +2,7 @@
 import { rm } from 'node:fs/promises';
 import type { Clock } from '../../base/clock/clock.ts';
 import { inspectDisk } from './disk-header.ts';
+import { repositoryOf } from './image-access.ts';
 import { downloadLayer } from './layer-download.ts';
 import { type Extracted, extractFiles, normalEntryName } from './layer-extract.ts';
 import type { LayerParts } from './layer-parts.ts';
@@ -52,7 +53,10 @@ export async function pullImage(ref: ImageReference, options: PullOptions): Prom
     }
     const total = manifest.layers.reduce((sum, layer) => sum + layer.size, 0);
     if (total > options.maxBytes) throw new Error(`the image is larger than the limit of ${options.maxBytes} bytes`);
-    const held = options.parts.hold(manifest.layers.map((layer) => layer.digest));
+    const held = options.parts.hold(
+      repositoryOf(ref),
+      manifest.layers.map((layer) => layer.digest),
+    );
     let chosen: Awaited<ReturnType<typeof chooseFiles>> | undefined;
     try {
       const blobs: string[] = [];
