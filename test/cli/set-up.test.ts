@@ -28,6 +28,19 @@ test('a second set-up installs nothing and says nothing', async (t) => {
   assert.match(said.stdout, /^coracle \S+/);
 });
 
+test('npm run demo -- --help prints help and starts nothing; a flag it does not know is one line', async (t) => {
+  const bin = refusingPrograms(t);
+  const PATH = `${bin}${delimiter}${process.env['PATH'] ?? ''}`;
+  const demo = (...argv: string[]) =>
+    runProgram('sh', [join(root, 'tools/setup/run.sh'), 'tools/demo/demo.ts', ...argv], { PATH });
+  const help = await demo('--help');
+  assert.deepEqual([help.code, help.stderr], [0, '']);
+  assert.match(help.stdout, /--once/);
+  const unknown = await demo('--frob');
+  assert.equal(unknown.code, 2);
+  assert.match(unknown.stderr, /^error: .*--frob.*\n$/);
+});
+
 test('programs that are there cost a look at PATH; those that are not are asked of apt-get once, or named', (t) => {
   const bin = refusingPrograms(t);
   const before = process.env['PATH'];

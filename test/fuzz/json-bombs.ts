@@ -18,6 +18,8 @@ export function jsonBombs(): Body[] {
     json('a long string', map(`{"a":"${'x'.repeat(2_900_000)}"}`)),
     json('escapes', map(`{"a":"${'\\u0000'.repeat(480_000)}"}`)),
     json('a long number', map(`{"a":${'9'.repeat(2_000_000)}}`)),
+    json('many long numbers', map(`[${repeated(2_800, () => '9'.repeat(1000))}]`)),
+    json('a long fraction', map(`{"a":0.${'1'.repeat(2_000_000)}}`)),
     json('a large exponent', map('{"a":1e999999999}')),
     json(
       'many labels',

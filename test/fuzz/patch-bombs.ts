@@ -23,6 +23,11 @@ export function patchBombs(): Body[] {
       `[{"op":"add","path":"/metadata/annotations","value":{"a":"${'x'.repeat(1000)}"}},${repeated(40, (at) => `{"op":"copy","from":"/metadata","path":"/metadata/a${at}"}`)}]`,
     ),
     patch('a long pointer', `[{"op":"add","path":"${'/a'.repeat(500_000)}","value":1}]`),
+    patch('many long pointers', `[${repeated(9_000, () => `{"op":"add","path":"${'/a'.repeat(130)}","value":1}`)}]`),
+    patch(
+      'long pointers to test',
+      `[${repeated(20, () => `{"op":"test","path":"/data${'/a'.repeat(70_000)}","value":1}`)}]`,
+    ),
     patch(
       'a prototype by pointer',
       '[{"op":"add","path":"/__proto__/polluted","value":1},{"op":"add","path":"/constructor/prototype/polluted","value":1}]',
