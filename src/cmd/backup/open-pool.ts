@@ -3,19 +3,22 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatTime } from '../../api/meta/object.ts';
 import type { Clock } from '../../base/clock/clock.ts';
+import { silentLogger } from '../../base/log/log.ts';
 import { findGuestsOnDisk, nameOfGuest } from '../../node/agent/guests-on-disk.ts';
+import { openPool as openVolumes } from '../../node/storage/pool.ts';
 import { takeStoreLock } from '../../server/storage/store-lock.ts';
 import type { DataDir } from '../config/data-dir.ts';
 import { findRunning } from '../config/running.ts';
 import { BackupError } from './backup-error.ts';
+import { forgetSnapshots, leftSnapshots } from './backup-journal.ts';
 import { STORE_PATH } from './manifest.ts';
 import { type PoolView, restingPool } from './pool-files.ts';
+import { holdRunningPool } from './running-pool.ts';
 
 export interface OpenPoolOptions {
   readonly dir: DataDir;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  readonly note: (text: string) => void;
 }
 
 /** The volumes of a data directory for the time of a backup. */
@@ -28,7 +31,8 @@ export interface HeldPool {
  * Looks whether a control plane runs. Where none does, none can start until `close`. Throws BackupError while one starts
  * or stops, and when guests run without one: nobody could hold their disks still.
  */
-export async function openPool({ dir, clock }: OpenPoolOptions): Promise<HeldPool> {
+export async function openPool(options: OpenPoolOptions): Promise<HeldPool> {
+  const { dir, clock } = options;
   if (!existsSync(join(dir.root, STORE_PATH)))
     throw new BackupError(`${dir.root} holds no state of a control plane (${STORE_PATH} is missing)`);
   const running = await findRunning(dir);
@@ -39,7 +43,33 @@ export async function openPool({ dir, clock }: OpenPoolOptions): Promise<HeldPoo
     );
   const lock = running ? undefined : takeStoreLock(dir.state, { pid: process.pid, since: formatTime(clock.now()) });
   return {
-    freeze: () => restingPool(join(dir.root, 'claims')),
+    async freeze() {
+      const claims = join(dir.root, 'claims');
+      if (!running) {
+        await removeLeft(dir, claims, options);
+        return restingPool(claims);
+      }
+      const view = await holdRunningPool(options);
+      if (view.unserved !== true) return view;
+      if (guests.length > 0)
+        throw new BackupError(
+          `no node of ${dir.root} is Ready, and guests run there: ${guests.map(nameOfGuest).join(', ')}; try again when one is`,
+        );
+      return restingPool(claims);
+    },
     close: async () => lock?.close(),
   };
+}
+
+/** Removes the snapshots that a backup which was killed has left in the pool. */
+async function removeLeft(dir: DataDir, claims: string, { clock, signal }: OpenPoolOptions): Promise<void> {
+  const left = await leftSnapshots(dir.root);
+  if (left.length === 0) return;
+  const pool = await openVolumes({ directory: claims, clock, log: silentLogger, signal });
+  try {
+    for (const handle of left) await pool.deleteSnapshot({ handle });
+  } finally {
+    await pool.close();
+  }
+  await forgetSnapshots(dir.root);
 }

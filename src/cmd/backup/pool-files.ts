@@ -13,6 +13,8 @@ export interface SourceFile {
 export interface PoolView {
   readonly files: readonly SourceFile[];
   readonly notes: readonly string[];
+  /** No agent serves the pool: nobody writes to it. */
+  readonly unserved?: true;
   /** Lets the pool go on as before. */
   release(): Promise<void>;
 }

@@ -32,7 +32,7 @@ export async function backup(context: CommandContext): Promise<number> {
 async function create({ flags, environment, print, note, signal }: CommandContext, to: string): Promise<number> {
   const dir = dataDirAt(textFlag(flags, 'data-dir') ?? defaultDataDir(environment));
   const base = textFlag(flags, 'base');
-  const pool = await openPool({ dir, clock: systemClock, signal, note });
+  const pool = await openPool({ dir, clock: systemClock, signal });
   const { manifest, counts } = await createBackup({
     dir,
     to,
