@@ -40,6 +40,7 @@ import { COMPONENT_NAMESPACE, type PolicyRuleData } from './components.ts';
 import { launcherPods } from './launcher-pods.ts';
 import { nodeVmis } from './node-vmis.ts';
 import { unservedKinds } from './unserved-kinds.ts';
+import { createUuidClaims } from './uuid-claims.ts';
 
 export interface VirtApiOptions {
   readonly clock: Clock;
@@ -90,8 +91,10 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
   const isTrusted = (user: UserInfo): boolean =>
     isKubeVirtComponent(user, COMPONENT_NAMESPACE) ||
     user.username.startsWith(`system:serviceaccount:${COMPONENT_NAMESPACE}:coracle-`);
+  const uuids = createUuidClaims(store, clock);
   const admission = virtAdmission({
     client,
+    claimUuid: uuids.claim,
     config: configNow,
     presets: (namespace) => (store.count(PRESETS_PREFIX) === 0 ? [] : presetsIn(store, namespace)),
     randomUuid: () => crypto.randomUUID(),
@@ -125,7 +128,10 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
         useEmulation: true,
       }) as unknown as UnstructuredObject,
     ],
-    stop: () => watch.stop(),
+    stop() {
+      watch.stop();
+      uuids.stop();
+    },
   };
 }
 

@@ -2,6 +2,8 @@
 import {
   VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
   VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINES,
+  type VirtualMachine,
   type VirtualMachineInstance,
   type VirtualMachineInstanceMigration,
 } from '../../api/kinds/kubevirt/kubevirt.ts';
@@ -9,9 +11,10 @@ import type { Clock } from '../../base/clock/clock.ts';
 import type { MetricFamily } from '../../base/metrics/metric-family.ts';
 import { evacuationMetrics } from '../../control/evacuation/evacuation-metrics.ts';
 import { createPhaseTimes, migrationMetrics } from '../../control/migration/migration-metrics.ts';
+import { identityMetrics } from '../../domain/identity/identity-metrics.ts';
 import type { Change, ObjectStore } from '../../server/cache/object-store.ts';
 
-/** Begins to count; each call of what it returns is one look at every instance and migration there is. */
+/** Begins to count; each call of what it returns is one look at every machine, instance and migration there is. */
 export function createVirtMetrics(
   store: Pick<ObjectStore, 'list' | 'watch' | 'revision'>,
   clock: Clock,
@@ -30,6 +33,11 @@ export function createVirtMetrics(
   return () => {
     const vmis = all<VirtualMachineInstance>(VIRTUAL_MACHINE_INSTANCES);
     const migrations = all<VirtualMachineInstanceMigration>(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS);
-    return [...evacuationMetrics(vmis, clock.now()), ...migrationMetrics(vmis, migrations), times.family()];
+    return [
+      ...evacuationMetrics(vmis, clock.now()),
+      ...migrationMetrics(vmis, migrations),
+      identityMetrics(all<VirtualMachine>(VIRTUAL_MACHINES), vmis),
+      times.family(),
+    ];
   };
 }

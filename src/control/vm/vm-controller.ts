@@ -28,6 +28,8 @@ import {
 import type { ControllerEnvironment } from '../../client/controller/environment.ts';
 import { createEventRecorder } from '../../client/events/recorder.ts';
 import { createExpectations } from '../../client/expectations/expectations.ts';
+import { DUPLICATE_FIRMWARE_UUID, type Machine, sharedMessage } from '../../domain/identity/shared-uuids.ts';
+import { createUuidIndex } from '../../domain/identity/uuid-index.ts';
 import type { Layers } from '../../domain/instancetype/expand.ts';
 import {
   type ClusterConfig,
@@ -128,6 +130,7 @@ export function createVmController(options: VmControllerOptions): Controller {
   const vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
   const kubevirts = informers.of(KUBEVIRTS);
   const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
+  const uuids = createUuidIndex(vms, vmis);
   const lookup = createSourceLookup({ client, informers }, vms);
   let read: { readonly kubevirt: DeepReadonly<KubeVirt> | undefined; readonly config: ClusterConfig } | undefined;
   const config = (): ClusterConfig => {
@@ -277,6 +280,11 @@ export function createVmController(options: VmControllerOptions): Controller {
       events.event(after, 'Warning', problem.reason ?? 'FailedStart', problem.message);
   }
 
+  function tellDuplicate(before: ReadonlyVm, after: ReadonlyVm): void {
+    const message = duplicateOf(after);
+    if (message && message !== duplicateOf(before)) events.event(after, 'Warning', DUPLICATE_FIRMWARE_UUID, message);
+  }
+
   async function createInstance(pass: Pass, paused: boolean): Promise<void> {
     const { vm, key } = pass;
     const name = key.name;
@@ -383,6 +391,8 @@ export function createVmController(options: VmControllerOptions): Controller {
           .filter(({ spec }) => spec.template?.spec?.volumes?.some((one) => snapshottableClaim(one) === metadata.name))
           .map((vm) => keyOf(vm)),
       ),
+      source(vms, (vm, previous) => machineKeys(uuids.touchedByVm(vm, previous))),
+      source(vmis, (vmi, previous) => machineKeys(uuids.touchedByVmi(vmi, previous))),
       ...lookup.sources,
     ],
     concurrency: 8,
@@ -425,11 +435,13 @@ export function createVmController(options: VmControllerOptions): Controller {
         expects: pass.expects,
         failure: pass.failure,
         restartRequired: pass.restartRequired,
+        duplicateUuid: sharedMessage(uuids.ofVm(cached, pass.instance), key.namespace),
         now: clock.now(),
         random: random(),
       });
       applyVolumeSnapshotStatuses(after, (name) => claims.get({ namespace: key.namespace, name }));
       tellProblem(cached, after);
+      tellDuplicate(cached, after);
       await commit(client, VIRTUAL_MACHINES, { before: cached, after, order: 'status-last' });
       if (error) throw error;
       return pass.requeueMs === undefined ? DONE : requeueAfter(pass.requeueMs);
@@ -449,6 +461,12 @@ function endIsCounted(vm: VirtualMachine, instance: ReadonlyVmi): boolean {
 
 const problemOf = ({ status }: ReadonlyVm): { readonly reason?: string; readonly message?: string } | undefined =>
   status?.conditions?.find(({ type, status: value }) => type === 'Synchronized' && value === 'False');
+
+const duplicateOf = ({ status }: ReadonlyVm): string | undefined =>
+  status?.conditions?.find(({ type }) => type === DUPLICATE_FIRMWARE_UUID)?.message;
+
+const machineKeys = (machines: readonly Machine[]): ObjectKey[] =>
+  machines.filter(({ kind }) => kind === 'VirtualMachine').map(({ namespace, name }) => ({ namespace, name }));
 
 /** What the status says of a restart, for a pass that does not get to judge it. */
 const knownRestart = ({ status }: ReadonlyVm, instance: ReadonlyVmi | undefined): string | undefined =>

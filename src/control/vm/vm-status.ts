@@ -1,6 +1,7 @@
 /** status of a VirtualMachine, computed from the VM and its instance: pure. */
 import type { VirtualMachine } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { formatTime } from '../../api/meta/object.ts';
+import { DUPLICATE_FIRMWARE_UUID, FIRMWARE_UUID_IN_USE } from '../../domain/identity/shared-uuids.ts';
 import { printableStatus } from '../../domain/run-strategy/printable-status.ts';
 import { effectiveRunStrategy, openRequests } from '../../domain/run-strategy/run-strategy.ts';
 import { nextStartFailure, type StartFailure } from '../../domain/run-strategy/start-failure.ts';
@@ -26,12 +27,21 @@ export interface StatusInput {
   readonly failure: SyncFailure | undefined;
   /** Why only a restart brings what the machine says now. */
   readonly restartRequired: string | undefined;
+  /** Who else has the machine's firmware UUID; undefined when nobody has. */
+  readonly duplicateUuid?: string | undefined;
   readonly now: number;
   readonly random: number;
 }
 
 /** Conditions the VM controller itself owns; all others mirror the instance's and go with it. */
-const OWN = new Set(['Ready', 'Failure', 'RestartRequired', 'ManualRecoveryRequired', 'Initialized']);
+const OWN = new Set([
+  'Ready',
+  'Failure',
+  'RestartRequired',
+  'ManualRecoveryRequired',
+  'Initialized',
+  DUPLICATE_FIRMWARE_UUID,
+]);
 
 /** Writes the computed fields into `vm.status`. Unchanged conditions keep their times. */
 export function applyVmStatus(input: StatusInput): void {
@@ -87,6 +97,7 @@ function wantedConditions({
   instance,
   failure,
   restartRequired,
+  duplicateUuid,
 }: StatusInput): Omit<Condition, 'lastTransitionTime'>[] {
   const wanted: Omit<Condition, 'lastTransitionTime'>[] = [];
   const ready = instance?.status?.conditions?.find((c) => c.type === 'Ready');
@@ -106,6 +117,13 @@ function wantedConditions({
       status: 'True',
       reason: 'RestartRequired',
       message: restartRequired,
+    });
+  if (duplicateUuid !== undefined)
+    wanted.push({
+      type: DUPLICATE_FIRMWARE_UUID,
+      status: 'True',
+      reason: FIRMWARE_UUID_IN_USE,
+      message: duplicateUuid,
     });
   const kept = vm.status?.conditions?.find((c) => c.type === 'ManualRecoveryRequired');
   if (kept) wanted.push(withoutTime(kept));

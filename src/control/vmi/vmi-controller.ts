@@ -9,6 +9,7 @@ import type { Node, PersistentVolumeClaim, Pod } from '../../api/kinds/builtin/t
 import {
   KUBEVIRTS,
   VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINES,
   type VirtualMachineInstance,
 } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
@@ -22,6 +23,8 @@ import type { ControllerEnvironment, Runnable } from '../../client/controller/en
 import { createEventRecorder } from '../../client/events/recorder.ts';
 import { createExpectations } from '../../client/expectations/expectations.ts';
 import { createInformer, type Informer } from '../../client/informer/informer.ts';
+import { DUPLICATE_FIRMWARE_UUID, type Machine, sharedMessage } from '../../domain/identity/shared-uuids.ts';
+import { createUuidIndex } from '../../domain/identity/uuid-index.ts';
 import {
   CREATED_BY_LABEL,
   EVICTION_SOURCE_ANNOTATION,
@@ -63,7 +66,7 @@ export const vmiControllerRules = [
   },
   { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/status'], verbs: ['patch'] },
   { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/finalizers'], verbs: ['update'] },
-  { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: ['kubevirt.io'], resources: ['kubevirts', 'virtualmachines'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'] },
   { apiGroups: [''], resources: ['pods/status', 'pods/resize'], verbs: ['patch'] },
   { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
@@ -96,6 +99,8 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
   const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
   const nodes = informers.of<Node>(NODES);
   const kubevirts = informers.of(KUBEVIRTS);
+  const vms = informers.of(VIRTUAL_MACHINES);
+  const uuids = createUuidIndex(vms, vmis);
   const facts = (): ResizeFacts => ({
     kubevirt: kubevirts.list()[0],
     nodes: nodes.list(),
@@ -245,6 +250,8 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
           .filter((vmi) => claimNames(vmi).includes(claim.metadata.name ?? ''))
           .map((vmi) => keyOf(vmi)),
       ),
+      source(vmis, (vmi, previous) => instanceKeys(uuids.touchedByVmi(vmi, previous))),
+      source(vms, (vm, previous) => instanceKeys(uuids.touchedByVm(vm, previous))),
     ],
     reconcile: async (key) => {
       const cached = vmis.get(key);
@@ -290,6 +297,7 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
         podExpected: pass.podExpected,
         problem: pass.problem,
         missingClaim: pass.missingClaim,
+        duplicateUuid: sharedMessage(uuids.ofVmi(cached), key.namespace),
         waiting: resize.waiting,
         now: clock.now(),
       });
@@ -299,6 +307,9 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
       if (nodeLabel && after.metadata.labels?.[NODE_NAME_LABEL] !== nodeLabel)
         after.metadata.labels = { ...after.metadata.labels, [NODE_NAME_LABEL]: nodeLabel };
       clearMigrationMarks(after);
+      const duplicate = duplicateOf(after);
+      if (duplicate && duplicate !== duplicateOf(cached))
+        events.event(after, 'Warning', DUPLICATE_FIRMWARE_UUID, duplicate);
       const before = cached as VirtualMachineInstance;
       if (!deepEqual(before.status ?? {}, after.status ?? {}))
         await commit(client, VIRTUAL_MACHINE_INSTANCES, {
@@ -323,6 +334,12 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
     },
   };
 }
+
+const duplicateOf = ({ status }: ReadonlyVmi): string | undefined =>
+  status?.conditions?.find(({ type }) => type === DUPLICATE_FIRMWARE_UUID)?.message;
+
+const instanceKeys = (machines: readonly Machine[]): ObjectKey[] =>
+  machines.filter(({ kind }) => kind === 'VirtualMachineInstance').map(({ namespace, name }) => ({ namespace, name }));
 
 /** The instance that a launcher Pod was made for, by its name; none for other Pods. */
 function ownerKeys(pod: ReadonlyPod): ObjectKey[] {

@@ -6,6 +6,7 @@ import type { Pod, PodCondition } from '../../api/kinds/builtin/types.ts';
 import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
 import { type DeepReadonly, formatTime } from '../../api/meta/object.ts';
+import { DUPLICATE_FIRMWARE_UUID, FIRMWARE_UUID_IN_USE } from '../../domain/identity/shared-uuids.ts';
 import { EVICTION_SOURCE_ANNOTATION, UNPAUSED_GATE } from '../../domain/launcher/launcher-labels.ts';
 import { isPodFinal } from '../../domain/launcher/launcher-pods.ts';
 import { overheadText } from '../../domain/launcher/launcher-resources.ts';
@@ -33,6 +34,8 @@ export interface VmiStatusInput {
   readonly problem: SyncProblem | undefined;
   /** A claim the instance needs is not there. */
   readonly missingClaim: string | undefined;
+  /** Who else has the firmware UUID of an instance without a VirtualMachine; undefined when nobody has. */
+  readonly duplicateUuid?: string | undefined;
   /** What a change of the running guest waits for. */
   readonly waiting?: string | undefined;
   readonly now: number;
@@ -204,6 +207,8 @@ function applyConditions(
   if (vmi.status!.evacuationNodeName) set('EvictionRequested', 'True', 'EvictionRequested', evictionMessage(vmi));
   // It stays until the note of who asked is gone too: the note is written before the mark, and only what had a mark loses it.
   else if (vmi.metadata.annotations?.[EVICTION_SOURCE_ANNOTATION] === undefined) conditions.delete('EvictionRequested');
+  if (input.duplicateUuid === undefined) conditions.delete(DUPLICATE_FIRMWARE_UUID);
+  else set(DUPLICATE_FIRMWARE_UUID, 'True', FIRMWARE_UUID_IN_USE, input.duplicateUuid);
   const pending = phase === 'Running' ? pendingChanges(vmi) : { vcpus: false, memory: false };
   for (const change of ['vcpus', 'memory'] as const) {
     const type = CHANGE_CONDITIONS[change];

@@ -38,8 +38,15 @@ export interface ClusterConfig {
   readonly instancetypeReferencePolicy: 'reference' | 'expand' | 'expandAll';
   /** Whether the common instance types and preferences are put into the cluster. */
   readonly commonInstancetypes: boolean;
+  /** What becomes of a machine that brings a firmware UUID which another has. */
+  readonly duplicateUuids: DuplicateUuids;
   isEnabled(gate: FeatureGate): boolean;
 }
+
+/** Annotation of the KubeVirt object: `Warn` (default) or `Refuse`. */
+export const DUPLICATE_UUIDS_ANNOTATION = 'coracle.dev/duplicate-firmware-uuids';
+export const DUPLICATE_UUIDS = ['Warn', 'Refuse'] as const;
+export type DuplicateUuids = (typeof DUPLICATE_UUIDS)[number];
 
 export const DEFAULT_CPU_REQUEST = '100m';
 
@@ -75,6 +82,7 @@ export function clusterConfigOf(kubeVirt: DeepReadonly<KubeVirt> | undefined): C
       ofArchitecture(architecture)?.emulatedMachines ??
       configuration.emulatedMachines ??
       EMULATED_MACHINES[builtinArchitecture(architecture)],
+    duplicateUuids: kubeVirt?.metadata?.annotations?.[DUPLICATE_UUIDS_ANNOTATION] === 'Refuse' ? 'Refuse' : 'Warn',
     cpuModel: configuration.cpuModel ?? '',
     cpuRequest: configuration.cpuRequest ?? DEFAULT_CPU_REQUEST,
     evictionStrategy: configuration.evictionStrategy ?? 'None',

@@ -1,6 +1,7 @@
 /** Rules about the KubeVirt object. */
 import type { KubeVirt } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import type { DeepReadonly } from '../../../api/meta/object.ts';
+import { DUPLICATE_UUIDS, DUPLICATE_UUIDS_ANNOTATION } from '../../../domain/machine-defaults/cluster-config.ts';
 import { type Cause, duplicateValue, invalidValue } from './causes.ts';
 
 type Kv = DeepReadonly<KubeVirt>;
@@ -16,8 +17,13 @@ export const validateNewKubeVirt = (existing: readonly Kv[]): Cause[] =>
         ),
       ];
 
-export function validateKubeVirt({ spec }: Kv): Cause[] {
+export function validateKubeVirt({ metadata, spec }: Kv): Cause[] {
   const causes: Cause[] = [];
+  const policy = metadata.annotations?.[DUPLICATE_UUIDS_ANNOTATION];
+  if (policy !== undefined && !DUPLICATE_UUIDS.some((known) => known === policy)) {
+    const field = `metadata.annotations[${DUPLICATE_UUIDS_ANNOTATION}]`;
+    causes.push(invalidValue(field, `${field} must be one of ${DUPLICATE_UUIDS.join(', ')}, not ${policy}`));
+  }
   const developer = spec.configuration?.developerConfiguration;
   const path = 'spec.configuration.developerConfiguration';
   const both = (developer?.featureGates ?? []).filter((gate) => developer?.disabledFeatureGates?.includes(gate));

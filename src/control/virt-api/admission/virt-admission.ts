@@ -15,6 +15,7 @@ import { DefaultsError } from '../../../domain/machine-defaults/implicit-devices
 import { type AdmissionUser, isKubeVirtComponent } from './admission-context.ts';
 import { CauseRefusal, denial, refusedBy, rejection, WebhookRefusal } from './causes.ts';
 import { mayRead, type ReadTarget } from './may-read.ts';
+import type { ClaimUuid } from './validate-identity.ts';
 import { isWebhookTarget, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './virt-webhooks.ts';
 import { isSteps, type Operation, type Subject } from './webhook.ts';
 
@@ -33,6 +34,8 @@ export interface VirtAdmissionOptions {
   readonly isNode?: (user: AdmissionUser) => boolean;
   /** Whether a user may get an object; asked of the API server when absent. */
   mayRead?(user: AdmissionUser, target: ReadTarget): Promise<boolean>;
+  /** Who else has a firmware UUID; where that cannot be had cheaply nobody is asked, and nobody warned. */
+  readonly claimUuid?: ClaimUuid;
   /** Presets of a namespace, where they can be had for less than a request; asked of the client when absent. */
   presets?(namespace: string): readonly DeepReadonly<VirtualMachineInstancePreset>[];
 }
@@ -117,7 +120,11 @@ export function virtAdmission(options: VirtAdmissionOptions): VirtAdmission {
     async validate(request) {
       const warnings: string[] = [];
       const captures: ControllerRevision[] = [];
-      const subject = { ...subjectOf(options, request), capture: (copy: ControllerRevision) => captures.push(copy) };
+      const subject = {
+        ...subjectOf(options, request),
+        capture: (copy: ControllerRevision) => captures.push(copy),
+        warn: (text: string) => warnings.push(text),
+      };
       for (const hook of VALIDATING_WEBHOOKS) {
         if (!asks(hook, request)) continue;
         try {
@@ -160,6 +167,7 @@ export function subjectOf(
       options.presets?.(of) ??
       options.client.list(VIRTUAL_MACHINE_INSTANCE_PRESETS, { namespace: of }).then(({ items }) => items),
     run: (work) => runSteps(work, pause),
+    claimUuid: options.claimUuid ?? (() => []),
     warn: () => {},
     capture: () => {},
     context: {

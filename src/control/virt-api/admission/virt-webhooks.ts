@@ -47,6 +47,7 @@ import { judgeMatchers, mutateMatchers } from './instancetypes.ts';
 import { mutateMigration, mutateVirtualMachine, mutateVirtualMachineInstance, withDomain } from './mutate.ts';
 import { SNAPSHOT_WEBHOOKS } from './snapshot-webhooks.ts';
 import { needsSourceArchitecture, setSourceArchitecture } from './source-architecture.ts';
+import { judgeInstanceUuid, judgeMachineUuid } from './validate-identity.ts';
 import { judgeInstanceUpdate, judgeNewInstance } from './validate-instance.ts';
 import { validateKubeVirt, validateKubeVirtDeletion, validateNewKubeVirt } from './validate-kubevirt.ts';
 import {
@@ -147,7 +148,7 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
       type: VIRTUAL_MACHINE_INSTANCES,
       operations: ['CREATE'],
     },
-    ({ object, context }) => judgeNewInstance(object, context),
+    validateNewInstance,
   ),
   validating<VirtualMachineInstance>(
     {
@@ -300,14 +301,20 @@ function mutateInstance({
   return found instanceof Promise ? found.then((all) => run(apply(all))) : run(apply(found));
 }
 
-function validateMachine(subject: Subject<VirtualMachine>): Promise<readonly FieldError[]> {
+async function validateMachine(subject: Subject<VirtualMachine>): Promise<readonly FieldError[]> {
   const { object, old, context, client, capture, run } = subject;
   const judge = async (): Promise<Judgement | undefined> => {
     const judged = await judgeMatchers(object, context, client);
     for (const copy of judged?.captures ?? []) capture(copy);
     return judged?.judgement;
   };
-  return validateVirtualMachine(object, old, context, { judge, run });
+  const causes = await validateVirtualMachine(object, old, context, { judge, run });
+  return causes.length > 0 ? causes : judgeMachineUuid(subject);
+}
+
+async function validateNewInstance(subject: Subject<VirtualMachineInstance>): Promise<readonly FieldError[]> {
+  const causes = await subject.run(judgeNewInstance(subject.object, subject.context));
+  return causes.length > 0 ? causes : judgeInstanceUuid(subject);
 }
 
 async function validateNewMigration({

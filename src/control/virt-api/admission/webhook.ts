@@ -8,6 +8,7 @@ import type { Steps } from '../../../api/meta/steps.ts';
 import type { Client } from '../../../client/client.ts';
 import type { AdmissionContext } from './admission-context.ts';
 import type { ReadTarget } from './may-read.ts';
+import type { ClaimUuid } from './validate-identity.ts';
 
 export type Operation = AdmissionContext['operation'];
 
@@ -26,6 +27,8 @@ export interface Subject<T = KubeObject> {
   presets(namespace: string): readonly Preset[] | Promise<readonly Preset[]>;
   /** Does work in steps where the write is large, else at once. */
   run<R>(work: Steps<R>): Promise<R> | R;
+  /** Says which other machines have a firmware UUID, and holds it for one that is about to. */
+  claimUuid: ClaimUuid;
   /** A text for the client. */
   warn(text: string): void;
   /** Has a copy of an instance type or preference created together with the object, which owns it. */
