@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '../../src/api/kinds/builtin/resource-types.ts';
 import type { PersistentVolumeClaim } from '../../src/api/kinds/builtin/types.ts';
 import { NEVER } from '../../src/base/http/seam.ts';
-import { createVolumeBinderController } from '../../src/control/janitor/volume-binder-controller.ts';
+import { createVolumeController } from '../../src/control/storage/volume-controller.ts';
 import { claimDisk } from '../../src/node/disk/claim-volumes.ts';
 import type { VolumeRequest } from '../../src/node/disk/volume-request.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
@@ -19,7 +19,7 @@ let controllers: RunningControllers;
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), 'coracle-volumes-'));
   const server = await startServer();
-  controllers = runControllers(server, (environment) => [createVolumeBinderController(environment)]);
+  controllers = runControllers(server, (environment) => [createVolumeController(environment)]);
   for (const name of ['victim', 'tenant'])
     await server.create('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } } as never);
 });

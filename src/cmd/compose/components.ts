@@ -24,6 +24,7 @@ import { janitorControllers } from '../../control/janitor/janitor-controllers.ts
 import { createKubeVirtController, kubeVirtControllerRules } from '../../control/kubevirt/kubevirt-controller.ts';
 import { createMigrationController, migrationControllerRules } from '../../control/migration/migration-controller.ts';
 import { createScheduler, schedulerRules } from '../../control/scheduler/scheduler.ts';
+import { storageControllers } from '../../control/storage/storage-controllers.ts';
 import { createVmController, vmControllerRules } from '../../control/vm/vm-controller.ts';
 import { createVmiController, vmiControllerRules } from '../../control/vmi/vmi-controller.ts';
 import {
@@ -131,6 +132,14 @@ export const COMPONENTS: readonly Component[] = [
       account: `coracle-${name.replace(/-controller$/, '')}`,
       rules,
       create: (environment, { rootCa }) => create({ ...environment, rootCa }),
+    }),
+  ),
+  ...storageControllers.map(
+    ({ name, rules, create }): Component => ({
+      name,
+      account: `coracle-${name.replace(/-controller$/, '')}`,
+      rules,
+      create: (environment) => create(environment),
     }),
   ),
   ...certificateControllers.map(

@@ -30,7 +30,6 @@ import {
   volumeProtectionRules,
 } from './storage-protection-controllers.ts';
 import { createTaintEvictionController, taintEvictionRules } from './taint-eviction-controller.ts';
-import { createVolumeBinderController, volumeBinderRules } from './volume-binder-controller.ts';
 
 export interface JanitorOptions extends ControllerEnvironment {
   /** PEM of the CA certificate that signed the API server's certificate. */
@@ -89,5 +88,4 @@ export const janitorControllers: readonly JanitorController[] = [
     create: createVolumeProtectionController,
   },
   { name: 'claim-files-controller', rules: claimFilesRules, create: createClaimFilesController },
-  { name: 'persistentvolume-binder-controller', rules: volumeBinderRules, create: createVolumeBinderController },
 ];

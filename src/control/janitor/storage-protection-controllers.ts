@@ -5,6 +5,7 @@
 import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from '../../api/kinds/builtin/resource-types.ts';
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from '../../api/kinds/builtin/types.ts';
+import { claimsOfPod } from '../../api/kinds/builtin/volume-claims.ts';
 import type { DeepReadonly, KubeObject } from '../../api/meta/object.ts';
 import { isNotFound } from '../../client/api-failure.ts';
 import { commit } from '../../client/commit/commit.ts';
@@ -28,18 +29,6 @@ export const volumeProtectionRules: PolicyRule[] = [
 const isLeaving = ({ metadata }: DeepReadonly<KubeObject>, finalizer: string): boolean =>
   metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(finalizer) === true;
 
-/** Names of the claims a Pod uses, those made for its ephemeral volumes included. */
-export const claimsOf = (pod: DeepReadonly<Pod>): string[] =>
-  (pod.spec.volumes ?? []).flatMap((volume) => {
-    const { persistentVolumeClaim, ephemeral, name } = volume as {
-      name: string;
-      persistentVolumeClaim?: { claimName: string };
-      ephemeral?: object;
-    };
-    if (persistentVolumeClaim) return [persistentVolumeClaim.claimName];
-    return ephemeral ? [`${pod.metadata.name}-${name}`] : [];
-  });
-
 /** A Pod uses its claims until it has ended; one that was never bound to a node does not yet. */
 const uses = (pod: DeepReadonly<Pod>): boolean =>
   pod.status?.phase !== 'Succeeded' && pod.status?.phase !== 'Failed' && (pod.spec.nodeName ?? '') !== '';
@@ -49,7 +38,7 @@ export function createClaimProtectionController(environment: ControllerEnvironme
   const { client, informers, clock, log } = environment;
   const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
   const pods = informers.of(PODS);
-  pods.addIndex(BY_CLAIM, (pod) => claimsOf(pod).map((name) => `${pod.metadata.namespace}/${name}`));
+  pods.addIndex(BY_CLAIM, (pod) => claimsOfPod(pod).map((name) => `${pod.metadata.namespace}/${name}`));
   return createController({
     name: 'persistentvolumeclaim-protection-controller',
     client,
@@ -58,7 +47,7 @@ export function createClaimProtectionController(environment: ControllerEnvironme
     concurrency: 4,
     sources: [
       ownKeys(claims),
-      source(pods, (pod) => claimsOf(pod).map((name) => ({ namespace: pod.metadata.namespace ?? '', name }))),
+      source(pods, (pod) => claimsOfPod(pod).map((name) => ({ namespace: pod.metadata.namespace ?? '', name }))),
     ],
     async reconcile(key, { signal }) {
       const claim = claims.get(key);
@@ -66,7 +55,7 @@ export function createClaimProtectionController(environment: ControllerEnvironme
       if (pods.byIndex(BY_CLAIM, `${key.namespace}/${key.name}`).some(uses)) return DONE;
       // The copy here lags behind: the server is asked before the claim is let go.
       const { items } = await client.list(PODS, { namespace: key.namespace, signal });
-      if (items.some((pod) => claimsOf(pod).includes(key.name) && uses(pod))) return DONE;
+      if (items.some((pod) => claimsOfPod(pod).includes(key.name) && uses(pod))) return DONE;
       await release(() => {
         const after = removeFinalizer(claim as PersistentVolumeClaim, CLAIM_FINALIZER);
         return commit(client, PERSISTENT_VOLUME_CLAIMS, { before: claim, after, signal });

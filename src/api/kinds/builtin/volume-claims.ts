@@ -4,7 +4,7 @@
  */
 import type { DeepReadonly } from '../../meta/object.ts';
 import { quantityToBytes } from '../../quantity/quantity.ts';
-import type { PersistentVolume, PersistentVolumeClaim } from './types.ts';
+import type { PersistentVolume, PersistentVolumeClaim, Pod } from './types.ts';
 
 type Volume = DeepReadonly<PersistentVolume>;
 type Claim = DeepReadonly<PersistentVolumeClaim>;
@@ -39,3 +39,15 @@ export function mismatchOf(volume: Volume, claim: Claim): string | undefined {
   if (!(want?.accessModes ?? []).every((mode) => offered.has(mode))) return 'incompatible accessMode';
   return undefined;
 }
+
+/** Names of the claims a Pod uses, those made for its ephemeral volumes included. */
+export const claimsOfPod = (pod: DeepReadonly<Pod>): string[] =>
+  (pod.spec.volumes ?? []).flatMap((volume) => {
+    const { persistentVolumeClaim, ephemeral, name } = volume as {
+      name: string;
+      persistentVolumeClaim?: { claimName: string };
+      ephemeral?: object;
+    };
+    if (persistentVolumeClaim) return [persistentVolumeClaim.claimName];
+    return ephemeral ? [`${pod.metadata.name}-${name}`] : [];
+  });
