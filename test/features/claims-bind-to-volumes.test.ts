@@ -195,7 +195,7 @@ test('two volumes that were taken for one claim do not both stay with it', async
   const annotations = { 'pv.kubernetes.io/bound-by-controller': 'yes' };
   await volume('twice-a', { storageClassName: 'twice' });
   await phase(`${VOLUMES}/twice-a`, 'Available');
-  const { metadata } = await claim('twice', { storageClassName: 'twice' });
+  const { metadata } = (await claim('twice', { storageClassName: 'twice' })) as Row;
   await volume('twice-b', { storageClassName: 'twice', claimRef: { ...claimRef, uid: metadata.uid } }, { annotations });
   await phase(`${CLAIMS}/twice`, 'Bound');
   const other = (await get(`${CLAIMS}/twice`))['spec'].volumeName === 'twice-a' ? 'twice-b' : 'twice-a';
