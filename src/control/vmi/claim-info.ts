@@ -3,21 +3,30 @@ import type { PersistentVolumeClaim } from '../../api/kinds/builtin/types.ts';
 import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
+import { STATE_VOLUME } from '../../domain/backend-storage/backend-storage.ts';
 
 type Claim = DeepReadonly<PersistentVolumeClaim>;
 type VolumeStatuses = NonNullable<NonNullable<VirtualMachineInstance['status']>['volumeStatus']>;
 
 /**
- * Writes `persistentVolumeClaimInfo` for each volume with a claim (upstream's virt-controller does). Entries and fields
+ * Writes `persistentVolumeClaimInfo` for each volume with a claim, and for the firmware state (upstream's virt-controller
+ * does). Entries and fields
  * of others stay; nothing is changed where nothing differs.
  */
-export function applyClaimInfo(vmi: VirtualMachineInstance, claimOf: (name: string) => Claim | undefined): void {
+export function applyClaimInfo(
+  vmi: VirtualMachineInstance,
+  claimOf: (name: string) => Claim | undefined,
+  stateClaim?: Claim,
+): void {
   const before: VolumeStatuses = vmi.status?.volumeStatus ?? [];
   const byName = new Map(before.map((status) => [status.name, status]));
-  for (const { name, persistentVolumeClaim, dataVolume } of vmi.spec.volumes ?? []) {
+  const volumes = (vmi.spec.volumes ?? []).map(({ name, persistentVolumeClaim, dataVolume }) => {
     const claimName = persistentVolumeClaim?.claimName ?? dataVolume?.name;
-    const claim = claimName === undefined ? undefined : claimOf(claimName);
-    if (!claim || claimName === undefined) continue;
+    return { name, claim: claimName === undefined ? undefined : claimOf(claimName) };
+  });
+  for (const { name, claim } of [...volumes, { name: STATE_VOLUME, claim: stateClaim }]) {
+    if (!claim) continue;
+    const claimName = claim.metadata.name ?? '';
     const { spec, status } = claim;
     const persistentVolumeClaimInfo = {
       claimName,

@@ -4,7 +4,7 @@
  * committed at its end.
  */
 
-import { NODES, PERSISTENT_VOLUME_CLAIMS, PODS } from '../../api/kinds/builtin/resource-types.ts';
+import { NODES, PERSISTENT_VOLUME_CLAIMS, PODS, STORAGE_CLASSES } from '../../api/kinds/builtin/resource-types.ts';
 import type { Node, PersistentVolumeClaim, Pod } from '../../api/kinds/builtin/types.ts';
 import {
   KUBEVIRTS,
@@ -41,6 +41,7 @@ import { byAge, currentPod, isPodFinal } from '../../domain/launcher/launcher-po
 import { isFinal } from '../../domain/run-strategy/run-strategy.ts';
 import { applyClaimInfo } from './claim-info.ts';
 import { type ResizeFacts, resizePod } from './resize-pod.ts';
+import { createStateClaims, stateClaimRules } from './state-claim.ts';
 import {
   applyVmiStatus,
   claimIsMissing,
@@ -71,6 +72,7 @@ export const vmiControllerRules = [
   { apiGroups: [''], resources: ['pods/status', 'pods/resize'], verbs: ['patch'] },
   { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get', 'list', 'watch'] },
+  ...stateClaimRules,
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
 ];
 
@@ -97,6 +99,7 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
   const { client, clock, log, informers } = options;
   const vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
   const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
+  const classes = informers.of(STORAGE_CLASSES);
   const nodes = informers.of<Node>(NODES);
   const kubevirts = informers.of(KUBEVIRTS);
   const vms = informers.of(VIRTUAL_MACHINES);
@@ -117,6 +120,7 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
   });
   const events = createEventRecorder(client, { component: 'virtualmachine-controller', clock, log });
   const expectations = createExpectations(clock);
+  const stateClaims = createStateClaims(options, events);
 
   const ensurePod = async (pass: Pass): Promise<void> => {
     const { vmi, key } = pass;
@@ -132,7 +136,11 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
         events.event(vmi, 'Warning', 'FailedPvcNotFound', claimIsMissing(key.namespace, pass.missingClaim));
       return;
     }
-    const pod = launcherPod(vmi, { ...options.settings(), idLabel: await vmiIdLabel(key.name) });
+    const state = await stateClaims.ensure(vmi);
+    pass.problem = state.problem;
+    if (state.problem) return;
+    const idLabel = await vmiIdLabel(key.name);
+    const pod = launcherPod(vmi, { ...options.settings(), idLabel, stateClaim: state.claim });
     expectations.expectCreations(keyText(key), 1);
     try {
       const created = await client.create(PODS, pod);
@@ -244,12 +252,14 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
         if (!previous) for (const key of keys) expectations.observeCreation(keyText(key));
         return keys;
       }),
-      source(claims, (claim) =>
-        vmis
+      source(claims, (claim, previous) => [
+        ...stateClaims.observe(claim, previous),
+        ...vmis
           .list(claim.metadata.namespace)
           .filter((vmi) => claimNames(vmi).includes(claim.metadata.name ?? ''))
           .map((vmi) => keyOf(vmi)),
-      ),
+      ]),
+      source(classes, stateClaims.waiting),
       source(vmis, (vmi, previous) => instanceKeys(uuids.touchedByVmi(vmi, previous))),
       source(vms, (vm, previous) => instanceKeys(uuids.touchedByVm(vm, previous))),
     ],
@@ -302,7 +312,7 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
         now: clock.now(),
       });
       if (!isFinal(after.status?.phase))
-        applyClaimInfo(after, (name) => claims.get({ namespace: key.namespace, name }));
+        applyClaimInfo(after, (name) => claims.get({ namespace: key.namespace, name }), stateClaims.of(cached));
       await clearUp(pass);
       if (nodeLabel && after.metadata.labels?.[NODE_NAME_LABEL] !== nodeLabel)
         after.metadata.labels = { ...after.metadata.labels, [NODE_NAME_LABEL]: nodeLabel };

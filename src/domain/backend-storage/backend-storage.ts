@@ -15,10 +15,8 @@ type InstanceSpec = DeepReadonly<VirtualMachineInstance['spec']>;
 export const STATE_LABEL = 'persistent-state-for';
 /** Label of the claim that a migration fills for its target: the name of the migration. Gone once it is in use. */
 export const STATE_MIGRATION_LABEL = 'kubevirt.io/migrationName';
-/** Name of the claim's entry in `status.volumeStatus`, and of the volume in snapshots of the machine. */
+/** Name of the claim's entry in `status.volumeStatus`, of the volume in the launcher Pod, and in snapshots of the machine. */
 export const STATE_VOLUME = 'persistent-state-for-this-vm';
-/** Name of the volume in the launcher Pod. */
-export const STATE_POD_VOLUME = 'vm-state';
 /** Storage that the claim asks for. */
 export const STATE_SIZE = '10Mi';
 

@@ -28,6 +28,8 @@ export interface LauncherPodOptions extends NodeSelectorOptions {
   readonly launcherImage: string;
   /** False where instances that do not say have no log of the serial line; true when absent. */
   readonly serialConsoleLog?: boolean;
+  /** Name of the claim with the firmware state, where the instance has one. */
+  readonly stateClaim?: string | undefined;
   /** The gate FunctionalTestHooks; off when absent. */
   readonly functionalTestHooks?: boolean;
 }
@@ -77,7 +79,7 @@ export function launcherPod(vmi: DeepReadonly<VirtualMachineInstance>, options: 
   };
   const ports = computePorts(spec);
   if (ports.length > 0) compute.ports = ports;
-  const volumes = launcherVolumes(spec);
+  const volumes = launcherVolumes(spec, options.stateClaim);
   const consoleLog = guestConsoleLog(vmi, options);
   const affinity = launcherAffinity(spec);
   return {

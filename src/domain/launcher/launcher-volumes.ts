@@ -5,6 +5,7 @@
 import type { Pod } from '../../api/kinds/builtin/types.ts';
 import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
+import { STATE_VOLUME } from '../backend-storage/backend-storage.ts';
 
 type PodVolume = NonNullable<Pod['spec']['volumes']>[number];
 
@@ -19,7 +20,10 @@ interface AccessCredential {
 }
 
 /** In the order of the machine's own volumes; none twice. */
-export function launcherVolumes(spec: DeepReadonly<VirtualMachineInstance['spec']>): PodVolume[] {
+export function launcherVolumes(
+  spec: DeepReadonly<VirtualMachineInstance['spec']>,
+  stateClaim: string | undefined,
+): PodVolume[] {
   const volumes = new Map<string, PodVolume>();
   const add = (volume: PodVolume): void => void (volumes.has(volume.name) || volumes.set(volume.name, volume));
   const secret = (name: string, secretName: string | undefined, optional?: boolean): void => {
@@ -47,5 +51,7 @@ export function launcherVolumes(spec: DeepReadonly<VirtualMachineInstance['spec'
     const name = (credential.sshPublicKey ?? credential.userPassword)?.source?.secret?.secretName;
     if (name) secret(`${name}-access-cred`, name);
   }
+  // Set, not added: a volume of the machine that has this name must not be taken for it.
+  if (stateClaim) volumes.set(STATE_VOLUME, { name: STATE_VOLUME, persistentVolumeClaim: { claimName: stateClaim } });
   return [...volumes.values()];
 }
