@@ -112,7 +112,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'doctor',
-    summary: 'Check this host: acceleration, QEMU, firmware, kubectl, disk, ports',
+    summary: 'Check this host: acceleration, QEMU, firmware, kubectl, disk, ports; and the UUIDs of its VMs',
     flags: { 'data-dir': DATA_DIR, json: JSON_OUT },
     load: async () => (await import('./doctor.ts')).doctor,
   },
@@ -300,6 +300,20 @@ export const COMMANDS: readonly Command[] = [
       json: JSON_OUT,
     },
     load: async () => (await import('./token.ts')).token,
+  },
+  {
+    name: 'identity',
+    summary: 'Firmware UUIDs: list them and how they came to be, write those of older VMs into manifests',
+    words: 'audit | pin FILE...',
+    choices: ['audit', 'pin'],
+    flags: {
+      output: { type: 'string', value: 'FORMAT', short: 'o', summary: 'audit: table or json (default: table)' },
+      'in-place': { type: 'boolean', short: 'i', summary: 'pin: write the files, not standard output; - reads input' },
+      kubeconfig: KUBECONFIG,
+      'data-dir': DATA_DIR,
+      json: JSON_OUT,
+    },
+    load: async () => (await import('./identity.ts')).identity,
   },
   {
     name: 'version',

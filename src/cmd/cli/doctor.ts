@@ -1,10 +1,13 @@
-/** `coracle doctor`: what this host offers and lacks, each with the mend. */
+/** `coracle doctor`: what this host offers and lacks, and machines that are one to others, each with the way out. */
 import { existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../api/kinds/kubevirt/kinds.ts';
 import { isProgram } from '../../base/process/program.ts';
 import { run } from '../../base/process/run.ts';
+import { findSharedUuids, machineText, type SharedUuid } from '../../domain/identity/shared-uuids.ts';
+import { clusterFrom } from '../config/cluster.ts';
 import { dataDirAt, defaultDataDir } from '../config/data-dir.ts';
 import { findRunning } from '../config/running.ts';
 import { type CommandContext, textFlag } from './command.ts';
@@ -38,6 +41,7 @@ export async function doctor({ flags, environment, print, signal }: CommandConte
     disk(dir.root),
     port(dir),
     lowPorts(),
+    firmwareUuids(dir, environment),
   ]);
   if (flags['json'] === true) print(JSON.stringify(findings));
   else {
@@ -169,6 +173,49 @@ async function port(dir: ReturnType<typeof dataDirAt>): Promise<Finding> {
   return taken
     ? { check, verdict: 'WARN', detail: `${DEFAULT_PORT} is taken`, mend: 'start with --port N, or --port 0' }
     : { check, verdict: 'PASS', detail: `${DEFAULT_PORT} is free` };
+}
+
+/** Machines of the running server that share a firmware UUID. */
+async function firmwareUuids(
+  dir: ReturnType<typeof dataDirAt>,
+  environment: CommandContext['environment'],
+): Promise<Finding> {
+  const check = 'firmware UUIDs';
+  if (!(await findRunning(dir))) return { check, verdict: 'PASS', detail: 'not looked at: no server runs' };
+  try {
+    const cluster = await clusterFrom({ flags: { 'data-dir': dir.root }, environment });
+    try {
+      const [vms, vmis] = await Promise.all([
+        cluster.client.list(VIRTUAL_MACHINES),
+        cluster.client.list(VIRTUAL_MACHINE_INSTANCES),
+      ]);
+      return uuidFinding(findSharedUuids(vms.items, vmis.items), vms.items.length);
+    } finally {
+      await cluster.close();
+    }
+  } catch (error) {
+    return { check, verdict: 'WARN', detail: `cannot ask the server: ${(error as Error).message.split('\n')[0]}` };
+  }
+}
+
+/** Shared UUIDs that are listed; `coracle identity audit` lists all. */
+const MOST_UUIDS = 10;
+
+export function uuidFinding(shared: readonly SharedUuid[], machines: number): Finding {
+  const check = 'firmware UUIDs';
+  if (shared.length === 0)
+    return { check, verdict: 'PASS', detail: `no two of ${machines} virtual machines have the same` };
+  const listed = shared
+    .slice(0, MOST_UUIDS)
+    .map(({ uuid, machines: all }) => `${uuid} is that of ${all.map(machineText).join(' and ')}`);
+  const rest = shared.length - listed.length;
+  if (rest > 0) listed.push(`${rest} more (coracle identity audit)`);
+  return {
+    check,
+    verdict: 'WARN',
+    detail: listed.join('; '),
+    mend: `give all but one of each another: kubectl patch vm NAME -n NAMESPACE --type merge -p '{"spec":{"template":{"spec":{"domain":{"firmware":{"uuid":"'$(cat /proc/sys/kernel/random/uuid)'"}}}}}}', then restart it; its guest will want its licences anew`,
+  };
 }
 
 const versionOf = (output: string): string =>
