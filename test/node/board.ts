@@ -16,7 +16,7 @@ import { type MessageSocket, NEVER, NO_BYTES } from '../../src/base/http/seam.ts
 import { createLogger, silentLogger } from '../../src/base/log/log.ts';
 import { isNotFound } from '../../src/client/api-failure.ts';
 import type { Client } from '../../src/client/client.ts';
-import { chooseComponents, runComponent } from '../../src/cmd/compose/components.ts';
+import { COMPONENTS, chooseComponents, runComponent } from '../../src/cmd/compose/components.ts';
 import { type ControlPlane, startControlPlane } from '../../src/cmd/compose/control-plane.ts';
 import { type Agent, type AgentOptions, createAgent } from '../../src/node/agent/agent.ts';
 import { NODE_VM_RULES } from '../../src/node/agent/rbac.ts';
@@ -85,9 +85,18 @@ export async function startBoard(options: { readonly agent?: AgentOptions } = {}
     signal: stop.signal,
   });
   const running: Promise<void>[] = [];
-  for (const component of chooseComponents('*')) {
+  for (const component of [...chooseComponents('*'), ...COMPONENTS.filter(({ name }) => name === 'memory')]) {
     const client = plane.clientFor(component.account);
-    running.push(runComponent({ component, client, facts: { rootCa: '' }, clock, log, signal: stop.signal }));
+    running.push(
+      runComponent({
+        component,
+        client,
+        facts: { rootCa: '', askAgent: plane.askAgent },
+        clock,
+        log,
+        signal: stop.signal,
+      }),
+    );
   }
   const client = await plane.adminClient();
   const agentClient = plane.clientForNode(NODE);

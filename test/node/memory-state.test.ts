@@ -7,7 +7,8 @@ import type { VirtualMachineInstance } from '../../src/api/kinds/kubevirt/kinds.
 import { calledInProcess } from '../../src/base/http/in-process-peer.ts';
 import { NEVER } from '../../src/base/http/seam.ts';
 import type { MemorySaved, MemoryStates } from '../../src/domain/memory-state/memory-calls.ts';
-import { type Board, collect, kernelSpec, NAMESPACE, startBoard } from './board.ts';
+import { type Board, kernelSpec, NAMESPACE, startBoard } from './board.ts';
+import { shell } from './shell.ts';
 
 let board: Board;
 before(async () => {
@@ -32,33 +33,6 @@ async function ask<T>(call: string, body: object): Promise<{ status: number; bod
   return { status: response.status, body: JSON.parse(new TextDecoder().decode(response.body as Uint8Array)) as T };
 }
 
-interface Shell {
-  run(line: string): Promise<string>;
-}
-
-/** A shell on the serial console; `isNew` logs in first. */
-async function shell(name: string, isNew: boolean): Promise<Shell> {
-  const socket = await board.connect(`${name}/console${isNew ? '?backlog=true' : ''}`);
-  const seen = collect(socket);
-  const type = (text: string): void => void socket.send(new TextEncoder().encode(text));
-  if (isNew) {
-    await seen.has('login:');
-    type('root\n');
-    await seen.has(':~# ');
-  }
-  let asked = 0;
-  return {
-    async run(line) {
-      const n = asked++;
-      const end = line.endsWith('&') ? '' : ';';
-      type(`echo begin'-'${n}; ${line}${end} echo done'-'${n}\n`);
-      await seen.has(`done-${n}`);
-      const [, said = ''] = new RegExp(`begin-${n}\r?\n([^]*)done-${n}`).exec(seen.text()) ?? [];
-      return said.replaceAll('\r', '').trim();
-    },
-  };
-}
-
 const diskSpec = (): Record<string, unknown> => {
   const spec = kernelSpec() as { domain: { devices: Record<string, unknown> } };
   spec.domain.devices['disks'] = [
@@ -79,7 +53,7 @@ const runs = (name: string): Promise<VirtualMachineInstance> =>
 test('a guest is saved and runs on; another instance goes on from the same moment, with its own identity', async () => {
   await board.createVmi('source', diskSpec());
   const source = await runs('source');
-  const line = await shell('source', true);
+  const line = await shell(board, 'source', true);
   await line.run(COUNTER);
   await line.run('echo written >/dev/vdb; echo root-mark | dd of=/dev/vda bs=512 seek=40000 conv=notrunc; sync');
   const before = Number(await line.run('cat /run/count'));
@@ -108,7 +82,7 @@ test('a guest is saved and runs on; another instance goes on from the same momen
   await annotated('copy', diskSpec(), STATE);
   await runs('copy');
   console.log('fork runs after', performance.now() - begun);
-  const copy = await shell('copy', false);
+  const copy = await shell(board, 'copy', false);
   const first = Number(await copy.run('cat /run/count'));
   console.log('fork answers after', performance.now() - begun, { before, after, first });
   assert.ok(first >= before, `${first} goes on from ${before}`);

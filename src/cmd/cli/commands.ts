@@ -135,6 +135,24 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import('./console.ts')).console_,
   },
   {
+    name: 'fork',
+    summary: 'Make new VMs that go on from the present moment of a running one',
+    words: '[vm/]NAME[.NAMESPACE]',
+    flags: {
+      count: { type: 'string', value: 'N', summary: 'how many (default: 1)' },
+      name: {
+        type: 'string',
+        value: 'PREFIX',
+        summary: 'name of the new VM; with more than one PREFIX-1, PREFIX-2, ... (default: NAME-fork-1, ...)',
+      },
+      namespace: NAMESPACE,
+      kubeconfig: KUBECONFIG,
+      'data-dir': DATA_DIR,
+      json: JSON_OUT,
+    },
+    load: async () => (await import('./fork.ts')).fork,
+  },
+  {
     name: 'image',
     summary: 'Local images: import NAME FILE, list, rm NAME',
     words: 'import NAME FILE | list | rm NAME',

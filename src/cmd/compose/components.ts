@@ -6,6 +6,7 @@ import type { Clock } from '../../base/clock/clock.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { createLinkedController } from '../../base/signal/linked-controller.ts';
 import type { Client } from '../../client/client.ts';
+import type { AskAgent } from '../../client/controller/ask-agent.ts';
 import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
 import { createInformerSet } from '../../client/informer/informer-set.ts';
 import { NotSyncedError, SYNC_WITHIN_MS } from '../../client/informer/not-synced.ts';
@@ -22,6 +23,7 @@ import {
 } from '../../control/evacuation/evacuation-controller.ts';
 import { janitorControllers } from '../../control/janitor/janitor-controllers.ts';
 import { createKubeVirtController, kubeVirtControllerRules } from '../../control/kubevirt/kubevirt-controller.ts';
+import { createMemoryController, memoryControllerRules } from '../../control/memory/memory-controller.ts';
 import { createMigrationController, migrationControllerRules } from '../../control/migration/migration-controller.ts';
 import { createScheduler, schedulerRules } from '../../control/scheduler/scheduler.ts';
 import { storageControllers } from '../../control/storage/storage-controllers.ts';
@@ -65,6 +67,8 @@ export interface ComponentFacts {
   readonly version?: string;
   /** Only where the keys are. */
   readonly keys?: KeyHolder;
+  /** Only beside the server that knows how agents are reached. */
+  readonly askAgent?: AskAgent;
 }
 
 /** Where the components' service accounts live: upstream trusts the accounts of this namespace with VMI specs. */
@@ -72,6 +76,8 @@ export const COMPONENT_NAMESPACE = 'kubevirt';
 
 /** Account of node agents on servers that do not know them as nodes; the embedded one has none of that name. */
 export const AGENT_ACCOUNT = 'coracle-agent';
+
+const NO_AGENTS: AskAgent = (nodeName) => Promise.reject(new Error(`node ${nodeName} cannot be reached from here`));
 
 /** Every component a control plane runs, in no order. */
 export const COMPONENTS: readonly Component[] = [
@@ -113,6 +119,14 @@ export const COMPONENTS: readonly Component[] = [
     rules: migrationControllerRules,
     create: (environment) =>
       createMigrationController({ ...environment, settings: clusterSettings(environment.informers) }),
+  },
+  {
+    name: 'memory',
+    account: 'coracle-memory',
+    rules: memoryControllerRules,
+    // Agents of other clusters are not asked.
+    needsKeys: true,
+    create: (environment, { askAgent = NO_AGENTS }) => createMemoryController({ ...environment, askAgent }),
   },
   {
     name: 'workload-update',

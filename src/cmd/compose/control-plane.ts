@@ -18,6 +18,7 @@ import { type ApiHandler, type Peer, redirected } from '../../base/http/seam.ts'
 import type { Logger } from '../../base/log/log.ts';
 import type { MetricFamily } from '../../base/metrics/metric-family.ts';
 import type { Client } from '../../client/client.ts';
+import type { AskAgent } from '../../client/controller/ask-agent.ts';
 import { createClient } from '../../client/create-client.ts';
 import { VIRT_API_ACCOUNT } from '../../control/virt-api/virt-api.ts';
 import { createAdmissionMetrics } from '../../server/admission/admission-metrics.ts';
@@ -66,6 +67,7 @@ import { renewStored } from '../../server/registry/renew-stored.ts';
 import { createResourceCatalog } from '../../server/registry/resource-catalog.ts';
 import { createSigningMetrics } from '../../server/registry/signing-metrics.ts';
 import type { Backend } from '../../server/storage/backend.ts';
+import { createAskAgent } from './ask-agent.ts';
 import { policyOf } from './component-policy.ts';
 import { AGENT_ACCOUNT, COMPONENT_NAMESPACE, COMPONENTS, type PolicyRuleData } from './components.ts';
 import { nodeInstances } from './node-vmis.ts';
@@ -141,6 +143,8 @@ export interface ControlPlane {
   adminClient(): Promise<Client>;
   /** Signs the token of a Secret of type `kubernetes.io/service-account-token`. */
   readonly signLegacyToken: TokenIssuer['signLegacy'];
+  /** Asks agents for controllers; rejects for all where the plane was told of no way to them. */
+  readonly askAgent: AskAgent;
   /** Answers what is in flight, makes everything durable, closes the store. */
   close(signal: AbortSignal): Promise<void>;
 }
@@ -405,6 +409,11 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
     store,
     clientFor,
     adminClient: async () => clientAs(ADMIN_PEER, 'coracle-admin'),
+    askAgent: createAskAgent((name) =>
+      connectNode
+        ? connectNode(name, virtClient)
+        : Promise.reject(new Error(`node ${name} cannot be reached from here`)),
+    ),
     clientForNode: (name) => clientAs(peerNamed(`system:node:${name}`, 'system:nodes'), AGENT_ACCOUNT),
     signLegacyToken: tokens.signLegacy,
     async close(closing) {

@@ -195,7 +195,12 @@ export async function startHost(options: HostOptions): Promise<Host> {
       const options = {
         component,
         client: plane.clientFor(component.account),
-        facts: { rootCa: pki.ca, version: VERSION, keys: { sign: pki.sign, signToken: plane.signLegacyToken } },
+        facts: {
+          rootCa: pki.ca,
+          version: VERSION,
+          keys: { sign: pki.sign, signToken: plane.signLegacyToken },
+          askAgent: plane.askAgent,
+        },
         clock,
         log,
         signal: controllersStop.signal,

@@ -7,6 +7,7 @@ import { decideIdentity, withIdentity } from '../../domain/identity/decide-ident
 import { startConflictsMessage } from '../../domain/instancetype/conflicts.ts';
 import { applyAtStart, type Layers } from '../../domain/instancetype/expand.ts';
 import type { ClusterConfig } from '../../domain/machine-defaults/cluster-config.ts';
+import { RESUME_FALLBACK, RESUME_FROM } from '../../domain/memory-state/resume-request.ts';
 import { OBSERVED_API_VERSIONS, VM_FINALIZER, VM_GENERATION } from './vm-view.ts';
 
 export interface BuildInstanceOptions {
@@ -43,6 +44,8 @@ export function buildInstance(vm: DeepReadonly<VirtualMachine>, options: BuildIn
       ...(labels && { labels: { ...labels } }),
       annotations: {
         ...template.metadata?.annotations,
+        // For this start, and none later: what a machine says of it goes once its instance runs.
+        ...resumeAnnotations(vm),
         ...OBSERVED_API_VERSIONS,
         [VM_GENERATION]: String(vm.metadata.generation ?? 0),
       },
@@ -55,4 +58,10 @@ export function buildInstance(vm: DeepReadonly<VirtualMachine>, options: BuildIn
   const conflicts = applyAtStart({ ...layers, vm, spec, metadata: instance.metadata, config });
   if (conflicts.length > 0) throw new StartConflict(startConflictsMessage(conflicts));
   return instance;
+}
+
+function resumeAnnotations({ metadata }: DeepReadonly<VirtualMachine>): Record<string, string> {
+  const { [RESUME_FROM]: from, [RESUME_FALLBACK]: fallback } = metadata.annotations ?? {};
+  if (from === undefined) return {};
+  return { [RESUME_FROM]: from, ...(fallback !== undefined && { [RESUME_FALLBACK]: fallback }) };
 }

@@ -36,6 +36,7 @@ import {
   clusterConfigOf,
   cpuAllocationRatioOf,
 } from '../../domain/machine-defaults/cluster-config.ts';
+import { RESUME_FROM } from '../../domain/memory-state/resume-request.ts';
 import {
   effectiveRunStrategy,
   type RunStrategy,
@@ -159,6 +160,17 @@ export function createVmController(options: VmControllerOptions): Controller {
     return 'continue';
   };
 
+  // The instance goes on from the state: the next one boots.
+  const resumed: Step = async ({ vm, instance }) => {
+    const annotations = vm.metadata.annotations;
+    const from = annotations?.[RESUME_FROM];
+    if (from === undefined || instance?.metadata.annotations?.[RESUME_FROM] !== from) return 'continue';
+    if (instance.status?.phase !== 'Running') return 'continue';
+    const { [RESUME_FROM]: _, ...rest } = annotations ?? {};
+    vm.metadata.annotations = rest;
+    return 'continue';
+  };
+
   const instancetype: Step = async (pass) => {
     const { vm } = pass;
     const outcome = await syncInstancetype(vm, {
@@ -265,6 +277,7 @@ export function createVmController(options: VmControllerOptions): Controller {
   const STEPS: readonly Step[] = [
     deletion,
     finalizer,
+    resumed,
     instancetype,
     releaseFinal,
     runStrategy,

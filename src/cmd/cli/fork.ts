@@ -1,0 +1,121 @@
+/** `coracle fork VM`: new machines that go on from the present moment of a running one. */
+import {
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINE_SNAPSHOTS,
+  VIRTUAL_MACHINES,
+  type VirtualMachine,
+  type VirtualMachineSnapshot,
+} from '../../api/kinds/kubevirt/kubevirt.ts';
+import type { ObjectKey } from '../../api/meta/object.ts';
+import { systemClock } from '../../base/clock/clock.ts';
+import { isNotFound } from '../../client/api-failure.ts';
+import type { Client } from '../../client/client.ts';
+import { FORK_INTO, forkNames, forkObstacle, MAX_FORKS } from '../../domain/memory-state/fork.ts';
+import { INCLUDE_MEMORY, RESUME_FROM } from '../../domain/memory-state/resume-request.ts';
+import { clusterFrom } from '../config/cluster.ts';
+import { type CommandContext, CommandError, numberFlag, textFlag, UsageError } from './command.ts';
+import { machineTargets, runningMachine } from './machine-target.ts';
+
+const POLL_MS = 50;
+/** The server gives a fork up after five minutes. */
+const WAIT_MS = 330_000;
+
+/** Exit code 0 when every fork runs; 1, with what is known, when one does not. */
+export async function fork(context: CommandContext): Promise<number> {
+  const { flags, words } = context;
+  const [word] = words;
+  if (word === undefined || words.length !== 1) throw new UsageError('fork takes one VM (see: coracle fork --help)');
+  const given = textFlag(flags, 'namespace');
+  const count = numberFlag(flags, 'count', { min: 1, max: MAX_FORKS, or: 1 });
+  machineTargets(word, { given, ofContext: '' });
+  const cluster = await clusterFrom(context);
+  try {
+    const { client } = cluster;
+    const targets = machineTargets(word, { given, ofContext: cluster.namespace });
+    const key = await runningMachine(client, targets);
+    const vm = await client.get(VIRTUAL_MACHINES, key).catch((error: unknown) => {
+      if (isNotFound(error))
+        throw new CommandError(`${key.namespace}/${key.name} belongs to no VirtualMachine, and only those are forked`);
+      throw error;
+    });
+    const obstacle = forkObstacle(vm);
+    if (obstacle !== undefined) throw new CommandError(`${key.namespace}/${key.name} is not forked: ${obstacle}`);
+    const { items } = await client.list(VIRTUAL_MACHINES, { namespace: key.namespace, metadataOnly: true });
+    const taken = new Set(items.map(({ metadata }) => metadata.name));
+    const prefix = textFlag(flags, 'name');
+    const names = forkNames(key.name, { count, prefix, isTaken: (name) => taken.has(name) });
+    const snapshot = await client.create(VIRTUAL_MACHINE_SNAPSHOTS, request(key, names));
+    return await follow(context, { client, namespace: key.namespace, snapshot, names });
+  } finally {
+    await cluster.close();
+  }
+}
+
+/** The one object that asks for a fork: from here on the server sees to it, whatever becomes of this command. */
+const request = ({ namespace, name }: ObjectKey, names: readonly string[]): VirtualMachineSnapshot =>
+  ({
+    apiVersion: 'snapshot.kubevirt.io/v1beta1',
+    kind: 'VirtualMachineSnapshot',
+    metadata: {
+      namespace,
+      generateName: `${name.slice(0, 50)}-fork-`,
+      annotations: { [INCLUDE_MEMORY]: 'true', [FORK_INTO]: names.join(',') },
+    },
+    spec: { source: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name } },
+  }) as VirtualMachineSnapshot;
+
+/** Waits until each machine runs on its own, and prints its name then. */
+async function follow(
+  { flags, print, signal }: CommandContext,
+  fork: {
+    readonly client: Client;
+    readonly namespace: string;
+    readonly snapshot: VirtualMachineSnapshot;
+    readonly names: readonly string[];
+  },
+): Promise<number> {
+  const { client, namespace, names } = fork;
+  const waiting = new Set(names);
+  const snapshotKey = { namespace, name: fork.snapshot.metadata.name ?? '' };
+  const deadline = systemClock.monotonic() + WAIT_MS;
+  while (waiting.size > 0) {
+    // Asked first: what was made before the snapshot went is seen below.
+    const isOver = await gone(client, snapshotKey);
+    for (const name of [...waiting]) {
+      const found = await runningFork(client, { namespace, name });
+      if (!found) continue;
+      waiting.delete(name);
+      if (flags['json'] !== true) print(`virtualmachine.kubevirt.io/${name} runs`);
+    }
+    if (waiting.size === 0) break;
+    if (isOver || systemClock.monotonic() > deadline)
+      throw new CommandError(
+        `not forked: ${[...waiting].join(', ')} (kubectl get events -n ${namespace} --field-selector reason=ForkFailed)`,
+      );
+    await systemClock.sleep(POLL_MS, signal);
+  }
+  if (flags['json'] === true) print(JSON.stringify({ namespace, forks: names }));
+  return 0;
+}
+
+async function gone(client: Client, key: ObjectKey): Promise<boolean> {
+  try {
+    await client.get(VIRTUAL_MACHINE_SNAPSHOTS, key);
+    return false;
+  } catch (error) {
+    if (isNotFound(error)) return true;
+    throw error;
+  }
+}
+
+/** The machine, once it runs and needs what was saved no more. */
+async function runningFork(client: Client, key: ObjectKey): Promise<VirtualMachine | undefined> {
+  try {
+    const vm = await client.get(VIRTUAL_MACHINES, key);
+    const vmi = await client.get(VIRTUAL_MACHINE_INSTANCES, key);
+    return vmi.status?.phase === 'Running' && vm.metadata.annotations?.[RESUME_FROM] === undefined ? vm : undefined;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}

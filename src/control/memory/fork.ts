@@ -1,0 +1,117 @@
+/** The machines of a fork: made from a snapshot with memory, followed until they run; then the snapshot goes. */
+import {
+  VIRTUAL_MACHINE_SNAPSHOTS,
+  VIRTUAL_MACHINES,
+  type VirtualMachine,
+  type VirtualMachineInstance,
+  type VirtualMachineSnapshot,
+} from '../../api/kinds/kubevirt/kubevirt.ts';
+import type { DeepReadonly } from '../../api/meta/object.ts';
+import { ApiError } from '../../api/meta/status.ts';
+import type { Clock } from '../../base/clock/clock.ts';
+import type { Client } from '../../client/client.ts';
+import { DONE, type ReconcileResult, requeueAfter } from '../../client/controller/controller.ts';
+import type { EventRecorder } from '../../client/events/recorder.ts';
+import type { Informer } from '../../client/informer/informer.ts';
+import { FORK_INTO, forkedMachine, forkObstacle, parseForkInto } from '../../domain/memory-state/fork.ts';
+import { parseResumeFrom, RESUME_FROM } from '../../domain/memory-state/resume-request.ts';
+import type { MemoryOutcome } from '../../domain/memory-state/saved-memory.ts';
+
+type Snapshot = DeepReadonly<VirtualMachineSnapshot>;
+
+/** Machines that do not run by then are given up: what is saved of the source may be as large as its memory. */
+const FORK_MS = 300_000;
+/** A machine that cannot be resumed says so on its instance, which is not watched for each of its writes here. */
+const LOOK_MS = 2000;
+
+export interface Forker {
+  /** Makes what is missing of a fork, and ends it when all is done. */
+  make(snapshot: Snapshot, outcome: MemoryOutcome, why: string, signal: AbortSignal): Promise<ReconcileResult>;
+}
+
+export function createForker(options: {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly events: EventRecorder;
+  readonly vms: Informer<VirtualMachine>;
+  readonly vmis: Informer<VirtualMachineInstance>;
+}): Forker {
+  const { client, clock, events, vms, vmis } = options;
+
+  /** Nothing is left to do: the state goes with the snapshot. */
+  const end = async ({ metadata }: Snapshot, signal: AbortSignal): Promise<ReconcileResult> => {
+    const key = { namespace: metadata.namespace ?? '', name: metadata.name ?? '' };
+    await client.delete(VIRTUAL_MACHINE_SNAPSHOTS, key, { preconditions: { uid: metadata.uid ?? '' }, signal });
+    return DONE;
+  };
+
+  /** True once the machine needs the state no more: it has gone on from it, or is gone. */
+  const isDone = (snapshot: Snapshot, name: string): boolean => {
+    const vm = vms.get({ namespace: snapshot.metadata.namespace ?? '', name });
+    return !vm || vm.metadata.deletionTimestamp !== undefined || !waits(snapshot, vm);
+  };
+
+  return {
+    async make(snapshot, outcome, why, signal) {
+      const { namespace = '', uid = '', annotations, creationTimestamp } = snapshot.metadata;
+      const sourceKey = { namespace, name: snapshot.spec.source.name };
+      const vm = vms.get(sourceKey);
+      const names = parseForkInto(annotations?.[FORK_INTO] ?? '');
+      const obstacle = outcome === 'NotSaved' ? why : vm ? forkObstacle(vm) : `${sourceKey.name} is gone`;
+      if (typeof names === 'string' || obstacle !== undefined || !vm) {
+        const message = `VirtualMachine ${sourceKey.name} is not forked: ${obstacle ?? (names as string)}`;
+        if (vm) events.event(vm, 'Warning', 'ForkFailed', message);
+        return end(snapshot, signal);
+      }
+      const made = new Set((annotations?.[FORK_MADE] ?? '').split(',').filter((name) => name !== ''));
+      const missing = names.filter((name) => !made.has(name));
+      if (missing.length > 0) {
+        await Promise.all(missing.map((name) => create(vm, { name, state: uid }, signal)));
+        await client.patch(
+          VIRTUAL_MACHINE_SNAPSHOTS,
+          { namespace, name: snapshot.metadata.name ?? '' },
+          { type: 'merge', body: { metadata: { uid, annotations: { [FORK_MADE]: names.join(',') } } } },
+        );
+        return DONE;
+      }
+      if (names.every((name) => isDone(snapshot, name))) return end(snapshot, signal);
+      if (clock.now() - Date.parse(String(creationTimestamp)) < FORK_MS) return requeueAfter(LOOK_MS);
+      for (const name of names) await giveUp(snapshot, name, signal);
+      return end(snapshot, signal);
+    },
+  };
+
+  async function create(
+    vm: DeepReadonly<VirtualMachine>,
+    fork: { readonly name: string; readonly state: string },
+    signal: AbortSignal,
+  ): Promise<void> {
+    try {
+      const made = await client.create(VIRTUAL_MACHINES, forkedMachine(vm, { ...fork, claims: {} }), { signal });
+      events.event(vm, 'Normal', 'Forked', `Forked into virtual machine ${made.metadata.name ?? ''}`);
+    } catch (error) {
+      // Made before a restart of ours, or somebody took the name meanwhile: that machine is left alone.
+      if (!(error instanceof ApiError) || error.code >= 500) throw error;
+      if (error.reason !== 'AlreadyExists')
+        events.event(vm, 'Warning', 'ForkFailed', `${fork.name} cannot be made: ${error.message}`);
+    }
+  }
+
+  /** A machine that never ran has nothing of its own: it goes. */
+  async function giveUp(snapshot: Snapshot, name: string, signal: AbortSignal): Promise<void> {
+    const key = { namespace: snapshot.metadata.namespace ?? '', name };
+    const vm = vms.get(key);
+    if (!vm || !waits(snapshot, vm)) return;
+    const problem = vmis.get(key)?.status?.conditions?.find(({ type }) => type === 'Synchronized')?.message;
+    events.event(vm, 'Warning', 'ForkFailed', `Not resumed within ${FORK_MS / 1000} s${problem ? `: ${problem}` : ''}`);
+    await client.delete(VIRTUAL_MACHINES, key, { preconditions: { uid: vm.metadata.uid ?? '' }, signal });
+  }
+}
+
+/** Names of the machines that were made, also those that are gone since. */
+const FORK_MADE = 'coracle.dev/fork-made';
+
+/** The machine is of this fork, and has not gone on from its state yet. */
+function waits({ metadata }: Snapshot, vm: DeepReadonly<VirtualMachine>): boolean {
+  return parseResumeFrom(vm.metadata.annotations?.[RESUME_FROM] ?? '')?.state === metadata.uid;
+}

@@ -1,0 +1,247 @@
+/**
+ * The memory of snapshots: saved by the agent of the guest's node, once, and removed with the snapshot. Every step is
+ * written down before it is taken, so that a restart at any point goes on from there.
+ */
+import { NODES } from '../../api/kinds/builtin/resource-types.ts';
+import {
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINE_SNAPSHOTS,
+  VIRTUAL_MACHINES,
+  type VirtualMachine,
+  type VirtualMachineSnapshot,
+} from '../../api/kinds/kubevirt/kubevirt.ts';
+import { cloneJson } from '../../api/meta/deep-clone.ts';
+import { type DeepReadonly, formatTime, type ObjectKey } from '../../api/meta/object.ts';
+import { ApiError } from '../../api/meta/status.ts';
+import { commit } from '../../client/commit/commit.ts';
+import type { AskAgent } from '../../client/controller/ask-agent.ts';
+import {
+  createController,
+  DONE,
+  ownKeys,
+  type ReconcileResult,
+  requeueAfter,
+  source,
+} from '../../client/controller/controller.ts';
+import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
+import { createEventRecorder } from '../../client/events/recorder.ts';
+import { addFinalizer, hasFinalizer, removeFinalizer } from '../../client/finalizer/finalizer.ts';
+import { claimVolumes, FORK_INTO, FORKED_FROM } from '../../domain/memory-state/fork.ts';
+import type { DeleteMemory, MemorySaved, SaveMemory } from '../../domain/memory-state/memory-calls.ts';
+import {
+  includesMemory,
+  MEMORY_FINALIZER,
+  MEMORY_INCLUDED,
+  MEMORY_NODE,
+  MEMORY_OUTCOME,
+  type MemoryOutcome,
+  memoryOutcome,
+} from '../../domain/memory-state/saved-memory.ts';
+import { createForker } from './fork.ts';
+
+type Snapshot = DeepReadonly<VirtualMachineSnapshot>;
+
+export interface MemoryControllerOptions extends ControllerEnvironment {
+  readonly askAgent: AskAgent;
+}
+
+/** Rights the controller needs, and no others. */
+export const memoryControllerRules = [
+  {
+    apiGroups: ['snapshot.kubevirt.io'],
+    resources: ['virtualmachinesnapshots'],
+    verbs: ['get', 'list', 'watch', 'patch', 'delete'],
+  },
+  { apiGroups: ['snapshot.kubevirt.io'], resources: ['virtualmachinesnapshots/status'], verbs: ['patch'] },
+  {
+    apiGroups: ['kubevirt.io'],
+    resources: ['virtualmachines'],
+    verbs: ['get', 'list', 'watch', 'create', 'delete'],
+  },
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [''], resources: ['nodes'], verbs: ['get'] },
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+];
+
+/** Saving waits for the agent: as long as that may take, and a little. */
+const SAVE_MS = 150_000;
+/** A node that does not answer is asked again. */
+const RETRY_MS = 2000;
+
+/** How saving came out, and why not. */
+interface Outcome {
+  readonly outcome: MemoryOutcome;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Makes the controller; nothing happens before `start`. */
+export function createMemoryController(options: MemoryControllerOptions): Runnable {
+  const { client, informers, clock, log, askAgent } = options;
+  const snapshots = informers.of(VIRTUAL_MACHINE_SNAPSHOTS);
+  const vms = informers.of(VIRTUAL_MACHINES);
+  const vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
+  const events = createEventRecorder(client, { component: 'memory-controller', clock, log });
+  const fork = createForker({ client, clock, events, vms, vmis });
+
+  const patchMetadata = async (snapshot: Snapshot, change: (copy: VirtualMachineSnapshot) => VirtualMachineSnapshot) =>
+    commit(client, VIRTUAL_MACHINE_SNAPSHOTS, {
+      before: snapshot,
+      after: change(cloneJson(snapshot) as VirtualMachineSnapshot),
+    });
+  const annotate = (snapshot: Snapshot, annotations: Readonly<Record<string, string>>) =>
+    patchMetadata(snapshot, (copy) => ({
+      ...addFinalizer(copy, MEMORY_FINALIZER),
+      metadata: {
+        ...addFinalizer(copy, MEMORY_FINALIZER).metadata,
+        annotations: { ...copy.metadata.annotations, ...annotations },
+      },
+    }));
+
+  /** The state goes, and then the finalizer that kept the snapshot for it. */
+  const remove = async (snapshot: Snapshot, signal: AbortSignal): Promise<ReconcileResult> => {
+    if (!hasFinalizer(snapshot, MEMORY_FINALIZER)) return DONE;
+    const { uid = '', namespace = '', annotations } = snapshot.metadata;
+    const node = annotations?.[MEMORY_NODE];
+    if (node !== undefined && !(await isNodeGone(node, signal))) {
+      const call: DeleteMemory = { state: uid, namespace };
+      try {
+        await askAgent(node, '/memory/v1/delete', call, { signal });
+      } catch (error) {
+        if (signal.aborted) throw error;
+        log.warn('saved memory not removed', { node, state: uid, error: (error as Error).message });
+        return requeueAfter(RETRY_MS);
+      }
+    }
+    await patchMetadata(snapshot, (copy) => removeFinalizer(copy, MEMORY_FINALIZER));
+    return DONE;
+  };
+
+  const isNodeGone = async (name: string, signal: AbortSignal): Promise<boolean> => {
+    try {
+      await client.get(NODES, { namespace: '', name }, { signal });
+      return false;
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 404) return true;
+      throw error;
+    }
+  };
+
+  /** Writes down how it came out; the condition follows in the next pass, which this brings about. */
+  const conclude = async (snapshot: Snapshot, { outcome, reason, message }: Outcome): Promise<ReconcileResult> => {
+    await annotate(snapshot, { [MEMORY_OUTCOME]: outcome, [MEMORY_TEXT]: JSON.stringify({ reason, message }) });
+    events.event(snapshot, outcome === 'Saved' ? 'Normal' : 'Warning', reason, message);
+    return DONE;
+  };
+
+  const save = async (snapshot: Snapshot, signal: AbortSignal): Promise<ReconcileResult> => {
+    const { metadata, spec } = snapshot;
+    const { namespace = '', uid = '' } = metadata;
+    const notSaved = (reason: string, message: string): Promise<ReconcileResult> =>
+      conclude(snapshot, { outcome: 'NotSaved', reason, message });
+    const key = { namespace, name: spec.source.name };
+    const vm = vms.get(key);
+    const vmi = vmis.get(key);
+    if (!vm) return notSaved('SourceMissing', `VirtualMachine ${key.name} does not exist`);
+    const isOwn = vmi?.metadata.ownerReferences?.some((owner) => owner.uid === vm.metadata.uid) === true;
+    const nodeName = vmi?.status?.nodeName;
+    if (!vmi || !isOwn || vmi.status?.phase !== 'Running' || !nodeName)
+      return notSaved('NotRunning', `VirtualMachine ${key.name} does not run: there is no memory to save`);
+    const known = metadata.annotations?.[MEMORY_NODE];
+    if (known === undefined) {
+      // First of all the node is written down: what is saved there will be found, and removed with the snapshot.
+      await annotate(snapshot, { [MEMORY_NODE]: nodeName });
+      return DONE;
+    }
+    if (claimVolumes(vm).length > 0)
+      return notSaved('NotSupported', 'memory is not saved together with volumes of claims yet');
+    const call: SaveMemory = {
+      state: uid,
+      namespace,
+      vmi: key.name,
+      vmiUid: vmi.metadata.uid ?? '',
+    };
+    try {
+      const bound = AbortSignal.any([signal, AbortSignal.timeout(SAVE_MS)]);
+      const saved = (await askAgent(known, '/memory/v1/save', call, { signal: bound })) as MemorySaved;
+      const mib = Math.ceil(saved.bytes / 2 ** 20);
+      return await conclude(snapshot, {
+        outcome: 'Saved',
+        reason: 'Saved',
+        message: `Memory and devices of the guest are part of the snapshot: ${mib} MiB, taken within ${saved.pauseMs} ms`,
+      });
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof ApiError && error.code < 500) return notSaved('NotSaved', error.message);
+      log.warn('memory not saved yet', { node: known, error: (error as Error).message });
+      return requeueAfter(RETRY_MS);
+    }
+  };
+
+  /** Condition `MemoryIncluded`, beside those of the snapshot controller. */
+  const tell = async (snapshot: Snapshot): Promise<void> => {
+    const outcome = memoryOutcome(snapshot);
+    if (outcome === undefined || snapshot.status === undefined) return;
+    const status = outcome === 'Saved' ? 'True' : 'False';
+    const conditions = snapshot.status.conditions ?? [];
+    if (conditions.some((each) => each.type === MEMORY_INCLUDED && each.status === status)) return;
+    const { reason, message } = textOf(snapshot);
+    const after = cloneJson(snapshot) as VirtualMachineSnapshot;
+    const condition = { type: MEMORY_INCLUDED, status, reason, message };
+    const lastTransitionTime = formatTime(clock.now());
+    after.status = {
+      ...after.status,
+      conditions: [
+        ...(after.status?.conditions ?? []).filter(({ type }) => type !== MEMORY_INCLUDED),
+        { ...condition, lastProbeTime: null, lastTransitionTime } as never,
+      ],
+    };
+    await commit(client, VIRTUAL_MACHINE_SNAPSHOTS, { before: snapshot, after });
+  };
+
+  const reconcile = async (key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult> => {
+    const snapshot = snapshots.get(key);
+    if (!snapshot) return DONE;
+    if (snapshot.metadata.deletionTimestamp !== undefined) return remove(snapshot, signal);
+    if (!includesMemory(snapshot)) return DONE;
+    const outcome = memoryOutcome(snapshot);
+    if (outcome === undefined) return save(snapshot, signal);
+    const isFork = snapshot.metadata.annotations?.[FORK_INTO] !== undefined;
+    const result = isFork ? await fork.make(snapshot, outcome, textOf(snapshot).message, signal) : DONE;
+    await tell(snapshot);
+    return result;
+  };
+
+  /** A fork is followed until its machines run. */
+  const forksOf = ({ metadata }: DeepReadonly<VirtualMachine>): ObjectKey[] => {
+    const from = metadata.annotations?.[FORKED_FROM];
+    if (from === undefined) return [];
+    const own = snapshots
+      .list(metadata.namespace)
+      .filter((each) => each.metadata.annotations?.[FORK_INTO] !== undefined);
+    return own.map((each) => ({ namespace: each.metadata.namespace ?? '', name: each.metadata.name ?? '' }));
+  };
+
+  return createController({
+    name: 'memory',
+    client,
+    clock,
+    log,
+    concurrency: 4,
+    sources: [ownKeys(snapshots), source(vms, forksOf)],
+    reconcile: (key, { signal }) => reconcile(key, signal),
+  });
+}
+
+/** Reason and message of the condition, kept until its status is there. */
+const MEMORY_TEXT = 'coracle.dev/memory-text';
+
+function textOf({ metadata }: Snapshot): { readonly reason: string; readonly message: string } {
+  try {
+    const { reason, message } = JSON.parse(metadata.annotations?.[MEMORY_TEXT] ?? '') as Record<string, unknown>;
+    if (typeof reason === 'string' && typeof message === 'string') return { reason, message };
+  } catch {
+    // Written by somebody else.
+  }
+  return { reason: memoryOutcome({ metadata }) ?? '', message: '' };
+}

@@ -1,0 +1,29 @@
+/** A shell on the serial console of a guest that answers several lines, one after the other. */
+import { type Board, collect } from './board.ts';
+
+export interface Shell {
+  run(line: string): Promise<string>;
+}
+
+/** A shell on the serial console; `isNew` logs in first. */
+export async function shell(board: Board, name: string, isNew: boolean): Promise<Shell> {
+  const socket = await board.connect(`${name}/console${isNew ? '?backlog=true' : ''}`);
+  const seen = collect(socket);
+  const type = (text: string): void => void socket.send(new TextEncoder().encode(text));
+  if (isNew) {
+    await seen.has('login:');
+    type('root\n');
+    await seen.has(':~# ');
+  }
+  let asked = 0;
+  return {
+    async run(line) {
+      const n = asked++;
+      const end = line.endsWith('&') ? '' : ';';
+      type(`echo begin'-'${n}; ${line}${end} echo done'-'${n}\n`);
+      await seen.has(`done-${n}`);
+      const [, said = ''] = new RegExp(`begin-${n}\r?\n([^]*)done-${n}`).exec(seen.text()) ?? [];
+      return said.replaceAll('\r', '').trim();
+    },
+  };
+}
