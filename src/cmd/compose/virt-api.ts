@@ -39,6 +39,7 @@ import type { AggregatedApi } from '../../server/endpoints/aggregated-api.ts';
 import { COMPONENT_NAMESPACE, type PolicyRuleData } from './components.ts';
 import { launcherPods } from './launcher-pods.ts';
 import { nodeVmis } from './node-vmis.ts';
+import { savedMemoryRights } from './saved-memory-rights.ts';
 import { unservedKinds } from './unserved-kinds.ts';
 import { createUuidClaims } from './uuid-claims.ts';
 
@@ -117,6 +118,7 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
       pluginOf(admission, options.revisions, isTrusted),
       nodeVmis,
       launcherPods(isTrusted),
+      savedMemoryRights({ store, authorize: options.authorize, isTrusted }),
       unservedKinds({ store, clock, events: options.events }),
     ],
     subresources: api,
