@@ -13,6 +13,7 @@ import { NotSyncedError, SYNC_WITHIN_MS } from '../../client/informer/not-synced
 import { certificateControllers, type KeyHolder } from '../../control/certificates/certificate-controllers.ts';
 import { PEER_AUTHORITY } from '../../control/certificates/peer-authority.ts';
 import { createPeerController, peerNamespaceRules, peerRules } from '../../control/certificates/peer-controller.ts';
+import { cloneControllerRules, createCloneController } from '../../control/clone/clone-controller.ts';
 import {
   commonInstancetypesRules,
   createCommonInstancetypesController,
@@ -133,6 +134,12 @@ export const COMPONENTS: readonly Component[] = [
     account: 'coracle-workload-update',
     rules: workloadUpdateControllerRules,
     create: (environment) => createWorkloadUpdateController(environment),
+  },
+  {
+    name: 'clone',
+    account: 'coracle-clone',
+    rules: cloneControllerRules,
+    create: (environment) => createCloneController(environment),
   },
   {
     name: 'scheduler',

@@ -1,0 +1,48 @@
+/** Waits for the snapshot, and looks whether it holds all that the target needs. */
+import { uncloneableContent } from '../../domain/clone/cloneable.ts';
+import {
+  type CloneStep,
+  fail,
+  hasSnapshotSource,
+  isBeforeRestore,
+  type ReadonlySnapshot,
+  snapshotNameOf,
+  wait,
+} from './clone-pass.ts';
+
+/** The content of a snapshot, by name. */
+export const contentNameOf = ({ metadata, status }: ReadonlySnapshot): string =>
+  status?.virtualMachineSnapshotContentName ?? `vmsnapshot-content-${metadata.uid}`;
+
+export const snapshotLost = (name: string): string => `snapshot ${name} does not exist anymore`;
+
+export const checkSnapshot: CloneStep = async (pass) => {
+  const { clone, status, cluster } = pass;
+  if (!isBeforeRestore(pass)) return 'continue';
+  const { name: cloneName, namespace } = clone.metadata;
+  const name = snapshotNameOf(pass);
+  const snapshot = await cluster.snapshot(name);
+  const isGoing = snapshot?.metadata.deletionTimestamp !== undefined;
+  if (snapshot === undefined || isGoing) {
+    return hasSnapshotSource(clone)
+      ? wait(pass, 'SourceDoesNotExist', `Source doesnt exist: VirtualMachineSnapshot ${namespace}/${name}`)
+      : fail(pass, 'SnapshotDeleted', snapshotLost(name));
+  }
+  status.phase = 'SnapshotInProgress';
+  if (snapshot.status?.phase === 'Failed') {
+    const why = snapshot.status.error?.message;
+    const message = `snapshot ${name} for clone ${cloneName} failed${why ? `: ${why}` : ''}`;
+    return fail(pass, 'SnapshotFailed', message, 'Warning');
+  }
+  if (snapshot.status?.readyToUse !== true) return 'stop';
+  const contentName = contentNameOf(snapshot);
+  const content = await cluster.content(contentName);
+  const problem =
+    content === undefined
+      ? `snapshot content ${contentName} in namespace ${namespace} does not exist`
+      : uncloneableContent(content);
+  if (problem !== undefined) return fail(pass, 'SnapshotContentInvalid', problem);
+  pass.record('Normal', 'SnapshotReady', `snapshot ${name} for clone ${cloneName} is ready to use`);
+  status.phase = 'RestoreInProgress';
+  return 'continue';
+};

@@ -1,0 +1,62 @@
+/**
+ * The two objects that a clone makes to reach its target, and lets go when it has: a snapshot of the source, and a restore
+ * of it to another machine. Their names follow from the UID of the clone, so that a clone finds its own again, whenever
+ * its controller was stopped (kubevirt pkg/virt-controller/watch/clone/util.go).
+ */
+import {
+  KUBEVIRT_GROUP,
+  SNAPSHOT_GROUP,
+  SNAPSHOT_VERSION,
+  type VirtualMachineClone,
+  type VirtualMachineRestore,
+  type VirtualMachineSnapshot,
+} from '../../api/kinds/kubevirt/kubevirt.ts';
+import { controllerReference } from '../../api/meta/controller-reference.ts';
+import type { DeepReadonly } from '../../api/meta/object.ts';
+
+type Clone = DeepReadonly<VirtualMachineClone>;
+
+/** Annotation of a restored claim: the restore that made it. */
+export const RESTORE_NAME_ANNOTATION = 'restore.kubevirt.io/name';
+
+export const cloneSnapshotName = ({ metadata }: Clone): string => `tmp-snapshot-${metadata.uid}`;
+export const cloneRestoreName = ({ metadata }: Clone): string => `tmp-restore-${metadata.uid}`;
+
+/** The snapshot of a clone's source. */
+export const cloneSnapshot = (clone: Clone): VirtualMachineSnapshot => ({
+  apiVersion: `${SNAPSHOT_GROUP}/${SNAPSHOT_VERSION}`,
+  kind: 'VirtualMachineSnapshot',
+  metadata: metadataOf(clone, cloneSnapshotName(clone)),
+  spec: { source: { apiGroup: KUBEVIRT_GROUP, kind: 'VirtualMachine', name: clone.spec.source.name } },
+});
+
+/** The restore that makes a clone's target. `patches`: see `clonePatches`. */
+export function cloneRestore(
+  clone: Clone,
+  { snapshotName, patches }: { readonly snapshotName: string; readonly patches: readonly string[] },
+): VirtualMachineRestore {
+  const { target, volumeNamePolicy } = clone.spec;
+  return {
+    apiVersion: `${SNAPSHOT_GROUP}/${SNAPSHOT_VERSION}`,
+    kind: 'VirtualMachineRestore',
+    metadata: metadataOf(clone, cloneRestoreName(clone)),
+    spec: {
+      target: { apiGroup: KUBEVIRT_GROUP, kind: 'VirtualMachine', name: target?.name ?? '' },
+      virtualMachineSnapshotName: snapshotName,
+      patches: [...patches],
+      ...(volumeNamePolicy !== undefined && { volumeRestorePolicy: volumeNamePolicy }),
+    },
+  };
+}
+
+/** Whether an object was made by this clone, and not by somebody who took its name. */
+export const isOfClone = (
+  { metadata }: { readonly metadata: DeepReadonly<VirtualMachineClone['metadata']> },
+  clone: Clone,
+): boolean => metadata.ownerReferences?.some(({ uid }) => uid === clone.metadata.uid) === true;
+
+const metadataOf = (clone: Clone, name: string): VirtualMachineClone['metadata'] => ({
+  name,
+  namespace: clone.metadata.namespace ?? '',
+  ownerReferences: [controllerReference(clone)],
+});
