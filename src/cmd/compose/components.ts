@@ -27,6 +27,7 @@ import { createKubeVirtController, kubeVirtControllerRules } from '../../control
 import { createMemoryController, memoryControllerRules } from '../../control/memory/memory-controller.ts';
 import { createMigrationController, migrationControllerRules } from '../../control/migration/migration-controller.ts';
 import { createScheduler, schedulerRules } from '../../control/scheduler/scheduler.ts';
+import { createSnapshotControllers, snapshotControllerRules } from '../../control/snapshot/snapshot-controllers.ts';
 import { storageControllers } from '../../control/storage/storage-controllers.ts';
 import { createVmController, vmControllerRules } from '../../control/vm/vm-controller.ts';
 import { createVmiController, vmiControllerRules } from '../../control/vmi/vmi-controller.ts';
@@ -140,6 +141,12 @@ export const COMPONENTS: readonly Component[] = [
     account: 'coracle-clone',
     rules: cloneControllerRules,
     create: (environment) => createCloneController(environment),
+  },
+  {
+    name: 'snapshot',
+    account: 'coracle-snapshot',
+    rules: snapshotControllerRules,
+    create: (environment) => createSnapshotControllers(environment),
   },
   {
     name: 'scheduler',

@@ -8,6 +8,7 @@ import { ApiError } from '../../api/meta/status.ts';
 import type { Client } from '../../client/client.ts';
 import type { Layers } from '../../domain/instancetype/expand.ts';
 import { type KnownSources, layersOf, resolveSource } from '../../domain/instancetype/resolve.ts';
+import { withRevisionNames } from '../../domain/instancetype/revision-names.ts';
 import type { ClusterConfig } from '../../domain/machine-defaults/cluster-config.ts';
 import { DefaultsError } from '../../domain/machine-defaults/implicit-devices.ts';
 import type { SourceLookup } from './source-lookup.ts';
@@ -18,7 +19,6 @@ import {
   startRevision,
   startRevisionPrefix,
   withGuestUuid,
-  withRevisionNames,
 } from './start-revision.ts';
 import { isVmiFinal, type ReadonlyVm, type ReadonlyVmi } from './vm-view.ts';
 

@@ -11,6 +11,7 @@ import type { DeepReadonly } from '../../api/meta/object.ts';
 import { canonicalUuid } from '../../domain/identity/firmware-identity.ts';
 import type { AnnotatedMeta } from '../../domain/instancetype/apply-instancetype.ts';
 import { applyAtStart, type Layers } from '../../domain/instancetype/expand.ts';
+import { withRevisionNames } from '../../domain/instancetype/revision-names.ts';
 import { neutraliseLiveFields } from '../../domain/live-update/live-fields.ts';
 import type { ClusterConfig } from '../../domain/machine-defaults/cluster-config.ts';
 import { setInstanceSpecDefaults } from '../../domain/machine-defaults/instance-defaults.ts';
@@ -43,17 +44,6 @@ export function startRevision(vm: DeepReadonly<VirtualMachine>): ControllerRevis
     data: { spec: withRevisionNames(vm) as unknown as Record<string, unknown> },
     revision: vm.metadata.generation ?? 0,
   };
-}
-
-/** A copy of the spec whose matchers name their copies. */
-export function withRevisionNames(vm: DeepReadonly<VirtualMachine>): Spec {
-  const spec = cloneJson<Spec>(vm.spec);
-  for (const field of ['instancetype', 'preference'] as const) {
-    const name = vm.status?.[`${field}Ref`]?.controllerRevisionRef?.name;
-    const matcher = spec[field];
-    if (matcher != null && name) spec[field] = { ...matcher, revisionName: matcher.revisionName || name };
-  }
-  return spec;
 }
 
 /**

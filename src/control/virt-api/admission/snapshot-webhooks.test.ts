@@ -82,6 +82,7 @@ describe('virtualmachinesnapshot-validator', () => {
       '422 FieldValueInvalid spec.source.kind: invalid kind',
     ],
     ['the gate off', { source: SOURCE }, { gates: ['Snapshot'] }, '400 snapshot feature gate not enabled'],
+    ['a deadline that is none', { source: SOURCE, failureDeadline: 'soon' }, {}, '400 time: invalid duration "soon"'],
     ['no change', { source: SOURCE }, { old: { source: SOURCE } }, 'accepted'],
     [
       'a change',

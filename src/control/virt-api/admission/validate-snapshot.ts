@@ -1,4 +1,5 @@
 /** Rules about snapshots of virtual machines and their contents (kubevirt pkg/storage/admitters/vmsnapshot). */
+import { parseDuration } from '../../../api/cel/time.ts';
 import type { VirtualMachineSnapshot, VirtualMachineSnapshotContent } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import { KUBEVIRT_GROUP } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import { equalSteps } from '../../../api/meta/deep-equal.ts';
@@ -22,7 +23,7 @@ export function validateMachineReference(
 
 /**
  * Judges a snapshot. Whether its source exists is not asked: the snapshot waits for it.
- * @throws WebhookRefusal 400 while the feature gate is off
+ * @throws WebhookRefusal 400 while the feature gate is off, and for a deadline that is no duration
  */
 export function* judgeSnapshot(
   { spec }: DeepReadonly<VirtualMachineSnapshot>,
@@ -31,6 +32,9 @@ export function* judgeSnapshot(
 ): Steps<Cause[]> {
   if (old !== undefined) return yield* judgeUnchanged(spec, old.spec);
   if (!config.isEnabled('Snapshot')) throw new WebhookRefusal(400, 'snapshot feature gate not enabled');
+  const { failureDeadline } = spec;
+  if (failureDeadline !== undefined && parseDuration(failureDeadline) === undefined)
+    throw new WebhookRefusal(400, `time: invalid duration ${JSON.stringify(failureDeadline)}`);
   return validateMachineReference('spec.source', spec.source);
 }
 

@@ -1,0 +1,21 @@
+/** A machine with its instance type and preference applied. */
+import type { VirtualMachine } from '../../api/kinds/kubevirt/kubevirt.ts';
+import type { DeepReadonly } from '../../api/meta/object.ts';
+import { ApiError } from '../../api/meta/status.ts';
+import type { Client } from '../../client/client.ts';
+
+/** Asked of virt-api; the machine itself where that cannot be told, as upstream does. Rejects when nobody answers. */
+export async function expandedMachine(
+  vm: DeepReadonly<VirtualMachine>,
+  client: Client,
+): Promise<DeepReadonly<VirtualMachine>> {
+  if (vm.spec.instancetype == null && vm.spec.preference == null) return vm;
+  const { namespace, name } = vm.metadata;
+  try {
+    const path = `/apis/subresources.kubevirt.io/v1/namespaces/${namespace}/virtualmachines/${name}/expand-spec`;
+    return (await client.raw('GET', path)) as VirtualMachine;
+  } catch (error) {
+    if (error instanceof ApiError) return vm;
+    throw error;
+  }
+}

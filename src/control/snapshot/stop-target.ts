@@ -1,0 +1,21 @@
+/** Step of a restore with the policy StopTarget: virt-api is asked to stop the machine, as a user would. */
+import type { VirtualMachine, VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.ts';
+import type { DeepReadonly } from '../../api/meta/object.ts';
+import type { Client } from '../../client/client.ts';
+import { effectiveRunStrategy } from '../../domain/run-strategy/run-strategy.ts';
+
+/** Asks once: a machine that was told already, or whose instance is on its way out, is left alone. */
+export async function stopTarget(
+  { metadata, spec, status }: DeepReadonly<VirtualMachine>,
+  vmi: DeepReadonly<VirtualMachineInstance> | undefined,
+  client: Client,
+): Promise<void> {
+  if (vmi === undefined || vmi.metadata.deletionTimestamp !== undefined) return;
+  if (effectiveRunStrategy(spec) === 'Halted') return;
+  if (status?.stateChangeRequests?.some(({ action, uid }) => action === 'Stop' && uid === vmi.metadata.uid)) return;
+  await client.raw(
+    'PUT',
+    `/apis/subresources.kubevirt.io/v1/namespaces/${metadata.namespace}/virtualmachines/${metadata.name}/stop`,
+    { body: {} },
+  );
+}

@@ -1,0 +1,19 @@
+/** How long a snapshot may take. */
+import { parseDuration } from '../../api/cel/time.ts';
+import type { VirtualMachineSnapshot } from '../../api/kinds/kubevirt/kubevirt.ts';
+import type { DeepReadonly } from '../../api/meta/object.ts';
+
+/** `5m0s`, as Go writes it. */
+export const DEFAULT_FAILURE_DEADLINE = '5m0s';
+
+/** The deadline as a Go duration. */
+export const failureDeadlineOf = ({ spec }: DeepReadonly<VirtualMachineSnapshot>): string =>
+  spec.failureDeadline ?? DEFAULT_FAILURE_DEADLINE;
+
+/** Milliseconds left, negative when it is over; undefined for a snapshot that may take any time. */
+export function timeUntilDeadline(snapshot: DeepReadonly<VirtualMachineSnapshot>, now: number): number | undefined {
+  const duration = parseDuration(failureDeadlineOf(snapshot)) ?? parseDuration(DEFAULT_FAILURE_DEADLINE)!;
+  const ms = Number(duration.nanos / 1_000_000n);
+  if (ms === 0) return undefined;
+  return Date.parse(snapshot.metadata.creationTimestamp ?? '') + ms - now;
+}
