@@ -145,6 +145,35 @@ test('the spec of a clone never changes; its metadata and its status do', async 
   assert.equal(reported.json.spec.newSMBiosSerial, undefined);
 });
 
+test('what virtctl create clone prints is taken as it is', async () => {
+  // virtctl 1.6: create clone --source-name db --label-filter '*' --new-mac-address eth:00-11-22-33-44-55
+  const printed = `apiVersion: clone.kubevirt.io/v1beta1
+kind: VirtualMachineClone
+metadata:
+  creationTimestamp: null
+  name: clone-7xqzb
+spec:
+  labelFilters:
+  - '*'
+  newMacAddresses:
+    eth: 00-11-22-33-44-55
+  source:
+    apiGroup: kubevirt.io
+    kind: VirtualMachine
+    name: db
+  target:
+    apiGroup: kubevirt.io
+    kind: VirtualMachine
+    name: ""
+  template: {}
+status: {}
+`;
+  const { status, json } = await board.send('POST', `${CLONES}?fieldValidation=Strict`, printed, 'application/yaml');
+  assert.equal(status, 201, JSON.stringify(json));
+  assert.match(json.spec.target.name, /^clone-db-/);
+  assert.deepEqual([json.spec.template, json.status], [{}, undefined]);
+});
+
 test('a clone is refused where the cluster makes no snapshots', async () => {
   const kubevirt = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
   const gates = (disabledFeatureGates: string[] | null) =>

@@ -58,4 +58,16 @@ describe('checkRestore()', () => {
       assert.deepEqual(events, event === undefined ? [] : [event]);
       assert.equal(pass.status.targetName, phase === 'CreatingTargetVM' ? 'copy' : undefined);
     });
+
+  it('tells what holds the restore up', async () => {
+    const conditions = [{ type: 'Progressing', status: 'False', reason: 'error patching VM copy' }];
+    const status = { phase: 'RestoreInProgress', snapshotName: SNAPSHOT, restoreName: RESTORE } as const;
+    const { pass } = playPass({ status, objects: withRestore({ conditions }) });
+    assert.equal(await checkRestore(pass), 'stop');
+    const [progressing] = pass.status.conditions ?? [];
+    assert.deepEqual(
+      [progressing?.status, progressing?.message],
+      ['True', `restore ${RESTORE}: error patching VM copy`],
+    );
+  });
 });

@@ -1,6 +1,6 @@
 /** Waits for the restore. */
 import { snapshotLost } from './check-snapshot.ts';
-import { type CloneStep, fail, snapshotNameOf } from './clone-pass.ts';
+import { type CloneStep, fail, goOnLater, snapshotNameOf } from './clone-pass.ts';
 
 export const checkRestore: CloneStep = async (pass) => {
   const { clone, status, cluster } = pass;
@@ -12,8 +12,11 @@ export const checkRestore: CloneStep = async (pass) => {
     const snapshotName = snapshotNameOf(pass);
     if ((await cluster.snapshot(snapshotName)) === undefined)
       return fail(pass, 'SnapshotDeleted', snapshotLost(snapshotName));
-    const failure = restore.status?.conditions?.find(({ type, status: is }) => type === 'Failure' && is === 'True');
-    if (failure === undefined) return 'stop';
+    const aspects = restore.status?.conditions ?? [];
+    const failure = aspects.find(({ type, status: is }) => type === 'Failure' && is === 'True');
+    // A restore that stumbles says so here, and tries again.
+    const halt = aspects.find(({ type, status: is }) => type === 'Progressing' && is === 'False');
+    if (failure === undefined) return goOnLater(pass, halt && `restore ${name}: ${halt.reason}`);
     const why = failure.message || failure.reason;
     const message = `restore ${name} for clone ${clone.metadata.name} failed${why ? `: ${why}` : ''}`;
     return fail(pass, 'RestoreFailed', message, 'Warning');

@@ -3,6 +3,7 @@ import { uncloneableContent } from '../../domain/clone/cloneable.ts';
 import {
   type CloneStep,
   fail,
+  goOnLater,
   hasSnapshotSource,
   isBeforeRestore,
   type ReadonlySnapshot,
@@ -34,7 +35,10 @@ export const checkSnapshot: CloneStep = async (pass) => {
     const message = `snapshot ${name} for clone ${cloneName} failed${why ? `: ${why}` : ''}`;
     return fail(pass, 'SnapshotFailed', message, 'Warning');
   }
-  if (snapshot.status?.readyToUse !== true) return 'stop';
+  if (snapshot.status?.readyToUse !== true) {
+    const why = snapshot.status?.error?.message;
+    return goOnLater(pass, why && `snapshot ${name}: ${why}`);
+  }
   const contentName = contentNameOf(snapshot);
   const content = await cluster.content(contentName);
   const problem =

@@ -10,7 +10,7 @@ import type {
 } from '../../api/kinds/kubevirt/kubevirt.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import type { EventType } from '../../client/events/recorder.ts';
-import { cloneConditions, failed, pending } from '../../domain/clone/clone-conditions.ts';
+import { cloneConditions, failed, PROCESSING, pending } from '../../domain/clone/clone-conditions.ts';
 
 export type ReadonlyClone = DeepReadonly<VirtualMachineClone>;
 export type ReadonlyVm = DeepReadonly<VirtualMachine>;
@@ -63,6 +63,12 @@ export const hasSnapshotSource = ({ spec }: ReadonlyClone): boolean => spec.sour
 /** The snapshot that is restored: the user's, or the one the clone has made. */
 export const snapshotNameOf = ({ clone, status }: ClonePass): string =>
   hasSnapshotSource(clone) ? clone.spec.source.name : (status.snapshotName ?? '');
+
+/** Ends the pass until something changes. `message`: what holds it up, if that is known. */
+export function goOnLater({ clone, status, now }: ClonePass, message?: string): StepResult {
+  status.conditions = cloneConditions(clone.status?.conditions, { ...PROCESSING, message }, now);
+  return 'stop';
+}
 
 /** Ends the pass until something changes: users have to do something first. */
 export function wait({ clone, status, record, now }: ClonePass, reason: string, message: string): StepResult {

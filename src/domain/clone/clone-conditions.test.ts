@@ -22,4 +22,9 @@ test('cloneConditions() follows the state, and keeps the time of what did not ch
     `Progressing False Failed ${T1}`,
     `Ready False broken ${T0}`,
   ]);
+  const held = cloneConditions(goesOn, { ...PROCESSING, message: 'the restore waits' }, 1000);
+  assert.deepEqual(
+    held.map(({ message }) => message),
+    ['the restore waits', undefined],
+  );
 });

@@ -11,6 +11,8 @@ export interface CloneState {
   readonly reason: string;
   /** Upstream puts whole sentences here. */
   readonly readyReason?: string;
+  /** Message of `Progressing`: what holds it up. */
+  readonly message?: string | undefined;
 }
 
 export const PROCESSING: CloneState = { progressing: 'True', ready: 'False', reason: 'Still processing' };
@@ -33,11 +35,11 @@ export const failed = (readyReason: string): CloneState => ({
 /** The conditions of that state; `now` in milliseconds is when those changed that change. */
 export function cloneConditions(
   conditions: DeepReadonly<Conditions> | undefined,
-  { progressing, ready, reason, readyReason = reason }: CloneState,
+  { progressing, ready, reason, readyReason = reason, message }: CloneState,
   now: number,
 ): Conditions {
   const written = [
-    { type: 'Progressing', status: progressing, reason },
+    { type: 'Progressing', status: progressing, reason, ...(message && { message }) },
     { type: 'Ready', status: ready, reason: readyReason },
   ] as const;
   return written.map((condition) => {

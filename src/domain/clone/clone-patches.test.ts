@@ -117,10 +117,16 @@ describe('clonePatches()', () => {
       { template: { labels: {}, annotations: notes('d') } },
     ],
     [
-      'what the last restore was stays',
-      { metadata: { annotations: notes('restore.kubevirt.io/lastRestoreUID', 'a') } },
+      'what restore and creation write themselves is left to them',
+      { metadata: { annotations: notes('restore.kubevirt.io/lastRestoreUID', 'coracle.dev/firmware-identity', 'a') } },
       { annotationFilters: [] },
-      { metadata: { name: 'db', namespace: 'default', annotations: notes('restore.kubevirt.io/lastRestoreUID') } },
+      {
+        metadata: {
+          name: 'db',
+          namespace: 'default',
+          annotations: notes('restore.kubevirt.io/lastRestoreUID', 'coracle.dev/firmware-identity'),
+        },
+      },
     ],
     [
       'filters on nothing',

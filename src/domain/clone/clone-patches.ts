@@ -8,6 +8,7 @@ import type { CloneSpec, VirtualMachine } from '../../api/kinds/kubevirt/kubevir
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { applyJsonPatch } from '../../api/patch/json-patch.ts';
 import { CLOUD_INIT_INSTANCE } from '../identity/cloud-init-instance.ts';
+import { IDENTITY_ORIGIN } from '../identity/decide-identity.ts';
 import { canonicalUuid, legacyFirmwareUuid } from '../identity/firmware-identity.ts';
 import { removedKeys } from './key-filters.ts';
 
@@ -22,8 +23,8 @@ interface Operation {
 
 const TEMPLATE = '/spec/template';
 const DOMAIN = `${TEMPLATE}/spec/domain`;
-/** Says which restore made a machine; whoever restores it needs it. */
-const LAST_RESTORE = 'restore.kubevirt.io/lastRestoreUID';
+/** Annotations that the restore and the creation of the target write themselves: a filter has no say in them. */
+const WRITTEN_ANYWAY: readonly string[] = ['restore.kubevirt.io/lastRestoreUID', IDENTITY_ORIGIN];
 
 /**
  * The patches, one operation in each text. `uid` is that of the clone.
@@ -70,7 +71,7 @@ function firmware({ spec }: CloneSource, serial = ''): Operation[] {
 
 const removals = (path: string, map: object | undefined, filters: readonly string[] | undefined): Operation[] =>
   removedKeys(Object.keys(map ?? {}), filters)
-    .filter((key) => key !== LAST_RESTORE)
+    .filter((key) => !WRITTEN_ANYWAY.includes(key))
     .map((key) => ({ op: 'remove', path: `${path}/${escapeKey(key)}` }));
 
 const escapeKey = (key: string): string => key.replaceAll('~', '~0').replaceAll('/', '~1');
