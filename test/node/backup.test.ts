@@ -1,0 +1,154 @@
+/**
+ * Guests are backed up while they run, their data directory is wiped, and they come back from the backup elsewhere: same
+ * data, same identity, started once.
+ */
+import assert from 'node:assert/strict';
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import {
+  CONTROLLER_REVISIONS,
+  NODES,
+  PERSISTENT_VOLUME_CLAIMS,
+  PODS,
+} from '../../src/api/kinds/builtin/resource-types.ts';
+import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { findProcesses, identify, isRunning } from '../../src/base/process/identity.ts';
+import { nodeNames } from '../../src/cmd/compose/agents.ts';
+import { root, runProgram } from '../cli/workspace.ts';
+import { adminOf, type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
+import { importTinyGuest, tinyVm, until, whyNoGuests } from '../testkit/tiny-guest.ts';
+
+const why = whyNoGuests();
+const namespace = 'default';
+const MAC = '02:00:5e:10:00:2a';
+/** Tells what the guest is and what it finds on its disk, and leaves a mark there. */
+const LOOK = `#!/bin/sh
+exec >/dev/console 2>&1
+for d in /sys/block/vd*; do [ "$(cat $d/size)" = 131072 ] && disk=/dev/\${d##*/}; done
+cd /sys/class/dmi/id
+echo "SEEN uuid=$(cat product_uuid) serial=$(cat product_serial) mac=$(cat /sys/class/net/eth0/address) data=$(head -c 7 $disk | tr -cd a-z) END"
+printf written | dd of=$disk conv=notrunc 2>/dev/null; sync
+echo MARK LEFT
+`;
+
+const coracle = (argv: readonly string[]) =>
+  runProgram(process.execPath, [join(root, 'src/cmd/main.ts'), ...argv], {
+    PATH: process.env['PATH']!,
+    HOME: process.env['HOME'] ?? '/',
+  });
+
+test('guests that are backed up while they run come back elsewhere with their data and identity, each once', {
+  timeout: 300_000,
+  ...(why && { skip: why }),
+}, async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'coracle-guest-backup-'));
+  const [first, second] = [join(dir, 'first'), join(dir, 'second')];
+  let plane: ControlPlaneProcess | undefined;
+  const guests = () =>
+    findProcesses((argv) => argv[0]?.includes('qemu-system') === true && argv.some((word) => word.includes(dir)));
+  const endGuests = async (): Promise<void> => {
+    for (const pid of await guests()) {
+      const identity = await identify(pid);
+      if (!identity) continue;
+      process.kill(pid, 'SIGKILL');
+      while (await isRunning(identity)) await new Promise((wake) => setTimeout(wake, 5));
+    }
+  };
+  t.after(async () => {
+    await plane?.kill('SIGKILL');
+    await endGuests();
+    rmSync(dir, { recursive: true, force: true });
+  });
+  const [host, gone] = nodeNames(2) as [string, string];
+  await importTinyGuest(first);
+  plane = await startProcess(first, { nodes: 2 });
+  let admin = adminOf(first);
+  const cordon = (name: string, unschedulable: boolean | null) =>
+    until(`${name} is there`, () =>
+      admin.client.patch(NODES, { namespace: '', name }, { type: 'merge', body: { spec: { unschedulable } } }),
+    );
+  const running = (name: string, node?: string) =>
+    until(`${name} runs${node === undefined ? '' : ` on ${node}`}`, async () => {
+      const vmi = await admin.client.get(VIRTUAL_MACHINE_INSTANCES, { namespace, name });
+      return vmi.status?.phase === 'Running' && (node === undefined || vmi.status.nodeName === node) ? vmi : undefined;
+    });
+  const said = (data: string, uid: string | undefined, pattern: RegExp) =>
+    until(`${pattern} on the console`, async () => {
+      const [log] = globSync(join(data, 'nodes/*/vms', uid ?? '', 'serial.log'));
+      return pattern.exec(readFileSync(log ?? '', 'utf8')) ?? undefined;
+    });
+
+  await admin.client.create(PERSISTENT_VOLUME_CLAIMS, {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: 'data', namespace },
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '64Mi' } } },
+  } as never);
+  await cordon(gone, null);
+  await cordon(host, true);
+  await admin.client.create(
+    VIRTUAL_MACHINES,
+    tinyVm('kept', ({ spec }) => {
+      const { domain, volumes } = spec.template.spec!;
+      domain.devices.disks!.push({ name: 'data', disk: { bus: 'virtio' } });
+      domain.devices.interfaces![0]!.macAddress = MAC;
+      volumes!.find(({ name }) => name === 'cloudinit')!.cloudInitNoCloud!.userData = LOOK;
+      volumes!.push({ name: 'data', persistentVolumeClaim: { claimName: 'data' } });
+    }),
+  );
+  const before = await running('kept', gone);
+  await cordon(host, null);
+  await cordon(gone, true);
+  await admin.client.create(VIRTUAL_MACHINES, tinyVm('other'));
+  await running('other', host);
+  const [, seen] = await said(first, before.metadata.uid, /SEEN (.*) data= END/);
+  await said(first, before.metadata.uid, /MARK LEFT/);
+  const revisions = async () =>
+    (await admin.client.list(CONTROLLER_REVISIONS, { namespace })).items.map(({ metadata }) => metadata.name).sort();
+  const revisionsBefore = await revisions();
+  const machine = await admin.client.get(VIRTUAL_MACHINES, { namespace, name: 'kept' });
+
+  const backup = join(dir, 'backup');
+  const made = await coracle(['backup', 'create', backup, '--data-dir', first]);
+  assert.equal(made.code, 0, made.stderr);
+  assert.match(made.stdout, /1 volume, with keys/);
+  // Nothing of it is left behind in the pool, and the guest goes on.
+  const pool = JSON.parse(readFileSync(join(first, 'claims/pool.json'), 'utf8')) as { snapshots: object };
+  assert.deepEqual(pool.snapshots, {});
+  assert.equal((await running('kept', gone)).metadata.uid, before.metadata.uid);
+
+  await admin.close();
+  await plane.kill('SIGKILL');
+  await endGuests();
+  rmSync(first, { recursive: true, force: true });
+  const verified = await coracle(['backup', 'verify', backup]);
+  assert.equal(verified.code, 0, verified.stderr + verified.stdout);
+  const restored = await coracle(['backup', 'restore', backup, '--data-dir', second]);
+  assert.equal(restored.code, 0, restored.stderr);
+  plane = await startProcess(second, { nodes: 1 });
+  admin = adminOf(second);
+  const after = await until('kept runs again', async () => {
+    const vmi = await running('kept', host);
+    return vmi.metadata.uid === before.metadata.uid ? undefined : vmi;
+  });
+  const [, again] = await said(second, after.metadata.uid, /SEEN (.*) data=written END/);
+  assert.equal(again, seen, 'UUID, serial and MAC address');
+  assert.match(String(seen), new RegExp(`mac=${MAC}`));
+  const there = await admin.client.get(VIRTUAL_MACHINES, { namespace, name: 'kept' });
+  assert.deepEqual(there.spec.template.spec?.domain.firmware, machine.spec.template.spec?.domain.firmware);
+  assert.equal(there.metadata.uid, machine.metadata.uid);
+  for (const name of revisionsBefore) assert.ok((await revisions()).includes(name), `${name} is there`);
+  await until('other runs again', async () => {
+    const vmi = await running('other', host);
+    return (await guests()).length === 2 ? vmi : undefined;
+  });
+  const nodes = (await admin.client.list(NODES)).items.map(({ metadata }) => metadata.name);
+  assert.deepEqual(nodes, [host], `${gone} was of the directory before, ${hostname()} is of this one`);
+  const launchers = (await admin.client.list(PODS, { namespace })).items.filter(
+    ({ status }) => status?.phase === 'Running',
+  );
+  assert.equal(launchers.length, 2, 'each guest is started once');
+  await admin.close();
+});
