@@ -10,6 +10,7 @@ import type { AskAgent } from '../../client/controller/ask-agent.ts';
 import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
 import { createInformerSet } from '../../client/informer/informer-set.ts';
 import { NotSyncedError, SYNC_WITHIN_MS } from '../../client/informer/not-synced.ts';
+import { backupControllerRules, createBackupControllers } from '../../control/backup/backup-controllers.ts';
 import { certificateControllers, type KeyHolder } from '../../control/certificates/certificate-controllers.ts';
 import { PEER_AUTHORITY } from '../../control/certificates/peer-authority.ts';
 import { createPeerController, peerNamespaceRules, peerRules } from '../../control/certificates/peer-controller.ts';
@@ -129,6 +130,10 @@ export const COMPONENTS: readonly Component[] = [
     // Agents of other clusters are not asked.
     needsKeys: true,
     create: (environment, { askAgent = NO_AGENTS }) => createMemoryController({ ...environment, askAgent }),
+    name: 'backup',
+    account: 'coracle-backup',
+    rules: backupControllerRules,
+    create: (environment) => createBackupControllers(environment),
   },
   {
     name: 'workload-update',

@@ -179,7 +179,10 @@ export const changedBlockTracking = object(
         failed: bool('It has failed.'),
         backupMsg: str('Details for people.'),
         checkpointName: str('Checkpoint made for it.'),
-        volumes: atomicList(object('A volume.', { volumeName: needed(str('Name.')) }), 'Volumes in it.'),
+        volumes: atomicList(
+          object('A volume.', { volumeName: needed(str('Name.')), type: str('Full or Incremental.') }),
+          'Volumes in it.',
+        ),
         quiesceStatus: str('What became of freezing the file systems.'),
       },
       { nullable: true },

@@ -9,9 +9,17 @@ import { evacuateCancelVm, evacuateCancelVmi } from './evacuate-cancel.ts';
 import { expandSpecOfVm, expandVmSpec } from './expand-spec.ts';
 import { failure, json, text } from './responses.ts';
 import type { Handler, SubresourceOptions } from './subresource-context.ts';
-import { attestation, backup, memoryDump, objectGraph, usbRedirection, vsock } from './unavailable-actions.ts';
+import {
+  attestation,
+  memoryDump,
+  objectGraph,
+  redefineCheckpoint,
+  usbRedirection,
+  vsock,
+} from './unavailable-actions.ts';
 import { migrateVm, restartVm, startVm, stopVm } from './vm-power.ts';
 import {
+  backupVmi,
   consoleOfVmi,
   filesystemList,
   freezeVmi,
@@ -134,8 +142,8 @@ const ROUTES: readonly Route[] = [
   vmi('GET', 'sev/querylaunchmeasurement', attestation),
   vmi('PUT', 'sev/setupsession', attestation),
   vmi('PUT', 'sev/injectlaunchsecret', attestation),
-  vmi('PUT', 'backup', backup),
-  vmi('PUT', 'redefine-checkpoint', backup),
+  vmi('PUT', 'backup', backupVmi),
+  vmi('PUT', 'redefine-checkpoint', redefineCheckpoint),
 ];
 
 const VERB: Readonly<Record<string, string>> = { GET: 'get', PUT: 'update' };

@@ -1,6 +1,6 @@
 /**
- * What virt-api serves and guests here do not have: memory dumps, USB redirection, encrypted memory, VSOCK, object graphs
- * and incremental backups. Who asks is told which gate or setting of the instance it would take, in upstream's words, as
+ * What virt-api serves and guests here do not have: memory dumps, USB redirection, encrypted memory, VSOCK and object
+ * graphs. Who asks is told which gate or setting of the instance it would take, in upstream's words, as
  * long as that is what is missing; behind it, that it cannot be had here.
  */
 import { badRequest } from '../../../api/meta/status.ts';
@@ -23,7 +23,7 @@ export const objectGraph: Handler = gated(
   'ObjectGraph feature gate not enabled: Unable to return object graph.',
 );
 
-export const backup: Handler = gated('IncrementalBackup', 'an incremental backup');
+export const redefineCheckpoint: Handler = gated('IncrementalBackup', 'to tell a checkpoint again');
 
 export const vsock: Handler = gated(
   'VSOCK',

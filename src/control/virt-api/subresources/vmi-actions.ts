@@ -115,6 +115,14 @@ async function refuseDuringSnapshot(call: Call): Promise<void> {
 export const unpauseVmi = action('unpause', checkUnpause, { before: refuseDuringSnapshot });
 export const freezeVmi = action('freeze', checkFreeze, { body: true });
 export const unfreezeVmi = action('unfreeze', checkRunning, { body: true });
+/** Begins a backup of the guest's volumes, or breaks it off: the controller of backups asks. */
+export const backupVmi = action('backup', checkRunning, {
+  body: true,
+  before: async ({ options }) => {
+    if (!options.config().isEnabled('IncrementalBackup'))
+      throw badRequest("'IncrementalBackup' feature gate is not enabled");
+  },
+});
 export const softRebootVmi = action('softreboot', checkSoftReboot);
 export const resetVmi = action('reset', checkRunning);
 

@@ -1,0 +1,50 @@
+/** The controllers of backups as one component. */
+import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
+import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
+import { createEventRecorder } from '../../client/events/recorder.ts';
+import { createBackupController } from './backup-controller.ts';
+import { backupStores } from './backup-stores.ts';
+import { createTrackingController } from './tracking-controller.ts';
+
+/** Rights the two controllers need, and no others. */
+export const backupControllerRules: readonly PolicyRule[] = [
+  {
+    apiGroups: ['backup.kubevirt.io'],
+    resources: ['virtualmachinebackups', 'virtualmachinebackuptrackers'],
+    verbs: ['get', 'list', 'watch', 'patch'],
+  },
+  {
+    apiGroups: ['backup.kubevirt.io'],
+    resources: ['virtualmachinebackups/status', 'virtualmachinebackuptrackers/status'],
+    verbs: ['patch'],
+  },
+  {
+    apiGroups: ['kubevirt.io'],
+    resources: ['virtualmachines', 'virtualmachineinstances'],
+    verbs: ['get', 'list', 'watch', 'patch'],
+  },
+  {
+    apiGroups: ['kubevirt.io'],
+    resources: ['virtualmachines/status', 'virtualmachineinstances/status'],
+    verbs: ['patch'],
+  },
+  { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [''], resources: ['persistentvolumeclaims', 'namespaces'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: ['subresources.kubevirt.io'], resources: ['virtualmachineinstances/backup'], verbs: ['update'] },
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+];
+
+/** Makes both controllers; nothing happens before `start`. */
+export function createBackupControllers(environment: ControllerEnvironment): Runnable {
+  const { client, clock, log } = environment;
+  const stores = backupStores(environment);
+  const events = createEventRecorder(client, { component: 'virtualmachine-controller', clock, log });
+  const parts = [
+    createBackupController({ client, clock, log, stores, events }),
+    createTrackingController({ client, clock, log, stores }),
+  ];
+  return {
+    name: 'backup',
+    start: async (signal) => void (await Promise.all(parts.map((part) => part.start(signal)))),
+  };
+}

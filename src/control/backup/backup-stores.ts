@@ -1,0 +1,23 @@
+/** What the controllers of backups read. */
+import { NAMESPACES, PERSISTENT_VOLUME_CLAIMS } from '../../api/kinds/builtin/resource-types.ts';
+import {
+  KUBEVIRTS,
+  VIRTUAL_MACHINE_BACKUP_TRACKERS,
+  VIRTUAL_MACHINE_BACKUPS,
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINES,
+} from '../../api/kinds/kubevirt/kubevirt.ts';
+import type { ControllerEnvironment } from '../../client/controller/environment.ts';
+
+export type BackupStores = ReturnType<typeof backupStores>;
+
+/** The informers, shared by both controllers. */
+export const backupStores = ({ informers }: Pick<ControllerEnvironment, 'informers'>) => ({
+  backups: informers.of(VIRTUAL_MACHINE_BACKUPS),
+  trackers: informers.of(VIRTUAL_MACHINE_BACKUP_TRACKERS),
+  vms: informers.of(VIRTUAL_MACHINES),
+  vmis: informers.of(VIRTUAL_MACHINE_INSTANCES),
+  claims: informers.of(PERSISTENT_VOLUME_CLAIMS),
+  kubevirts: informers.of(KUBEVIRTS),
+  namespaces: informers.of(NAMESPACES),
+});
