@@ -130,6 +130,8 @@ export const COMPONENTS: readonly Component[] = [
     // Agents of other clusters are not asked.
     needsKeys: true,
     create: (environment, { askAgent = NO_AGENTS }) => createMemoryController({ ...environment, askAgent }),
+  },
+  {
     name: 'backup',
     account: 'coracle-backup',
     rules: backupControllerRules,
