@@ -25,6 +25,7 @@ import { NODE_VM_RULES } from '../../src/node/agent/rbac.ts';
 import { openImageStore } from '../../src/node/image/image-store.ts';
 import { importImage } from '../../src/node/image/local-images.ts';
 import { readNodeFacts } from '../../src/node/qemu/node-facts.ts';
+import { openPool } from '../../src/node/storage/pool.ts';
 import { createAuthority, openAuthority } from '../../src/server/auth/certificate-authority.ts';
 import { createSigningKey } from '../../src/server/auth/service-account-tokens.ts';
 import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
@@ -95,6 +96,7 @@ export async function startMigrationBoard(
   const clock = systemClock;
   const directory = await mkdtemp(join(tmpdir(), 'coracle-migration-'));
   const stop = new AbortController();
+  const pool = await openPool({ directory: join(directory, 'claims'), clock, log, signal: stop.signal });
   const binary = await options.binary?.(directory);
   const { postCopyObstacle } = options;
   const facts = postCopyObstacle && {
@@ -166,7 +168,7 @@ export async function startMigrationBoard(
         ...(binary && { binary }),
         ...(facts && { facts }),
         addressesDir: join(directory, 'addresses'),
-        claimsDir: join(directory, 'claims'),
+        pool,
         peer: {
           pair: () => pair,
           ca: ca.certificate,

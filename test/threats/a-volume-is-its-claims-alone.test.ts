@@ -6,18 +6,23 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '../../src/api/kinds/builtin/resource-types.ts';
 import type { PersistentVolumeClaim } from '../../src/api/kinds/builtin/types.ts';
+import { systemClock } from '../../src/base/clock/clock.ts';
 import { NEVER } from '../../src/base/http/seam.ts';
+import { silentLogger } from '../../src/base/log/log.ts';
 import { createVolumeController } from '../../src/control/storage/volume-controller.ts';
 import { claimDisk } from '../../src/node/disk/claim-volumes.ts';
 import type { VolumeRequest } from '../../src/node/disk/volume-request.ts';
+import { openPool, type Pool } from '../../src/node/storage/pool.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { startServer } from '../testkit/in-process-server.ts';
 import { type RunningControllers, runControllers, until } from '../testkit/run-controllers.ts';
 
 let directory: string;
 let controllers: RunningControllers;
+let pool: Pool;
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), 'coracle-volumes-'));
+  pool = await openPool({ directory: join(directory, 'claims'), clock: systemClock, log: silentLogger, signal: NEVER });
   const server = await startServer();
   controllers = runControllers(server, (environment) => [createVolumeController(environment)]);
   for (const name of ['victim', 'tenant'])
@@ -25,6 +30,7 @@ before(async () => {
 });
 after(async () => {
   await controllers.stop();
+  await pool.close();
   await rm(directory, { recursive: true });
 });
 
@@ -56,9 +62,13 @@ const bound = (namespace: string, name: string) =>
   until(async () => (await stored(namespace, name)).status?.phase === 'Bound');
 /** The file that an agent would open; it may read every object here: it must see for itself whose the volume is. */
 const open = async (namespace: string, name: string): Promise<string> => {
-  const request = { vmi: { metadata: { namespace } }, client: controllers.client, signal: NEVER };
-  const claimsDirectory = join(directory, 'claims');
-  return (await claimDisk({ ...request, claimsDirectory } as unknown as VolumeRequest, 'disk', name)).file;
+  const request = {
+    vmi: { metadata: { namespace, uid: 'v' } },
+    nodeName: 'n',
+    client: controllers.client,
+    signal: NEVER,
+  };
+  return (await claimDisk({ ...request, pool } as unknown as VolumeRequest, 'disk', name, 'write')).file;
 };
 
 test('a claim of another namespace that names a bound volume is not bound, and no agent opens a disk for it', async () => {

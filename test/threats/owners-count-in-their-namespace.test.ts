@@ -51,6 +51,7 @@ async function meet(namespace: string, { status = {}, vmi }: { status?: object; 
       log: silentLogger,
       events: { event: () => {} },
       hostIP: '127.0.0.1',
+      pool: { releaseAll: () => {} },
       nodeName: 'n',
       bootId: 'b',
       vmsDirectory,

@@ -11,6 +11,7 @@ import type { Client } from '../../client/client.ts';
 import type { Agent, StoppingGuest } from '../../node/agent/agent.ts';
 import type { PeerIdentity } from '../../node/agent/migration/peer.ts';
 import { streamMetrics } from '../../node/agent/migration/stream-figures.ts';
+import type { Pool } from '../../node/storage/pool.ts';
 import type { DataDir } from '../config/data-dir.ts';
 import type { Pki } from '../config/pki.ts';
 import { VERSION } from '../config/version.ts';
@@ -74,7 +75,13 @@ export function nodeNames(count: number): string[] {
 /** Starts the agents in the background: the API is of use before its nodes are, and without them. */
 export function startAgents(options: AgentsOptions): RunningAgents {
   const started: { agent: Agent; server: TlsServer }[] = [];
-  const ready = options.names.length === 0 ? Promise.resolve() : startAll(options, started);
+  let pool: Pool | undefined;
+  const ready =
+    options.names.length === 0
+      ? Promise.resolve()
+      : startAll(options, started, (opened) => {
+          pool = opened;
+        });
   return {
     ready,
     metrics: () => streamMetrics(started.flatMap(({ agent }) => agent.sending())),
@@ -90,22 +97,30 @@ export function startAgents(options: AgentsOptions): RunningAgents {
           await server.close();
         }),
       );
+      await pool?.close();
     },
   };
 }
 
-async function startAll(options: AgentsOptions, started: { agent: Agent; server: TlsServer }[]): Promise<void> {
+async function startAll(
+  options: AgentsOptions,
+  started: { agent: Agent; server: TlsServer }[],
+  onPool: (pool: Pool) => void,
+): Promise<void> {
   const { dir, clock, log, signal, address = LOOPBACK } = options;
   mkdirSync(dir.nodes, { recursive: true, mode: 0o700 });
   // What only nodes need is loaded when there are some, and once the API has said that it is ready.
   await nextTurn();
-  const [{ createAgent }, { openImageStore }, { readNodeFacts }] = await Promise.all([
+  const [{ createAgent }, { openImageStore }, { readNodeFacts }, { openPool }] = await Promise.all([
     import('../../node/agent/agent.ts'),
     import('../../node/image/image-store.ts'),
     import('../../node/qemu/node-facts.ts'),
+    import('../../node/storage/pool.ts'),
   ]);
   const facts = await readNodeFacts({ directory: dir.nodes, clock, log, signal });
   const images = await openImageStore(dir.images, { clock, log, architecture: facts.architecture });
+  const pool = await openPool({ directory: join(dir.root, 'claims'), clock, log, signal });
+  onPool(pool);
   await Promise.all(
     options.names.map(async (nodeName, at) => {
       const serving = await options.pki.pair(`node-${nodeName}`, {
@@ -136,7 +151,7 @@ async function startAll(options: AgentsOptions, started: { agent: Agent; server:
           facts,
           images,
           addressesDir: join(dir.root, 'addresses'),
-          claimsDir: join(dir.root, 'claims'),
+          pool,
           memoryDir: join(dir.root, 'memory'),
           address,
           ...(peer && { peer }),

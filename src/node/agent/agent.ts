@@ -18,9 +18,11 @@ import { createEventRecorder } from '../../client/events/recorder.ts';
 import { createInformer, type Informer } from '../../client/informer/informer.ts';
 import type { NodeFacts, SmbiosConfig } from '../../domain/machine/machine-plan.ts';
 import { amountsOf } from '../../domain/placement/pod-requests.ts';
+import { POOL_LABEL } from '../../domain/storage/pool-names.ts';
 import { isUid } from '../disk/vm-directory.ts';
 import { type ImageStore, openImageStore } from '../image/image-store.ts';
 import { DEFAULT_BINARY, readNodeFacts } from '../qemu/node-facts.ts';
+import { openPool, type Pool } from '../storage/pool.ts';
 import { tpmFacts } from '../tpm/swtpm.ts';
 import { findRecords } from './adopt.ts';
 import { agentId } from './agent-id.ts';
@@ -50,8 +52,9 @@ export interface AgentOptions {
   /** Shared with other agents of this host; default: below dataDir. */
   readonly images?: ImageStore;
   readonly addressesDir?: string;
-  readonly claimsDir?: string;
   readonly memoryDir?: string;
+  /** Shared with other agents of this host as well; default: one of its own, `claims` below dataDir. */
+  readonly pool?: Pool;
   /** Found out already, by another agent of this host. */
   readonly facts?: NodeFacts;
   /** Address of the node. Default 127.0.0.1. */
@@ -141,12 +144,13 @@ export function createAgent(config: AgentConfig): Agent {
   let pods: Informer<Pod> | undefined;
   let ownNode: DeepReadonly<Node> | undefined;
   let heldClaims: HeldClaims | undefined;
+  let pool = options.pool;
 
   const serverAccess = options.asKubelet ? createServerAccess({ client, nodeName, clock, log }) : undefined;
+  const isControlPlane = ({ peer }: ApiRequest): boolean =>
+    isInProcess(peer) || (peer.certificate?.verified === true && allowed.has(peer.certificate.commonName));
   const authorize = (request: ApiRequest): boolean | Promise<boolean> =>
-    isInProcess(request.peer) ||
-    (request.peer.certificate?.verified === true && allowed.has(request.peer.certificate.commonName)) ||
-    (serverAccess?.(request) ?? false);
+    isControlPlane(request) || (serverAccess?.(request) ?? false);
 
   const find = (namespace: string, name: string): Launcher | undefined => {
     for (const launcher of launchers.values()) {
@@ -204,6 +208,7 @@ export function createAgent(config: AgentConfig): Agent {
       }));
     await mkdir(at('vms'), { recursive: true, mode: 0o700 });
     await sweepStates(memoryDirectory);
+    pool = options.pool ?? (await openPool({ directory: at('claims'), clock, log, signal }));
     const room = createNodeRoom({
       pods: () => pods?.list() ?? [],
       allocatable: async () => amountsOf(nodeStatus(await describe(environment), undefined, clock.now()).allocatable),
@@ -225,15 +230,15 @@ export function createAgent(config: AgentConfig): Agent {
       hostIP: options.address ?? '127.0.0.1',
       vmsDirectory: at('vms'),
       addressesDirectory: options.addressesDir ?? at('addresses'),
-      claimsDirectory: options.claimsDir ?? at('claims'),
       memoryDirectory,
+      pool,
       hostDiskRoots: options.hostDiskRoots ?? [],
       allowsHostPorts: options.allowsHostPorts === true,
       judgeResize: (pod) => room.judge(pod),
       node: () => ownNode,
     };
     heldClaims = createHeldClaims({
-      claimsDirectory: environment.claimsDirectory,
+      pool,
       records: () => [...launchers.values()].map(({ record }) => record),
       log,
     });
@@ -258,7 +263,7 @@ export function createAgent(config: AgentConfig): Agent {
       ...(options.servingCa !== undefined && { servingCa: options.servingCa }),
       agentId: id,
       ...(held !== undefined && { heldClaims: held }),
-      labels: options.labels ?? {},
+      labels: { ...options.labels, ...(pool && { [POOL_LABEL]: pool.id }) },
       obsoleteCpuModels: await obsoleteModels(environment.signal),
       bootId: environment.bootId,
       machineId: (await readFile('/etc/machine-id', 'utf8').catch(() => '')).trim(),
@@ -358,6 +363,8 @@ export function createAgent(config: AgentConfig): Agent {
           })),
       },
       findPod,
+      pool: () => pool,
+      isControlPlane,
       directoryOf: (vmiUid) => join(dataDir, 'vms', vmiUid),
       memoryDirectory,
       authorize,
@@ -391,6 +398,7 @@ export function createAgent(config: AgentConfig): Agent {
         const bound = AbortSignal.timeout(LAST_REPORT_MS);
         await leaveNode({ client, nodeName, agentId: id, guestsStay, clock, log, signal: bound });
       }
+      if (!options.pool) await pool?.close();
       await unlock?.();
       unlock = undefined;
     },

@@ -8,6 +8,7 @@ import type { EventRecorder } from '../../client/events/recorder.ts';
 import type { PodResizeVerdict } from '../../domain/live-update/pod-resize.ts';
 import type { NodeFacts, SmbiosConfig } from '../../domain/machine/machine-plan.ts';
 import type { ImageStore } from '../image/image-store.ts';
+import type { Pool } from '../storage/pool.ts';
 import type { PeerIdentity } from './migration/peer.ts';
 import type { Tombstones } from './vm-record.ts';
 
@@ -35,7 +36,8 @@ export interface AgentEnvironment {
   readonly hostIP: string;
   readonly vmsDirectory: string;
   readonly addressesDirectory: string;
-  readonly claimsDirectory: string;
+  /** The volumes of claims. */
+  readonly pool: Pool;
   /** Where saved guests lie; agents of one host share it. */
   readonly memoryDirectory: string;
   readonly hostDiskRoots: readonly string[];

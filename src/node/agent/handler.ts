@@ -10,6 +10,7 @@ import type { Logger } from '../../base/log/log.ts';
 import { familyText, type MetricFamily } from '../../base/metrics/metric-family.ts';
 import type { AskGuestAgent } from '../qmp/guest-agent.ts';
 import { QmpError } from '../qmp/qmp-connection.ts';
+import type { Pool } from '../storage/pool.ts';
 import { freezeGuest, thawGuest, unfreezeTimeout } from './freeze.ts';
 import type { Guest } from './guest.ts';
 import { askEverything, askFilesystems, askUsers } from './guest-agent-facts.ts';
@@ -17,6 +18,7 @@ import type { Launcher } from './launcher.ts';
 import { memoryRequest } from './memory/memory-requests.ts';
 import { type NodeRequestOptions, nodeRequest } from './node-requests.ts';
 import { type PodRequestOptions, podRequest } from './pod-requests.ts';
+import { poolRequest } from './pool-requests.ts';
 import { tunnel } from './port-tunnel.ts';
 import { guestCondition } from './run-state.ts';
 import { openVnc, screenshot } from './vnc.ts';
@@ -32,6 +34,10 @@ export interface HandlerOptions {
   readonly metrics: () => readonly MetricFamily[];
   /** What it says of the node itself, where it is asked through the API server. */
   readonly node: Pick<NodeRequestOptions, 'nodeName' | 'dataDir' | 'pods'>;
+  /** The volumes of the node; undefined before it has started. */
+  readonly pool?: () => Pool | undefined;
+  /** True for a call of the control plane itself: nobody else asks for volumes, whatever a cluster lets them do. */
+  readonly isControlPlane?: (request: ApiRequest) => boolean;
   /** Who may call; asked before anything else. */
   readonly authorize: (request: ApiRequest) => boolean | Promise<boolean>;
   readonly clock: Clock;
@@ -72,6 +78,11 @@ const NO_ROOM: ApiResponse = { status: 503, headers: { 'retry-after': '1' } };
 async function route(options: HandlerOptions, request: ApiRequest): Promise<ApiResponse> {
   if (request.path === '/metrics' && request.method === 'GET')
     return { status: 200, headers: METRICS_HEADERS, body: new TextEncoder().encode(metricsText(options)) };
+  const aboutPool = poolRequest(
+    { pool: options.pool?.(), allowed: options.isControlPlane?.(request) === true },
+    request,
+  );
+  if (aboutPool) return aboutPool;
   const { metrics, clock } = options;
   const aboutNode = nodeRequest({ ...options.node, metrics, clock }, request);
   if (aboutNode) return aboutNode;

@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Node } from '../../api/kinds/builtin/types.ts';
+import { systemClock } from '../../base/clock/clock.ts';
 import { silentLogger } from '../../base/log/log.ts';
 import { noteClaim } from '../disk/claim-files.ts';
+import { openPool } from '../storage/pool.ts';
 import { createHeldClaims } from './held-claims.ts';
 import type { VmRecord } from './vm-record.ts';
 
@@ -15,7 +17,10 @@ test('an agent removes what its Node names, once no guest has it open, and takes
   const claimsDirectory = await mkdtemp(join(tmpdir(), 'coracle-held-'));
   t.after(() => rm(claimsDirectory, { recursive: true, force: true }));
   let records: VmRecord[] = [];
-  const held = createHeldClaims({ claimsDirectory, records: () => records, log: silentLogger });
+  const signal = new AbortController().signal;
+  const pool = await openPool({ directory: claimsDirectory, clock: systemClock, log: silentLogger, signal });
+  t.after(() => pool.close());
+  const held = createHeldClaims({ pool, records: () => records, log: silentLogger });
   assert.equal(await held.list(), undefined, 'a node that never held any says nothing');
   const directory = join(claimsDirectory, CLAIM);
   await mkdir(directory);
@@ -33,12 +38,12 @@ test('an agent removes what its Node names, once no guest has it open, and takes
   await held.observe(node());
   records = [{ files: [join(directory, 'disk.img')] } as unknown as VmRecord];
   await held.observe(node(CLAIM));
-  assert.deepEqual(await readdir(claimsDirectory), [CLAIM], 'a guest has it open');
+  assert.deepEqual(await readdir(claimsDirectory), [CLAIM, 'pool.json'], 'a guest has it open');
   records = [{} as VmRecord];
   await held.observe(node(CLAIM));
-  assert.deepEqual(await readdir(claimsDirectory), [CLAIM], 'a guest of an older version may have');
+  assert.deepEqual(await readdir(claimsDirectory), [CLAIM, 'pool.json'], 'a guest of an older version may have');
   records = [];
   await held.observe(node(CLAIM));
-  assert.deepEqual(await readdir(claimsDirectory), []);
+  assert.deepEqual(await readdir(claimsDirectory), ['pool.json']);
   assert.equal(await held.list(), '', 'an empty list, so that the one on the Node goes');
 });

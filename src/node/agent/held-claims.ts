@@ -10,6 +10,7 @@ import {
   parseHeldClaims,
 } from '../../domain/claims/held-claims.ts';
 import { listClaimFiles, removeClaimFiles } from '../disk/claim-files.ts';
+import type { Pool } from '../storage/pool.ts';
 import type { VmRecord } from './vm-record.ts';
 
 export interface HeldClaims {
@@ -21,18 +22,18 @@ export interface HeldClaims {
 
 /** Looks after `claims/`. `records` are the guests of this node, those that have ended but are not cleared up among them. */
 export function createHeldClaims(options: {
-  readonly claimsDirectory: string;
+  readonly pool: Pick<Pool, 'directory' | 'deleteVolume'>;
   readonly records: () => readonly (VmRecord | undefined)[];
   readonly log: Logger;
 }): HeldClaims {
-  const { claimsDirectory, records, log } = options;
+  const { pool, records, log } = options;
   let isListed = false;
   // Of a guest that an older version started it is not known what it has open.
   const inUse = (directory: string): boolean =>
     records().some((record) => record && (record.files?.some((file) => dirname(file) === directory) ?? true));
   return {
     async list() {
-      const text = formatHeldClaims(await listClaimFiles(claimsDirectory));
+      const text = formatHeldClaims(await listClaimFiles(pool.directory));
       return text === '' && !isListed ? undefined : text;
     },
     async observe({ metadata }) {
@@ -40,7 +41,7 @@ export function createHeldClaims(options: {
       const gone = parseHeldClaims(metadata.annotations?.[GONE_CLAIMS_ANNOTATION]);
       try {
         const uids = gone.map(({ uid }) => uid);
-        const removed = await removeClaimFiles(claimsDirectory, uids, inUse);
+        const removed = await removeClaimFiles(pool, uids, inUse);
         if (removed.length > 0) log.info('files of deleted claims removed', { claims: removed.join() });
       } catch (error) {
         log.warn('files of deleted claims not removed', { error: (error as Error).message });

@@ -58,6 +58,7 @@ test('the next launcher of a VM begins with its files once the earlier one, whos
     log: silentLogger,
     events: { event: () => {} },
     hostIP: '127.0.0.1',
+    pool: { releaseAll: () => {} },
     nodeName: 'n',
     bootId: 'b',
     vmsDirectory,

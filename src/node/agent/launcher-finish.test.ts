@@ -14,6 +14,7 @@ const HOST = {
   clock: systemClock,
   log: silentLogger,
   hostIP: '127.0.0.1',
+  pool: { releaseAll: () => {} },
   nodeName: 'n',
   vmsDirectory: '/nowhere',
 };

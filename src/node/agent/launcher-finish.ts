@@ -5,6 +5,7 @@ import { isNotFound } from '../../client/api-failure.ts';
 import { removeVmDirectory } from '../disk/vm-directory.ts';
 import { releaseAddress } from '../network/address-pool.ts';
 import { deletePod, writeVmiStatus } from './api-writes.ts';
+import { releaseVolumes } from './guest-volumes.ts';
 import type { LauncherState, ReadonlyVmi } from './launcher-state.ts';
 import { isOfOthers } from './no-relationship.ts';
 import { keepLogs } from './pod-logs.ts';
@@ -29,6 +30,8 @@ export async function finishGuest(launcher: LauncherState, result: VmResult): Pr
       launcher.log.warn('result not recorded', { error: error.message }),
     );
   }
+  // Before anybody hears of the end: the next guest may want them at once.
+  releaseVolumes(launcher);
   launcher.log.info('guest ended', { phase: result.phase, reason: result.reason });
   if (launcher.record && launcher.ownsInstance)
     launcher.event(result.phase === 'Failed' ? 'Warning' : 'Normal', 'Stopped', result.message);

@@ -14,6 +14,7 @@ import { type ImageEvent, VolumeError } from '../disk/volume-request.ts';
 import { findQemu } from './adopt.ts';
 import { foreignImage, simulatesCrash } from './functional-test-hooks.ts';
 import { openGuest } from './guest.ts';
+import { attachVolumes, releaseVolumes } from './guest-volumes.ts';
 import { FIRST_RETRY_MS, type LauncherState, MAX_RETRY_MS, type ReadonlyPod } from './launcher-state.ts';
 import { goOn } from './memory/go-on.ts';
 import { peerObstacle } from './migration/peer.ts';
@@ -79,11 +80,14 @@ export async function startGuest(launcher: LauncherState): Promise<VmResult | un
       const started = await startVm(environment, request);
       launcher.record = started.record;
       launcher.guest = started.guest;
+      await attachVolumes(launcher, started.guest);
       tellPlan(launcher, started.record);
       return undefined;
     } catch (error) {
       environment.signal.throwIfAborted();
       const left = await adoptRecord(launcher);
+      // Nobody else waits for a volume of a guest that does not start.
+      if (!left?.process) releaseVolumes(launcher);
       if (launcher.isDeleting() && !left?.process) return deleted;
       const message = error instanceof Error ? error.message : String(error);
       launcher.log.warn('guest not started', { error: message });
@@ -149,6 +153,7 @@ export async function resumeGuest(launcher: LauncherState, record: VmRecord): Pr
   launcher.guest = guest;
   try {
     await guest.ready(ANSWER_MS);
+    await attachVolumes(launcher, guest);
     const { plan } = record;
     const filtered = keepNetFilter(guest, {
       directory: join(environment.vmsDirectory, record.vmiUid),

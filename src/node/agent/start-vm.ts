@@ -20,6 +20,7 @@ import { startTpm, TPM_PROGRAM, tpmFacts, tpmSocket } from '../tpm/swtpm.ts';
 import { clusterSmbios } from './cluster-smbios.ts';
 import type { AgentEnvironment } from './environment.ts';
 import { type Guest, openGuest } from './guest.ts';
+import { filesOfImage, volumesOfGuest } from './guest-volumes.ts';
 import { letGuestGoOn, loadMemory, type Resume, resumeOf } from './memory/resume-memory.ts';
 import { savedFilesOf } from './memory/state-files.ts';
 import { keepNetFilter } from './net-filter.ts';
@@ -86,7 +87,8 @@ export async function prepareVm(
       clock: environment.clock,
       signal,
       hostDiskRoots: environment.hostDiskRoots,
-      claimsDirectory: environment.claimsDirectory,
+      pool: environment.pool,
+      nodeName: environment.nodeName,
       ...(resume && { saved: savedFilesOf(environment.memoryDirectory, resume.saved) }),
       onImage: (event) => {
         if (event.digest !== '')
@@ -143,9 +145,8 @@ export async function spawnVm(environment: AgentEnvironment, request: SpawnReque
     argvDigest: createHash('sha256').update(argv.join('\0')).digest('hex'),
     imageIds,
     portProblems: [],
-    files: [...volumes.disks.values()]
-      .flatMap(({ file, backing }) => [file, ...(backing ? [backing.file] : [])])
-      .filter((file) => isAbsolute(file)),
+    files: [...volumes.disks.values()].flatMap(filesOfImage).filter((file) => isAbsolute(file)),
+    volumes: volumesOfGuest(volumes.disks),
     graceSeconds: vmi.spec.terminationGracePeriodSeconds ?? guestGraceSeconds(pod),
     disks: Object.fromEntries(volumes.disks),
     ...(migration && { migration }),

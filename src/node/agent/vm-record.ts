@@ -32,6 +32,13 @@ export type MigrationRecord = {
   | { readonly role: 'target'; readonly phase: TargetPhase }
 );
 
+/** A volume of a pool that a guest has. */
+export interface GuestVolume {
+  readonly handle: string;
+  /** Absolute paths. */
+  readonly files: readonly string[];
+}
+
 export interface VmRecord {
   readonly version: 1;
   readonly node: string;
@@ -56,6 +63,8 @@ export interface VmRecord {
   readonly graceSeconds?: number;
   /** Absolute paths of what the guest has open outside its own directory: images of claims and of the host. */
   readonly files?: readonly string[];
+  /** Name of the disk -> the volume of the node's pool, and its layers from the top down as the guest has them open. */
+  readonly volumes?: Readonly<Record<string, GuestVolume>>;
   /** Why the agent, and nobody else, has paused the guest. */
   readonly diskPause?: DiskPause;
   /** Its disks by name; absent in records of versions before it was kept. */

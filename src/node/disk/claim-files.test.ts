@@ -3,7 +3,10 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { systemClock } from '../../base/clock/clock.ts';
+import { silentLogger } from '../../base/log/log.ts';
 import { formatHeldClaims, parseHeldClaims } from '../../domain/claims/held-claims.ts';
+import { openPool } from '../storage/pool.ts';
 import { listClaimFiles, noteClaim, removeClaimFiles } from './claim-files.ts';
 
 const uid = (n: number): string => `00000000-0000-4000-8000-00000000000${n}`;
@@ -20,19 +23,25 @@ test('files of a claim go when it is named, and only those: not in use, not reta
   // What a crash left of an earlier removal.
   await mkdir(join(claims, `.gone-${uid(9)}`));
   await writeFile(join(claims, `.gone-${uid(9)}`, 'disk.img'), 'x');
+  const signal = new AbortController().signal;
+  const pool = await openPool({ directory: claims, clock: systemClock, log: silentLogger, signal });
+  t.after(() => pool.close());
   const held = await listClaimFiles(claims);
   const text = formatHeldClaims(held);
   assert.equal(text, [uid(1), uid(2), `${uid(3)}/fast`].join());
   assert.deepEqual(parseHeldClaims(text), held);
   const removed = await removeClaimFiles(
-    claims,
+    pool,
     [uid(1), uid(2), uid(4), '../x', uid(7)],
     (directory) => directory === join(claims, uid(2)),
   );
   assert.deepEqual(removed, [uid(1)]);
-  assert.deepEqual((await readdir(claims)).sort(), [uid(2), uid(3), uid(4)]);
-  assert.deepEqual(await removeClaimFiles(claims, [uid(2)], () => false), [uid(2)]);
-  assert.deepEqual(await removeClaimFiles(join(claims, 'missing'), [uid(2)], () => false), []);
+  assert.deepEqual((await readdir(claims)).sort(), [uid(2), uid(3), uid(4), 'pool.json']);
+  assert.deepEqual(await removeClaimFiles(pool, [uid(2)], () => false), [uid(2)]);
+  assert.deepEqual(await removeClaimFiles(pool, [uid(2)], () => false), []);
+  await noteClaim(join(claims, uid(3)), '');
+  await pool.reserve(uid(3), { vmi: uid(8), place: 'n', access: 'write' });
+  assert.deepEqual(await removeClaimFiles(pool, [uid(3)], () => false), [], 'the pool knows of a guest');
 });
 
 test('a Node lists as many claims as fit, and what somebody else wrote there names none', () => {

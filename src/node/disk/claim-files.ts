@@ -1,16 +1,17 @@
 /**
- * The files of claims that this host keeps, `claims/UID/`: which there are, and their removal once the claim is gone. A
- * directory without a note (of a volume whose policy is Retain, or of an older version) is never removed.
+ * The files of claims that nobody provisioned, `claims/UID/`: which there are, and their removal once the claim is gone. A
+ * directory without a note (of a volume whose policy is Retain, that a provisioner made, or of an older version) is never
+ * removed here.
  */
-import { readdir, readFile, rename, rm } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { HeldClaim } from '../../domain/claims/held-claims.ts';
-import { syncDirectory, writeFileAtomic } from '../image/atomic-file.ts';
+import { writeFileAtomic } from '../image/atomic-file.ts';
+import type { Pool } from '../storage/pool.ts';
+import { PoolError } from '../storage/pool-error.ts';
 import { isUid } from './vm-directory.ts';
 
 const NOTE = 'claim.json';
-/** Directories on their way out: what a crash leaves of one goes at the next look. */
-const GONE = '.gone-';
 
 interface Note {
   readonly version: 1;
@@ -45,28 +46,25 @@ export async function listClaimFiles(claimsDirectory: string): Promise<HeldClaim
 }
 
 /**
- * Removes the files of these claims, and what an interrupted removal left. `inUse` are directories that a guest has open:
- * they stay for the next time. Resolves to the UIDs whose files have gone.
+ * Removes the volumes of these claims from the pool. `inUse` are directories that a guest has open: they stay for the next
+ * time, as do those of which the pool knows a guest. Resolves to the UIDs whose files have gone.
  */
 export async function removeClaimFiles(
-  claimsDirectory: string,
+  pool: Pick<Pool, 'directory' | 'deleteVolume'>,
   gone: readonly string[],
   inUse: (directory: string) => boolean,
 ): Promise<string[]> {
   const removed: string[] = [];
   for (const uid of gone) {
-    const directory = join(claimsDirectory, uid);
+    const directory = join(pool.directory, uid);
+    // Without a note somebody else says when it goes, or nobody.
     if (!isUid(uid) || inUse(directory) || (await readNote(directory)) === undefined) continue;
-    // Out of the way in one step: nobody finds half of it, also after a crash.
-    await rename(directory, join(claimsDirectory, `${GONE}${uid}`)).then(
-      () => removed.push(uid),
-      (error: NodeJS.ErrnoException) => {
-        if (error.code !== 'ENOENT') throw error;
-      },
-    );
+    try {
+      await pool.deleteVolume({ handle: uid });
+      removed.push(uid);
+    } catch (error) {
+      if (!(error instanceof PoolError)) throw error;
+    }
   }
-  if (removed.length > 0) await syncDirectory(claimsDirectory);
-  for (const name of await readdir(claimsDirectory).catch(() => []))
-    if (name.startsWith(GONE)) await rm(join(claimsDirectory, name), { recursive: true, force: true });
   return removed;
 }

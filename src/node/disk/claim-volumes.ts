@@ -1,4 +1,4 @@
-/** Claims: a `disk.img` for each, in the local path of the claim's volume, or in a directory of our own. */
+/** Claims: a volume in the pool of the node, or a `disk.img` in the local path of the claim's volume. */
 import { mkdir } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '../../api/kinds/builtin/resource-types.ts';
@@ -6,7 +6,9 @@ import type { PersistentVolume, PersistentVolumeClaim } from '../../api/kinds/bu
 import { holdingOf } from '../../api/kinds/builtin/volume-claims.ts';
 import { ApiError } from '../../api/meta/status.ts';
 import { quantityToBytes } from '../../api/quantity/quantity.ts';
+import { POOL_ATTRIBUTE, POOL_DRIVER } from '../../domain/storage/pool-names.ts';
 import type { DiskFile } from '../qemu/argv.ts';
+import type { Access } from '../storage/volume-users.ts';
 import { noteClaim } from './claim-files.ts';
 import { createOverlay } from './qemu-img.ts';
 import { createRawImage, rawImageSize } from './raw-image.ts';
@@ -16,11 +18,12 @@ import { VolumeError, type VolumeRequest } from './volume-request.ts';
 const MIB = 1024 * 1024;
 const FILE = 'disk.img';
 
-/** The image of a claim; made sparse, with the size of the claim, when missing. */
+/** The disk of a claim: its volume in the pool of this node, or an image made sparse, with the size of the claim, when missing. */
 export async function claimDisk(
   request: VolumeRequest,
   volume: string,
   claimName: string,
+  access: Access,
 ): Promise<DiskFile & { readonly size: number }> {
   const bad = (why: string, cause?: unknown): VolumeError =>
     new VolumeError('FailedMount', volume, `volume ${volume}: claim ${claimName}: ${why}`, { cause });
@@ -32,18 +35,58 @@ export async function claimDisk(
       throw error instanceof ApiError ? bad(error.message, error) : error;
     });
   const spec = claim.spec;
-  if (spec?.volumeMode === 'Block') throw bad('volumeMode Block is not supported; use Filesystem');
   const uid = claim.metadata.uid ?? '';
   if (!isUid(uid)) throw bad('has no usable UID');
 
   const bound = spec?.volumeName ? await boundVolume(request, claim, { name: spec.volumeName, bad }) : undefined;
-  const directory = localPath(bound) ?? join(request.claimsDirectory, uid);
-  await mkdir(directory, { recursive: true, mode: 0o700 });
-  // What lies in a directory of ours goes with the claim, unless its volume is one to retain.
-  if (localPath(bound) === undefined && (bound?.spec?.persistentVolumeReclaimPolicy ?? 'Delete') === 'Delete')
-    await noteClaim(directory, spec?.storageClassName ?? '');
-  const file = join(directory, FILE);
-  const amounts = [spec?.resources?.requests?.['storage'], claim.status?.capacity?.['storage']]
+  const handle = poolHandle(request, bound, bad);
+  if (handle === undefined && spec?.volumeMode === 'Block')
+    throw bad('volumeMode Block is not supported for this volume; use Filesystem');
+  try {
+    if (handle !== undefined) return await poolDisk(request, handle, access);
+    const path = localPath(bound);
+    if (path !== undefined) return await localDisk(path, () => wantedBytes(claim, bad));
+    if (!request.pool.has(uid)) await request.pool.ensureVolume(uid, wantedBytes(claim, bad));
+    // What lies in a directory of ours goes with the claim, unless its volume is one to retain.
+    if ((bound?.spec?.persistentVolumeReclaimPolicy ?? 'Delete') === 'Delete')
+      await noteClaim(join(request.pool.directory, uid), spec?.storageClassName ?? '');
+    return await poolDisk(request, uid, access);
+  } catch (error) {
+    if (error instanceof VolumeError) throw error;
+    throw bad((error as Error).message, error);
+  }
+}
+
+/** Has the guest have the volume; it is given back with all of its others when the guest has ended. */
+async function poolDisk(
+  { pool, vmi, nodeName }: VolumeRequest,
+  handle: string,
+  access: Access,
+): Promise<DiskFile & { readonly size: number }> {
+  const { disk, release } = await pool.reserve(handle, { vmi: vmi.metadata.uid ?? '', place: nodeName, access });
+  if (access === 'shared' && disk.format !== 'raw') {
+    release();
+    throw new Error('a shareable disk needs a raw volume without snapshots; QEMU cannot share a qcow2 image');
+  }
+  return { ...disk, volume: handle };
+}
+
+async function localDisk(path: string, wanted: () => number): Promise<DiskFile & { readonly size: number }> {
+  await mkdir(path, { recursive: true, mode: 0o700 });
+  const file = join(path, FILE);
+  try {
+    if ((await rawImageSize(file)) === undefined) await createRawImage(file, wanted());
+    return { file, format: 'raw', size: (await rawImageSize(file)) ?? 0 };
+  } catch (error) {
+    throw error instanceof VolumeError ? error : new Error(`${FILE}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+type Bad = (why: string, cause?: unknown) => VolumeError;
+
+/** Bytes of an image that is made for a claim. */
+function wantedBytes({ spec, status }: PersistentVolumeClaim, bad: Bad): number {
+  const amounts = [spec?.resources?.requests?.['storage'], status?.capacity?.['storage']]
     .filter((amount) => amount !== undefined)
     .map((amount) => {
       try {
@@ -53,16 +96,19 @@ export async function claimDisk(
       }
     });
   const wanted = Math.floor(Math.min(...amounts) / MIB) * MIB;
-  try {
-    if ((await rawImageSize(file)) === undefined) {
-      if (!Number.isFinite(wanted) || wanted < MIB) throw bad('asks for less than 1Mi of storage');
-      await createRawImage(file, wanted);
-    }
-    return { file, format: 'raw', size: (await rawImageSize(file)) ?? 0 };
-  } catch (error) {
-    if (error instanceof VolumeError) throw error;
-    throw bad(`${FILE}: ${(error as Error).message}`, error);
-  }
+  if (!Number.isFinite(wanted) || wanted < MIB) throw bad('asks for less than 1Mi of storage');
+  return wanted;
+}
+
+/** The handle of a volume that lies in a pool; undefined for one of another kind. Throws where the pool is not this node's. */
+function poolHandle({ pool }: VolumeRequest, volume: PersistentVolume | undefined, bad: Bad): string | undefined {
+  const { csi } = (volume?.spec ?? {}) as {
+    csi?: { driver?: string; volumeHandle?: string; volumeAttributes?: Readonly<Record<string, string>> };
+  };
+  if (csi?.driver !== POOL_DRIVER) return undefined;
+  const where = csi.volumeAttributes?.[POOL_ATTRIBUTE];
+  if (where !== pool.id) throw bad(`its volume lies in pool ${where}, and this node has pool ${pool.id}`);
+  return csi.volumeHandle ?? '';
 }
 
 /**
@@ -99,7 +145,7 @@ export async function ephemeralClaim(
   claimName: string,
   prefix: string,
 ): Promise<DiskFile> {
-  const base = await claimDisk(request, volume, claimName);
+  const base = await claimDisk(request, volume, claimName, 'read');
   const file = `${prefix}.qcow2`;
   await createOverlay(file, {
     directory: request.directory,
@@ -108,5 +154,6 @@ export async function ephemeralClaim(
     size: base.size,
     signal: request.signal,
   });
-  return { file, format: 'qcow2', backing: { file: base.file, format: base.format } };
+  const { volume: _, size: __, ...backing } = base;
+  return { file, format: 'qcow2', backing };
 }

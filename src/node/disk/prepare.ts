@@ -3,6 +3,7 @@ import { copyFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { MachinePlan } from '../../domain/machine/machine-plan.ts';
 import type { DiskFile } from '../qemu/argv.ts';
+import type { Access } from '../storage/volume-users.ts';
 import { emptyDisk, hostDisk } from './blank-volumes.ts';
 import { claimDisk, ephemeralClaim } from './claim-volumes.ts';
 import { cloudInitVolume } from './cloud-init-volume.ts';
@@ -54,8 +55,10 @@ async function volumeFile(request: VolumeRequest, plan: MachinePlan, name: strin
     if (volume.containerDisk) return await containerDisk(request, name, volume.containerDisk, prefix);
     if (volume.emptyDisk) return await emptyDisk(request, volume, `${prefix}.qcow2`);
     if (volume.hostDisk) return await hostDisk(request, volume);
-    if (volume.persistentVolumeClaim) return await claimDisk(request, name, volume.persistentVolumeClaim.claimName);
-    if (volume.dataVolume) return await claimDisk(request, name, volume.dataVolume.name);
+    const access = accessOf(plan, name);
+    if (volume.persistentVolumeClaim)
+      return await claimDisk(request, name, volume.persistentVolumeClaim.claimName, access);
+    if (volume.dataVolume) return await claimDisk(request, name, volume.dataVolume.name, access);
     if (volume.ephemeral?.persistentVolumeClaim)
       return await ephemeralClaim(request, name, volume.ephemeral.persistentVolumeClaim.claimName, prefix);
     const file = `${prefix}.iso`;
@@ -77,4 +80,11 @@ async function volumeFile(request: VolumeRequest, plan: MachinePlan, name: strin
     throw new VolumeError('FailedMount', name, `volume ${name}: ${text}`, { cause: error });
   }
   throw new VolumeError('FailedMount', name, `volume ${name}: this kind of volume is not supported by this node`);
+}
+
+/** What the guest does with a disk. */
+function accessOf(plan: MachinePlan, name: string): Access {
+  const disk = plan.disks.find((candidate) => candidate.name === name);
+  if (disk?.readOnly) return 'read';
+  return disk?.shareable ? 'shared' : 'write';
 }

@@ -5,6 +5,7 @@ import type { DeepReadonly } from '../../api/meta/object.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Client } from '../../client/client.ts';
 import type { ImageStore } from '../image/image-store.ts';
+import type { Pool } from '../storage/pool.ts';
 import type { SavedFiles } from './saved-files.ts';
 
 export interface VolumeRequest {
@@ -19,7 +20,9 @@ export interface VolumeRequest {
   /** Directories below which hostDisk images may lie; none = the feature is off. */
   readonly hostDiskRoots: readonly string[];
   /** Where the contents of claims without a local path of their own are kept. */
-  readonly claimsDirectory: string;
+  readonly pool: Pool;
+  /** Name of the node, by which the pool knows who has a volume. */
+  readonly nodeName: string;
   /** What a saved guest had: it finds that again, and not what its volumes would give to a new one. */
   readonly saved?: SavedFiles;
   /** Told of pulls: volume or 'kernel', and what happened. */

@@ -13,15 +13,19 @@ export interface DiskFile {
   readonly format: 'raw' | 'qcow2';
   /** The read-only file below an overlay. */
   readonly backing?: BackingFile;
+  /** Handle of the volume in the node's pool: its layers change while the guest runs, and their nodes have names. */
+  readonly volume?: string;
   /** True when nothing may write to it, whatever the plan says. */
   readonly readOnly?: boolean;
 }
 
-/** A read-only file, and the one below it. */
+/** What lies below an overlay, and below that. */
 export interface BackingFile {
   readonly file: string;
   readonly format: 'raw' | 'qcow2';
   readonly backing?: BackingFile;
+  /** Of a layer in a pool: its node is `disk-N-TAG`. */
+  readonly tag?: string;
 }
 
 /** What the preparation of a VM found and made. */
@@ -275,19 +279,34 @@ function blockNode(node: string, disk: PlannedDisk, file: DiskFile): Record<stri
     'node-name': node,
     driver: file.format,
     ...shared,
-    file: { driver: 'file', filename: file.file, ...shared, aio: disk.io, ...(disk.shareable && { locking: 'off' }) },
-    ...(file.format === 'qcow2' && { backing: backingNode(file.backing) }),
+    file: {
+      driver: 'file',
+      ...(file.volume !== undefined && { 'node-name': `${node}-f` }),
+      filename: file.file,
+      ...shared,
+      aio: disk.io,
+      ...(disk.shareable && { locking: 'off' }),
+    },
+    ...(file.format === 'qcow2' && { backing: file.backing ? backingNode(node, file.backing) : null }),
   };
 }
 
-/** Each file of the chain is named by us: what a header says is never followed. */
-function backingNode(file: BackingFile | undefined): Record<string, unknown> | null {
-  if (!file) return null;
+/** A layer of a pool may be written to by a merge: its file follows what is said of the layer. */
+function backingNode(node: string, { file, format, tag, backing }: BackingFile): Record<string, unknown> {
+  const below = format === 'qcow2' && { backing: backing ? backingNode(node, backing) : null };
+  if (tag === undefined)
+    return {
+      driver: format,
+      'read-only': true,
+      file: { driver: 'file', filename: file, 'read-only': true },
+      ...below,
+    };
   return {
-    driver: file.format,
+    'node-name': `${node}-${tag}`,
+    driver: format,
     'read-only': true,
-    file: { driver: 'file', filename: file.file, 'read-only': true },
-    ...(file.format === 'qcow2' && { backing: backingNode(file.backing) }),
+    file: { driver: 'file', 'node-name': `${node}-${tag}-f`, filename: file },
+    ...below,
   };
 }
 

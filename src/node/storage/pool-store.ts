@@ -112,6 +112,8 @@ async function findOldImages(directory: string, state: PoolState): Promise<Recor
 async function sweep(directory: string, state: PoolState): Promise<void> {
   for (const name of await readdir(directory)) {
     if (name.startsWith(`${FILE}.`)) await rm(join(directory, name), { force: true });
+    // On their way out when a version without a pool ended.
+    if (name.startsWith('.gone-')) await rm(join(directory, name), { recursive: true, force: true });
     if (!isHandle(name)) continue;
     const at = join(directory, name);
     const isHeld = state.volumes[name] !== undefined || state.snapshots[name] !== undefined;

@@ -124,7 +124,7 @@ test('who has a volume decides what may be done with it', async (t) => {
   await assert.rejects(pool.createSnapshots({ snapshots }), refused('Conflict'), 'it starts');
   await pool.reserve(VOLUME, { ...guest, place: 'b' });
   await assert.rejects(pool.createSnapshots({ snapshots }), /moves to another node/);
-  pool.release(VOLUME, { ...guest, place: 'b' });
+  pool.releaseAll({ ...guest, place: 'b' });
   release();
   const readers = [12, 13].map((n) => ({ vmi: uid(n), place: 'a', access: 'read' }) as const);
   for (const reader of readers) await pool.reserve(VOLUME, reader);

@@ -3,7 +3,7 @@
  * stands in `pool-state`, on the disk in `pool-store`; each call here is one change of it, and a crash in the middle of
  * any leaves the old or the new.
  */
-import { mkdir, statfs } from 'node:fs/promises';
+import { mkdir, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Logger } from '../../base/log/log.ts';
@@ -69,8 +69,8 @@ export interface Pool {
   ): Promise<{ readonly disk: VolumeDisk & { readonly size: number }; release(): void }>;
   /** Connects a volume with the QEMU that has it open (also after a restart of the agent). The result detaches it. */
   attach(handle: string, disk: RunningDisk): Promise<() => void>;
-  /** Ends the use of a guest that has ended, attached or not. */
-  release(handle: string, user: { readonly vmi: string; readonly place: string }): void;
+  /** Ends the use of all volumes that a guest had: it has ended, or does not start. */
+  releaseAll(user: { readonly vmi: string; readonly place: string }): void;
   /** Resolves once nothing is left to merge, or what is left cannot be now. For tests and tools. */
   settled(): Promise<void>;
   /** Stops what is under way and waits for it. */
@@ -125,13 +125,17 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
         const volume = store.state.volumes[handle];
         if (users.isUsed(handle)) throw new PoolError('InUse', `volume ${handle} is in use by a guest`);
         if (volume) await settleVolume(context, handle, 'check');
+        // Also what is left where a claim had no image yet.
+        const isThere = volume || (await stat(join(directory, handle)).catch(() => undefined)) !== undefined;
         await store.commit(
           ({ volumes: { [handle]: _, ...volumes }, ...state }) => ({ ...state, volumes }),
-          volume ? [`${handle}/${FILES}`, `${handle}/claim.json`] : [],
+          isThere ? [`${handle}/${FILES}`, `${handle}/claim.json`] : [],
         );
       }),
     createSnapshots: async (request) => {
       const { snapshots } = request;
+      if (!Array.isArray(snapshots) || !snapshots.every((one) => typeof one === 'object' && one !== null))
+        throw new PoolError('Invalid', 'snapshots is a list of objects');
       return change(
         [...snapshots.map(({ volume }) => checked(volume)), ...snapshots.map(({ handle }) => checked(handle))],
         () => createSnapshots(context, request),
@@ -216,8 +220,8 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
         );
         return () => users.detach(handle, disk);
       }),
-    release(handle, user) {
-      users.remove(handle, user);
+    releaseAll(user) {
+      users.removeAll(user);
       merger.wake();
     },
     settled: () => merger.settled(),

@@ -23,6 +23,8 @@ export interface VolumeUsers {
   /** Lets go of the connection; the volume stays in use. */
   detach(handle: string, disk: RunningDisk): void;
   remove(handle: string, user: Pick<User, 'vmi' | 'place'>): void;
+  /** The same for all of its volumes. */
+  removeAll(user: Pick<User, 'vmi' | 'place'>): void;
   isUsed(handle: string): boolean;
   /** Throws PoolError `Conflict` while nobody may change its layers. */
   reach(handle: string): Reach;
@@ -37,6 +39,11 @@ export function createVolumeUsers(): VolumeUsers {
   const same = (a: Pick<User, 'vmi' | 'place'>, b: Pick<User, 'vmi' | 'place'>): boolean =>
     a.vmi === b.vmi && a.place === b.place;
   const put = (handle: string, user: User): void => void users.set(handle, [...of(handle), user]);
+  const remove = (handle: string, user: Pick<User, 'vmi' | 'place'>): void => {
+    const left = of(handle).filter((other) => !same(other, user));
+    if (left.length === 0) users.delete(handle);
+    else users.set(handle, left);
+  };
   return {
     add(handle, user) {
       const all = of(handle);
@@ -53,10 +60,9 @@ export function createVolumeUsers(): VolumeUsers {
     detach(handle, disk) {
       for (const user of of(handle)) if (user.disk === disk) delete user.disk;
     },
-    remove(handle, user) {
-      const left = of(handle).filter((other) => !same(other, user));
-      if (left.length === 0) users.delete(handle);
-      else users.set(handle, left);
+    remove,
+    removeAll(user) {
+      for (const handle of users.keys()) remove(handle, user);
     },
     isUsed: (handle) => of(handle).length > 0,
     reach(handle) {

@@ -22,6 +22,13 @@ export async function offeredDisks(guest: Guest, record: VmRecord, directory: st
   const disks: LocalDisk[] = [];
   for (const [index, disk] of record.plan.disks.entries()) {
     const node = nodes.find((candidate) => candidate['node-name'] === mirrorNode(index));
+    const top = record.volumes?.[disk.name]?.files[0];
+    if (top !== undefined) {
+      // Its layers may not be those that QEMU was started on: the node may have gone.
+      const virtualSize = node?.image['virtual-size'] ?? 0;
+      disks.push({ index, virtualSize, layered: true, move: 'shared', shared: await markOf(top) });
+      continue;
+    }
     if (!disk.hasVolume || !node) continue;
     const path = resolve(directory, node.file);
     const virtualSize = node.image['virtual-size'];
@@ -92,8 +99,9 @@ export async function offerProblem(hello: Hello, prepared: PreparedVm): Promise<
     const path = offer.move === 'shared' ? file.file : (file.backing?.file ?? '');
     const mark = await markOf(resolve(prepared.directory, path)).catch(() => undefined);
     // Other hosts number their devices differently; the file is the same when its number and size are.
-    if (mark?.ino !== offer.shared.ino || mark.size !== offer.shared.size)
-      return `disk ${disk.name}: the two nodes do not share its file`;
+    // That of a layer of a pool grows as the guest writes.
+    const isSame = mark?.ino === offer.shared.ino && (file.volume !== undefined || mark.size === offer.shared.size);
+    if (!isSame) return `disk ${disk.name}: the two nodes do not share its file`;
   }
   return undefined;
 }

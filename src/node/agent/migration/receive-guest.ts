@@ -8,6 +8,7 @@ import { VM_FILES } from '../../qemu/argv.ts';
 import { writeVmiStatus } from '../api-writes.ts';
 import { hasHook } from '../functional-test-hooks.ts';
 import type { Guest } from '../guest.ts';
+import { attachVolumes } from '../guest-volumes.ts';
 import { FIRST_RETRY_MS, type LauncherState } from '../launcher-state.ts';
 import { type PreparedVm, spawnVm } from '../start-vm.ts';
 import { endProcess } from '../stop-vm.ts';
@@ -196,6 +197,7 @@ async function takeStream(
   });
   launcher.record = record;
   launcher.guest = guest;
+  await attachVolumes(launcher, guest);
   const events = followEvents(guest, environment.clock);
   try {
     const qmp = guest.qmp();
