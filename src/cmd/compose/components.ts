@@ -3,6 +3,7 @@
  * They know nothing but a client; where that client leads is decided elsewhere.
  */
 import type { Clock } from '../../base/clock/clock.ts';
+import type { ApiHandler } from '../../base/http/seam.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { createLinkedController } from '../../base/signal/linked-controller.ts';
 import type { Client } from '../../client/client.ts';
@@ -29,7 +30,7 @@ import { createMemoryController, memoryControllerRules } from '../../control/mem
 import { createMigrationController, migrationControllerRules } from '../../control/migration/migration-controller.ts';
 import { createScheduler, schedulerRules } from '../../control/scheduler/scheduler.ts';
 import { createSnapshotControllers, snapshotControllerRules } from '../../control/snapshot/snapshot-controllers.ts';
-import { storageControllers } from '../../control/storage/storage-controllers.ts';
+import { poolControllers, storageControllers } from '../../control/storage/storage-controllers.ts';
 import { createVmController, vmControllerRules } from '../../control/vm/vm-controller.ts';
 import { createVmiController, vmiControllerRules } from '../../control/vmi/vmi-controller.ts';
 import {
@@ -72,6 +73,8 @@ export interface ComponentFacts {
   readonly keys?: KeyHolder;
   /** Only beside the server that knows how agents are reached. */
   readonly askAgent?: AskAgent;
+  /** Reaches the port of a node's agent; only where the keys are. */
+  readonly connectNode?: (nodeName: string, client: Client) => Promise<ApiHandler>;
 }
 
 /** Where the components' service accounts live: upstream trusts the accounts of this namespace with VMI specs. */
@@ -175,6 +178,21 @@ export const COMPONENTS: readonly Component[] = [
       account: `coracle-${name.replace(/-controller$/, '')}`,
       rules,
       create: (environment) => create(environment),
+    }),
+  ),
+  ...poolControllers.map(
+    ({ name, rules, create }): Component => ({
+      name,
+      account: `coracle-${name}`,
+      rules,
+      // Agents answer these calls to the holder of the cluster's own certificates alone.
+      needsKeys: true,
+      create: (environment, { connectNode }) =>
+        create({
+          ...environment,
+          connect: (name) =>
+            connectNode?.(name, environment.client) ?? Promise.reject(new Error('nodes cannot be reached from here')),
+        }),
     }),
   ),
   ...certificateControllers.map(

@@ -200,6 +200,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
           version: VERSION,
           keys: { sign: pki.sign, signToken: plane.signLegacyToken },
           askAgent: plane.askAgent,
+          connectNode: nodes.connect,
         },
         clock,
         log,

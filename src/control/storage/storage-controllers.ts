@@ -1,16 +1,32 @@
-/** The controllers of volumes and snapshots by the names that upstream gives them: what `--controllers` chooses from. */
+/** The controllers of volumes and snapshots by the names that `--controllers` chooses from. */
 import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
 import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
+import { createDeleterController, deleterRules } from './deleter-controller.ts';
+import { createProvisionerController, type PoolControllerOptions, provisionerRules } from './provisioner-controller.ts';
+import { createResizerController, resizerRules } from './resizer-controller.ts';
 import { createVolumeController, volumeControllerRules } from './volume-controller.ts';
 
-export interface StorageController {
+interface Named {
   readonly name: string;
   /** The rights it needs, and no more. */
   readonly rules: readonly PolicyRule[];
+}
+
+export interface StorageController extends Named {
   readonly create: (environment: ControllerEnvironment) => Runnable;
 }
 
-/** All of them, in no particular order. */
+/** One that calls pools: it runs where agents can be reached. */
+export interface PoolController extends Named {
+  readonly create: (options: PoolControllerOptions) => Runnable;
+}
+
 export const storageControllers: readonly StorageController[] = [
   { name: 'persistentvolume-binder-controller', rules: volumeControllerRules, create: createVolumeController },
+];
+
+export const poolControllers: readonly PoolController[] = [
+  { name: 'local-volume-provisioner', rules: provisionerRules, create: createProvisionerController },
+  { name: 'local-volume-deleter', rules: deleterRules, create: createDeleterController },
+  { name: 'local-volume-resizer', rules: resizerRules, create: createResizerController },
 ];

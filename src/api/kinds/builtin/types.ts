@@ -268,6 +268,8 @@ export interface PersistentVolumeClaimStatus {
   accessModes?: string[];
   capacity?: ResourceList;
   conditions?: Condition[];
+  allocatedResources?: ResourceList;
+  allocatedResourceStatuses?: Record<string, string>;
 }
 
 export interface PersistentVolumeClaim extends KubeObject {

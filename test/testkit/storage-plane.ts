@@ -1,0 +1,71 @@
+/** A control plane with the controllers of volumes and snapshots, over a pool in memory. */
+
+import { startPlane, type TestPlane } from './control-plane.ts';
+import { createFakePool, type FakePool, poolNode } from './fake-pool.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: objects of every shape.
+export type Row = Record<string, any>;
+
+export const CLAIMS = '/api/v1/namespaces/default/persistentvolumeclaims';
+export const VOLUMES = '/api/v1/persistentvolumes';
+
+export interface StoragePlane extends TestPlane {
+  readonly pool: FakePool;
+  /** Makes a claim for 1 GiB; `spec` goes before. */
+  claim(name: string, spec?: object): Promise<Row>;
+  /** Asks for the object until `holds`; the runner's own limit ends a wait in vain. */
+  settled(path: string, holds: (object: Row) => boolean): Promise<Row>;
+  /** Waits for an Event about the object of that name. */
+  told(name: string, reason: string, message?: RegExp): Promise<void>;
+}
+
+const CONTROLLERS = [
+  'persistentvolume-binder-controller',
+  'local-volume-provisioner',
+  'local-volume-deleter',
+  'local-volume-resizer',
+  'volume-snapshot-controller',
+  'local-volume-snapshotter',
+  'persistentvolumeclaim-protection-controller',
+  'persistentvolume-protection-controller',
+];
+
+/** Starts one with the node `n1`, Ready, and more controllers of these names. */
+export async function startStoragePlane(
+  more: readonly string[] = [],
+  prepare: (plane: TestPlane, pool: FakePool) => Promise<void> = async () => {},
+): Promise<StoragePlane> {
+  const plane = await startPlane();
+  const pool = createFakePool();
+  await prepare(plane, pool);
+  const { status, ...node } = poolNode('n1');
+  await plane.admin('POST /api/v1/nodes', node);
+  await plane.admin('PATCH /api/v1/nodes/n1/status', { status });
+  await plane.run([...CONTROLLERS, ...more], { rootCa: '', connectNode: (name) => pool.connect(name) });
+  const settled: StoragePlane['settled'] = async (path, holds) => {
+    for (;;) {
+      const { status: code, json } = await plane.ask(`GET ${path}`, { as: ['admin', 'system:masters'] });
+      if (code === 200 ? holds(json) : code === 404 && holds({})) return json;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  };
+  return {
+    ...plane,
+    pool,
+    settled,
+    claim: (name, spec = {}) =>
+      plane.admin(`POST ${CLAIMS}`, {
+        apiVersion: 'v1',
+        kind: 'PersistentVolumeClaim',
+        metadata: { name },
+        spec: { accessModes: ['ReadWriteMany'], resources: { requests: { storage: '1Gi' } }, ...spec },
+      }),
+    async told(name, reason, message = /./) {
+      await settled('/api/v1/namespaces/default/events', ({ items }) =>
+        items.some(
+          (one: Row) => one['involvedObject'].name === name && one['reason'] === reason && message.test(one['message']),
+        ),
+      );
+    },
+  };
+}
