@@ -28,6 +28,7 @@ import { readNodeFacts } from '../../src/node/qemu/node-facts.ts';
 import { openPool } from '../../src/node/storage/pool.ts';
 import { createAuthority, openAuthority } from '../../src/server/auth/certificate-authority.ts';
 import { createSigningKey } from '../../src/server/auth/service-account-tokens.ts';
+import type { ObjectStore } from '../../src/server/cache/object-store.ts';
 import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
 import { ensureGuest } from '../../tools/guest/build-guest.ts';
 import { eventually, NAMESPACE } from './board.ts';
@@ -35,6 +36,8 @@ import { eventually, NAMESPACE } from './board.ts';
 export interface MigrationBoard {
   readonly directory: string;
   readonly client: Client;
+  /** What lies on the disk of a server: to put objects there that an older one wrote. */
+  readonly store: ObjectStore;
   /** By node name. */
   readonly agents: Map<string, Agent>;
   readonly nodes: readonly string[];
@@ -187,6 +190,7 @@ export async function startMigrationBoard(
   const board: MigrationBoard = {
     directory,
     client,
+    store: plane.store,
     agents,
     nodes: NAMES,
     gate: undefined,

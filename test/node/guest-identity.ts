@@ -1,0 +1,45 @@
+/** What a guest says of itself: read inside of it, over its serial console. */
+import type { VirtualMachineInstance } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import type { MessageSocket } from '../../src/base/http/seam.ts';
+import { collect, eventually } from './board.ts';
+
+export interface GuestIdentity {
+  readonly uuid: string;
+  /** '' when the guest sees none. */
+  readonly serial: string;
+}
+
+const DMI = '/sys/class/dmi/id';
+const encoder = new TextEncoder();
+const SHELL = ':~# ';
+const PROMPT = /login: |:~# /;
+let reads = 0;
+
+/** Reads product_uuid and product_serial in a guest, logging in first where nobody has. */
+export async function readIdentity(
+  vmi: VirtualMachineInstance,
+  connect: (vmi: VirtualMachineInstance) => Promise<MessageSocket>,
+): Promise<GuestIdentity> {
+  const socket = await connect(vmi);
+  try {
+    const seen = collect(socket);
+    const type = (line: string): void => socket.send(encoder.encode(`${line}\n`));
+    // The backlog of a console that was used before holds old prompts; a new line brings the one of now.
+    await seen.has('login:');
+    const before = seen.text().length;
+    type('');
+    await eventually('a prompt', () => PROMPT.test(seen.text().slice(before)));
+    if (seen.text().slice(before).includes('login:')) {
+      type('root');
+      await eventually('a shell', () => seen.text().slice(before).includes(SHELL));
+    }
+    const mark = `who-${++reads}`;
+    type(`echo ${mark}: $(cat ${DMI}/product_uuid) [$(cat ${DMI}/product_serial)]`);
+    const line = new RegExp(`${mark}: ([0-9a-f-]{36}) \\[(.*?)\\]`);
+    await seen.has(line);
+    const [, uuid = '', serial = ''] = line.exec(seen.text())!;
+    return { uuid, serial };
+  } finally {
+    socket.close(1000, '');
+  }
+}
