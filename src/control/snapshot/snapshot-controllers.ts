@@ -6,6 +6,7 @@ import { createContentController } from './content-controller.ts';
 import { createRestoreController } from './restore-controller.ts';
 import { createSnapshotController } from './snapshot-controller.ts';
 import { snapshotStores } from './snapshot-stores.ts';
+import { createVolumeStatusesController } from './volume-statuses-controller.ts';
 
 const READ = ['get', 'list', 'watch'];
 
@@ -71,6 +72,7 @@ export function createSnapshotControllers({ client, clock, log, informers }: Con
     createSnapshotController(snapshot),
     createContentController(snapshot),
     createRestoreController({ ...shared, events: recorder('restore-controller') }),
+    createVolumeStatusesController(shared),
   ];
   return {
     name: 'snapshot',

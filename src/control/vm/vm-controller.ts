@@ -4,7 +4,6 @@
  * spec first (status then waits for the next pass), else status.
  */
 
-import { PERSISTENT_VOLUME_CLAIMS } from '../../api/kinds/builtin/resource-types.ts';
 import {
   KUBEVIRTS,
   type KubeVirt,
@@ -63,7 +62,6 @@ import {
   VM_GENERATION,
   viewOf,
 } from './vm-view.ts';
-import { applyVolumeSnapshotStatuses, snapshottableClaim } from './volume-snapshot-statuses.ts';
 
 export interface VmControllerOptions extends ControllerEnvironment {
   /** 0 to 1; jitter of the start back-off. */
@@ -91,7 +89,6 @@ export const vmControllerRules = [
     ],
     verbs: ['get', 'list', 'watch'],
   },
-  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: ['apps'], resources: ['controllerrevisions'], verbs: ['get', 'list', 'watch', 'create', 'delete'] },
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
 ];
@@ -130,7 +127,6 @@ export function createVmController(options: VmControllerOptions): Controller {
   const vms = informers.of(VIRTUAL_MACHINES);
   const vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
   const kubevirts = informers.of(KUBEVIRTS);
-  const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
   const uuids = createUuidIndex(vms, vmis);
   const lookup = createSourceLookup({ client, informers }, vms);
   let read: { readonly kubevirt: DeepReadonly<KubeVirt> | undefined; readonly config: ClusterConfig } | undefined;
@@ -398,12 +394,6 @@ export function createVmController(options: VmControllerOptions): Controller {
         if (!previous) expectations.observeCreation(keyText(key));
         return [key];
       }),
-      source(claims, ({ metadata }) =>
-        vms
-          .list(metadata.namespace)
-          .filter(({ spec }) => spec.template?.spec?.volumes?.some((one) => snapshottableClaim(one) === metadata.name))
-          .map((vm) => keyOf(vm)),
-      ),
       source(vms, (vm, previous) => machineKeys(uuids.touchedByVm(vm, previous))),
       source(vmis, (vmi, previous) => machineKeys(uuids.touchedByVmi(vmi, previous))),
       ...lookup.sources,
@@ -452,7 +442,6 @@ export function createVmController(options: VmControllerOptions): Controller {
         now: clock.now(),
         random: random(),
       });
-      applyVolumeSnapshotStatuses(after, (name) => claims.get({ namespace: key.namespace, name }));
       tellProblem(cached, after);
       tellDuplicate(cached, after);
       await commit(client, VIRTUAL_MACHINES, { before: cached, after, order: 'status-last' });

@@ -1,0 +1,69 @@
+/** Says on each machine which of its volumes can be snapshotted. */
+import { VIRTUAL_MACHINES, type VirtualMachine } from '../../api/kinds/kubevirt/kubevirt.ts';
+import { deepEqual } from '../../api/meta/deep-equal.ts';
+import { type DeepReadonly, keyOf, type ObjectKey } from '../../api/meta/object.ts';
+import { isNotFound } from '../../client/api-failure.ts';
+import { commit } from '../../client/commit/commit.ts';
+import { type Controller, createController, DONE, ownKeys, source } from '../../client/controller/controller.ts';
+import type { ControllerEnvironment } from '../../client/controller/environment.ts';
+import { snapshottableClaim, volumesOf } from '../../domain/snapshot/saved-volumes.ts';
+import { volumeSnapshotStatuses } from '../../domain/snapshot/volume-snapshot-statuses.ts';
+import type { SnapshotStores } from './snapshot-stores.ts';
+
+type Vm = DeepReadonly<VirtualMachine>;
+
+/** Index of machines: `namespace/name` of their claims. */
+const BY_CLAIM = 'claim';
+
+export type VolumeStatusesOptions = Pick<ControllerEnvironment, 'client' | 'clock' | 'log'> & {
+  readonly stores: SnapshotStores;
+};
+
+/** Makes the controller; nothing happens before `start`. */
+export function createVolumeStatusesController({ client, clock, log, stores }: VolumeStatusesOptions): Controller {
+  const { vms, claims, storageClasses, snapshotClasses } = stores;
+  vms.addIndex(BY_CLAIM, (vm) =>
+    volumesOf(vm).flatMap((volume) => {
+      const claim = snapshottableClaim(volume);
+      return claim === undefined ? [] : [`${vm.metadata.namespace}/${claim}`];
+    }),
+  );
+  const keysOf = (machines: readonly Vm[]): ObjectKey[] => machines.map((vm) => keyOf(vm as VirtualMachine));
+  return createController({
+    name: 'volume-statuses',
+    client,
+    log,
+    clock,
+    sources: [
+      ownKeys(vms),
+      source(claims, (claim, previous) => {
+        const isGone = claims.get(keyOf(claim)) === undefined;
+        const sameClass = previous !== undefined && previous.spec?.storageClassName === claim.spec?.storageClassName;
+        return sameClass && !isGone
+          ? []
+          : keysOf(vms.byIndex(BY_CLAIM, `${claim.metadata.namespace}/${claim.metadata.name}`));
+      }),
+      source(storageClasses, () => keysOf(vms.list())),
+      source(snapshotClasses, () => keysOf(vms.list())),
+    ],
+    reconcile: async (key) => {
+      const vm = vms.get(key);
+      if (vm === undefined || vm.metadata.deletionTimestamp !== undefined) return DONE;
+      const wanted = volumeSnapshotStatuses(vm, {
+        claim: (name) => claims.get({ namespace: key.namespace, name }),
+        snapshotClass: stores.snapshotClassOf,
+      });
+      if (deepEqual(wanted, vm.status?.volumeSnapshotStatuses ?? [])) return DONE;
+      const before = vm as VirtualMachine;
+      const { volumeSnapshotStatuses: _, ...status } = before.status ?? {};
+      const after = {
+        ...before,
+        status: { ...status, ...(wanted.length > 0 && { volumeSnapshotStatuses: wanted }) },
+      };
+      await commit(client, VIRTUAL_MACHINES, { before, after }).catch((error: unknown) => {
+        if (!isNotFound(error)) throw error;
+      });
+      return DONE;
+    },
+  });
+}
