@@ -1,0 +1,32 @@
+/** The controller of snapshots and restores is killed after each of its writes in turn: the next one finishes the work. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { type CrashBoard, startCrashBoard } from '../testkit/crash-a-snapshot.ts';
+
+let board: CrashBoard;
+before(async () => {
+  board = await startCrashBoard();
+});
+after(() => board.stop());
+
+/** More writes than any of them needs. */
+const MOST = 40;
+
+async function afterEach(what: (write: number) => Promise<boolean>, least: number): Promise<void> {
+  for (let write = 1; write <= MOST; write++) {
+    if (!(await what(write))) continue;
+    assert.ok(write > least, `it was done after ${write - 1} writes`);
+    return;
+  }
+  assert.fail(`not done after ${MOST} writes`);
+}
+
+test('a snapshot is taken once, wherever its controller was killed', () => afterEach(board.snapshot, 10));
+test('a snapshot that is deleted on its way leaves nothing, wherever its controller was killed', () =>
+  afterEach(board.deleteSnapshot, 4));
+test('a restore to the same machine ends, wherever its controller was killed', () =>
+  afterEach((write) => board.restore(write, 'same'), 7));
+test('a restore in place ends, wherever its controller was killed', () =>
+  afterEach((write) => board.restore(write, 'in-place'), 9));
+test('a restore to a new machine ends, wherever its controller was killed', () =>
+  afterEach((write) => board.restore(write, 'new'), 7));
