@@ -13,8 +13,15 @@ import {
   PERSISTENT_VOLUME_CLAIMS,
   PODS,
 } from '../../src/api/kinds/builtin/resource-types.ts';
-import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import {
+  KUBEVIRTS,
+  VIRTUAL_MACHINE_BACKUP_TRACKERS,
+  VIRTUAL_MACHINE_BACKUPS,
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINES,
+} from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { findProcesses, identify, isRunning } from '../../src/base/process/identity.ts';
+import type { Client } from '../../src/client/client.ts';
 import { nodeNames } from '../../src/cmd/compose/agents.ts';
 import { root, runProgram } from '../cli/workspace.ts';
 import { adminOf, type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
@@ -31,6 +38,7 @@ cd /sys/class/dmi/id
 echo "SEEN uuid=$(cat product_uuid) serial=$(cat product_serial) mac=$(cat /sys/class/net/eth0/address) data=$(head -c 7 $disk | tr -cd a-z) END"
 printf written | dd of=$disk conv=notrunc 2>/dev/null; sync
 echo MARK LEFT
+(i=0; while sleep 0.2; do i=$((i + 1)); echo "count $i " | dd of=$disk bs=512 seek=4096 conv=notrunc 2>/dev/null; sync; done) &
 `;
 
 const coracle = (argv: readonly string[]) =>
@@ -38,6 +46,79 @@ const coracle = (argv: readonly string[]) =>
     PATH: process.env['PATH']!,
     HOME: process.env['HOME'] ?? '/',
   });
+
+/** Has changed blocks of every machine tracked. */
+const trackChangedBlocks = (client: Client): Promise<unknown> =>
+  client.patch(
+    KUBEVIRTS,
+    { namespace: 'kubevirt', name: 'kubevirt' },
+    {
+      type: 'merge',
+      body: {
+        spec: {
+          configuration: {
+            developerConfiguration: { featureGates: ['IncrementalBackup'] },
+            changedBlockTrackingLabelSelectors: { virtualMachineLabelSelector: { matchLabels: { app: 'tiny' } } },
+          },
+        },
+      },
+    },
+  );
+
+/** VirtualMachineBackups of `kept`, one on the other: the second holds what the guest has written since, and no more. */
+async function backUpTwice(data: string, client: Client): Promise<void> {
+  const metadata = (name: string) => ({ name, namespace });
+  const apiVersion = 'backup.kubevirt.io/v1alpha1';
+  await client.create(VIRTUAL_MACHINE_BACKUP_TRACKERS, {
+    apiVersion,
+    kind: 'VirtualMachineBackupTracker',
+    metadata: metadata('tracker'),
+    spec: { source: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name: 'kept' } },
+  } as never);
+  const source = { apiGroup: 'backup.kubevirt.io', kind: 'VirtualMachineBackupTracker', name: 'tracker' };
+  const claim = await client.get(PERSISTENT_VOLUME_CLAIMS, { namespace, name: 'out' });
+  const files: string[] = [];
+  for (const [name, type] of [
+    ['full', 'Full'],
+    ['since', 'Incremental'],
+  ] as const) {
+    await client.create(VIRTUAL_MACHINE_BACKUPS, {
+      apiVersion,
+      kind: 'VirtualMachineBackup',
+      metadata: metadata(name),
+      spec: { source, pvcName: 'out' },
+    } as never);
+    let last: unknown;
+    const made = await until(`backup ${name}`, async () => {
+      const backup = await client.get(VIRTUAL_MACHINE_BACKUPS, { namespace, name });
+      last = backup.status?.conditions;
+      return backup.status?.conditions?.some((one) => one.type === 'Done') ? backup : undefined;
+    }).catch((error: Error) => {
+      throw new Error(`${error.message}: ${JSON.stringify(last)}`);
+    });
+    assert.ok(
+      made.status?.conditions?.some((one) => one.type === 'Complete'),
+      JSON.stringify(made.status),
+    );
+    assert.deepEqual(made.status?.includedVolumes, [{ volumeName: 'data', type }]);
+    files.push(join(data, 'claims', claim.metadata.uid ?? '', 'backups', made.metadata.uid ?? '', '0.qcow2'));
+    await new Promise((wake) => setTimeout(wake, 1000));
+  }
+  const [full, since] = files as [string, string];
+  const raw = join(data, 'read.raw');
+  const read = async (): Promise<{ mark: string; count: number }> => {
+    const done = await runProgram('qemu-img', ['convert', '-O', 'raw', since, raw]);
+    assert.equal(done.code, 0, done.stderr);
+    const disk = readFileSync(raw);
+    const count = /^count (\d+)/.exec(disk.toString('latin1', 4096 * 512, 4096 * 512 + 20))?.[1];
+    return { mark: disk.toString('latin1', 0, 7), count: Number(count) };
+  };
+  const alone = await read();
+  assert.equal(alone.mark, '\0'.repeat(7), 'what was there before is not in the second one');
+  assert.equal((await runProgram('qemu-img', ['rebase', '-u', '-b', full, '-F', 'qcow2', since])).code, 0);
+  assert.deepEqual(await read(), { mark: 'written', count: alone.count }, 'both together are the disk');
+  rmSync(raw);
+}
 
 test('guests that are backed up while they run come back elsewhere with their data and identity, each once', {
   timeout: 300_000,
@@ -80,12 +161,14 @@ test('guests that are backed up while they run come back elsewhere with their da
       return pattern.exec(readFileSync(log ?? '', 'utf8')) ?? undefined;
     });
 
-  await admin.client.create(PERSISTENT_VOLUME_CLAIMS, {
-    apiVersion: 'v1',
-    kind: 'PersistentVolumeClaim',
-    metadata: { name: 'data', namespace },
-    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '64Mi' } } },
-  } as never);
+  for (const name of ['data', 'out'])
+    await admin.client.create(PERSISTENT_VOLUME_CLAIMS, {
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: { name, namespace },
+      spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '64Mi' } } },
+    } as never);
+  await trackChangedBlocks(admin.client);
   await cordon(gone, null);
   await cordon(host, true);
   await admin.client.create(
@@ -110,13 +193,15 @@ test('guests that are backed up while they run come back elsewhere with their da
   const revisionsBefore = await revisions();
   const machine = await admin.client.get(VIRTUAL_MACHINES, { namespace, name: 'kept' });
 
+  await backUpTwice(first, admin.client);
+
   const backup = join(dir, 'backup');
   const made = await coracle(['backup', 'create', backup, '--data-dir', first]);
   assert.equal(made.code, 0, made.stderr);
-  assert.match(made.stdout, /1 volume, with keys/);
+  assert.match(made.stdout, /2 volumes, with keys/);
   // Nothing of it is left behind in the pool, and the guest goes on.
   const pool = JSON.parse(readFileSync(join(first, 'claims/pool.json'), 'utf8')) as { snapshots: object };
-  assert.deepEqual(pool.snapshots, {});
+  assert.equal(Object.keys(pool.snapshots).length, 1, 'the checkpoint of the tracker');
   assert.equal((await running('kept', gone)).metadata.uid, before.metadata.uid);
 
   await admin.close();

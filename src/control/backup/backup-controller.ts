@@ -116,6 +116,7 @@ export function createBackupController(options: BackupControllerOptions): Contro
     const capacity = claim?.status?.capacity?.['storage'] ?? claim?.spec?.resources?.requests?.['storage'];
     return {
       backupName: metadata.name ?? '',
+      backupUid: metadata.uid ?? '',
       cmd: 'Start',
       mode: 'Push',
       backupStartTime: metadata.creationTimestamp ?? now(),

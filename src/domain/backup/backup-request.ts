@@ -4,6 +4,8 @@
  */
 export interface BackupRequest {
   readonly backupName: string;
+  /** UID of the VirtualMachineBackup: what its files are named by. */
+  readonly backupUid?: string;
   readonly cmd: 'Start' | 'Abort';
   readonly mode?: 'Push';
   /** RFC 3339. */

@@ -8,6 +8,7 @@ import type { Clock } from '../../base/clock/clock.ts';
 import type { ApiHandler, ApiRequest, ApiResponse } from '../../base/http/seam.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { familyText, type MetricFamily } from '../../base/metrics/metric-family.ts';
+import type { BackupRequest } from '../../domain/backup/backup-request.ts';
 import type { AskGuestAgent } from '../qmp/guest-agent.ts';
 import { QmpError } from '../qmp/qmp-connection.ts';
 import type { Pool } from '../storage/pool.ts';
@@ -53,6 +54,7 @@ interface Call {
 
 const VMI = { group: 'kubevirt.io', resource: 'virtualmachineinstances' };
 const PROTOCOL = 'plain.kubevirt.io';
+const MAX_BACKUP_REQUEST = 64 * 1024;
 const PATH = /^\/v1\/namespaces\/([^/]+)\/virtualmachineinstances\/([^/]+)\/(.+)$/;
 const PORT = /^portforward\/(\d{1,5})(?:\/tcp)?$/;
 
@@ -116,6 +118,8 @@ async function route(options: HandlerOptions, request: ApiRequest): Promise<ApiR
       return put(call, () => freeze(call, options));
     case 'unfreeze':
       return put(call, () => unfreeze(call));
+    case 'backup':
+      return put(call, () => backUp(call));
     case 'pause':
       return put(call, () => pause(call));
     case 'unpause':
@@ -218,6 +222,18 @@ async function tell(call: Call, ask: (ask: AskGuestAgent) => Promise<object>): P
 function agentOf({ guest, name }: Call): Guest['agent'] {
   if (!guest.state.agentConnected) throw conflict(VMI, name, 'VMI does not have guest agent connected');
   return guest.agent;
+}
+
+async function backUp({ launcher, guest, request }: Call): Promise<void> {
+  if (request.body.byteLength > MAX_BACKUP_REQUEST) throw badRequest('the request for a backup is too large');
+  let body: unknown;
+  try {
+    body = JSON.parse(new TextDecoder().decode(request.body));
+  } catch {
+    throw badRequest('the body is not JSON');
+  }
+  if (typeof body !== 'object' || body === null) throw badRequest('the body is no object');
+  await launcher.backUp(guest, body as BackupRequest);
 }
 
 async function freeze(call: Call, { clock, log }: HandlerOptions): Promise<void> {

@@ -10,7 +10,9 @@
  * Nothing here throws out of `run` but the end of the agent; a failing API delays reports and never touches a guest.
  */
 import type { ObjectKey } from '../../api/meta/object.ts';
+import type { BackupRequest } from '../../domain/backup/backup-request.ts';
 import type { MemorySaved } from '../../domain/memory-state/memory-calls.ts';
+import { backUpGuest } from './backup/back-up-guest.ts';
 import type { AgentEnvironment } from './environment.ts';
 import { isEphemeral } from './ephemeral-containers.ts';
 import type { Guest } from './guest.ts';
@@ -131,6 +133,11 @@ export class Launcher {
   /** Saves the memory of the running guest. Throws ApiError 409 with what keeps it from that. */
   saveMemory(guest: Guest, options: SaveOptions): Promise<MemorySaved> {
     return saveMemory(this.#state, guest, options);
+  }
+
+  /** Begins a backup of the guest's volumes, or breaks it off; it goes on behind the caller's back. */
+  backUp(guest: Guest, request: BackupRequest): Promise<void> {
+    return backUpGuest(this.#state, guest, request);
   }
 
   /** The next power-off of the guest is the first half of a reboot. */

@@ -129,7 +129,7 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
         const isThere = volume || (await stat(join(directory, handle)).catch(() => undefined)) !== undefined;
         await store.commit(
           ({ volumes: { [handle]: _, ...volumes }, ...state }) => ({ ...state, volumes }),
-          isThere ? [`${handle}/${FILES}`, `${handle}/claim.json`] : [],
+          isThere ? [`${handle}/${FILES}`, `${handle}/backups`, `${handle}/claim.json`] : [],
         );
       }),
     createSnapshots: async (request) => {
