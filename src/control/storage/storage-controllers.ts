@@ -4,6 +4,8 @@ import type { ControllerEnvironment, Runnable } from '../../client/controller/en
 import { createDeleterController, deleterRules } from './deleter-controller.ts';
 import { createProvisionerController, type PoolControllerOptions, provisionerRules } from './provisioner-controller.ts';
 import { createResizerController, resizerRules } from './resizer-controller.ts';
+import { createSnapshotController, snapshotControllerRules } from './snapshot-controller.ts';
+import { createSnapshotterController, snapshotterRules } from './snapshotter-controller.ts';
 import { createVolumeController, volumeControllerRules } from './volume-controller.ts';
 
 interface Named {
@@ -23,10 +25,12 @@ export interface PoolController extends Named {
 
 export const storageControllers: readonly StorageController[] = [
   { name: 'persistentvolume-binder-controller', rules: volumeControllerRules, create: createVolumeController },
+  { name: 'volume-snapshot-controller', rules: snapshotControllerRules, create: createSnapshotController },
 ];
 
 export const poolControllers: readonly PoolController[] = [
   { name: 'local-volume-provisioner', rules: provisionerRules, create: createProvisionerController },
   { name: 'local-volume-deleter', rules: deleterRules, create: createDeleterController },
   { name: 'local-volume-resizer', rules: resizerRules, create: createResizerController },
+  { name: 'local-volume-snapshotter', rules: snapshotterRules, create: createSnapshotterController },
 ];
