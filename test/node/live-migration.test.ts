@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { PERSISTENT_VOLUME_CLAIMS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { calledInProcess } from '../../src/base/http/in-process-peer.ts';
+import { NEVER } from '../../src/base/http/seam.ts';
 import { collect, eventually, kernelSpec, NAMESPACE } from './board.ts';
 import { heartbeat, type MigrationBoard, startMigrationBoard } from './migration-board.ts';
 import { type MovingGuests, movingGuests, SLOW } from './moving-guests.ts';
@@ -35,6 +37,19 @@ const DISKS = {
   ],
 };
 const encoder = new TextEncoder();
+
+async function callPool(node: string, name: string, body: object): Promise<number> {
+  const { status } = await calledInProcess(board.agents.get(node)!.handler)({
+    method: 'POST',
+    path: `/storage/v1/${name}`,
+    query: '',
+    headers: {},
+    body: encoder.encode(JSON.stringify(body)),
+    peer: { address: '' },
+    signal: NEVER,
+  });
+  return status;
+}
 
 test('a guest moves with its disks and its address and does not notice; and back again', {
   timeout: 240_000,
@@ -154,7 +169,23 @@ test('a disk on a shared claim stays where it is, and a claim of one node keeps 
   await text.has('# ');
   line.send(encoder.encode('echo shared-before > /dev/vda; sync; echo wr""ote\n'));
   await text.has('wrote');
+  // Its layers are many, and stay as they are while it moves.
+  const claim = await board.client.get(PERSISTENT_VOLUME_CLAIMS, { namespace: NAMESPACE, name: 'shared' });
+  const snapshot = (node: string, n: number): Promise<number> =>
+    callPool(node, 'createSnapshots', {
+      snapshots: [{ handle: `00000000-0000-4000-8000-00000000000${n}`, volume: claim.metadata.uid }],
+    });
+  const source = vmi.status?.nodeName ?? '';
+  for (const n of [1, 2]) assert.equal(await snapshot(source, n), 200);
+  let refused: number | undefined;
+  board.gate = async (write) => {
+    refused ??= await snapshot(source, 3);
+    return write();
+  };
   const moved = await guests.movedTo('sharing', await board.hand('sharing'), beats);
+  board.gate = undefined;
+  assert.equal(refused, 409);
+  await eventually('the source has let go', async () => (await snapshot(moved.status?.nodeName ?? '', 3)) === 200);
   const next = await board.console(moved);
   const after = collect(next);
   next.send(

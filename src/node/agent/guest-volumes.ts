@@ -3,6 +3,7 @@
  * through it, and given back when it has ended. The record of the guest follows their layers.
  */
 import { basename, dirname, join } from 'node:path';
+import type { CreateSnapshots } from '../../domain/storage/pool-calls.ts';
 import type { DiskFile } from '../qemu/argv.ts';
 import type { Pool } from '../storage/pool.ts';
 import type { Guest } from './guest.ts';
@@ -77,6 +78,8 @@ export async function attachVolumes(launcher: LauncherState, guest: Guest): Prom
 
 function obstacleOf(launcher: LauncherState, guest: Guest): string | undefined {
   if (launcher.record?.migration) return 'its guest moves to another node';
+  // Its QEMU gives its disks up for a moment when all of its memory is written; before that a save takes its own snapshots.
+  if (launcher.record?.saving && !launcher.savesVolumes) return 'the memory of its guest is being saved';
   if (guest.state.exit !== undefined || launcher.record?.result) return 'its guest ends';
   if (!guest.state.connected) return 'its guest does not answer';
   return undefined;
@@ -102,3 +105,15 @@ async function noteLayers(launcher: LauncherState, name: string, files: readonly
 export function releaseVolumes({ environment, vmiUid }: LauncherState): void {
   if (vmiUid !== '') environment.pool.releaseAll({ vmi: vmiUid, place: environment.nodeName });
 }
+
+/** Takes the snapshots of a save, while the guest stands still: nobody else changes its layers then. */
+export const snapshotsOfSave =
+  (launcher: LauncherState) =>
+  async (snapshots: CreateSnapshots['snapshots']): Promise<void> => {
+    launcher.savesVolumes = true;
+    try {
+      await launcher.environment.pool.createSnapshots({ snapshots });
+    } finally {
+      launcher.savesVolumes = false;
+    }
+  };

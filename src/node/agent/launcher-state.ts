@@ -67,6 +67,8 @@ export class LauncherState {
   /** The Pod object is gone from the API, as seen by a whole list. */
   podGone = false;
   stopWanted = false;
+  /** The guest stands still for a save of its memory, which takes snapshots of its volumes at this moment. */
+  savesVolumes = false;
   /** The guest is to end at once, without its grace period. */
   forceWanted = false;
   /** What is left of the grace period; undefined until the guest was asked to shut down. */

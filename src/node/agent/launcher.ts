@@ -16,6 +16,7 @@ import { backUpGuest } from './backup/back-up-guest.ts';
 import type { AgentEnvironment } from './environment.ts';
 import { isEphemeral } from './ephemeral-containers.ts';
 import type { Guest } from './guest.ts';
+import { snapshotsOfSave } from './guest-volumes.ts';
 import { finishGuest } from './launcher-finish.ts';
 import { resumeGuest, startGuest } from './launcher-start.ts';
 import { LauncherState, type ReadonlyPod, type ReadonlyVmi } from './launcher-state.ts';
@@ -132,7 +133,7 @@ export class Launcher {
 
   /** Saves the memory of the running guest. Throws ApiError 409 with what keeps it from that. */
   saveMemory(guest: Guest, options: SaveOptions): Promise<MemorySaved> {
-    return saveMemory(this.#state, guest, options);
+    return saveMemory(this.#state, guest, { ...options, snapshotVolumes: snapshotsOfSave(this.#state) });
   }
 
   /** Begins a backup of the guest's volumes, or breaks it off; it goes on behind the caller's back. */
