@@ -8,6 +8,7 @@ import { benchBoot } from './boot.ts';
 import { judge, verdictLine } from './budgets.ts';
 import { benchExpand } from './expand-http.ts';
 import { type BenchContext, type Figure, figureLine, type Outcome } from './figure.ts';
+import { benchFork } from './fork.ts';
 import { benchMigration } from './migration.ts';
 import { benchScale } from './scale.ts';
 import { benchVms } from './vms.ts';
@@ -17,6 +18,7 @@ const BENCHES: ReadonlyMap<string, (context: BenchContext) => Promise<Outcome>> 
   ['vms', benchVms],
   ['boot', benchBoot],
   ['migration', benchMigration],
+  ['fork', benchFork],
   ['scale', benchScale],
   ['expand', benchExpand],
 ]);

@@ -60,14 +60,16 @@ export async function benchBoot({ say }: BenchContext): Promise<Outcome> {
   }
 }
 
-function whatIsMissing(): string | undefined {
+/** Why no guest can be booted here; undefined when one can. */
+export function whatIsMissing(): string | undefined {
   if (spawnSync('qemu-system-x86_64', ['--version']).status !== 0) return 'no qemu-system-x86_64 here';
   const cache = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'coracle', 'guest');
   if (!existsSync(cache)) return 'no tiny guest built yet (node tools/guest/build.ts builds it)';
   return undefined;
 }
 
-function importGuest(
+/** Imports the tiny guest as localhost/tiny. */
+export function importGuest(
   dir: string,
   guest: { readonly disk: string; readonly kernel: string; readonly initrd: string },
 ): void {
@@ -77,7 +79,8 @@ function importGuest(
   if (done.status !== 0) throw new Error(`image import: ${done.stderr.toString()}`);
 }
 
-async function nodeIsReady(client: Client): Promise<boolean> {
+/** Waits for the node; false when it did not come. */
+export async function nodeIsReady(client: Client): Promise<boolean> {
   for (let waited = 0; waited < READY_MS; waited += 100) {
     const { items } = await client.list(NODES);
     const ready = items[0]?.status?.conditions?.find(({ type }) => type === 'Ready');

@@ -51,6 +51,7 @@ const BUDGETS: readonly Budget[] = [
   { figure: 'rss.loaded', below: 400, because: 'after the whole load' },
   { figure: 'migration.total', below: 3000, because: '256 MiB idle guest, two agents of one host' },
   { figure: 'migration.pause', below: 300, because: 'from the stop on the source to the go on the target' },
+  { figure: 'fork.answers', below: 2000, because: '256 MiB guest, from the start of `coracle fork` to its console' },
   ...(['http1', 'http2'] as const).map(
     (protocol): Budget => ({ figure: `watchers.p99.${protocol}`, below: 250, because: '1,000 watchers, 200 writes/s' }),
   ),
