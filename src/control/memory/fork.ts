@@ -9,6 +9,7 @@ import {
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';
 import type { Clock } from '../../base/clock/clock.ts';
+import { isAlreadyExists } from '../../client/api-failure.ts';
 import type { Client } from '../../client/client.ts';
 import { DONE, type ReconcileResult, requeueAfter } from '../../client/controller/controller.ts';
 import type { EventRecorder } from '../../client/events/recorder.ts';
@@ -16,6 +17,8 @@ import type { Informer } from '../../client/informer/informer.ts';
 import { FORK_INTO, forkedMachine, forkObstacle, parseForkInto } from '../../domain/memory-state/fork.ts';
 import { parseResumeFrom, RESUME_FROM } from '../../domain/memory-state/resume-request.ts';
 import type { MemoryOutcome } from '../../domain/memory-state/saved-memory.ts';
+
+import type { ClaimSnapshots, SavedVolume } from './claim-snapshots.ts';
 
 type Snapshot = DeepReadonly<VirtualMachineSnapshot>;
 
@@ -35,8 +38,9 @@ export function createForker(options: {
   readonly events: EventRecorder;
   readonly vms: Informer<VirtualMachine>;
   readonly vmis: Informer<VirtualMachineInstance>;
+  readonly claims: ClaimSnapshots;
 }): Forker {
-  const { client, clock, events, vms, vmis } = options;
+  const { client, clock, events, vms, vmis, claims } = options;
 
   /** Nothing is left to do: the state goes with the snapshot. */
   const end = async ({ metadata }: Snapshot, signal: AbortSignal): Promise<ReconcileResult> => {
@@ -66,7 +70,9 @@ export function createForker(options: {
       const made = new Set((annotations?.[FORK_MADE] ?? '').split(',').filter((name) => name !== ''));
       const missing = names.filter((name) => !made.has(name));
       if (missing.length > 0) {
-        await Promise.all(missing.map((name) => create(vm, { name, state: uid }, signal)));
+        const volumes = claims.volumesOf(snapshot, vm);
+        if (volumes === 'waiting') return requeueAfter(LOOK_MS);
+        await Promise.all(missing.map((name) => create(vm, { name, state: uid, volumes }, signal)));
         await client.patch(
           VIRTUAL_MACHINE_SNAPSHOTS,
           { namespace, name: snapshot.metadata.name ?? '' },
@@ -83,17 +89,26 @@ export function createForker(options: {
 
   async function create(
     vm: DeepReadonly<VirtualMachine>,
-    fork: { readonly name: string; readonly state: string },
+    fork: { readonly name: string; readonly state: string; readonly volumes: readonly SavedVolume[] },
     signal: AbortSignal,
   ): Promise<void> {
     try {
-      const made = await client.create(VIRTUAL_MACHINES, forkedMachine(vm, { ...fork, claims: {} }), { signal });
-      events.event(vm, 'Normal', 'Forked', `Forked into virtual machine ${made.metadata.name ?? ''}`);
+      const { name, state, volumes } = fork;
+      const own = Object.fromEntries(volumes.map((volume) => [volume.name, claimName(name, volume.name)]));
+      const wanted = forkedMachine(vm, { name, state, claims: own });
+      const made = await client.create(VIRTUAL_MACHINES, wanted, { signal }).catch(async (error: unknown) => {
+        const key = { namespace: wanted.metadata.namespace ?? '', name };
+        const there = isAlreadyExists(error) ? await client.get(VIRTUAL_MACHINES, key, { signal }) : undefined;
+        // Made before a restart of ours, perhaps without its claims; else somebody took the name meanwhile.
+        if (!there || parseResumeFrom(there.metadata.annotations?.[RESUME_FROM] ?? '')?.state !== state) throw error;
+        return there;
+      });
+      // Theirs, so that they go with it; it waits for them.
+      for (const volume of volumes) await claims.restore(made, volume, claimName(name, volume.name), signal);
+      events.event(vm, 'Normal', 'Forked', `Forked into virtual machine ${name}`);
     } catch (error) {
-      // Made before a restart of ours, or somebody took the name meanwhile: that machine is left alone.
       if (!(error instanceof ApiError) || error.code >= 500) throw error;
-      if (error.reason !== 'AlreadyExists')
-        events.event(vm, 'Warning', 'ForkFailed', `${fork.name} cannot be made: ${error.message}`);
+      events.event(vm, 'Warning', 'ForkFailed', `${fork.name} cannot be made: ${error.message}`);
     }
   }
 
@@ -107,6 +122,8 @@ export function createForker(options: {
     await client.delete(VIRTUAL_MACHINES, key, { preconditions: { uid: vm.metadata.uid ?? '' }, signal });
   }
 }
+
+const claimName = (vm: string, volume: string): string => `${vm}-${volume}`;
 
 /** Names of the machines that were made, also those that are gone since. */
 const FORK_MADE = 'coracle.dev/fork-made';

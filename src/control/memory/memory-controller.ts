@@ -5,6 +5,7 @@
 import { NODES } from '../../api/kinds/builtin/resource-types.ts';
 import {
   VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINE_SNAPSHOT_CONTENTS,
   VIRTUAL_MACHINE_SNAPSHOTS,
   VIRTUAL_MACHINES,
   type VirtualMachine,
@@ -26,7 +27,7 @@ import {
 import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
 import { createEventRecorder } from '../../client/events/recorder.ts';
 import { addFinalizer, hasFinalizer, removeFinalizer } from '../../client/finalizer/finalizer.ts';
-import { claimVolumes, FORK_INTO, FORKED_FROM } from '../../domain/memory-state/fork.ts';
+import { FORK_INTO, FORKED_FROM } from '../../domain/memory-state/fork.ts';
 import type { DeleteMemory, MemorySaved, SaveMemory } from '../../domain/memory-state/memory-calls.ts';
 import {
   includesMemory,
@@ -37,6 +38,7 @@ import {
   type MemoryOutcome,
   memoryOutcome,
 } from '../../domain/memory-state/saved-memory.ts';
+import { createClaimSnapshots } from './claim-snapshots.ts';
 import { createForker } from './fork.ts';
 
 type Snapshot = DeepReadonly<VirtualMachineSnapshot>;
@@ -53,6 +55,15 @@ export const memoryControllerRules = [
     verbs: ['get', 'list', 'watch', 'patch', 'delete'],
   },
   { apiGroups: ['snapshot.kubevirt.io'], resources: ['virtualmachinesnapshots/status'], verbs: ['patch'] },
+  {
+    apiGroups: ['snapshot.kubevirt.io'],
+    resources: ['virtualmachinesnapshotcontents'],
+    verbs: ['get', 'list', 'watch'],
+  },
+  { apiGroups: ['snapshot.storage.k8s.io'], resources: ['volumesnapshots'], verbs: ['get', 'patch'] },
+  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get', 'create'] },
+  { apiGroups: [''], resources: ['persistentvolumes'], verbs: ['get'] },
+  { apiGroups: ['kubevirt.io'], resources: ['virtualmachines/finalizers'], verbs: ['update'] },
   {
     apiGroups: ['kubevirt.io'],
     resources: ['virtualmachines'],
@@ -79,10 +90,12 @@ interface Outcome {
 export function createMemoryController(options: MemoryControllerOptions): Runnable {
   const { client, informers, clock, log, askAgent } = options;
   const snapshots = informers.of(VIRTUAL_MACHINE_SNAPSHOTS);
+  const contents = informers.of(VIRTUAL_MACHINE_SNAPSHOT_CONTENTS);
   const vms = informers.of(VIRTUAL_MACHINES);
   const vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
   const events = createEventRecorder(client, { component: 'memory-controller', clock, log });
-  const fork = createForker({ client, clock, events, vms, vmis });
+  const claims = createClaimSnapshots({ client, contents });
+  const fork = createForker({ client, clock, events, vms, vmis, claims });
 
   const patchMetadata = async (snapshot: Snapshot, change: (copy: VirtualMachineSnapshot) => VirtualMachineSnapshot) =>
     commit(client, VIRTUAL_MACHINE_SNAPSHOTS, {
@@ -137,6 +150,7 @@ export function createMemoryController(options: MemoryControllerOptions): Runnab
   const save = async (snapshot: Snapshot, signal: AbortSignal): Promise<ReconcileResult> => {
     const { metadata, spec } = snapshot;
     const { namespace = '', uid = '' } = metadata;
+    if (snapshot.status?.phase === 'Failed') return DONE;
     const notSaved = (reason: string, message: string): Promise<ReconcileResult> =>
       conclude(snapshot, { outcome: 'NotSaved', reason, message });
     const key = { namespace, name: spec.source.name };
@@ -153,13 +167,15 @@ export function createMemoryController(options: MemoryControllerOptions): Runnab
       await annotate(snapshot, { [MEMORY_NODE]: nodeName });
       return DONE;
     }
-    if (claimVolumes(vm).length > 0)
-      return notSaved('NotSupported', 'memory is not saved together with volumes of claims yet');
+    const taken = await claims.snapshotsOf(snapshot, vm, signal);
+    if (taken === 'waiting') return requeueAfter(RETRY_MS);
+    if (typeof taken === 'string') return notSaved('NotSaved', taken);
     const call: SaveMemory = {
       state: uid,
       namespace,
       vmi: key.name,
       vmiUid: vmi.metadata.uid ?? '',
+      ...(taken.length > 0 && { snapshots: taken }),
     };
     try {
       const bound = AbortSignal.any([signal, AbortSignal.timeout(SAVE_MS)]);
@@ -206,6 +222,7 @@ export function createMemoryController(options: MemoryControllerOptions): Runnab
     if (!includesMemory(snapshot)) return DONE;
     const outcome = memoryOutcome(snapshot);
     if (outcome === undefined) return save(snapshot, signal);
+    await claims.release(snapshot, signal);
     const isFork = snapshot.metadata.annotations?.[FORK_INTO] !== undefined;
     const result = isFork ? await fork.make(snapshot, outcome, textOf(snapshot).message, signal) : DONE;
     await tell(snapshot);
@@ -228,7 +245,13 @@ export function createMemoryController(options: MemoryControllerOptions): Runnab
     clock,
     log,
     concurrency: 4,
-    sources: [ownKeys(snapshots), source(vms, forksOf)],
+    sources: [
+      ownKeys(snapshots),
+      source(vms, forksOf),
+      source(contents, ({ metadata, spec }) => [
+        { namespace: metadata.namespace ?? '', name: spec.virtualMachineSnapshotName ?? '' },
+      ]),
+    ],
     reconcile: (key, { signal }) => reconcile(key, signal),
   });
 }

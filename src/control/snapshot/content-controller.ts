@@ -25,6 +25,7 @@ import {
   source,
 } from '../../client/controller/controller.ts';
 import { hasFinalizer, isDeleting, removeFinalizer } from '../../client/finalizer/finalizer.ts';
+import { includesMemory, waitsForMemory } from '../../domain/memory-state/saved-memory.ts';
 import { allTaken, contentStatus, type VolumeSnapshotFact } from '../../domain/snapshot/content-status.ts';
 import { CONTENT_FINALIZER, contentNameOf } from '../../domain/snapshot/snapshot-names.ts';
 import {
@@ -116,9 +117,14 @@ export function createContentController(options: SnapshotControllerOptions): Con
         facts.push({ name, type: 'missing' });
       } else if (snapshot === undefined || isDeleting(snapshot)) facts.push({ name, type: 'skipped' });
       else {
-        if (!frozen) await freeze(snapshot);
+        // A guest whose memory is saved stands still by itself then; frozen file systems in it would stay so for ever.
+        if (!frozen && !includesMemory(snapshot)) await freeze(snapshot);
         frozen = true;
-        facts.push({ name, type: 'present', snapshot: await createVolumeSnapshot(content, backup, options) });
+        facts.push({
+          name,
+          type: 'present',
+          snapshot: await createVolumeSnapshot(content, backup, { ...options, waits: waitsForMemory(snapshot) }),
+        });
       }
     }
     return facts;
@@ -126,7 +132,7 @@ export function createContentController(options: SnapshotControllerOptions): Con
 
   const thaw = async (snapshot: Snapshot | undefined): Promise<void> => {
     try {
-      if (snapshot !== undefined) await thawSource(sourceState(snapshot, stores), client);
+      if (snapshot !== undefined && !includesMemory(snapshot)) await thawSource(sourceState(snapshot, stores), client);
     } catch (error) {
       if (error instanceof ApiError && error.message.includes(FREEZE_LIMIT_REACHED))
         throw new FreezeRefused(error.message);
@@ -148,6 +154,8 @@ export function createContentController(options: SnapshotControllerOptions): Con
     if (isDeleting(content)) return DONE;
     try {
       const facts = await takeVolumeSnapshots(content, snapshot);
+      // It looks again when the snapshot says how that came out.
+      if (snapshot !== undefined && waitsForMemory(snapshot)) return DONE;
       if (allTaken(facts) && content.status?.creationTime === undefined) await thaw(snapshot);
       await saveStatus(content, contentStatus({ status: content.status, facts, now: clock.now() }));
       return DONE;

@@ -23,12 +23,17 @@ interface Deps {
   readonly events: EventRecorder;
 }
 
+interface Moment extends Deps {
+  /** They are taken in the moment in which the memory is saved: until then the group lacks one. */
+  readonly waits: boolean;
+}
+
 /**
  * Makes the VolumeSnapshot of a backup, or takes the one that is there. Those in pools of ours say that they belong
  * together, so that all volumes are saved at one point in time.
  * @throws Error when no VolumeSnapshotClass can be chosen any more
  */
-export async function createVolumeSnapshot(content: Content, backup: Backup, deps: Deps): Promise<VolumeSnapshot> {
+export async function createVolumeSnapshot(content: Content, backup: Backup, deps: Moment): Promise<VolumeSnapshot> {
   const { client, events } = deps;
   const { namespace = '', uid = '' } = content.metadata;
   const name = backup.volumeSnapshotName ?? '';
@@ -44,7 +49,7 @@ export async function createVolumeSnapshot(content: Content, backup: Backup, dep
       namespace,
       labels: { [SOURCE_NAME_LABEL]: machine?.name ?? '', [SOURCE_NAMESPACE_LABEL]: machine?.namespace ?? '' },
       ...(driver === POOL_DRIVER && {
-        annotations: { [SNAPSHOT_GROUP]: uid, [SNAPSHOT_GROUP_SIZE]: String(together.length) },
+        annotations: { [SNAPSHOT_GROUP]: uid, [SNAPSHOT_GROUP_SIZE]: String(together.length + (deps.waits ? 1 : 0)) },
       }),
       ownerReferences: [
         controllerReference({

@@ -9,6 +9,7 @@ import { type DeepReadonly, keyOf } from '../../api/meta/object.ts';
 import { isNotFound } from '../../client/api-failure.ts';
 import type { Client } from '../../client/client.ts';
 import { commit } from '../../client/commit/commit.ts';
+import { resumeAfterRestore } from '../../domain/memory-state/saved-memory.ts';
 import { isFinal } from '../../domain/run-strategy/run-strategy.ts';
 import { isMarked } from '../../domain/snapshot/restored-claim.ts';
 import { restoredMachine } from '../../domain/snapshot/restored-machine.ts';
@@ -72,7 +73,14 @@ export async function restoreMachine(pass: RestorePass): Promise<StepOutcome> {
   if ((await nameDataVolumes(pass)) === 'waiting') return 'waiting';
   const revisions = namedInSpec(pass, await restoreRevisions(pass));
   const machine = problemOf(() =>
-    restoredMachine({ restore, saved, target, restores: restore.status?.restores ?? [], revisions }),
+    restoredMachine({
+      restore,
+      saved,
+      target,
+      restores: restore.status?.restores ?? [],
+      revisions,
+      resume: resumeAfterRestore(pass.stores.snapshots.get(snapshotOf(restore)), restore),
+    }),
   );
   if ((await restoreDataVolumes(pass, machine)) === 'waiting') return 'waiting';
   if ((await restoreStateClaim(pass)) === 'waiting') return 'waiting';
@@ -80,6 +88,11 @@ export async function restoreMachine(pass: RestorePass): Promise<StepOutcome> {
   else await commit(client, VIRTUAL_MACHINES, { before: target as VirtualMachine, after: machine });
   return 'waiting';
 }
+
+const snapshotOf = ({ metadata, spec }: VirtualMachineRestore) => ({
+  namespace: metadata.namespace ?? '',
+  name: spec.virtualMachineSnapshotName,
+});
 
 function problemOf(make: () => VirtualMachine): VirtualMachine {
   try {

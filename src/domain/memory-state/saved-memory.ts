@@ -1,5 +1,5 @@
 /** What a VirtualMachineSnapshot says of the memory of its guest, in annotations that the controller writes. */
-import { INCLUDE_MEMORY } from './resume-request.ts';
+import { INCLUDE_MEMORY, RESUME_FALLBACK, RESUME_FROM, resumeFrom } from './resume-request.ts';
 
 /** The node whose agent saves it, written before it is asked. */
 export const MEMORY_NODE = 'coracle.dev/memory-node';
@@ -31,3 +31,22 @@ export function memoryOutcome({ metadata }: Annotated): MemoryOutcome | undefine
 /** True while the volumes of the snapshot must wait: they are taken in the moment in which the memory is saved. */
 export const waitsForMemory = (snapshot: Annotated): boolean =>
   includesMemory(snapshot) && memoryOutcome(snapshot) === undefined;
+
+type Named = Annotated & { readonly metadata: { readonly uid?: string | undefined } };
+
+/**
+ * What a machine carries that is restored from a snapshot: its next start goes on from the saved memory, once for each
+ * restore. Nothing where there is none, or the restore says `coracle.dev/include-memory: "false"`.
+ */
+export function resumeAfterRestore(snapshot: Named | undefined, restore: Named): Record<string, string> {
+  const annotations = restore.metadata.annotations ?? {};
+  const state = snapshot?.metadata.uid;
+  if (!snapshot || state === undefined || memoryOutcome(snapshot) !== 'Saved') return {};
+  if (annotations[INCLUDE_MEMORY] === 'false') return {};
+  const ticket = restore.metadata.uid;
+  const fallback = annotations[RESUME_FALLBACK];
+  return {
+    [RESUME_FROM]: resumeFrom({ state, ...(ticket !== undefined && { ticket }) }),
+    ...(fallback !== undefined && { [RESUME_FALLBACK]: fallback }),
+  };
+}

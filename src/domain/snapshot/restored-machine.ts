@@ -10,6 +10,7 @@ import { cloneJson } from '../../api/meta/deep-clone.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { applyJsonPatch } from '../../api/patch/json-patch.ts';
 import { decideIdentity, IDENTITY_ORIGIN, withIdentity } from '../identity/decide-identity.ts';
+import { RESUME_FALLBACK, RESUME_FROM } from '../memory-state/resume-request.ts';
 import { effectiveRunStrategy } from '../run-strategy/run-strategy.ts';
 import { marked } from './restored-claim.ts';
 import { CAPTURED_FIELDS, type CapturedField } from './saved-machine.ts';
@@ -35,6 +36,8 @@ export interface RestoredMachine {
   readonly restores: readonly DeepReadonly<VolumeRestore>[];
   /** What the matchers are to name; none where the status names the copies. */
   readonly revisions: Partial<Record<CapturedField, string>>;
+  /** Annotations by which its next start resumes the guest; none where its memory was not saved. */
+  readonly resume?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -56,7 +59,7 @@ export function restoredMachine(of: RestoredMachine): VirtualMachine {
   }
   setRunStrategy(spec, target);
   const source = target?.metadata ?? saved.metadata ?? {};
-  const { [IDENTITY_ORIGIN]: _, ...annotations } = source.annotations ?? {};
+  const { [IDENTITY_ORIGIN]: _, [RESUME_FROM]: __, [RESUME_FALLBACK]: ___, ...annotations } = source.annotations ?? {};
   const name = restore.spec.target.name;
   const domain = spec.template.spec?.domain;
   let origin: string | undefined;
@@ -79,7 +82,10 @@ export function restoredMachine(of: RestoredMachine): VirtualMachine {
         namespace: restore.metadata.namespace ?? '',
         ...(saved.metadata?.labels && { labels: saved.metadata.labels }),
       }) as VirtualMachine['metadata']),
-      annotations: marked({ ...annotations, ...(origin !== undefined && { [IDENTITY_ORIGIN]: origin }) }, restore),
+      annotations: marked(
+        { ...annotations, ...(origin !== undefined && { [IDENTITY_ORIGIN]: origin }), ...of.resume },
+        restore,
+      ),
     },
     spec,
   };
