@@ -4,6 +4,8 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import {
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINE_RESTORES,
   VIRTUAL_MACHINE_SNAPSHOTS,
   VIRTUAL_MACHINES,
   type VirtualMachine,
@@ -17,6 +19,11 @@ before(async () => {
 });
 after(() => board.close());
 
+const keyOf = (name: string) => ({ namespace: NAMESPACE, name });
+const vmOf = (name: string): Promise<VirtualMachine> => board.client.get(VIRTUAL_MACHINES, keyOf(name));
+const setStrategy = (name: string, runStrategy: string): Promise<VirtualMachine> =>
+  board.client.patch(VIRTUAL_MACHINES, keyOf(name), { type: 'merge', body: { spec: { runStrategy } } });
+
 test('a fork goes on in two machines with identities of their own, and leaves nothing behind', async () => {
   await board.client.create(VIRTUAL_MACHINES, {
     apiVersion: 'kubevirt.io/v1',
@@ -28,7 +35,6 @@ test('a fork goes on in two machines with identities of their own, and leaves no
   const line = await shell(board, 'web', true);
   await line.run('(while :; do i=$((i+1)); echo $i >/run/count; sleep 0.1; done) &');
   const before = Number(await line.run('cat /run/count'));
-  const begun = performance.now();
   await board.client.create(VIRTUAL_MACHINE_SNAPSHOTS, {
     apiVersion: 'snapshot.kubevirt.io/v1beta1',
     kind: 'VirtualMachineSnapshot',
@@ -40,14 +46,17 @@ test('a fork goes on in two machines with identities of their own, and leaves no
     spec: { source: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name: 'web' } },
   } as never);
   const uuids = new Set<string | undefined>();
+  const inside = await line.run('cat /sys/class/dmi/id/product_uuid /sys/class/net/eth0/address');
   for (const name of ['web', 'web-1', 'web-2']) {
     await board.until(name, 'running', (vmi) => vmi.status?.phase === 'Running');
-    console.log(name, 'runs after', performance.now() - begun);
-    const vm = await board.client.get(VIRTUAL_MACHINES, { namespace: NAMESPACE, name });
+    const vm = await vmOf(name);
     uuids.add(vm.spec.template.spec?.domain.firmware?.uuid);
     const copy = name === 'web' ? line : await shell(board, name, false);
     assert.ok(Number(await copy.run('cat /run/count')) >= before, name);
-    console.log(name, 'answers after', performance.now() - begun);
+    // Until its next reboot a guest sees what it saw before, and is told that it was copied.
+    assert.equal(await copy.run('cat /sys/class/dmi/id/product_uuid /sys/class/net/eth0/address'), inside, name);
+    const told = (await copy.run('dmesg')).includes('virtual machine fork');
+    assert.equal(told, name !== 'web', name);
   }
   assert.equal(uuids.size, 3);
   await eventually('the snapshot goes', async () => {
@@ -55,7 +64,66 @@ test('a fork goes on in two machines with identities of their own, and leaves no
     return items.length === 0;
   });
   assert.deepEqual(await readdir(join(board.directory, 'node/memory')), []);
-  const fork = await board.client.get(VIRTUAL_MACHINES, { namespace: NAMESPACE, name: 'web-1' });
+  const fork = await vmOf('web-1');
   assert.equal(fork.metadata.annotations?.['coracle.dev/resume-from'], undefined);
   assert.equal(fork.metadata.annotations?.['coracle.dev/forked-from'], 'web');
+  for (const name of ['web', 'web-1', 'web-2']) await board.client.delete(VIRTUAL_MACHINES, keyOf(name));
+});
+
+test('a machine that is restored with its memory goes on where it was; from its next restart on it boots', async () => {
+  await board.client.create(VIRTUAL_MACHINES, {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachine',
+    metadata: { name: 'app', namespace: NAMESPACE },
+    spec: { runStrategy: 'Always', template: { spec: kernelSpec({ terminationGracePeriodSeconds: 0 }) } },
+  } as unknown as VirtualMachine);
+  const running = (not = '') =>
+    board.until('app', 'running', (vmi) => vmi.status?.phase === 'Running' && vmi.metadata.uid !== not);
+  const first = await running();
+  const before = await shell(board, 'app', true);
+  await before.run('echo kept >/run/mark; cat /sys/class/dmi/id/product_uuid >/run/uuid; sleep 1000 & :');
+  const spec = { source: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name: 'app' } };
+  await board.client.create(VIRTUAL_MACHINE_SNAPSHOTS, {
+    apiVersion: 'snapshot.kubevirt.io/v1beta1',
+    kind: 'VirtualMachineSnapshot',
+    metadata: { name: 'saved', namespace: NAMESPACE, annotations: { 'coracle.dev/include-memory': 'true' } },
+    spec,
+  } as never);
+  await eventually('the snapshot is ready, and says that it has the memory', async () => {
+    const { status } = await board.client.get(VIRTUAL_MACHINE_SNAPSHOTS, keyOf('saved'));
+    const condition = status?.conditions?.find(({ type }) => type === 'MemoryIncluded');
+    return status?.readyToUse === true && condition?.status === 'True';
+  });
+  await before.run('echo changed >/run/mark');
+  await setStrategy('app', 'Halted');
+  await eventually('app stopped', async () => (await vmOf('app')).status?.printableStatus === 'Stopped');
+  await board.client.create(VIRTUAL_MACHINE_RESTORES, {
+    apiVersion: 'snapshot.kubevirt.io/v1beta1',
+    kind: 'VirtualMachineRestore',
+    metadata: { name: 'back', namespace: NAMESPACE },
+    spec: { target: spec.source, virtualMachineSnapshotName: 'saved' },
+  } as never);
+  await eventually('restored', async () => {
+    return (await board.client.get(VIRTUAL_MACHINE_RESTORES, keyOf('back'))).status?.complete === true;
+  });
+  await setStrategy('app', 'Always');
+  const second = await running(first.metadata.uid);
+  const after = await shell(board, 'app', false);
+  assert.equal(await after.run('cat /run/mark'), 'kept');
+  assert.equal(
+    await after.run('cmp /run/uuid /sys/class/dmi/id/product_uuid && pidof sleep >/dev/null && echo same'),
+    'same',
+  );
+  await eventually('the request is gone', async () => {
+    return (await vmOf('app')).metadata.annotations?.['coracle.dev/resume-from'] === undefined;
+  });
+
+  await board.client.delete(VIRTUAL_MACHINE_INSTANCES, keyOf('app'));
+  await running(second.metadata.uid);
+  const booted = await shell(board, 'app', true);
+  assert.equal(await booted.run('ls /run/mark 2>/dev/null'), '');
+  await board.client.delete(VIRTUAL_MACHINE_SNAPSHOTS, keyOf('saved'));
+  await eventually('the state goes with its snapshot', async () => {
+    return (await readdir(join(board.directory, 'node/memory'))).length === 0;
+  });
 });

@@ -160,13 +160,17 @@ test('an agent gives an instance no state of another namespace, and removes none
   for (const from of [`${STATE}/..`, `../${STATE}`, 'x'])
     await assert.rejects(resume('victim', from), /names no state/, from);
 
+  let isStranger = false;
   const remove = (state: string) =>
-    memoryRequest({ find: () => undefined, memoryDirectory }, {
+    memoryRequest({ find: () => undefined, memoryDirectory, isControlPlane: () => !isStranger }, {
       method: 'POST',
       path: '/memory/v1/delete',
       body: new TextEncoder().encode(JSON.stringify({ state, namespace: 'tenant' })),
     } as never) as Promise<unknown>;
   await assert.rejects(remove(STATE), /of another namespace/);
+  isStranger = true;
+  await assert.rejects(remove(STATE), /for the control plane only/);
+  isStranger = false;
   await mkdir(join(root, 'other'));
   await assert.rejects(remove('../other'), /not a UID/);
   assert.deepEqual((await readdir(root)).sort(), ['memory', 'other']);

@@ -3,12 +3,17 @@ import { ApiError, badRequest, methodNotSupported, notFound } from '../../../api
 import type { ApiRequest, ApiResponse } from '../../../base/http/seam.ts';
 import type { DeleteMemory, MemoryStates, SaveMemory } from '../../../domain/memory-state/memory-calls.ts';
 import { isUid } from '../../disk/vm-directory.ts';
+import type { Pool } from '../../storage/pool.ts';
 import type { Launcher } from '../launcher.ts';
 import { listStates, readState, removeState, stateBytes } from './state-files.ts';
 
 export interface MemoryRequestOptions {
   readonly find: (namespace: string, name: string) => Launcher | undefined;
   readonly memoryDirectory: string;
+  /** Where its claims lie; undefined until the node has started. */
+  readonly pool?: (() => Pool | undefined) | undefined;
+  /** True for the control plane: nobody else is answered here. */
+  readonly isControlPlane?: ((request: ApiRequest) => boolean) | undefined;
 }
 
 const PATH = /^\/memory\/v1\/([a-z]+)$/;
@@ -23,6 +28,8 @@ export function memoryRequest(options: MemoryRequestOptions, request: ApiRequest
 }
 
 async function answer(options: MemoryRequestOptions, request: ApiRequest, call: string): Promise<ApiResponse> {
+  if (options.isControlPlane?.(request) !== true)
+    throw new ApiError({ code: 403, reason: 'Forbidden', message: 'saved memory is for the control plane only' });
   if (request.method !== 'POST') throw methodNotSupported(PATHS, request.method);
   switch (call) {
     case 'save':
@@ -36,13 +43,26 @@ async function answer(options: MemoryRequestOptions, request: ApiRequest, call: 
   }
 }
 
-async function save({ find }: MemoryRequestOptions, request: ApiRequest): Promise<object> {
+async function save({ find, pool }: MemoryRequestOptions, request: ApiRequest): Promise<object> {
   const call = bodyOf<SaveMemory>(request);
   if (!isUid(String(call.vmiUid)) || typeof call.namespace !== 'string' || typeof call.vmi !== 'string')
     throw badRequest('namespace, vmi and vmiUid are needed');
   const launcher = find(call.namespace, call.vmi);
   if (!launcher?.guest) throw notFound(VMI, call.vmi);
-  return launcher.saveMemory(launcher.guest, { call, signal: request.signal });
+  const volumes = pool?.();
+  return launcher.saveMemory(launcher.guest, {
+    call,
+    signal: request.signal,
+    ...(volumes && { snapshotVolumes: (snapshots) => takeVolumes(volumes, snapshots) }),
+  });
+}
+
+/** Snapshots of claims, while their guest stands still. Throws when some were taken at another moment. */
+async function takeVolumes(pool: Pool, snapshots: NonNullable<SaveMemory['snapshots']>): Promise<void> {
+  const known = new Set((await pool.inspect()).snapshots.map(({ handle }) => handle));
+  const earlier = snapshots.find(({ handle }) => known.has(handle));
+  if (earlier) throw new Error(`snapshot ${earlier.handle} was taken before, at another moment than the memory`);
+  await pool.createSnapshots({ snapshots });
 }
 
 async function remove({ memoryDirectory }: MemoryRequestOptions, call: DeleteMemory): Promise<object> {
