@@ -22,7 +22,10 @@ export async function crashForks(delays: readonly number[]): Promise<void> {
     await importTinyGuest(dir);
     plane = await startProcess(dir, { nodes: 1 });
     let admin = adminOf(dir);
-    await admin.client.create(VIRTUAL_MACHINES, tinyVm('source'));
+    const quick = tinyVm('source', ({ spec }) => {
+      if (spec.template.spec) spec.template.spec.terminationGracePeriodSeconds = 0;
+    });
+    await admin.client.create(VIRTUAL_MACHINES, quick);
     const running = (name: string) =>
       until(`${name} runs`, async () => {
         const vmi = await admin.client.get(VIRTUAL_MACHINE_INSTANCES, { namespace: NAMESPACE, name });
