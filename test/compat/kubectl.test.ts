@@ -17,6 +17,7 @@ import { CONFIG_MAP, VM } from './cases/manifests.ts';
 import { PROTOBUF_COMMANDS } from './cases/protobuf.ts';
 import { READ } from './cases/read.ts';
 import { REMOVE } from './cases/remove.ts';
+import { SNAPSHOTS } from './cases/snapshots.ts';
 import { findKubectls, type Kubectl, runKubectl } from './kubectl.ts';
 import { runStep, type Step, type StepContext } from './steps.ts';
 
@@ -73,6 +74,7 @@ suite('tables', { skip, concurrency: 2 }, () => {
     ...CUSTOM_RESOURCES,
     ...ADMISSION,
     ...INSTANCETYPES,
+    ...SNAPSHOTS,
   ]) {
     test(group.name, async (t) => {
       const context = contextOf(newest!, await createNamespace(group.name.replaceAll(' ', '-')));

@@ -136,7 +136,7 @@ describe('restoredMachine()', () => {
     ({
       metadata: { name: 'a', namespace: 'n', uid: 'vm', labels: { now: 'yes' } },
       spec: spec(more),
-    }) as VirtualMachine;
+    }) as unknown as VirtualMachine;
   const made = (
     of: { target?: VirtualMachine; to?: string; saved?: object; patches?: string[] } = {},
   ): VirtualMachine =>
@@ -145,7 +145,7 @@ describe('restoredMachine()', () => {
         ...(of.to !== undefined && { target: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name: of.to } }),
         ...(of.patches && { patches: of.patches }),
       }),
-      saved: { metadata: { name: 'a', labels: { then: 'yes' } }, spec: spec(of.saved) },
+      saved: { metadata: { name: 'a', labels: { before: 'yes' } }, spec: spec(of.saved) },
       target: of.target,
       restores: ['disk', 'data', 'loose'].map((volumeName) => ({
         volumeName,
@@ -185,7 +185,7 @@ describe('restoredMachine()', () => {
     it(name, () => assert.deepEqual([vm.spec.running, vm.spec.runStrategy], [running, runStrategy]));
   it('keeps the metadata of a machine that is there, and takes those of the saved one for a new machine', () => {
     assert.deepEqual(made({ target: target({}) }).metadata.labels, { now: 'yes' });
-    assert.deepEqual(made().metadata.labels, { then: 'yes' });
+    assert.deepEqual(made().metadata.labels, { before: 'yes' });
   });
   const firmware = (vm: VirtualMachine) => vm.spec.template.spec?.domain.firmware;
   it('decides the identity by the name of the target', () => {

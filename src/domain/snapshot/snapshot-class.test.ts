@@ -13,7 +13,7 @@ const classOf = (name: string, driver: string, isDefault = false): VolumeSnapsho
     },
     driver,
     deletionPolicy: 'Delete',
-  }) as VolumeSnapshotClass;
+  }) as unknown as VolumeSnapshotClass;
 
 describe('chooseSnapshotClass()', () => {
   const cases: [name: string, StorageClass | undefined, VolumeSnapshotClass[], expected: string][] = [
