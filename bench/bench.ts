@@ -11,6 +11,7 @@ import { type BenchContext, type Figure, figureLine, type Outcome } from './figu
 import { benchFork } from './fork.ts';
 import { benchMigration } from './migration.ts';
 import { benchScale } from './scale.ts';
+import { benchStorage } from './storage.ts';
 import { benchVms } from './vms.ts';
 
 const BENCHES: ReadonlyMap<string, (context: BenchContext) => Promise<Outcome>> = new Map([
@@ -19,6 +20,7 @@ const BENCHES: ReadonlyMap<string, (context: BenchContext) => Promise<Outcome>> 
   ['boot', benchBoot],
   ['migration', benchMigration],
   ['fork', benchFork],
+  ['storage', benchStorage],
   ['scale', benchScale],
   ['expand', benchExpand],
 ]);

@@ -52,6 +52,8 @@ const BUDGETS: readonly Budget[] = [
   { figure: 'migration.total', below: 3000, because: '256 MiB idle guest, two agents of one host' },
   { figure: 'migration.pause', below: 300, because: 'from the stop on the source to the go on the target' },
   { figure: 'fork.answers', below: 2000, because: '256 MiB guest, from the start of `coracle fork` to its console' },
+  { figure: 'snapshot.offline', below: 300, because: 'a sparse volume of 10 GiB, from the call to its answer' },
+  { figure: 'snapshot.paused', below: 200, because: 'two volumes of a guest that writes: its writes are held back' },
   ...(['http1', 'http2'] as const).map(
     (protocol): Budget => ({ figure: `watchers.p99.${protocol}`, below: 250, because: '1,000 watchers, 200 writes/s' }),
   ),

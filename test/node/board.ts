@@ -13,7 +13,7 @@ import { systemClock } from '../../src/base/clock/clock.ts';
 import { calledInProcess } from '../../src/base/http/in-process-peer.ts';
 import { createMessagePair } from '../../src/base/http/message-pair.ts';
 import { type MessageSocket, NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
-import { createLogger, silentLogger } from '../../src/base/log/log.ts';
+import { createLogger, type Logger, silentLogger } from '../../src/base/log/log.ts';
 import { isNotFound } from '../../src/client/api-failure.ts';
 import type { Client } from '../../src/client/client.ts';
 import { COMPONENTS, chooseComponents, runComponent } from '../../src/cmd/compose/components.ts';
@@ -62,10 +62,12 @@ export async function eventually(what: string, test: () => boolean | Promise<boo
 }
 
 /** Starts a board. Set CORACLE_TEST_LOG to see its log. */
-export async function startBoard(options: { readonly agent?: AgentOptions } = {}): Promise<Board> {
+export async function startBoard(
+  options: { readonly agent?: AgentOptions; readonly log?: Logger } = {},
+): Promise<Board> {
   const log = process.env['CORACLE_TEST_LOG']
     ? createLogger((r) => console.error(r.level, r.message, JSON.stringify(r.fields)), 'debug')
-    : silentLogger;
+    : (options.log ?? silentLogger);
   const clock = systemClock;
   const directory = await mkdtemp(join(tmpdir(), 'coracle-board-'));
   const stop = new AbortController();

@@ -4,6 +4,7 @@
  * `-f` after either for the node of its file.
  */
 import { relative } from 'node:path';
+import type { Clock } from '../../base/clock/clock.ts';
 import type { QmpConnection } from '../qmp/qmp-connection.ts';
 import { QmpError } from '../qmp/qmp-connection.ts';
 import { PoolError } from './pool-error.ts';
@@ -64,7 +65,10 @@ export async function openLayers(disk: RunningDisk, directory: string): Promise<
   return { root, nodes };
 }
 
-/** Has QEMU open new layers, empty as yet, and write to them from one moment on: all of the disks are one guest's. */
+/**
+ * Has QEMU open new layers, empty as yet, and write to them from one moment on: all of the disks are one guest's. Resolves
+ * to the ms for which its writes were held back at most.
+ */
 export async function switchLayers(
   overlays: readonly {
     readonly disk: RunningDisk;
@@ -72,10 +76,11 @@ export async function switchLayers(
     readonly file: string;
     readonly root: string;
   }[],
-): Promise<void> {
+  clock: Clock,
+): Promise<number> {
   const first = overlays[0];
-  if (!first) return;
-  await asked(first.disk, async (qmp) => {
+  if (!first) return 0;
+  return asked(first.disk, async (qmp) => {
     for (const { disk, id, file } of overlays) {
       const cache = { direct: disk.file.direct, 'no-flush': false };
       await qmp.execute('blockdev-add', {
@@ -94,6 +99,7 @@ export async function switchLayers(
         backing: null,
       });
     }
+    const begun = clock.monotonic();
     await qmp.execute(
       'transaction',
       {
@@ -104,6 +110,7 @@ export async function switchLayers(
       },
       { timeoutMs: TRANSACTION_MS },
     );
+    return clock.monotonic() - begun;
   });
 }
 

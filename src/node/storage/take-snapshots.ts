@@ -158,11 +158,11 @@ async function switchOnline(context: PoolContext, switches: readonly Switch[]): 
   try {
     for (const vmi of new Set(switches.map(({ disk }) => disk?.vmi))) {
       const own = switches.filter(({ disk }) => disk?.vmi === vmi);
-      await switchLayers(
-        own.flatMap(({ disk, overlay, root }) =>
-          disk && root !== undefined ? [{ disk, id: overlay, file: join(directory, overlay), root }] : [],
-        ),
+      const overlays = own.flatMap(({ disk, overlay, root }) =>
+        disk && root !== undefined ? [{ disk, id: overlay, file: join(directory, overlay), root }] : [],
       );
+      const pausedMs = await switchLayers(overlays, context.clock);
+      context.log.info('volumes switched to new layers', { vmi, volumes: own.length, pausedMs });
       done.push(...own);
       step('guest switched');
     }
