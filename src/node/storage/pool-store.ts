@@ -12,6 +12,7 @@ import { collectLayers, emptyState, isHandle, type PoolState, parseState } from 
 const FILE = 'pool.json';
 /** The image of a claim in a directory of ours, as versions without a pool made it. */
 export const OLD_IMAGE = 'disk.img';
+const LAYER_FILE = /^layer-[0-9a-f]{12}\.(raw|qcow2)$/;
 /** What is made beside the metadata before it stands there. */
 const UNFINISHED = /^(layer-[0-9a-f]{12}\.(raw|qcow2)|copy-[0-9a-f]{12}|\.coracle-.*|.*\.tmp)$/;
 
@@ -38,7 +39,8 @@ export async function openPoolStore(
   });
   const known = text === undefined ? emptyState(randomUUID()) : parseState(text);
   // Never taken for an empty one: the next sweep would remove everything.
-  if (!known) throw new Error(`${path} is damaged; the volumes below ${directory} are left as they are`);
+  const trouble = !known ? 'damaged' : text === undefined && (await hasLayers(directory)) ? 'missing' : undefined;
+  if (!known || trouble) throw new Error(`${path} is ${trouble}; the volumes below ${directory} are left as they are`);
   let state = known;
 
   /** Resolves to what could not be removed: it is tried again with the next removal. */
@@ -84,6 +86,17 @@ export async function openPoolStore(
       Object.entries(found).reduce((sum, [handle, bytes]) => adopt(sum, handle, bytes), current),
     );
   return store;
+}
+
+/** True when files lie there that only metadata explains. */
+async function hasLayers(directory: string): Promise<boolean> {
+  for (const name of await readdir(directory))
+    if (
+      isHandle(name) &&
+      (await readdir(join(directory, name)).catch(() => [])).some((entry) => LAYER_FILE.test(entry))
+    )
+      return true;
+  return false;
 }
 
 /** The same pool with the image of an older version as a volume. */

@@ -181,6 +181,9 @@ test('files of older versions are volumes as they are', async (t) => {
   await rm(join(directory, 'pool.json'));
   await writeFile(join(directory, 'pool.json'), '{"version":1,"id"');
   await assert.rejects(poolIn(t, { directory }), /damaged/);
+  await writeFile(join(directory, VOLUME, 'layer-0123456789ab.raw'), 'x');
+  await rm(join(directory, 'pool.json'));
+  await assert.rejects(poolIn(t, { directory }), /pool\.json is missing/);
   assert.ok(existsSync(join(directory, VOLUME, 'disk.img')));
 });
 

@@ -77,12 +77,15 @@ export interface Pool {
   close(): Promise<void>;
 }
 
+/** Layers of a volume; with more the upper ones are copied into one. QEMU opens each of them. */
+const MAX_LAYERS = 32;
+
 export interface PoolOptions {
   readonly directory: string;
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** Layers of a volume; with more the upper ones are copied into one. Default 32. */
+  /** Default MAX_LAYERS. */
   readonly maxLayers?: number;
   /** Called between any two steps that a crash may come between. For tests. */
   readonly onStep?: (step: string) => void;
@@ -104,7 +107,7 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
     step: (name) => options.onStep?.(name),
   };
   const { users } = context;
-  const merger = createMerger(context, { lock, maxLayers: options.maxLayers ?? 32 });
+  const merger = createMerger(context, { lock, maxLayers: options.maxLayers ?? MAX_LAYERS });
   /** Background work on any of these stops first, and what may be merged is looked for afterwards. */
   const change = <T>(handles: readonly string[], work: () => Promise<T>): Promise<T> =>
     merger.giveWay(handles, async () => {
