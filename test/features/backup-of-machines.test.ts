@@ -1,7 +1,7 @@
 /** VirtualMachineBackups from creation to their end: what they wait for, what the agent is asked, what they show. The test plays the agent. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { PERSISTENT_VOLUME_CLAIMS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { NODES, PERSISTENT_VOLUME_CLAIMS } from '../../src/api/kinds/builtin/resource-types.ts';
 import {
   KUBEVIRTS,
   VIRTUAL_MACHINE_BACKUP_TRACKERS,
@@ -12,6 +12,8 @@ import {
 } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { trackingState } from '../../src/control/backup/tracking-controller.ts';
 import type { BackupRequest } from '../../src/domain/backup/backup-request.ts';
+import { checkpointHandle } from '../../src/domain/backup/checkpoint-handles.ts';
+import { POOL_LABEL } from '../../src/domain/storage/pool-names.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
 import { eventually } from '../testkit/fake-node.ts';
 
@@ -20,6 +22,7 @@ const key = (name: string) => ({ namespace, name });
 let cluster: FakeCluster;
 /** What the agent was asked, and what it says when it is. */
 const asked: BackupRequest[] = [];
+const removed: string[] = [];
 let reply: (request: BackupRequest) => object | undefined = () => undefined;
 
 before(async () => {
@@ -29,6 +32,10 @@ before(async () => {
     plane: {
       connectNode: async (node) => async (request) => {
         const body = JSON.parse(new TextDecoder().decode(request.body)) as BackupRequest;
+        if (request.path === '/storage/v1/deleteSnapshot') {
+          removed.push((body as unknown as { handle: string }).handle);
+          return { status: 200, headers: {}, body: new TextEncoder().encode('{}') };
+        }
         asked.push(body);
         const backupStatus = reply(body);
         if (backupStatus)
@@ -197,6 +204,22 @@ test('what fails says why and keeps the checkpoint; pull mode is refused; a clai
   await create('late', { source: VM, pvcName: 'late' });
   await shows('late', /PVC default\/late is not bound$/);
   await cluster.client.delete(VIRTUAL_MACHINE_BACKUPS, key('late'));
+});
+
+test('the checkpoint goes with its tracker', async () => {
+  const tracker = await cluster.client.get(VIRTUAL_MACHINE_BACKUP_TRACKERS, key('daily'));
+  await cluster.client.patch(
+    NODES,
+    { namespace: '', name: 'node-1' },
+    { type: 'merge', body: { metadata: { labels: { [POOL_LABEL]: 'a-pool' } } } },
+  );
+  await cluster.client.delete(VIRTUAL_MACHINE_BACKUP_TRACKERS, key('daily'));
+  await eventually('it goes', async () =>
+    (await cluster.client.get(VIRTUAL_MACHINE_BACKUP_TRACKERS, key('daily')).catch(() => undefined)) === undefined
+      ? true
+      : undefined,
+  );
+  assert.deepEqual(removed, [checkpointHandle(namespace, tracker.status?.latestCheckpoint?.name ?? '', 'disk')]);
 });
 
 test('a backup that is deleted while it runs is broken off; one whose instance goes has failed', async () => {

@@ -72,7 +72,7 @@ export async function startFakeCluster(options: FakeClusterOptions = {}): Promis
       runComponent({
         component,
         client: board.plane.clientFor(component.account),
-        facts: { rootCa: '' },
+        facts: { rootCa: '', askAgent: board.plane.askAgent },
         clock: systemClock,
         log,
         signal: own.signal,

@@ -138,7 +138,7 @@ export const COMPONENTS: readonly Component[] = [
     name: 'backup',
     account: 'coracle-backup',
     rules: backupControllerRules,
-    create: (environment) => createBackupControllers(environment),
+    create: (environment, { askAgent = NO_AGENTS }) => createBackupControllers({ ...environment, askAgent }),
   },
   {
     name: 'workload-update',

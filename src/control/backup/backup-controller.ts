@@ -38,6 +38,7 @@ import {
   setQuiesced,
 } from '../../domain/backup/backup-conditions.ts';
 import { type BackupRequest, checkpointNameOf } from '../../domain/backup/backup-request.ts';
+import { CHECKPOINT_FINALIZER, CHECKPOINT_VOLUMES } from '../../domain/backup/checkpoint-handles.ts';
 import { isRunning, obstacleToBackup } from './backup-prerequisites.ts';
 import type { BackupStores } from './backup-stores.ts';
 
@@ -179,6 +180,17 @@ export function createBackupController(options: BackupControllerOptions): Contro
       return DONE;
     }
     if (tracker && report.checkpointName !== undefined) {
+      // So that the checkpoint goes with the tracker, and not before it is written down how.
+      const volumes = (report.volumes ?? []).map(({ volumeName }) => volumeName).join();
+      if (
+        !hasFinalizer(tracker, CHECKPOINT_FINALIZER) ||
+        tracker.metadata.annotations?.[CHECKPOINT_VOLUMES] !== volumes
+      ) {
+        const before = tracker as VirtualMachineBackupTracker;
+        const after = cloneJson<VirtualMachineBackupTracker>(addFinalizer(before, CHECKPOINT_FINALIZER));
+        after.metadata.annotations = { ...after.metadata.annotations, [CHECKPOINT_VOLUMES]: volumes };
+        await commit(client, VIRTUAL_MACHINE_BACKUP_TRACKERS, { before, after });
+      }
       const latestCheckpoint = { name: report.checkpointName, creationTime: report.startTimestamp };
       const body = { metadata: { uid: tracker.metadata.uid }, status: { latestCheckpoint } };
       await client.patch(

@@ -1,12 +1,14 @@
 /** The controllers of backups as one component. */
 import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
+import type { AskAgent } from '../../client/controller/ask-agent.ts';
 import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
 import { createEventRecorder } from '../../client/events/recorder.ts';
 import { createBackupController } from './backup-controller.ts';
 import { backupStores } from './backup-stores.ts';
+import { createTrackerController } from './tracker-controller.ts';
 import { createTrackingController } from './tracking-controller.ts';
 
-/** Rights the two controllers need, and no others. */
+/** Rights the controllers need, and no others. */
 export const backupControllerRules: readonly PolicyRule[] = [
   {
     apiGroups: ['backup.kubevirt.io'],
@@ -29,19 +31,22 @@ export const backupControllerRules: readonly PolicyRule[] = [
     verbs: ['patch'],
   },
   { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: [''], resources: ['persistentvolumeclaims', 'namespaces'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [''], resources: ['persistentvolumeclaims', 'namespaces', 'nodes'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: ['subresources.kubevirt.io'], resources: ['virtualmachineinstances/backup'], verbs: ['update'] },
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
 ];
 
-/** Makes both controllers; nothing happens before `start`. */
-export function createBackupControllers(environment: ControllerEnvironment): Runnable {
-  const { client, clock, log } = environment;
+/** Makes all of them; nothing happens before `start`. */
+export function createBackupControllers(
+  environment: ControllerEnvironment & { readonly askAgent: AskAgent },
+): Runnable {
+  const { client, clock, log, askAgent } = environment;
   const stores = backupStores(environment);
   const events = createEventRecorder(client, { component: 'virtualmachine-controller', clock, log });
   const parts = [
     createBackupController({ client, clock, log, stores, events }),
     createTrackingController({ client, clock, log, stores }),
+    createTrackerController({ client, clock, log, stores, askAgent }),
   ];
   return {
     name: 'backup',

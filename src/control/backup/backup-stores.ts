@@ -1,5 +1,6 @@
 /** What the controllers of backups read. */
-import { NAMESPACES, PERSISTENT_VOLUME_CLAIMS } from '../../api/kinds/builtin/resource-types.ts';
+import { NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS } from '../../api/kinds/builtin/resource-types.ts';
+import type { Node } from '../../api/kinds/builtin/types.ts';
 import {
   KUBEVIRTS,
   VIRTUAL_MACHINE_BACKUP_TRACKERS,
@@ -20,4 +21,5 @@ export const backupStores = ({ informers }: Pick<ControllerEnvironment, 'informe
   claims: informers.of(PERSISTENT_VOLUME_CLAIMS),
   kubevirts: informers.of(KUBEVIRTS),
   namespaces: informers.of(NAMESPACES),
+  nodes: informers.of<Node>(NODES),
 });

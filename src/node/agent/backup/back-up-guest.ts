@@ -9,7 +9,7 @@ import { formatTime } from '../../../api/meta/object.ts';
 import { ApiError, badRequest } from '../../../api/meta/status.ts';
 import { createLinkedController } from '../../../base/signal/linked-controller.ts';
 import type { BackupRequest } from '../../../domain/backup/backup-request.ts';
-import { uuidV5 } from '../../../domain/identity/firmware-identity.ts';
+import { checkpointHandle } from '../../../domain/backup/checkpoint-handles.ts';
 import { PoolError } from '../../storage/pool-error.ts';
 import { isHandle } from '../../storage/pool-state.ts';
 import { writeVmiStatus } from '../api-writes.ts';
@@ -22,9 +22,6 @@ type Report = NonNullable<
   NonNullable<NonNullable<VirtualMachineInstance['status']>['changedBlockTracking']>['backupStatus']
 >;
 
-/** Handles of the snapshots of a checkpoint follow from its name, so that nobody has to remember them. */
-const CHECKPOINTS = '6a3c6f0e-57d3-4c52-9d58-0b0f6f1c8e51';
-const handleOf = (checkpoint: string, volume: string): string => uuidV5(CHECKPOINTS, `${checkpoint}/${volume}`);
 /** A guest that was frozen and forgotten thaws by itself. */
 const THAW_AFTER_MS = 60_000;
 /** A volume may be starting, merging, moving. */
@@ -106,6 +103,8 @@ async function run(launcher: LauncherState, guest: Guest, job: Run): Promise<voi
       completed: true,
       ...more,
     });
+  const { namespace } = launcher.vmiKey;
+  const handleOf = (checkpoint: string, volume: string): string => checkpointHandle(namespace, checkpoint, volume);
   const own = volumes.map(([name]) => handleOf(start.checkpoint, name));
   const drop = async (handles: readonly string[]): Promise<void> => {
     for (const handle of handles) await pool.deleteSnapshot({ handle });
@@ -157,13 +156,13 @@ async function run(launcher: LauncherState, guest: Guest, job: Run): Promise<voi
 
 /** The point in time. Resolves to what became of freezing. */
 async function snapshot(
-  { environment, record }: LauncherState,
+  { environment, record, vmiKey }: LauncherState,
   guest: Guest,
   { start, signal }: Run,
 ): Promise<NonNullable<Report['quiesceStatus']>> {
   const { pool, clock, log } = environment;
   const snapshots = Object.entries(record?.volumes ?? {}).map(([name, { handle }]) => ({
-    handle: handleOf(start.checkpoint, name),
+    handle: checkpointHandle(vmiKey.namespace, start.checkpoint, name),
     volume: handle,
   }));
   for (let tries = 1; ; tries++) {
