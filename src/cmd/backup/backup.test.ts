@@ -107,6 +107,11 @@ test('a backup on a base writes what has changed, shares the rest, and does not 
   await restoreBackup({ from: join(root, 'second'), to: join(root, 'restored'), signal });
   assert.equal(await bytesAt(join(root, 'restored', DISK), 20 * 1024 ** 3, 3), 'new');
   assert.equal(await bytesAt(join(root, 'restored', DISK), 0, 5), 'data ');
+  // A base that is damaged costs reading, and nothing else.
+  appendFileSync(join(root, 'again/maps/0'), 'x');
+  unlinkSync(join(root, 'again', chunkOf(join(root, 'again'))));
+  await create('fourth', { base: join(root, 'again') });
+  assert.deepEqual(await troublesOf(join(root, 'fourth')), []);
   await assert.rejects(create('third', { base: join(root, 'none') }), /--base .*none is no directory/);
   assert.equal(existsSync(join(root, 'third')), false);
 });

@@ -4,6 +4,9 @@ import { BackupError } from './backup-error.ts';
 import { openInside } from './backup-layout.ts';
 import { CHUNK_BYTES } from './manifest.ts';
 
+/** A map that cannot be believed. */
+export class DamagedMapError extends BackupError {}
+
 /** One chunk of a file. */
 export interface MappedChunk {
   readonly index: number;
@@ -29,7 +32,7 @@ export async function* readMap(
   { bytes, sha256, what }: { readonly bytes: number; readonly sha256: string; readonly what: string },
 ): AsyncGenerator<MappedChunk> {
   const file = await openInside(root, path);
-  const damaged = new BackupError(`${path}, the map of ${what}, is damaged`);
+  const damaged = new DamagedMapError(`${path}, the map of ${what}, is damaged`);
   try {
     const hash = createHash('sha256');
     let rest = '';

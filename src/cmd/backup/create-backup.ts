@@ -69,7 +69,12 @@ export async function createBackup(options: CreateOptions): Promise<Created> {
       chunked.push(await chunks.store(source, { path, index: chunked.length }));
     }
     step('release');
-    await pool.release();
+    const left = await pool.release().then(
+      () => [],
+      (error: Error) => [
+        `snapshots of this backup are left in the pool (${error.message}); the next backup removes them`,
+      ],
+    );
     const manifest: Manifest = {
       version: 1,
       id: randomUUID(),
@@ -78,7 +83,7 @@ export async function createBackup(options: CreateOptions): Promise<Created> {
       ...(base && { base: base.manifest.id }),
       store: { revision: store.revision, rows: store.rows, damaged: store.damaged.length },
       keys: options.keys,
-      notes: [...notesOf(store, options.keys), ...pool.notes],
+      notes: [...notesOf(store, options.keys), ...pool.notes, ...left],
       files,
       chunked,
     };

@@ -5,7 +5,7 @@ import { type FileHandle, link, lstat, mkdir, open, rm } from 'node:fs/promises'
 import { join } from 'node:path';
 import { BackupError } from './backup-error.ts';
 import { chunkPath, mapPath, sha256 } from './backup-layout.ts';
-import { readMap } from './chunk-map.ts';
+import { DamagedMapError, readMap } from './chunk-map.ts';
 import { dataExtents } from './data-extents.ts';
 import { CHUNK_BYTES, type ChunkedFile, type Manifest } from './manifest.ts';
 
@@ -109,7 +109,12 @@ export function createChunkStore({ root, base, signal }: StoreChunksOptions): Ch
         const before = known.get(path);
         if (before && before.file.source.bytes === bytes && before.file.source.changed === same.changed) {
           const map = await openMap(join(root, mapPath(index)));
-          if (await reuse(before, map).finally(() => map.close()))
+          const isWhole = reuse(before, map).catch((error: unknown) => {
+            // What the base cannot tell is read.
+            if (error instanceof DamagedMapError) return false;
+            throw error;
+          });
+          if (await isWhole.finally(() => map.close()))
             return { path, bytes, dataBytes: map.dataBytes, sha256: map.digest(), source: same };
           await rm(join(root, mapPath(index)));
         }
