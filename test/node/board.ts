@@ -16,8 +16,9 @@ import { type MessageSocket, NEVER, NO_BYTES } from '../../src/base/http/seam.ts
 import { createLogger, type Logger, silentLogger } from '../../src/base/log/log.ts';
 import { isNotFound } from '../../src/client/api-failure.ts';
 import type { Client } from '../../src/client/client.ts';
-import { COMPONENTS, chooseComponents, runComponent } from '../../src/cmd/compose/components.ts';
+import { type Component, chooseComponents, runComponent } from '../../src/cmd/compose/components.ts';
 import { type ControlPlane, startControlPlane } from '../../src/cmd/compose/control-plane.ts';
+import { poolControllers } from '../../src/control/storage/storage-controllers.ts';
 import { type Agent, type AgentOptions, createAgent } from '../../src/node/agent/agent.ts';
 import { NODE_VM_RULES } from '../../src/node/agent/rbac.ts';
 import type { VmRecord } from '../../src/node/agent/vm-record.ts';
@@ -52,6 +53,12 @@ export const NAMESPACE = 'default';
 export const NODE = 'test-node';
 const WAIT_MS = 90_000;
 
+/** All that run without the keys of the cluster, and those of the others that call agents. */
+export function boardComponents(): readonly Component[] {
+  const callers = new Set([...poolControllers.map(({ name }) => name), 'memory']);
+  return chooseComponents('*', { withKeys: true }).filter(({ name, needsKeys }) => !needsKeys || callers.has(name));
+}
+
 /** Polls until `test` holds. */
 export async function eventually(what: string, test: () => boolean | Promise<boolean>, ms = WAIT_MS): Promise<void> {
   const deadline = systemClock.monotonic() + ms;
@@ -75,6 +82,7 @@ export async function startBoard(
   const guest = await ensureGuest();
   await importImage(images, 'tiny', guest.disk, { kernel: guest.kernel, initrd: guest.initrd, signal: stop.signal });
 
+  const connectNode = async () => calledInProcess(board.agent.handler);
   const plane: ControlPlane = await startControlPlane({
     backend: createMemoryBackend(),
     clock,
@@ -83,17 +91,17 @@ export async function startBoard(
     signingKey: await createSigningKey(),
     issuer: 'https://test',
     agentRules: NODE_VM_RULES,
-    connectNode: async () => calledInProcess(board.agent.handler),
+    connectNode,
     signal: stop.signal,
   });
   const running: Promise<void>[] = [];
-  for (const component of [...chooseComponents('*'), ...COMPONENTS.filter(({ name }) => name === 'memory')]) {
+  for (const component of boardComponents()) {
     const client = plane.clientFor(component.account);
     running.push(
       runComponent({
         component,
         client,
-        facts: { rootCa: '', askAgent: plane.askAgent },
+        facts: { rootCa: '', askAgent: plane.askAgent, connectNode },
         clock,
         log,
         signal: stop.signal,

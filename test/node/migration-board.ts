@@ -31,7 +31,7 @@ import { createSigningKey } from '../../src/server/auth/service-account-tokens.t
 import type { ObjectStore } from '../../src/server/cache/object-store.ts';
 import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
 import { ensureGuest } from '../../tools/guest/build-guest.ts';
-import { eventually, NAMESPACE } from './board.ts';
+import { boardComponents, eventually, NAMESPACE } from './board.ts';
 
 export interface MigrationBoard {
   readonly directory: string;
@@ -112,6 +112,7 @@ export async function startMigrationBoard(
   const ca = await createAuthority(clock);
   const authority = await openAuthority(ca, clock);
   const agents = new Map<string, Agent>();
+  const connectNode = async (name: string) => calledInProcess(agents.get(name)!.handler);
   const plane = await startControlPlane({
     backend: createMemoryBackend(),
     clock,
@@ -120,15 +121,17 @@ export async function startMigrationBoard(
     signingKey: await createSigningKey(),
     issuer: 'https://test',
     agentRules: NODE_VM_RULES,
-    connectNode: async (name) => calledInProcess(agents.get(name)!.handler),
+    connectNode,
     signal: stop.signal,
   });
   const running: Promise<void>[] = [];
-  for (const component of chooseComponents('*').filter(
+  for (const component of boardComponents().filter(
     ({ name }) => options.controller || (name !== 'migration' && name !== 'evacuation'),
   )) {
     const client = plane.clientFor(component.account);
-    running.push(runComponent({ component, client, facts: { rootCa: '' }, clock, log, signal: stop.signal }));
+    running.push(
+      runComponent({ component, client, facts: { rootCa: '', connectNode }, clock, log, signal: stop.signal }),
+    );
   }
   const client = await plane.adminClient();
   // The status of an instance, and labels of ours on it, are the controllers' to change.

@@ -3,6 +3,7 @@ import type { PersistentVolumeClaim } from '../../api/kinds/builtin/types.ts';
 import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
+import type { Informer } from '../../client/informer/informer.ts';
 import { STATE_VOLUME } from '../../domain/backend-storage/backend-storage.ts';
 
 type Claim = DeepReadonly<PersistentVolumeClaim>;
@@ -41,3 +42,21 @@ export function applyClaimInfo(
   const after = [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
   if (vmi.status && !deepEqual(before, after)) vmi.status.volumeStatus = after;
 }
+
+/** Names of the claims that the volumes of an instance are. */
+export const claimNames = (vmi: DeepReadonly<VirtualMachineInstance>): string[] =>
+  (vmi.spec.volumes ?? [])
+    .map(
+      (volume) =>
+        volume.persistentVolumeClaim?.claimName ??
+        volume.ephemeral?.persistentVolumeClaim?.claimName ??
+        volume.dataVolume?.name,
+    )
+    .filter((name) => name !== undefined);
+
+/** The first of them that does not exist. */
+export const missingClaim = (
+  vmi: DeepReadonly<VirtualMachineInstance>,
+  claims: Informer<PersistentVolumeClaim>,
+): string | undefined =>
+  claimNames(vmi).find((name) => claims.get({ namespace: vmi.metadata.namespace ?? '', name }) === undefined);

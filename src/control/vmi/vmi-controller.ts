@@ -5,7 +5,7 @@
  */
 
 import { NODES, PERSISTENT_VOLUME_CLAIMS, PODS, STORAGE_CLASSES } from '../../api/kinds/builtin/resource-types.ts';
-import type { Node, PersistentVolumeClaim, Pod } from '../../api/kinds/builtin/types.ts';
+import type { Node, Pod } from '../../api/kinds/builtin/types.ts';
 import {
   KUBEVIRTS,
   VIRTUAL_MACHINE_INSTANCES,
@@ -22,7 +22,7 @@ import { createController, DONE, ownKeys, requeueAfter, source } from '../../cli
 import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
 import { createEventRecorder } from '../../client/events/recorder.ts';
 import { createExpectations } from '../../client/expectations/expectations.ts';
-import { createInformer, type Informer } from '../../client/informer/informer.ts';
+import { createInformer } from '../../client/informer/informer.ts';
 import { DUPLICATE_FIRMWARE_UUID, type Machine, sharedMessage } from '../../domain/identity/shared-uuids.ts';
 import { createUuidIndex } from '../../domain/identity/uuid-index.ts';
 import {
@@ -39,7 +39,7 @@ import { instanceReference, isLauncherOf } from '../../domain/launcher/launcher-
 import { type LauncherPodOptions, launcherPod } from '../../domain/launcher/launcher-pod.ts';
 import { byAge, currentPod, isPodFinal } from '../../domain/launcher/launcher-pods.ts';
 import { isFinal } from '../../domain/run-strategy/run-strategy.ts';
-import { applyClaimInfo } from './claim-info.ts';
+import { applyClaimInfo, claimNames, missingClaim } from './claim-info.ts';
 import { type ResizeFacts, resizePod } from './resize-pod.ts';
 import { createStateClaims, stateClaimRules } from './state-claim.ts';
 import {
@@ -387,18 +387,4 @@ function clearMigrationMarks(vmi: VirtualMachineInstance): void {
     const { [EVICTION_SOURCE_ANNOTATION]: _, ...rest } = annotations;
     vmi.metadata.annotations = rest;
   }
-}
-
-const claimNames = (vmi: ReadonlyVmi): string[] =>
-  (vmi.spec.volumes ?? [])
-    .map(
-      (volume) =>
-        volume.persistentVolumeClaim?.claimName ??
-        volume.ephemeral?.persistentVolumeClaim?.claimName ??
-        volume.dataVolume?.name,
-    )
-    .filter((name) => name !== undefined);
-
-function missingClaim(vmi: ReadonlyVmi, claims: Informer<PersistentVolumeClaim>): string | undefined {
-  return claimNames(vmi).find((name) => claims.get({ namespace: vmi.metadata.namespace ?? '', name }) === undefined);
 }

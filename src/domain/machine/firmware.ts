@@ -1,3 +1,4 @@
+import { hasPersistentEfi } from '../backend-storage/backend-storage.ts';
 import { uuidV5 } from '../identity/firmware-identity.ts';
 import { RESUME_FROM } from '../memory-state/resume-request.ts';
 import { type MachinePlan, PlanError } from './machine-plan.ts';
@@ -42,11 +43,10 @@ export function configureFirmware({ vmi, facts, smbios }: PlanContext, plan: Mac
   const { bootloader, kernelBoot } = firmware ?? {};
   if (bootloader?.efi) {
     if (facts.efi) {
-      plan.firmware = { kind: 'efi', ...facts.efi };
+      plan.firmware = { kind: 'efi', ...facts.efi, ...(hasPersistentEfi(vmi.spec) && { persistent: true }) };
       if (bootloader.efi.secureBoot !== false) {
         plan.unsupported.push('secure boot is not offered by this node; the guest boots by UEFI without it');
       }
-      if (bootloader.efi.persistent) plan.unsupported.push('UEFI variables are not kept over restarts on this node');
     } else plan.unsupported.push('this node has no UEFI firmware (install OVMF); the guest boots by BIOS');
   }
   if (bootloader?.bios?.useSerial) plan.machine.options['graphics'] = 'off';

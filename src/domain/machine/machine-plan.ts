@@ -136,7 +136,16 @@ export interface MachinePlan {
   hotMemory?: HotMemoryPlan;
   /** SMBIOS tables: type and fields in order. */
   smbios: { type: number; fields: [name: string, value: string][] }[];
-  firmware: { kind: 'bios' } | { kind: 'efi'; code: string; vars: string };
+  firmware:
+    | { kind: 'bios' }
+    | {
+        kind: 'efi';
+        code: string;
+        /** The variables that the first guest finds. */
+        vars: string;
+        /** The variables outlive the guest. */
+        persistent?: true;
+      };
   /** Direct kernel boot. */
   kernelBoot?: { kernel: boolean; initrd: boolean; args?: string };
   rtc: Record<string, string>;

@@ -161,7 +161,11 @@ export async function spawnVm(environment: AgentEnvironment, request: SpawnReque
     throw new SpawnError(error.message);
   };
   // QEMU connects to it as soon as it starts.
-  if (plan.tpm) await startTpm({ directory, clock, signal: environment.signal }).catch(spawnError);
+  const tpm = { directory, clock, signal: environment.signal };
+  if (plan.tpm)
+    await startTpm({ ...tpm, ...(volumes.tpmState !== undefined && { lastingState: volumes.tpmState }) }).catch(
+      spawnError,
+    );
   const child = await spawnDetached(argv, { cwd: directory, outputFile: join(directory, VM_FILES.output) }).catch(
     spawnError,
   );

@@ -1,5 +1,5 @@
 /** All volumes of a VM at once: each planned disk gets its file. */
-import { copyFile, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { MachinePlan } from '../../domain/machine/machine-plan.ts';
 import type { DiskFile } from '../qemu/argv.ts';
@@ -7,16 +7,16 @@ import type { Access } from '../storage/volume-users.ts';
 import { emptyDisk, hostDisk } from './blank-volumes.ts';
 import { claimDisk, ephemeralClaim } from './claim-volumes.ts';
 import { cloudInitVolume } from './cloud-init-volume.ts';
+import { type FirmwareState, firmwareState } from './firmware-state.ts';
 import { containerDisk, kernelFiles } from './image-volumes.ts';
 import { objectVolume } from './object-volumes.ts';
 import { removeLayers, savedDisk, savedKernel } from './saved-files.ts';
 import { VolumeError, type VolumeRequest } from './volume-request.ts';
 
-export interface PreparedVolumes {
+export interface PreparedVolumes extends FirmwareState {
   readonly disks: ReadonlyMap<string, DiskFile>;
   readonly kernel?: string;
   readonly initrd?: string;
-  readonly efiVars?: string;
 }
 
 /**
@@ -35,17 +35,10 @@ export async function prepareVolumes(request: VolumeRequest, plan: MachinePlan):
       return [disk.name, saved ?? (await volumeFile(request, plan, disk.name, prefix))] as const;
     });
   const kernel = request.saved ? savedKernel(request, request.saved) : kernelFiles(request);
-  const efi = efiVariables(request, plan);
+  const firmware = firmwareState(request, plan);
   // All settle before one failure is reported: nothing goes on writing behind the caller's back.
-  await Promise.allSettled([...work, kernel, efi]);
-  return { disks: new Map(await Promise.all(work)), ...(await kernel), ...(await efi) };
-}
-
-async function efiVariables(request: VolumeRequest, plan: MachinePlan): Promise<{ efiVars?: string }> {
-  if (plan.firmware.kind !== 'efi') return {};
-  const saved = request.saved?.efiVars !== undefined ? join(request.saved.directory, request.saved.efiVars) : undefined;
-  await copyFile(saved ?? plan.firmware.vars, join(request.directory, 'efi-vars.fd'));
-  return { efiVars: 'efi-vars.fd' };
+  await Promise.allSettled([...work, kernel, firmware]);
+  return { disks: new Map(await Promise.all(work)), ...(await kernel), ...(await firmware) };
 }
 
 async function volumeFile(request: VolumeRequest, plan: MachinePlan, name: string, prefix: string): Promise<DiskFile> {

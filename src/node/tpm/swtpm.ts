@@ -44,6 +44,9 @@ export const tpmFacts = (): Pick<NodeFacts, 'tpm'> => (isProgram(TPM_PROGRAM) ? 
  */
 export const tpmSocket = (directory: string): string => join(DIRECTORY, socketName(directory));
 
+/** Where the TPM of the VM in this directory keeps its state: a directory, or a link to one that lasts. */
+export const tpmStateOf = (directory: string): string => join(directory, DIRECTORY, STATE);
+
 const socketName = (directory: string): string =>
   `${createHash('sha256').update(directory).digest('hex').slice(0, 24)}.sock`;
 

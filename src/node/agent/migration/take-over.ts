@@ -5,6 +5,8 @@
 import { join } from 'node:path';
 import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../../api/kinds/kubevirt/kinds.ts';
 import { type MigrationEnds, nextTargetStep } from '../../../domain/migration/migration-steps.ts';
+import { keepTpmState } from '../../disk/firmware-files.ts';
+import { tpmStateOf } from '../../tpm/swtpm.ts';
 import { patchStatus } from '../api-writes.ts';
 import type { Guest } from '../guest.ts';
 import type { LauncherState } from '../launcher-state.ts';
@@ -180,6 +182,7 @@ async function tryTakeOver(
       }
       case 'run': {
         await connect();
+        await keepTpmState(tpmStateOf(directory));
         const { wasRunning, postCopy } = migrationNow();
         const stoppedAt = source?.stoppedAt;
         // Also where the answer to the write was lost and the API told it later.
