@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { PERSISTENT_VOLUME_CLAIMS } from '../../src/api/kinds/builtin/resource-types.ts';
 import {
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINE_RESTORES,
@@ -68,6 +69,51 @@ test('a fork goes on in two machines with identities of their own, and leaves no
   assert.equal(fork.metadata.annotations?.['coracle.dev/resume-from'], undefined);
   assert.equal(fork.metadata.annotations?.['coracle.dev/forked-from'], 'web');
   for (const name of ['web', 'web-1', 'web-2']) await board.client.delete(VIRTUAL_MACHINES, keyOf(name));
+});
+
+test('volumes of claims are of the moment of the memory, and each fork has its own', async () => {
+  await board.client.create(PERSISTENT_VOLUME_CLAIMS, {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: 'data', namespace: NAMESPACE },
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '16Mi' } }, storageClassName: 'local' },
+  });
+  const spec = kernelSpec({
+    terminationGracePeriodSeconds: 0,
+    volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }],
+  }) as { domain: { devices: Record<string, unknown> } };
+  spec.domain.devices['disks'] = [{ name: 'data', disk: { bus: 'virtio' } }];
+  await board.client.create(VIRTUAL_MACHINES, {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachine',
+    metadata: { name: 'store', namespace: NAMESPACE },
+    spec: { runStrategy: 'Always', template: { spec } },
+  } as unknown as VirtualMachine);
+  const running = (name: string) => board.until(name, 'running', (vmi) => vmi.status?.phase === 'Running');
+  await running('store');
+  const line = await shell(board, 'store', true);
+  await line.run('echo first >/dev/vda; sync; echo second >/run/mark');
+  await board.client.create(VIRTUAL_MACHINE_SNAPSHOTS, {
+    apiVersion: 'snapshot.kubevirt.io/v1beta1',
+    kind: 'VirtualMachineSnapshot',
+    metadata: {
+      name: 'store-fork',
+      namespace: NAMESPACE,
+      annotations: { 'coracle.dev/include-memory': 'true', 'coracle.dev/fork-into': 'store-1' },
+    },
+    spec: { source: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name: 'store' } },
+  } as never);
+  await running('store-1');
+  await line.run('echo third >/dev/vda; sync');
+  const copy = await shell(board, 'store-1', false);
+  assert.equal(await copy.run('echo 1 >/proc/sys/vm/drop_caches; head -c 5 /dev/vda; cat /run/mark'), 'firstsecond');
+  await copy.run('echo fourth >/dev/vda; sync');
+  assert.equal(await line.run('echo 1 >/proc/sys/vm/drop_caches; head -c 5 /dev/vda'), 'third');
+  for (const name of ['store', 'store-1']) await board.client.delete(VIRTUAL_MACHINES, keyOf(name));
+  await eventually('the claim of the fork goes with it', async () => {
+    const { items } = await board.client.list(PERSISTENT_VOLUME_CLAIMS, { namespace: NAMESPACE });
+    return items.map(({ metadata }) => metadata.name).join() === 'data';
+  });
 });
 
 test('a machine that is restored with its memory goes on where it was; from its next restart on it boots', async () => {
