@@ -97,7 +97,8 @@ async function servingNode(client: Client, pool: string, signal: AbortSignal): P
     ?.metadata.name;
 }
 
-async function holdPool(
+/** The same over a way to the pool that is open. For `holdRunningPool`, and for tests. */
+export async function holdPool(
   client: Client,
   pool: PoolCaller,
   { dir, clock, signal }: RunningPoolOptions,
