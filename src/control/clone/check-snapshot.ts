@@ -1,19 +1,15 @@
 /** Waits for the snapshot, and looks whether it holds all that the target needs. */
 import { uncloneableContent } from '../../domain/clone/cloneable.ts';
+import { contentNameOf } from '../../domain/snapshot/snapshot-names.ts';
 import {
   type CloneStep,
   fail,
   goOnLater,
   hasSnapshotSource,
   isBeforeRestore,
-  type ReadonlySnapshot,
   snapshotNameOf,
   wait,
 } from './clone-pass.ts';
-
-/** The content of a snapshot, by name. */
-export const contentNameOf = ({ metadata, status }: ReadonlySnapshot): string =>
-  status?.virtualMachineSnapshotContentName ?? `vmsnapshot-content-${metadata.uid}`;
 
 export const snapshotLost = (name: string): string => `snapshot ${name} does not exist anymore`;
 

@@ -21,7 +21,7 @@ import { controllerOwner, createController, DONE, ownKeys, source } from '../../
 import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
 import { createEventRecorder } from '../../client/events/recorder.ts';
 import type { Informer } from '../../client/informer/informer.ts';
-import { RESTORE_NAME_ANNOTATION } from '../../domain/clone/clone-objects.ts';
+import { RESTORE_NAME_ANNOTATION } from '../../domain/snapshot/restored-claim.ts';
 import type { CloneCluster, ReadonlyClone } from './clone-pass.ts';
 import { takeSteps } from './clone-steps.ts';
 

@@ -29,6 +29,7 @@ describe('startRestore()', () => {
       },
     );
     assert.equal(spec.patches?.at(-1), 'mine');
+    assert.equal(metadata.annotations?.['coracle.dev/include-memory'], 'false', 'the target boots');
   });
 
   it("restores a user's snapshot, and leaves the policy of names open", async () => {

@@ -1,7 +1,8 @@
 /** Has the snapshot restored to a new machine, changed so that it is another one. */
 import { cloneRestore, cloneRestoreName, isOfClone } from '../../domain/clone/clone-objects.ts';
 import { type CloneSource, clonePatches } from '../../domain/clone/clone-patches.ts';
-import { contentNameOf, snapshotLost } from './check-snapshot.ts';
+import { contentNameOf } from '../../domain/snapshot/snapshot-names.ts';
+import { snapshotLost } from './check-snapshot.ts';
 import { type ClonePass, type CloneStep, fail, type ReadonlySnapshot, snapshotNameOf } from './clone-pass.ts';
 
 export const startRestore: CloneStep = async (pass) => {

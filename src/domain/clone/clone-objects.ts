@@ -13,11 +13,9 @@ import {
 } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { controllerReference } from '../../api/meta/controller-reference.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
+import { INCLUDE_MEMORY } from '../memory-state/resume-request.ts';
 
 type Clone = DeepReadonly<VirtualMachineClone>;
-
-/** Annotation of a restored claim: the restore that made it. */
-export const RESTORE_NAME_ANNOTATION = 'restore.kubevirt.io/name';
 
 export const cloneSnapshotName = ({ metadata }: Clone): string => `tmp-snapshot-${metadata.uid}`;
 export const cloneRestoreName = ({ metadata }: Clone): string => `tmp-restore-${metadata.uid}`;
@@ -30,7 +28,10 @@ export const cloneSnapshot = (clone: Clone): VirtualMachineSnapshot => ({
   spec: { source: { apiGroup: KUBEVIRT_GROUP, kind: 'VirtualMachine', name: clone.spec.source.name } },
 });
 
-/** The restore that makes a clone's target. `patches`: see `clonePatches`. */
+/**
+ * The restore that makes a clone's target, which boots: a guest that went on from its source's memory would be its source.
+ * `patches`: see `clonePatches`.
+ */
 export function cloneRestore(
   clone: Clone,
   { snapshotName, patches }: { readonly snapshotName: string; readonly patches: readonly string[] },
@@ -39,7 +40,7 @@ export function cloneRestore(
   return {
     apiVersion: `${SNAPSHOT_GROUP}/${SNAPSHOT_VERSION}`,
     kind: 'VirtualMachineRestore',
-    metadata: metadataOf(clone, cloneRestoreName(clone)),
+    metadata: { ...metadataOf(clone, cloneRestoreName(clone)), annotations: { [INCLUDE_MEMORY]: 'false' } },
     spec: {
       target: { apiGroup: KUBEVIRT_GROUP, kind: 'VirtualMachine', name: target?.name ?? '' },
       virtualMachineSnapshotName: snapshotName,

@@ -10,6 +10,7 @@ import { applyJsonPatch } from '../../api/patch/json-patch.ts';
 import { CLOUD_INIT_INSTANCE } from '../identity/cloud-init-instance.ts';
 import { IDENTITY_ORIGIN } from '../identity/decide-identity.ts';
 import { canonicalUuid, legacyFirmwareUuid } from '../identity/firmware-identity.ts';
+import { RESUME_FALLBACK, RESUME_FROM } from '../memory-state/resume-request.ts';
 import { removedKeys } from './key-filters.ts';
 
 /** A virtual machine as a snapshot holds it. */
@@ -23,8 +24,13 @@ interface Operation {
 
 const TEMPLATE = '/spec/template';
 const DOMAIN = `${TEMPLATE}/spec/domain`;
-/** Annotations that the restore and the creation of the target write themselves: a filter has no say in them. */
-const WRITTEN_ANYWAY: readonly string[] = ['restore.kubevirt.io/lastRestoreUID', IDENTITY_ORIGIN];
+/** Annotations that the restore leaves out or writes itself: a filter has no say in them. */
+const WRITTEN_ANYWAY: readonly string[] = [
+  'restore.kubevirt.io/lastRestoreUID',
+  IDENTITY_ORIGIN,
+  RESUME_FROM,
+  RESUME_FALLBACK,
+];
 
 /**
  * The patches, one operation in each text. `uid` is that of the clone.
