@@ -385,6 +385,41 @@ test('a restore that is deleted on its way leaves nothing behind', async () => {
   assert.deepEqual(await claimsOf('changed'), ['changed-a', 'tiny']);
 });
 
+test('a machine that is deleted while it is restored stays deleted, and its restore goes', async () => {
+  await words.machine('doomed', ['doomed-a']);
+  await words.snapshot('s-doomed', 'doomed');
+  await words.saved('s-doomed');
+  storage.holds.add('bind');
+  await words.restore('r-doomed', 's-doomed', 'doomed');
+  await words.until(VIRTUAL_MACHINES, 'doomed', ({ status }) => status?.restoreInProgress === 'r-doomed');
+  await cluster.client.delete(VIRTUAL_MACHINES, key('doomed'));
+  await eventually('the restore gone', async () => {
+    const { items } = await cluster.client.list(VIRTUAL_MACHINE_RESTORES, { namespace: 'default' });
+    return items.every(({ metadata }) => metadata.name !== 'r-doomed') ? true : undefined;
+  });
+  storage.holds.clear();
+  await assert.rejects(words.vm('doomed'), /not found/);
+});
+
+test('patches give nobody what they may not write: reserved labels are refused', async () => {
+  await words.machine('plain', []);
+  await words.snapshot('s-plain', 'plain');
+  await words.saved('s-plain');
+  const patch =
+    '{"op": "add", "path": "/spec/template/metadata", "value": {"labels": {"kubevirt.io/nodeName": "node-1"}}}';
+  await words.restore('r-plain', 's-plain', 'forged', { patches: [patch] });
+  const told = await words.until(
+    VIRTUAL_MACHINE_RESTORES,
+    'r-plain',
+    (each) => reason(each, 'Ready')?.includes('reserved') === true,
+  );
+  assert.match(
+    reason(told, 'Ready') ?? '',
+    /reserved kubevirt.io\/ labels on a VMI object is prohibited: kubevirt.io\/nodeName/,
+  );
+  await assert.rejects(words.vm('forged'), /not found/);
+});
+
 test('the firmware state of a machine comes back with it, under the label that it is found by', async () => {
   await words.claim('state', { labels: { 'persistent-state-for': 'tpm' } });
   await words.machine('tpm', ['tpm-a'], {
@@ -408,6 +443,9 @@ test('the firmware state of a machine comes back with it, under the label that i
     items.map((each) => each.metadata.name),
     [`restore-${metadata.uid}-persistent-state-for-tpm`],
   );
-  await assert.rejects(cluster.client.get(PERSISTENT_VOLUME_CLAIMS, key('state')), /not found/);
+  await eventually('the old state gone', async () => {
+    const all = await cluster.client.list(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default' });
+    return all.items.every(({ metadata: { name } }) => name !== 'state') ? true : undefined;
+  });
   await assert.rejects(words.restore('r-tpm-new', 's-tpm', 'tpm-new'), /Restore to a different VM is not supported/);
 });

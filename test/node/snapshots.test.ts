@@ -75,9 +75,13 @@ test('a machine goes back to what its disk held while it ran, and a new one to w
   const first = await start('db');
   const identity = await uuid(first);
   await write(first, 'first');
+  await board.until('db', 'its agent', ({ status }) =>
+    (status?.conditions ?? []).some(({ type, status: value }) => type === 'AgentConnected' && value === 'True'),
+  );
   await words.snapshot('online', 'db');
   const snapshot = await words.saved('online');
-  assert.ok(snapshot.status?.indications?.includes('Online'));
+  // Held still for that moment, and thawed: it writes on below.
+  assert.deepEqual(snapshot.status?.indications, ['GuestAgent', 'Online']);
   assert.deepEqual(snapshot.status?.snapshotVolumes, { includedVolumes: ['data'] });
   // The guest runs on, on its own disk.
   await write(first, 'other');

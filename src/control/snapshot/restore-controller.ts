@@ -50,6 +50,10 @@ const RETRY_MS = 5000;
 const isComplete = ({ status }: Restore): boolean => status?.complete === true;
 const isProgressing = (restore: Restore): boolean => !isComplete(restore) && !hasAspect(restore.status, 'Failure');
 
+/** Its target was deleted: it goes with it, and must not make another one. */
+const isOrphaned = ({ metadata }: Restore, target: Vm | undefined): boolean =>
+  target === undefined && metadata.ownerReferences?.some(({ kind }) => kind === 'VirtualMachine') === true;
+
 /** Makes the controller; nothing happens before `start`. */
 export function createRestoreController(options: SnapshotControllerOptions): Controller {
   const { client, clock, log, stores, restores, events } = options;
@@ -178,7 +182,7 @@ export function createRestoreController(options: SnapshotControllerOptions): Con
     }
     const target = targetOf(cached, stores);
     if (isDeleting(cached)) return remove(cached, target);
-    if (!isProgressing(cached) || (await hold(cached, target))) return DONE;
+    if (!isProgressing(cached) || isOrphaned(cached, target) || (await hold(cached, target))) return DONE;
     try {
       if (target !== undefined && !isStopped(target, stores)) return await waitForTarget(cached, target);
       const result = await work(restore, target);

@@ -56,7 +56,8 @@ function* judgeSpec(vm: VirtualMachine, context: AdmissionContext): Steps<Cause[
   if (template.spec?.domain === undefined) {
     return [requiredValue('spec.template.spec.domain', 'spec.template.spec.domain must be given')];
   }
-  const causes = validateMetadata('spec.template.metadata', template.metadata, context);
+  // No component has a reserved label to put into a template; a restore may bring one that a user wrote into a patch.
+  const causes = validateMetadata('spec.template.metadata', template.metadata, { ...context, trusted: false });
   addAll(causes, yield* judgeInstanceSpec('spec.template.spec', template.spec, context.config));
   addAll(causes, yield* judgeDataVolumeTemplates(vm.spec));
   addAll(causes, validateRunStrategy(vm));
