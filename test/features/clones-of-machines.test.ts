@@ -49,13 +49,18 @@ const found = async <T extends KubeObject>(type: ResourceType<T>, name: string):
 };
 const machineOf = async (name: string): Promise<VirtualMachine> => (await found(VIRTUAL_MACHINES, name))!;
 
-async function createMachine(name: string, spec: object = {}, volumes: readonly string[] = ['root']): Promise<void> {
+async function createMachine(
+  name: string,
+  spec: object = {},
+  volumes: readonly string[] = ['root'],
+  storageClassName = 'local',
+): Promise<void> {
   for (const volume of volumes)
     await cluster.client.create(PERSISTENT_VOLUME_CLAIMS, {
       apiVersion: 'v1',
       kind: 'PersistentVolumeClaim',
       metadata: { name: `${name}-${volume}`, namespace: 'default' },
-      spec: { accessModes: ['ReadWriteOnce'], storageClassName: 'local', resources: { requests: { storage: '1Mi' } } },
+      spec: { accessModes: ['ReadWriteOnce'], storageClassName, resources: { requests: { storage: '1Mi' } } },
     });
   await cluster.client.create(VIRTUAL_MACHINES, {
     apiVersion: 'kubevirt.io/v1',
@@ -251,6 +256,21 @@ for (const runStrategy of ['Always', 'Halted'])
       (await cluster.client.get<ControllerRevision>(CONTROLLER_REVISIONS, key(revision))).data;
     for (const i of [0, 1]) assert.deepEqual(await data(copied[i]!), await data(own[i]!));
   });
+
+test('a clone of claims that wait for their consumer keeps what it made until the target has run', async () => {
+  await createMachine('waits', {}, ['root'], 'local-wait');
+  await eventually(
+    'bound',
+    async () => (await found(PERSISTENT_VOLUME_CLAIMS, 'waits-root'))?.status?.phase === 'Bound',
+  );
+  storage.holds.add('bind');
+  const clone = await createClone('waits', 'waits-copy');
+  const { status } = await until(clone, 'succeeded', (one) => one.status?.phase === 'Succeeded');
+  assert.ok(await found(VIRTUAL_MACHINE_SNAPSHOTS, status?.snapshotName ?? ''));
+  assert.ok(await found(VIRTUAL_MACHINE_RESTORES, status?.restoreName ?? ''));
+  storage.holds.delete('bind');
+  await released(clone);
+});
 
 test('a target that is there already, and a patch that does not fit, are told of on the clone', async () => {
   await createMachine('source');
