@@ -63,6 +63,7 @@ const LONGEST = [
   'test/cli/command-line.test.ts',
   'test/node/down.test.ts',
   'test/node/agent.test.ts',
+  'test/node/backup.test.ts',
   'test/node/live-update.test.ts',
   'test/faults/guests-survive.test.ts',
   'test/tour/readme-tour.test.ts',

@@ -6,6 +6,7 @@ import type { Clock } from '../../base/clock/clock.ts';
 import { silentLogger } from '../../base/log/log.ts';
 import { findGuestsOnDisk, nameOfGuest } from '../../node/agent/guests-on-disk.ts';
 import { openPool as openVolumes } from '../../node/storage/pool.ts';
+import { StorageError } from '../../server/storage/backend.ts';
 import { takeStoreLock } from '../../server/storage/store-lock.ts';
 import type { DataDir } from '../config/data-dir.ts';
 import { findRunning } from '../config/running.ts';
@@ -41,7 +42,7 @@ export async function openPool(options: OpenPoolOptions): Promise<HeldPool> {
     throw new BackupError(
       `guests run without a control plane: ${guests.map(nameOfGuest).join(', ')}; start it (coracle up), or end them (coracle down)`,
     );
-  const lock = running ? undefined : takeStoreLock(dir.state, { pid: process.pid, since: formatTime(clock.now()) });
+  const lock = running ? undefined : takeLock(dir, formatTime(clock.now()));
   return {
     async freeze() {
       const claims = join(dir.root, 'claims');
@@ -59,6 +60,18 @@ export async function openPool(options: OpenPoolOptions): Promise<HeldPool> {
     },
     close: async () => lock?.close(),
   };
+}
+
+function takeLock(dir: DataDir, since: string): { close(): void } {
+  try {
+    return takeStoreLock(dir.state, { pid: process.pid, since });
+  } catch (error) {
+    if (!(error instanceof StorageError && error.kind === 'in-use')) throw error;
+    const who = /in use by [^;]*/.exec(error.message)?.[0] ?? 'in use';
+    throw new BackupError(
+      `${dir.root} is ${who}: a control plane that starts or stops, or another backup; try again in a moment`,
+    );
+  }
 }
 
 /** Removes the snapshots that a backup which was killed has left in the pool. */
