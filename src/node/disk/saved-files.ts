@@ -16,7 +16,6 @@ export interface SavedFiles {
   readonly disks: Readonly<Record<string, SavedDisk>>;
   readonly kernel?: string;
   readonly initrd?: string;
-  readonly efiVars?: string;
 }
 
 /** A disk, and the bytes that the guest sees of it. */

@@ -1,4 +1,4 @@
-/** The files of a guest that go with its memory: its own disks, its firmware's variables, and what it boots from. */
+/** The files of a guest that go with its memory: its own disks, and what it boots from. */
 import { constants, copyFile, stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { layersOf, linkFile, type SavedDisk } from '../../disk/saved-files.ts';
@@ -8,7 +8,7 @@ import { mirrorNode } from '../migration/qemu-migration.ts';
 import type { VmRecord } from '../vm-record.ts';
 import type { SavedState } from './state-files.ts';
 
-export type OwnFiles = Pick<SavedState, 'disks' | 'kernel' | 'initrd' | 'efiVars'>;
+export type OwnFiles = Pick<SavedState, 'disks' | 'kernel' | 'initrd'>;
 
 /** Bytes of each disk as the guest sees it, by its place in the plan. */
 export async function diskSizes(guest: Guest): Promise<ReadonlyMap<string, number>> {
@@ -48,18 +48,16 @@ export async function saveOwnFiles(
     if (!below || size === undefined) throw new Error(`disk ${disk.name}: QEMU does not know it`);
     saved[disk.name] = { ...below, size, ...(source.readOnly && { readOnly: true }) };
   }
-  const kernel = await takeFile('kernel', options, linkFile);
-  const initrd = await takeFile('initrd', options, linkFile);
-  // QEMU writes to it.
-  const efiVars = await takeFile('efi-vars.fd', options, copyFile);
-  return { disks: saved, ...(kernel && { kernel }), ...(initrd && { initrd }), ...(efiVars && { efiVars }) };
+  // EFI variables are memory of a device: QEMU writes them to its file again when the guest goes on.
+  const kernel = await takeFile('kernel', options);
+  const initrd = await takeFile('initrd', options);
+  return { disks: saved, ...(kernel && { kernel }), ...(initrd && { initrd }) };
 }
 
 /** The name, if there is such a file. */
 async function takeFile(
   name: string,
   { directory, making }: { readonly directory: string; readonly making: string },
-  take: (from: string, to: string) => Promise<void>,
 ): Promise<string | undefined> {
   const from = join(directory, name);
   const isThere = await stat(from).then(
@@ -67,6 +65,6 @@ async function takeFile(
     () => false,
   );
   if (!isThere) return undefined;
-  await take(from, join(making, name));
+  await linkFile(from, join(making, name));
   return name;
 }

@@ -28,7 +28,6 @@ export interface SavedState {
   readonly disks: Readonly<Record<string, SavedDisk>>;
   readonly kernel?: string;
   readonly initrd?: string;
-  readonly efiVars?: string;
 }
 
 export const RAM_FILE = 'ram';
@@ -97,7 +96,6 @@ export const savedFilesOf = (memoryDirectory: string, saved: SavedState): SavedF
   disks: saved.disks,
   ...(saved.kernel !== undefined && { kernel: saved.kernel }),
   ...(saved.initrd !== undefined && { initrd: saved.initrd }),
-  ...(saved.efiVars !== undefined && { efiVars: saved.efiVars }),
 });
 
 /** The states there are. */
