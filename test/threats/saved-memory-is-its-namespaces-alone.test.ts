@@ -141,6 +141,7 @@ test('an agent gives an instance no state of another namespace, and removes none
     namespace: 'victim',
     plan: machinePlan(instance('victim', STATE), FACTS),
     host: { qemuVersion: FACTS.qemuVersion },
+    bytes: 'secret'.length,
     disks: {},
   } as unknown as SavedState);
   for (const [path, mode] of [

@@ -12,7 +12,12 @@ export interface DetachedOptions {
   /** Receives stdout and stderr, appended; made with mode 0600. */
   readonly outputFile: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** A file that it can read as descriptor `INPUT_FD`. */
+  readonly inputFile?: string;
 }
+
+/** Behind standard input, output and errors. */
+export const INPUT_FD = 3;
 
 export interface Exit {
   /** Exit code; null when a signal ended it. */
@@ -31,11 +36,13 @@ export async function spawnDetached(argv: readonly string[], options: DetachedOp
   const tool = argv[0] ?? '';
   if (argv.some((word) => word.includes('\0'))) throw new Error(`${tool}: an argument holds a NUL byte`);
   const out = openSync(options.outputFile, 'a', 0o600);
+  let input: number | undefined;
   try {
+    input = options.inputFile === undefined ? undefined : openSync(options.inputFile, 'r');
     const child = spawn(tool, argv.slice(1), {
       cwd: options.cwd,
       env: options.env ?? plainEnv(),
-      stdio: ['ignore', out, out],
+      stdio: ['ignore', out, out, ...(input === undefined ? [] : [input])],
       detached: true,
     });
     const exited = new Promise<Exit>((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })));
@@ -54,5 +61,6 @@ export async function spawnDetached(argv: readonly string[], options: DetachedOp
     return { identity, exited };
   } finally {
     closeSync(out);
+    if (input !== undefined) closeSync(input);
   }
 }

@@ -21,8 +21,8 @@ import { clusterSmbios } from './cluster-smbios.ts';
 import type { AgentEnvironment } from './environment.ts';
 import { type Guest, openGuest } from './guest.ts';
 import { filesOfImage, volumesOfGuest } from './guest-volumes.ts';
-import { letGuestGoOn, loadMemory, type Resume, resumeOf } from './memory/resume-memory.ts';
-import { savedFilesOf } from './memory/state-files.ts';
+import { letGuestGoOn, memoryLoaded, RESUME_MS, type Resume, resumeOf } from './memory/resume-memory.ts';
+import { ramFile, savedFilesOf } from './memory/state-files.ts';
 import { keepNetFilter } from './net-filter.ts';
 import { imageContainer } from './pod-status.ts';
 import { writeNamespace } from './vm-namespace.ts';
@@ -128,7 +128,8 @@ export async function spawnVm(environment: AgentEnvironment, request: SpawnReque
     pidFile: join(directory, VM_FILES.pid),
     ...volumes,
     ...(plan.tpm && { tpmSocket: tpmSocket(directory) }),
-    ...((migration || resuming) && { incoming: true }),
+    ...(migration && { incoming: true }),
+    ...(resuming && { incoming: 'input' as const }),
   });
   let record: VmRecord = {
     version: 1,
@@ -166,9 +167,11 @@ export async function spawnVm(environment: AgentEnvironment, request: SpawnReque
     await startTpm({ ...tpm, ...(volumes.tpmState !== undefined && { lastingState: volumes.tpmState }) }).catch(
       spawnError,
     );
-  const child = await spawnDetached(argv, { cwd: directory, outputFile: join(directory, VM_FILES.output) }).catch(
-    spawnError,
-  );
+  const child = await spawnDetached(argv, {
+    cwd: directory,
+    outputFile: join(directory, VM_FILES.output),
+    ...(resuming && { inputFile: ramFile(environment.memoryDirectory, resuming.state) }),
+  }).catch(spawnError);
   record = { ...record, process: child.identity };
   await writeRecord(directory, record);
   request.onRecord?.(record);
@@ -184,7 +187,8 @@ export async function spawnVm(environment: AgentEnvironment, request: SpawnReque
     onChange: request.onChange,
   });
   request.onGuest?.(guest);
-  await guest.ready(ANSWER_MS);
+  // It answers once it has read the file.
+  await guest.ready(resuming ? RESUME_MS : ANSWER_MS);
   if (guest.state.exit !== undefined)
     throw new SpawnError(`QEMU did not start: ${(await guest.output()) || 'it said nothing'}`);
   // Before it runs: without its filter a guest would reach the host's loopback.
@@ -213,7 +217,7 @@ export async function startVm(environment: AgentEnvironment, request: StartReque
   });
   const { guest } = started;
   const { directory } = prepared;
-  if (resume) await loadMemory(environment, guest, { directory, resume, signal });
+  if (resume) await memoryLoaded(environment, guest, signal);
   const record = { ...started.record, portProblems: await connectNetwork(guest, started.record) };
   await writeRecord(directory, record);
   if (!resume) {

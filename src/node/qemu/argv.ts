@@ -3,6 +3,7 @@
  * forms; the few classic options carry values of ours or escaped text. All socket and file names are relative to the
  * directory of the VM, which is QEMU's working directory.
  */
+import { INPUT_FD } from '../../base/process/spawn-detached.ts';
 import type { DeviceSpec, MachinePlan, PlannedDisk } from '../../domain/machine/machine-plan.ts';
 import { escapeOption, optionText } from './option-text.ts';
 import { createPciSlots } from './pci-slots.ts';
@@ -41,8 +42,8 @@ export interface MachineLayout {
   readonly efiVars?: string;
   /** Control socket of the TPM's process. */
   readonly tpmSocket?: string;
-  /** Waits for a migration stream instead of booting. */
-  readonly incoming?: boolean;
+  /** Waits for a migration stream instead of booting; 'input': it is the file that QEMU is started with. */
+  readonly incoming?: boolean | 'input';
 }
 
 /** File names in the directory of a VM. */
@@ -60,9 +61,8 @@ export const VM_FILES = {
   /** Where QEMU sends a guest that goes: the agent listens. */
   migrateOut: 'migrate-out.sock',
   nbdOut: 'nbd-out.sock',
-  /** Where QEMU writes a guest that is saved, and reads one that is resumed. */
+  /** Where QEMU writes a guest that is saved. */
   saveOut: 'save-out.sock',
-  resumeIn: 'resume-in.sock',
 } as const;
 
 /** The memory that can be plugged. Its slot is one that no other device is given. */
@@ -222,7 +222,7 @@ export function qemuArgv(plan: MachinePlan, layout: MachineLayout): string[] {
       ...slots.next(),
     });
   }
-  if (layout.incoming) argv.push('-incoming', 'defer');
+  if (layout.incoming) argv.push('-incoming', layout.incoming === 'input' ? `fd:${INPUT_FD}` : 'defer');
   argv.push('-msg', 'timestamp=on');
   return argv;
 }

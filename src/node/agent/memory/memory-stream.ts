@@ -1,16 +1,12 @@
-/** QEMU's stream of memory and devices, to a file and from one, through a unix socket in the directory of the VM. */
-import { createReadStream, createWriteStream } from 'node:fs';
-import { join } from 'node:path';
+/** QEMU's stream of memory and devices to a file, through a unix socket in the directory of the VM. */
+import { createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
-import type { Clock } from '../../../base/clock/clock.ts';
 import { createDeferred } from '../../../base/signal/deferred.ts';
 import { VM_FILES } from '../../qemu/argv.ts';
-import { connectUnix } from '../../qmp/unix-socket.ts';
 import { listenUnix } from '../migration/unix-listener.ts';
 
-/** Read and written at once; what is on its way between QEMU and the file is a few of these. */
+/** Written at once; what is on its way between QEMU and the file is a few of these. */
 const CHUNK_BYTES = 1024 * 1024;
-const QEMU_MS = 10_000;
 
 export interface ReceivedStream {
   /** For QEMU's `migrate`. */
@@ -64,14 +60,4 @@ export async function receiveStream(
       done.reject(new Error('the stream was given up'));
     },
   };
-}
-
-/** Feeds a QEMU that waits on its socket for a guest; resolves when it has taken everything. */
-export async function feedStream(
-  directory: string,
-  options: { readonly path: string; readonly clock: Clock; readonly signal: AbortSignal },
-): Promise<void> {
-  const { path, clock, signal } = options;
-  const socket = await connectUnix(join(directory, VM_FILES.resumeIn), { clock, timeoutMs: QEMU_MS, signal });
-  await pipeline(createReadStream(path, { highWaterMark: CHUNK_BYTES }), socket, { signal });
 }

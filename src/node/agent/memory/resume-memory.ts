@@ -2,25 +2,20 @@
  * A guest that goes on from a saved state: whether it may and can, and the way from a QEMU that waits to a guest that
  * runs.
  */
-import { join } from 'node:path';
+import { stat } from 'node:fs/promises';
 import type { VirtualMachineInstance } from '../../../api/kinds/kubevirt/kinds.ts';
 import type { DeepReadonly } from '../../../api/meta/object.ts';
-import { abortable } from '../../../base/signal/abortable.ts';
-import { createLinkedController } from '../../../base/signal/linked-controller.ts';
 import type { MachinePlan } from '../../../domain/machine/machine-plan.ts';
 import { machinePlan } from '../../../domain/machine/plan.ts';
 import { hostOf, resumeDifference } from '../../../domain/memory-state/resume-plan.ts';
 import { parseResumeFrom, RESUME_FALLBACK, RESUME_FROM } from '../../../domain/memory-state/resume-request.ts';
 import { isUid } from '../../disk/vm-directory.ts';
 import { VolumeError } from '../../disk/volume-request.ts';
-import { VM_FILES } from '../../qemu/argv.ts';
 import type { AgentEnvironment } from '../environment.ts';
 import type { Guest } from '../guest.ts';
-import { followEvents, isMigrationStatus } from '../migration/qmp-events.ts';
 import type { VmRecord } from '../vm-record.ts';
 import { hostProcessor } from './host-processor.ts';
-import { feedStream } from './memory-stream.ts';
-import { markUsed, RAM_FILE, readState, type SavedState, stateDirectory, userOf } from './state-files.ts';
+import { markUsed, ramFile, readState, type SavedState, userOf } from './state-files.ts';
 
 type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
 
@@ -30,7 +25,9 @@ export interface Resume {
   readonly ticket: string;
 }
 
-const RESUME_MS = 120_000;
+/** How long QEMU may take to load a guest. */
+export const RESUME_MS = 120_000;
+const POLL_MS = 10;
 const FALLBACK_BOOT = 'Boot';
 
 /** The guest is not resumed, and not booted instead. `reason` of the Pod and the instance: FailedResume. */
@@ -87,6 +84,11 @@ async function usableState(environment: AgentEnvironment, vmi: ReadonlyVmi, text
     throw new ResumeError(`${name} makes no machine: ${(error as Error).message}`);
   }
   const host = hostOf(plan, environment.facts, await hostProcessor());
+  const size = await stat(ramFile(environment.memoryDirectory, saved.state)).then(
+    (found) => found.size,
+    () => undefined,
+  );
+  if (size !== saved.bytes) throw new ResumeError(`state ${saved.state} is damaged: its memory is not whole`);
   const difference = resumeDifference(saved, { plan, host }) ?? diskDifference(saved, vmi, plan);
   if (difference !== undefined) throw new ResumeError(`state ${saved.state} does not fit: ${difference}`);
   return saved;
@@ -104,40 +106,25 @@ function diskDifference(saved: SavedState, vmi: ReadonlyVmi, plan: MachinePlan):
   return undefined;
 }
 
-/** Gives a QEMU that waits the memory and devices of the state; the guest stands still when this resolves. */
-export async function loadMemory(
-  environment: AgentEnvironment,
-  guest: Guest,
-  options: { readonly directory: string; readonly resume: Resume; readonly signal: AbortSignal },
-): Promise<void> {
-  const { clock, memoryDirectory } = environment;
-  const { directory, resume } = options;
-  const life = createLinkedController(options.signal, environment.signal);
-  const stopTimer = clock.schedule(RESUME_MS, () =>
-    life.abort(new Error(`memory was not loaded within ${RESUME_MS / 1000} s`)),
-  );
-  const events = followEvents(guest, clock);
+/** Waits until QEMU has memory and devices of the state that it was started with; the guest stands still then. */
+export async function memoryLoaded(environment: AgentEnvironment, guest: Guest, signal: AbortSignal): Promise<void> {
+  const { clock } = environment;
+  const deadline = clock.monotonic() + RESUME_MS;
   try {
-    const qmp = guest.qmp();
-    await qmp.execute('migrate-set-capabilities', { capabilities: [{ capability: 'events', state: true }] });
-    await qmp.execute('migrate-incoming', { uri: `unix:${VM_FILES.resumeIn}` });
-    const path = join(stateDirectory(memoryDirectory, resume.saved.state), RAM_FILE);
-    const end = events.wait('memory', isMigrationStatus('completed', 'failed'), life.signal);
-    const fed = feedStream(directory, { path, clock, signal: life.signal });
-    // A QEMU that cannot load it closes the line: why, it says itself.
-    fed.catch(() => {});
-    const { data } = await abortable(end, life.signal);
-    if (data['status'] !== 'completed') throw new Error('QEMU cannot load it');
-    await fed;
+    for (;;) {
+      signal.throwIfAborted();
+      const { status } = await guest.qmp().execute('query-migrate', undefined, { timeoutMs: RESUME_MS });
+      if (status === 'failed') throw new Error('QEMU cannot load it');
+      await guest.refresh();
+      if (status === 'completed' && guest.state.runState !== 'inmigrate') return;
+      if (clock.monotonic() > deadline) throw new Error(`memory was not loaded within ${RESUME_MS / 1000} s`);
+      await clock.sleep(POLL_MS, environment.signal);
+    }
   } catch (error) {
-    options.signal.throwIfAborted();
+    signal.throwIfAborted();
     environment.signal.throwIfAborted();
     const said = (await guest.output()).split('\n').slice(-2).join('; ');
     throw new ResumeError(`${(error as Error).message}${said && `: ${said}`}`);
-  } finally {
-    stopTimer();
-    life.release();
-    events.close();
   }
 }
 

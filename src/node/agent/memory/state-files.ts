@@ -87,6 +87,10 @@ export async function readState(memoryDirectory: string, state: string): Promise
   }
 }
 
+/** Where QEMU's stream of a state lies. */
+export const ramFile = (memoryDirectory: string, state: string): string =>
+  join(vmDirectoryOf(memoryDirectory, state), RAM_FILE);
+
 /** Its directory. Throws on anything that is not a UID. */
 export const stateDirectory = vmDirectoryOf;
 
