@@ -364,6 +364,28 @@ test('a machine that is to run always is not started while it is restored', asyn
   await eventually('started', () => cluster.client.get(VIRTUAL_MACHINE_INSTANCES, key('eager')).catch(() => undefined));
 });
 
+test('a restore waits for a snapshot of its machine, and touches no claim before', async () => {
+  await words.machine('twice', ['twice-a']);
+  await words.snapshot('s-once', 'twice');
+  await words.saved('s-once');
+  const claim = await cluster.client.get(PERSISTENT_VOLUME_CLAIMS, key('twice-a'));
+  storage.holds.add('snapshot');
+  await words.snapshot('s-twice', 'twice');
+  await words.until(VIRTUAL_MACHINES, 'twice', ({ status }) => status?.snapshotInProgress === 's-twice');
+  await words.restore('r-twice', 's-once', 'twice', { volumeRestorePolicy: 'InPlace' });
+  await words.until(
+    VIRTUAL_MACHINE_RESTORES,
+    'r-twice',
+    (each) => reason(each, 'Progressing') === 'False snapshot "s-twice" in progress',
+  );
+  const same = await cluster.client.get(PERSISTENT_VOLUME_CLAIMS, key('twice-a'));
+  assert.equal(same.metadata.deletionTimestamp, undefined);
+  assert.equal(same.metadata.uid, claim.metadata.uid);
+  storage.holds.clear();
+  await words.saved('s-twice');
+  await words.restored('r-twice');
+});
+
 test('a restore that is deleted on its way leaves nothing behind', async () => {
   await words.machine('changed', ['changed-a']);
   await words.snapshot('s-changed', 'changed');

@@ -29,7 +29,7 @@ export function isStopped(vm: Vm, { vmis }: Pick<SnapshotStores, 'vmis'>): boole
 
 /**
  * Says on the machine that it is being restored: it is not started meanwhile. `waiting` when it was started just before.
- * @throws RestoreProblem while another restore is in progress
+ * @throws RestoreProblem while another restore, or a snapshot, is in progress
  */
 export async function lockTarget({ restore, target, client }: Omit<RestorePass, 'content'>): Promise<StepOutcome> {
   if (target === undefined || isMarked(target, restore)) return 'done';
@@ -37,6 +37,8 @@ export async function lockTarget({ restore, target, client }: Omit<RestorePass, 
   const other = target.status?.restoreInProgress;
   if (other === name) return 'done';
   if (other !== undefined) throw new RestoreProblem(`vm restore ${other} in progress`);
+  const snapshot = target.status?.snapshotInProgress;
+  if (snapshot !== undefined) throw new RestoreProblem(`snapshot ${JSON.stringify(snapshot)} in progress`);
   const before = target as VirtualMachine;
   await commit(client, VIRTUAL_MACHINES, {
     before,
