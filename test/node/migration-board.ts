@@ -130,7 +130,14 @@ export async function startMigrationBoard(
   )) {
     const client = plane.clientFor(component.account);
     running.push(
-      runComponent({ component, client, facts: { rootCa: '', connectNode }, clock, log, signal: stop.signal }),
+      runComponent({
+        component,
+        client,
+        facts: { rootCa: '', connectNode, askAgent: plane.askAgent },
+        clock,
+        log,
+        signal: stop.signal,
+      }),
     );
   }
   const client = await plane.adminClient();
@@ -174,6 +181,7 @@ export async function startMigrationBoard(
         ...(binary && { binary }),
         ...(facts && { facts }),
         addressesDir: join(directory, 'addresses'),
+        memoryDir: join(directory, 'memory'),
         pool,
         peer: {
           pair: () => pair,

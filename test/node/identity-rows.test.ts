@@ -1,0 +1,100 @@
+/** Rows of docs/identity.md, each read inside a real guest; those of older machines are in identity.test.ts. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINE_SNAPSHOTS,
+  VIRTUAL_MACHINES,
+  type VirtualMachineSnapshot,
+} from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { legacyFirmwareUuid } from '../../src/domain/identity/firmware-identity.ts';
+import { eventually, NAMESPACE } from './board.ts';
+import {
+  board,
+  createVm,
+  firmwareOf,
+  guest,
+  hasUuid,
+  keyOf,
+  patch,
+  restart,
+  runs,
+  specWith,
+  storeAsOlderServer,
+  useIdentityBoard,
+  vm,
+} from './identity-board.ts';
+
+useIdentityBoard();
+
+test('a new machine: what is written in it is what its guest sees, through restart, edit and another UUID', {
+  timeout: 240_000,
+}, async () => {
+  const made = firmwareOf(await createVm('web', 'Always'));
+  await runs('web');
+  const seen = await guest('web');
+  assert.deepEqual(seen, { uuid: made.uuid, serial: made.serial });
+
+  // A manifest without identity, as a user keeps it, takes nothing away.
+  const stored = await vm('web');
+  const { uuid: _, serial: __, ...firmware } = firmwareOf(stored);
+  stored.spec.template.spec!.domain.firmware = firmware;
+  await board.client.update(VIRTUAL_MACHINES, stored);
+  await restart('web');
+  assert.deepEqual(await guest('web'), seen);
+
+  const uuid = '5D307CA9-B3EF-428C-8861-06E72D69F223';
+  await patch('web', { template: { spec: { domain: { firmware: { uuid, serial: 'SER-1' } } } } });
+  await eventually('a restart is asked for', async () =>
+    ((await vm('web')).status?.conditions ?? []).some(({ type }) => type === 'RestartRequired'),
+  );
+  assert.deepEqual(await guest('web'), seen, 'until then it is who it was');
+  await restart('web');
+  assert.deepEqual(await guest('web'), { uuid: uuid.toLowerCase(), serial: 'SER-1' });
+  await patch('web', { runStrategy: 'Halted' });
+});
+
+test('an instance without a machine has a UUID of its own and no serial', { timeout: 120_000 }, async () => {
+  const { spec } = await board.createVmi('alone', specWith());
+  await runs('alone');
+  const seen = await guest('alone');
+  assert.equal(seen.uuid, spec.domain.firmware?.uuid);
+  assert.match(seen.uuid, /^.{14}4/, 'random');
+  assert.doesNotMatch(seen.serial, /[0-9a-f]{8}-/);
+  await board.client.delete(VIRTUAL_MACHINE_INSTANCES, keyOf('alone'));
+});
+
+test('a machine of an older server that was stopped wakes up as who it was', { timeout: 120_000 }, async () => {
+  await createVm('slept', 'Halted');
+  await storeAsOlderServer('slept');
+  await hasUuid('slept');
+  await patch('slept', { runStrategy: 'Always' });
+  await runs('slept');
+  assert.equal((await guest('slept')).uuid, legacyFirmwareUuid('slept'));
+  await patch('slept', { runStrategy: 'Halted' });
+});
+
+test('a fork is somebody new: its guest sees it when it has booted, as its memory is a copy until then', {
+  timeout: 240_000,
+}, async () => {
+  await createVm('source', 'Always');
+  await runs('source');
+  const seen = await guest('source');
+  await board.client.create(VIRTUAL_MACHINE_SNAPSHOTS, {
+    apiVersion: 'snapshot.kubevirt.io/v1beta1',
+    kind: 'VirtualMachineSnapshot',
+    metadata: {
+      name: 'forking',
+      namespace: NAMESPACE,
+      annotations: { 'coracle.dev/include-memory': 'true', 'coracle.dev/fork-into': 'fork' },
+    },
+    spec: { source: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name: 'source' } },
+  } as unknown as VirtualMachineSnapshot);
+  await runs('fork');
+  const { uuid } = firmwareOf(await vm('fork'));
+  assert.match(uuid ?? '', /^.{14}4/, 'random');
+  assert.equal((await guest('fork')).uuid, seen.uuid, 'its memory is a copy');
+  await restart('fork');
+  assert.equal((await guest('fork')).uuid, uuid);
+  assert.deepEqual(await guest('source'), seen);
+});
