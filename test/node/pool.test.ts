@@ -1,6 +1,6 @@
 /** Volumes of the node's pool in real guests: snapshots while they write, expansion, crashes and restarts in the middle. */
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, readlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '../../src/api/kinds/builtin/resource-types.ts';
@@ -143,6 +143,11 @@ test('volumes of a guest that writes are snapshotted at one moment, grown and fo
   timeout: 120_000,
 }, async () => {
   const [A, B] = [uid(1), uid(2)];
+  // The image of one is of a version that had no pool.
+  const old = join(board.directory, 'node/claims', B);
+  await mkdir(old);
+  await writeFile(join(old, 'disk.img'), '');
+  await truncate(join(old, 'disk.img'), 16 * MIB);
   await claim('a', A);
   await claim('b', B);
   const shell = await startGuest('writer', ['a', 'b']);
@@ -182,12 +187,37 @@ test('volumes of a guest that writes are snapshotted at one moment, grown and fo
   assert.equal(Object.keys((await poolState()).layers).length, 7);
   for (const n of [20, 21]) await done('deleteSnapshot', { handle: uid(n) });
   await eventually('merged', async () => Object.keys((await poolState()).layers).length === 6);
-  await shellAgain.ask('touch /tmp/stop; sleep 1');
-  const last = Number.parseInt(await shellAgain.ask('cat /tmp/i'), 10);
+  const fds = `/proc/${(await board.record(vmi)).process?.pid}/fd`;
+  await eventually('QEMU has closed what is gone', async () => {
+    const open = await Promise.all((await readdir(fds)).map((fd) => readlink(join(fds, fd)).catch(() => '')));
+    return !open.some((file) => file.endsWith('(deleted)') && file.includes('/layer-'));
+  });
+  // The record of a guest of such a version says nothing of volumes.
+  await board.restartAgent(async () => {
+    const { volumes: _, ...record } = await board.record(vmi);
+    const path = join(board.directory, 'node/vms', record.vmiUid, 'record.json');
+    await writeFile(path, JSON.stringify(record));
+  });
+  await eventually('the old image is attached', async () => {
+    const asked = { snapshots: [{ handle: uid(25), volume: B }] };
+    return (await call('createSnapshots', asked)).status === 200;
+  });
+  await board.restartAgent(async () => {
+    const { volumes, ...record } = await board.record(vmi);
+    assert.deepEqual(Object.keys(volumes ?? {}), ['b']);
+    const path = join(board.directory, 'node/vms', record.vmiUid, 'record.json');
+    await writeFile(path, JSON.stringify({ ...record, volumes: { ...volumes, a: { handle: A, files: [] } } }));
+  });
+  const shellLast = await logIn('writer');
+  await shellLast.ask('touch /tmp/stop; sleep 1');
+  const last = Number.parseInt(await shellLast.ask('cat /tmp/i'), 10);
 
   // QEMU dies, and then the agent, again before the switch is known to have ended: what is newest is kept.
-  await done('createSnapshots', { snapshots: [{ handle: uid(30), volume: A }] });
-  await shellAgain.ask(`printf '%-512s' newest | dd of=/dev/vda bs=512 conv=notrunc,fsync`);
+  await eventually('attached', async () => {
+    const asked = { snapshots: [{ handle: uid(30), volume: A }] };
+    return (await call('createSnapshots', asked)).status === 200;
+  });
+  await shellLast.ask(`printf '%-512s' newest | dd of=/dev/vda bs=512 conv=notrunc,fsync`);
   const pid = (await board.record(vmi)).process?.pid ?? 0;
   await board.agent.stop({ keepVms: true });
   process.kill(pid, 'SIGKILL');

@@ -7,10 +7,10 @@ import { createLinkedController, type LinkedController } from '../../base/signal
 import type { KeyedLock } from './keyed-lock.ts';
 import { checkUnused, commitLayer, rebaseLayer } from './layer-files.ts';
 import { type MergePlan, mergePlans } from './merge-plan.ts';
-import { endMerges, mergeRunning } from './merge-running.ts';
+import { closeNodes, endMerges, mergeRunning } from './merge-running.ts';
 import { chainOf, type PoolContext, tellLayers } from './pool-context.ts';
-import { mergeDown } from './pool-state.ts';
-import type { RunningDisk } from './running-disk.ts';
+import { chainFrom, mergeDown } from './pool-state.ts';
+import { openLayers, type RunningDisk } from './running-disk.ts';
 
 /** What could not be merged is tried again after a while: a guest may have ended. */
 const RETRY_MS = 60_000;
@@ -102,7 +102,13 @@ export function createMerger(
         wake();
       }
     },
-    recover: (disk) => endMerges(disk, clock),
+    async recover(disk) {
+      await endMerges(disk, clock);
+      // Layers that went while nobody could tell QEMU: it would keep their space.
+      const { nodes } = await openLayers(disk, context.directory);
+      const gone = [...nodes].filter(([id]) => !store.state.layers[id]).map(([, node]) => node);
+      await closeNodes(disk, gone);
+    },
     async settled() {
       while (running) await running;
     },
@@ -131,7 +137,12 @@ async function merge(context: PoolContext, plan: MergePlan, signal: AbortSignal)
     await store.commit((state) => mergeDown(state, upper, lower));
   } else {
     const top = store.state.volumes[plan.volume]?.top ?? '';
-    if (disk) await mergeRunning(disk, { kind: 'flatten', base: plan.base }, { clock, directory, signal });
+    if (disk)
+      await mergeRunning(
+        disk,
+        { kind: 'flatten', base: plan.base, between: chainFrom(store.state, top).slice(1, -1) },
+        { clock, directory, signal },
+      );
     else if (users.isUsed(plan.volume)) throw new Error('a guest reads the volume');
     else await rebaseLayer(chainOf(context, top), chainOf(context, plan.base), signal);
     step('layers merged');

@@ -8,9 +8,12 @@ const POLL_MS = 200;
 
 export type RunningMerge =
   | { readonly kind: 'commit'; readonly upper: string; readonly lower: string }
-  | { readonly kind: 'flatten'; readonly base: string };
+  | { readonly kind: 'flatten'; readonly base: string; readonly between: readonly string[] };
 
-/** Resolves when QEMU has left the layers out. Broken off by the signal; then all is as before. */
+/**
+ * Resolves when QEMU has left the layers out and closed them. Broken off by the signal: then all is as before, or the job
+ * was through already, which the next call finds.
+ */
 export async function mergeRunning(
   disk: RunningDisk,
   merge: RunningMerge,
@@ -26,7 +29,14 @@ export async function mergeRunning(
     // Done by a job whose end nobody saw.
     if (upper === undefined) return;
     const args = { 'job-id': id, device: root, 'top-node': upper, 'base-node': lower, 'auto-dismiss': false };
-    await qmp.execute('block-commit', args);
+    try {
+      await qmp.execute('block-commit', args);
+    } catch (error) {
+      // The same where the node outlived the job: whoever added it has to remove it.
+      if (!(error instanceof QmpError && error.message.includes(`'${upper}' is not in this backing file chain`)))
+        throw error;
+      return closeNodes(disk, [upper]);
+    }
   } else {
     const base = nodes.get(merge.base);
     if (base === undefined) throw new Error('the guest does not have the lowest layer open');
@@ -38,13 +48,27 @@ export async function mergeRunning(
       if (!job) throw new Error('QEMU has lost the job');
       if (job.status === 'concluded') {
         if (job.error !== undefined) throw new Error(job.error);
-        return;
+        break;
       }
       await clock.sleep(POLL_MS, signal);
     }
   } finally {
     await endJob(disk, id, clock);
   }
+  const left = merge.kind === 'commit' ? [merge.upper] : merge.between;
+  await closeNodes(
+    disk,
+    left.flatMap((layer) => nodes.get(layer) ?? []),
+  );
+}
+
+/** Has QEMU close what it does not use any more; what it does use it keeps, and so does one that does not answer. */
+export async function closeNodes(disk: RunningDisk, nodes: readonly string[]): Promise<void> {
+  for (const node of nodes)
+    await disk
+      .qmp()
+      .execute('blockdev-del', { 'node-name': node })
+      .catch(() => {});
 }
 
 /** Ends all jobs of the disk that were ours: nobody waits for them any more. */

@@ -87,6 +87,7 @@ test('a volume, its snapshot and what is made of them share layers, and each is 
   await pool.deleteVolume({ handle: CLONE });
   await pool.settled();
   assert.equal(filesOfDisk(pool.diskOf(OTHER)).length, 1, 'what is alone is one file again');
+  await write(pool.diskOf(OTHER), 7, 7);
   await holds(pool.diskOf(OTHER), 0, 2);
   await pool.deleteVolume({ handle: OTHER });
   assert.deepEqual(await readdir(pool.directory), ['pool.json'], 'all space is free again');
