@@ -128,3 +128,69 @@ test('a claim that is lost, and one that waits for its first consumer', async ()
   const why = vmi.status?.conditions?.find(({ type }) => type === 'Synchronized')?.message;
   assert.equal(why, 'backend storage PVC lost');
 });
+
+/** The claim that a migration fills, bound as a volume controller does. */
+const boundTarget = async (migration: string): Promise<PersistentVolumeClaim> => {
+  const claim = await eventually(`a claim of migration ${migration}`, async () =>
+    (await claims()).find(({ metadata }) => metadata.labels?.['kubevirt.io/migrationName'] === migration),
+  );
+  assert.equal(claim.metadata.labels?.['persistent-state-for'], undefined);
+  await setPhase(claim, 'Bound');
+  return claim;
+};
+const namesOf = async (name: string): Promise<(string | undefined)[]> =>
+  (await claims())
+    // One on its way out waits for the end of the Pods that use it.
+    .filter(({ metadata }) => !metadata.deletionTimestamp && metadata.name?.startsWith(`persistent-state-for-${name}-`))
+    .map(({ metadata }) => metadata.name);
+
+test('a claim that one node alone may open moves with the guest, and stays where the migration fails', async () => {
+  await makeInstance('mover');
+  const source = await claimOf('mover');
+  await setPhase(source, 'Bound');
+  await cluster.untilVmi('mover', 'runs', ({ status }) => status?.phase === 'Running');
+
+  for (const node of cluster.nodes.values()) {
+    node.failure = 'the test wants it';
+    node.holds.add('finish');
+  }
+  const failing = await cluster.migrate('mover');
+  await boundTarget(failing);
+  await cluster.untilPhase(failing, 'Failed');
+  await eventually('the target claim is gone', async () => (await namesOf('mover')).length === 1 || undefined);
+  assert.deepEqual(await namesOf('mover'), [source.metadata.name]);
+  for (const node of cluster.nodes.values()) {
+    node.failure = undefined;
+    node.holds.delete('finish');
+  }
+
+  const migration = await cluster.migrate('mover');
+  const target = await boundTarget(migration);
+  await cluster.untilPhase(migration, 'Succeeded');
+  await eventually('the source claim is gone', async () => (await namesOf('mover')).length === 1 || undefined);
+  const [left] = (await claims()).filter(({ metadata }) => metadata.uid === target.metadata.uid);
+  assert.equal(left?.metadata.labels?.['persistent-state-for'], 'mover');
+  assert.equal(left?.metadata.labels?.['kubevirt.io/migrationName'], undefined);
+  await cluster.untilVmi('mover', 'names the claim that it has now', ({ status }) =>
+    (status?.volumeStatus ?? []).some(({ persistentVolumeClaimInfo: info }) => info?.claimName === left?.metadata.name),
+  );
+  const used = (await launcherVolumes('mover')).flat().map((volume) => volume?.[1]);
+  assert.ok(used.includes(target.metadata.name), 'the launcher of the target has the new claim');
+});
+
+test('a claim that both nodes may open serves both ends of a migration', async () => {
+  const annotations = { 'storageclass.kubevirt.io/is-default-virt-class': 'true' };
+  const pool = { ...storageClass('pool', annotations), provisioner: 'local.coracle.dev' };
+  await cluster.client.create(STORAGE_CLASSES, pool);
+  await eventually('the controllers see the class', async () => {
+    const name = `shared-${Math.random().toString(36).slice(2, 8)}`;
+    await makeInstance(name);
+    const claim = await claimOf(name);
+    if (claim.spec?.accessModes?.[0] !== 'ReadWriteMany') return undefined;
+    await setPhase(claim, 'Bound');
+    await cluster.untilVmi(name, 'runs', ({ status }) => status?.phase === 'Running');
+    await cluster.untilPhase(await cluster.migrate(name), 'Succeeded');
+    assert.deepEqual(await namesOf(name), [claim.metadata.name]);
+    return true;
+  });
+});

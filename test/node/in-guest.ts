@@ -3,7 +3,7 @@ import { systemClock } from '../../src/base/clock/clock.ts';
 import { type Board, collect, eventually } from './board.ts';
 
 /** Logs in on the console, where nobody is yet, and runs one command; returns what came since. */
-export async function inGuest(board: Board, name: string, command: string): Promise<string> {
+export async function inGuest(board: Pick<Board, 'connect'>, name: string, command: string): Promise<string> {
   const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
   const socket = await board.connect(`${name}/console?backlog=true`);
   const seen = collect(socket);

@@ -27,7 +27,12 @@ type MigrationState = NonNullable<NonNullable<VirtualMachineInstance['status']>[
 export interface MigrationActions {
   settings(): MigrationSettings;
   /** Creates the target Pod. Throws ApiError when it is refused. */
-  createTarget(input: { migration: ReadonlyMigration; vmi: ReadonlyVmi; source: ReadonlyPod }): Promise<Pod>;
+  createTarget(input: {
+    migration: ReadonlyMigration;
+    vmi: ReadonlyVmi;
+    source: ReadonlyPod;
+    stateClaim: string | undefined;
+  }): Promise<Pod>;
   /** Deletes the target Pod of a migration that came to nothing. */
   deleteTarget(migration: ReadonlyMigration, target: ReadonlyPod, why: string): Promise<void>;
   /** Tells the agents: the migration state, then the label by which the target's agent finds the instance. */
@@ -95,13 +100,13 @@ export function createMigrationActions({
 
   const actions: MigrationActions = {
     settings,
-    async createTarget({ migration, vmi, source }) {
+    async createTarget({ migration, vmi, source, stateClaim }) {
       const node = nodes.get({ namespace: '', name: vmi.status?.nodeName ?? '' });
       const pod = targetPod({
         vmi,
         migration,
         source,
-        options: { ...launcher(), idLabel: await vmiIdLabel(vmi.metadata.name ?? '') },
+        options: { ...launcher(), idLabel: await vmiIdLabel(vmi.metadata.name ?? ''), stateClaim },
         sourceNodeLabels: node?.metadata.labels ?? {},
       });
       try {

@@ -41,6 +41,7 @@ import { createMigrationActions } from './migration-actions.ts';
 import { nextMigrationStatus } from './migration-status.ts';
 import {
   byCreation,
+  hasMoved,
   isDeleting,
   isFinalMigration,
   isUnderWay,
@@ -51,6 +52,7 @@ import {
   stateOf,
 } from './migration-view.ts';
 import { pendingTimeout } from './pending-timeout.ts';
+import { createMigrationStateClaims, stateClaimRules } from './state-claims.ts';
 import { backoffUntil, mayStart, retryMs, type WaitingMigration } from './throttle.ts';
 
 type ReadonlyPod = DeepReadonly<Pod>;
@@ -79,6 +81,7 @@ export const migrationControllerRules = [
   { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: ['migrations.kubevirt.io'], resources: ['migrationpolicies'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch', 'create', 'delete'] },
+  ...stateClaimRules,
   { apiGroups: [''], resources: ['namespaces', 'nodes', 'resourcequotas'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
 ];
@@ -96,6 +99,8 @@ interface Pass {
   target: ReadonlyPod | undefined;
   readonly source: ReadonlyPod | undefined;
   quotaExceeded: boolean;
+  /** What its phase asks for could not all be done yet. */
+  failed: boolean;
   result: ReconcileResult;
 }
 
@@ -114,6 +119,7 @@ export function createMigrationController(options: MigrationControllerOptions): 
   migrations.addIndex('instance', (one) => [`${one.metadata.namespace}/${one.spec.vmiName}`]);
   const events = createEventRecorder(client, { component: 'virtualmachine-controller', clock, log });
   const actions = createMigrationActions({ client, clock, log, informers, events, launcher: options.settings });
+  const stateClaims = createMigrationStateClaims(options);
   const expectations = createExpectations(clock);
 
   const podsOf = (vmi: ReadonlyVmi | undefined): readonly ReadonlyPod[] =>
@@ -187,9 +193,14 @@ export function createMigrationController(options: MigrationControllerOptions): 
       pass.result = requeueAfter(retryMs(migration));
       return;
     }
+    const claims = await stateClaims.prepare(migration, vmi);
+    if (claims === 'wait') {
+      pass.result = requeueAfter(PODS_RETRY_MS);
+      return;
+    }
     expectations.expectCreations(keyText(key), 1);
     try {
-      pass.target = await actions.createTarget({ migration, vmi, source: pass.source });
+      pass.target = await actions.createTarget({ migration, vmi, source: pass.source, stateClaim: claims?.target });
     } catch (error) {
       expectations.creationFailed(keyText(key));
       pass.quotaExceeded = error instanceof Error && error.message.includes('exceeded quota');
@@ -233,8 +244,11 @@ export function createMigrationController(options: MigrationControllerOptions): 
   /** What the phase asks for. */
   const act = async (pass: Pass): Promise<void> => {
     const { migration, vmi, target } = pass;
+    const state = vmi && stateOf(vmi, migration);
+    // Before its end is shown: an instance that starts anew must find what counts.
+    const moved = phaseOf(migration) === 'Succeeded' || hasMoved(vmi, state);
+    if (moved || phaseOf(migration) === 'Failed') await stateClaims.settle(migration, moved);
     if (!vmi) return;
-    const state = stateOf(vmi, migration);
     const canceled = `migration canceled and pod ${target?.metadata.namespace}/${target?.metadata.name} is deleted`;
     switch (phaseOf(migration)) {
       case 'Pending':
@@ -318,6 +332,7 @@ export function createMigrationController(options: MigrationControllerOptions): 
     // Without the instance nobody asks for this migration any more.
     if (!vmi && !isDeleting(migration)) await remove(migration);
     // The target of a failed migration must be on its way out before the object that knows of it may go.
+    if (pass.failed) return;
     const left = phaseOf(migration) === 'Failed' && target && !isPodFinal(target) && !target.metadata.deletionTimestamp;
     const after = removeFinalizer(before, MIGRATION_FINALIZER);
     if (!left && after !== before) await commit(client, VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, { before, after });
@@ -379,6 +394,7 @@ export function createMigrationController(options: MigrationControllerOptions): 
         target: targetOf(migration, own),
         source: vmi ? currentPod(vmi, own) : undefined,
         quotaExceeded: false,
+        failed: false,
         result: DONE,
       };
       let error: unknown;
@@ -386,6 +402,7 @@ export function createMigrationController(options: MigrationControllerOptions): 
         await act(pass);
       } catch (thrown) {
         error = thrown;
+        pass.failed = true;
       }
       await save(pass);
       if (error) throw error;

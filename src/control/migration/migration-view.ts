@@ -47,3 +47,13 @@ export function enteredAt({ status }: ReadonlyMigration, phase: Phase): number |
 export const byCreation = (a: ReadonlyMigration, b: ReadonlyMigration): number =>
   (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '') ||
   (a.metadata.name ?? '').localeCompare(b.metadata.name ?? '');
+
+/** True when the guest has come to the target of a migration for good. */
+export const hasMoved = (
+  vmi: ReadonlyVmi | undefined,
+  state: NonNullable<ReadonlyVmi['status']>['migrationState'],
+): boolean =>
+  state?.completed === true &&
+  state.failed !== true &&
+  !!state.targetNode &&
+  state.targetNode === vmi?.status?.nodeName;

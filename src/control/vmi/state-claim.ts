@@ -18,6 +18,7 @@ import {
   needsBackendStorage,
   newStateClaim,
   STATE_LABEL,
+  STATE_MIGRATION_LABEL,
 } from '../../domain/backend-storage/backend-storage.ts';
 import { isStateClaimReady, NO_STATE_CLASS, stateClass } from '../../domain/backend-storage/state-class.ts';
 import type { SyncProblem } from './vmi-status.ts';
@@ -88,6 +89,8 @@ export function createStateClaims(
     async ensure(vmi) {
       if (!needsBackendStorage(vmi.spec)) return {};
       if (!expectations.satisfied(keyText(keyOf(vmi)))) return pending;
+      // A migration of the instance before this one has ended, and its controller has yet to say which claim counts.
+      if (claims.list(vmi.metadata.namespace).some((claim) => isMoving(claim) && belongsTo(claim, vmi))) return pending;
       const claim = of(vmi);
       if (!claim) return make(vmi);
       const { namespace = '', name = '', labels } = claim.metadata;
@@ -104,9 +107,13 @@ export function createStateClaims(
       }
     },
     observe(claim, previous) {
+      const namespace = claim.metadata.namespace ?? '';
       const name = claim.metadata.labels?.[STATE_LABEL];
-      if (name === undefined) return [];
-      const key = { namespace: claim.metadata.namespace ?? '', name };
+      // The owner has the name of the instance.
+      const owner = claim.metadata.ownerReferences?.[0]?.name;
+      const moves = claim.metadata.labels?.[STATE_MIGRATION_LABEL] !== undefined;
+      if (name === undefined) return moves && owner !== undefined ? [{ namespace, name: owner }] : [];
+      const key = { namespace, name };
       if (!previous) expectations.observeCreation(keyText(key));
       return [key];
     },
@@ -116,6 +123,14 @@ export function createStateClaims(
         .filter(({ spec, status }) => needsBackendStorage(spec) && status?.phase === 'Pending')
         .map((vmi) => keyOf(vmi)),
   };
+}
+
+const isMoving = ({ metadata }: Claim): boolean =>
+  metadata.deletionTimestamp === undefined && metadata.labels?.[STATE_MIGRATION_LABEL] !== undefined;
+
+function belongsTo({ metadata }: Claim, vmi: ReadonlyVmi): boolean {
+  const owners = [vmi.metadata.uid, ...(vmi.metadata.ownerReferences ?? []).map(({ uid }) => uid)];
+  return metadata.ownerReferences?.some(({ uid }) => owners.includes(uid)) ?? false;
 }
 
 const pending: StateClaim = { problem: { reason: 'BackendStorageNotReady', message: 'PVC pending' } };
