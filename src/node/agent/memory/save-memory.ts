@@ -140,7 +140,8 @@ function saveObstacle(
   for (const disk of record.plan.disks) {
     const file = record.disks[disk.name];
     const layers = file ? layersOf(file) : [];
-    if (layers.length > MAX_LAYERS)
+    // Those of a volume in the pool are merged there, and are not saved with the guest.
+    if (layers.length > MAX_LAYERS && !isAbsolute(layers[0]?.file ?? ''))
       return `disk ${disk.name} lies in ${layers.length} layers: restart the guest before it is saved again`;
     const [top, ...below] = layers;
     if (top && !isAbsolute(top.file) && below.some((layer) => isAbsolute(layer.file)))
