@@ -83,6 +83,15 @@ test('identity', { timeout: 120_000 }, async (t) => {
     assert.match(table, /^default +VirtualMachine +a +5d307ca9-\S+ +Given +shared with VirtualMachine default\/b$/m);
     assert.equal((await audit('-o', 'yaml')).code, 2);
 
+    const backup = join(at.dir, 'backup');
+    const made = await at.run(['backup', 'create', backup, '--data-dir', at.data]);
+    assert.equal(made.code, 0, made.stderr);
+    const kept = await at.run(['identity', 'audit', '--backup', backup, '-o', 'json']);
+    assert.deepEqual(JSON.parse(kept.stdout).items, items, 'a backup is listed as its server was');
+    assert.equal((await at.run(['backup', 'verify', backup])).code, 0, 'and left as it was');
+    const none = await at.run(['identity', 'audit', '--backup', at.dir]);
+    assert.deepEqual([none.code, /^error: [^\n]+\n$/.test(none.stderr)], [1, true]);
+
     const doctor = await at.run(['doctor', '--data-dir', at.data, '--json']);
     const finding = JSON.parse(doctor.stdout).find(({ check }: { check: string }) => check === 'firmware UUIDs');
     assert.equal(finding.verdict, 'WARN');

@@ -326,6 +326,7 @@ export const COMMANDS: readonly Command[] = [
     choices: ['audit', 'pin'],
     flags: {
       output: { type: 'string', value: 'FORMAT', short: 'o', summary: 'audit: table or json (default: table)' },
+      backup: { type: 'string', value: 'DIR', summary: 'audit: a backup directory instead of a server' },
       'in-place': { type: 'boolean', short: 'i', summary: 'pin: write the files, not standard output; - reads input' },
       kubeconfig: KUBECONFIG,
       'data-dir': DATA_DIR,

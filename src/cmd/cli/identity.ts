@@ -1,11 +1,13 @@
 /** `coracle identity`: who machines are to their guests (audit), and the UUID of older ones in manifests (pin). */
 import { chmod, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import {
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINE_SNAPSHOT_CONTENTS,
   VIRTUAL_MACHINES,
 } from '../../api/kinds/kubevirt/kubevirt.ts';
+import { systemClock } from '../../base/clock/clock.ts';
 import { isNotFound } from '../../client/api-failure.ts';
 import { type AuditInput, type AuditRow, auditIdentities } from '../../domain/identity/audit-identity.ts';
 import { clusterFrom } from '../config/cluster.ts';
@@ -13,7 +15,7 @@ import { type CommandContext, CommandError, textFlag, UsageError } from './comma
 import { pinManifests } from './pin-manifests.ts';
 
 const USAGE = 'identity takes: audit, or pin FILE... (see: coracle identity --help)';
-const AUDIT_ONLY = ['output', 'json', 'kubeconfig', 'data-dir'] as const;
+const AUDIT_ONLY = ['output', 'json', 'backup', 'kubeconfig', 'data-dir'] as const;
 
 /** `coracle identity`. */
 export async function identity(context: CommandContext): Promise<number> {
@@ -33,9 +35,26 @@ async function audit(context: CommandContext): Promise<number> {
   const { flags, print } = context;
   const output = textFlag(flags, 'output') ?? (flags['json'] === true ? 'json' : 'table');
   if (output !== 'json' && output !== 'table') throw new UsageError(`-o takes json or table, not ${output}`);
-  const rows = auditIdentities(await readCluster(context));
+  const place = textFlag(flags, 'backup');
+  const rows = auditIdentities(place === undefined ? await readCluster(context) : await readBackup(context, place));
   print(output === 'json' ? JSON.stringify({ items: rows }, undefined, 2) : tableOf(rows));
   return 0;
+}
+
+/** The objects of a backup directory (`coracle backup create`), without a server. */
+async function readBackup({ signal }: CommandContext, place: string): Promise<AuditInput> {
+  const { objectsOfBackup } = await import('../backup/objects-of-backup.ts');
+  const of = ({ group, resource }: { readonly group: string; readonly resource: string }): string =>
+    `${group}/${resource}`;
+  const types = [VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINE_SNAPSHOT_CONTENTS];
+  const found = await objectsOfBackup(resolve(place), types.map(of), { clock: systemClock, signal });
+  const all = <T>(type: { readonly group: string; readonly resource: string }): readonly T[] =>
+    (found.get(of(type)) ?? []) as unknown as readonly T[];
+  return {
+    vms: all(VIRTUAL_MACHINES),
+    vmis: all(VIRTUAL_MACHINE_INSTANCES),
+    snapshotContents: all(VIRTUAL_MACHINE_SNAPSHOT_CONTENTS),
+  };
 }
 
 async function readCluster(context: CommandContext): Promise<AuditInput> {
