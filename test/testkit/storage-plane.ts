@@ -41,6 +41,7 @@ export async function startStoragePlane(
   const { status, ...node } = poolNode('n1');
   await plane.admin('POST /api/v1/nodes', node);
   await plane.admin('PATCH /api/v1/nodes/n1/status', { status });
+  await plane.admin('PATCH /api/v1/nodes/n1', { spec: { taints: null } });
   await plane.run([...CONTROLLERS, ...more], { rootCa: '', connectNode: (name) => pool.connect(name) });
   const settled: StoragePlane['settled'] = async (path, holds) => {
     for (;;) {

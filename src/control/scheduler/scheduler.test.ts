@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EVENTS, NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS } from '../../api/kinds/builtin/resource-types.ts';
+import {
+  EVENTS,
+  NAMESPACES,
+  NODES,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  POD_DISRUPTION_BUDGETS,
+  PODS,
+  STORAGE_CLASSES,
+} from '../../api/kinds/builtin/resource-types.ts';
 import type { Event, Pod } from '../../api/kinds/builtin/types.ts';
 import type { ResourceType } from '../../api/meta/gvk.ts';
 import { ApiError, conflict } from '../../api/meta/status.ts';
@@ -16,7 +25,16 @@ const TOO_SMALL =
 
 function harness() {
   const clock = createFakeClock();
-  const api = createFakeApi([PODS, NODES, NAMESPACES, EVENTS, POD_DISRUPTION_BUDGETS] as ResourceType<never>[]);
+  const api = createFakeApi([
+    PODS,
+    NODES,
+    NAMESPACES,
+    EVENTS,
+    POD_DISRUPTION_BUDGETS,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    STORAGE_CLASSES,
+  ] as ResourceType<never>[]);
   const client = createClient(api.handler);
   const informers = createInformerSet(client, { clock });
   const logged: LogRecord[] = [];

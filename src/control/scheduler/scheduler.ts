@@ -26,6 +26,7 @@ import { createEventRecorder } from '../../client/events/recorder.ts';
 import { placePod } from '../../domain/placement/place-pod.ts';
 import { isTerminated } from '../../domain/placement/pod-requests.ts';
 import { findVictims, priorityOf } from '../../domain/placement/preemption.ts';
+import { createPodClaims } from './pod-claims.ts';
 import { createPreemptor } from './preempt.ts';
 import { createSchedulerCache } from './scheduler-cache.ts';
 
@@ -41,6 +42,12 @@ export const schedulerRules: PolicyRule[] = [
   { apiGroups: [''], resources: ['pods/binding'], verbs: ['create'] },
   { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: ['list', 'watch'] },
   { apiGroups: [''], resources: ['pods/status'], verbs: ['patch'] },
+  {
+    apiGroups: [''],
+    resources: ['persistentvolumeclaims', 'persistentvolumes'],
+    verbs: ['get', 'list', 'watch', 'patch'],
+  },
+  { apiGroups: ['storage.k8s.io'], resources: ['storageclasses'], verbs: ['list', 'watch'] },
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
 ];
 
@@ -71,6 +78,7 @@ export function createScheduler(options: SchedulerOptions): Controller {
   const budgets = informers.of(POD_DISRUPTION_BUDGETS);
   const recorder = createEventRecorder(client, { component: schedulerName, clock, log });
   const cache = createSchedulerCache(nodes, pods);
+  const podClaims = createPodClaims({ client, informers }, pods);
   /** Pods that found no place. */
   const waiting = new Map<string, ObjectKey>();
   let wakePending = false;
@@ -159,8 +167,15 @@ export function createScheduler(options: SchedulerOptions): Controller {
       }
       const usages = cache.usagesFor(pod);
       const nominated = pod.status?.nominatedNodeName;
-      const placement = placePod(pod, usages, { namespaceLabels, nominated });
+      const volumes = podClaims.of(pod);
+      const placement = placePod(pod, usages, { namespaceLabels, nominated, volumes });
       if (placement.type === 'node') {
+        const choices = volumes.choices(usages.find(({ name }) => name === placement.name)!.node);
+        // Nothing is awaited where nothing is chosen: the Pod is to be assumed before the next one is placed.
+        if (choices.length > 0) {
+          await podClaims.give(choices, placement.name, signal);
+          return requeueAfter(RETRY_MS);
+        }
         await bind(pod, placement.name, signal);
         passLog.info('pod bound', { node: placement.name });
         return DONE;
@@ -178,6 +193,7 @@ export function createScheduler(options: SchedulerOptions): Controller {
         refusals: placement.refusals,
         budgets: budgets.list(),
         namespaceLabels,
+        volumes,
       });
       if (preemption.type === 'victims') {
         const { nodeName, victims } = preemption;
@@ -214,6 +230,7 @@ export function createScheduler(options: SchedulerOptions): Controller {
       { informer: nodes, keys: () => [] },
       { informer: namespaces, keys: () => [] },
       { informer: budgets, keys: () => [] },
+      ...podClaims.informers.map((informer) => ({ informer, keys: () => [] })),
     ],
     reconcile,
   });
@@ -243,6 +260,9 @@ export function createScheduler(options: SchedulerOptions): Controller {
       (change.type !== 'modified' || previous?.spec.nodeName !== object.spec.nodeName || isTerminated(object))
     )
       wake();
+  });
+  podClaims.onChange((keys) => {
+    for (const key of keys) controller.enqueue(key);
   });
   return {
     ...controller,

@@ -9,11 +9,13 @@ import { matchesNodeAffinity } from './node-affinity.ts';
 import type { NodeUsage } from './node-usage.ts';
 import { type NamespaceLabels, type PodAffinityRules, podAffinityRules } from './pod-affinity.ts';
 import { podRequests } from './pod-requests.ts';
+import type { PodVolumes } from './pod-volumes.ts';
 import { tolerates, untoleratedTaint } from './taints.ts';
 import { type SpreadRules, spreadRules } from './topology-spread.ts';
 
 /** What depends on all nodes together; made once for a Pod. */
 export interface ClusterRules {
+  readonly volumes?: PodVolumes | undefined;
   readonly affinity: PodAffinityRules;
   readonly spread: SpreadRules;
 }
@@ -30,8 +32,15 @@ export interface Refusal {
 export const clusterRules = (
   pod: DeepReadonly<Pod>,
   nodes: readonly NodeUsage[],
-  namespaceLabels: NamespaceLabels,
-): ClusterRules => ({ affinity: podAffinityRules(pod, nodes, namespaceLabels), spread: spreadRules(pod, nodes) });
+  {
+    namespaceLabels,
+    volumes,
+  }: { readonly namespaceLabels: NamespaceLabels; readonly volumes?: PodVolumes | undefined },
+): ClusterRules => ({
+  affinity: podAffinityRules(pod, nodes, namespaceLabels),
+  spread: spreadRules(pod, nodes),
+  volumes,
+});
 
 /** Undefined when the Pod fits. */
 export function filterNode(pod: DeepReadonly<Pod>, usage: NodeUsage, rules: ClusterRules): Refusal | undefined {
@@ -106,6 +115,11 @@ const resources: Filter = (pod, { allocatable, requested, pods }) => {
   return reasons.length === 0 ? undefined : { reasons, mayChange };
 };
 
+const volumes: Filter = (_pod, { node }, rules) => {
+  const reason = rules.volumes?.refusal ?? rules.volumes?.refusalOf(node);
+  return reason === undefined ? undefined : final(reason);
+};
+
 const spread: Filter = (_pod, usage, rules) => {
   const verdict = rules.spread.check(usage);
   switch (verdict) {
@@ -136,4 +150,13 @@ const podAffinity: Filter = (_pod, usage, rules) => {
   }
 };
 
-const FILTERS: readonly Filter[] = [unschedulable, taints, nodeAffinity, ports, resources, spread, podAffinity];
+const FILTERS: readonly Filter[] = [
+  unschedulable,
+  taints,
+  nodeAffinity,
+  ports,
+  resources,
+  volumes,
+  spread,
+  podAffinity,
+];

@@ -4,6 +4,7 @@ import type { DeepReadonly } from '../../api/meta/object.ts';
 import { clusterRules, filterNode, type Refusal } from './filter.ts';
 import type { NodeUsage } from './node-usage.ts';
 import type { NamespaceLabels } from './pod-affinity.ts';
+import type { PodVolumes } from './pod-volumes.ts';
 import { scoreNodes } from './score.ts';
 
 export type Placement =
@@ -19,6 +20,8 @@ export type Placement =
 export interface PlacementOptions {
   /** Labels of namespaces, for affinity terms with a namespaceSelector; none are known when absent. */
   readonly namespaceLabels?: NamespaceLabels;
+  /** What the claims of the Pod say; nothing when absent. */
+  readonly volumes?: PodVolumes | undefined;
   /** Taken when it fits, whatever the scores say: where Pods were asked to make room for this one. */
   readonly nominated?: string | undefined;
 }
@@ -31,8 +34,16 @@ export function placePod(
 ): Placement {
   if (nodes.length === 0)
     return { type: 'unschedulable', message: 'no nodes available to schedule pods', refusals: new Map() };
-  const rules = clusterRules(pod, nodes, options.namespaceLabels ?? (() => undefined));
+  const rules = clusterRules(pod, nodes, {
+    namespaceLabels: options.namespaceLabels ?? (() => undefined),
+    volumes: options.volumes,
+  });
   const refusals = new Map<string, Refusal>();
+  const refused = options.volumes?.refusal;
+  if (refused !== undefined) {
+    for (const { name } of nodes) refusals.set(name, { reasons: [refused], mayChange: false });
+    return { type: 'unschedulable', message: `0/${nodes.length} nodes are available: ${refused}.`, refusals };
+  }
   const fitting: NodeUsage[] = [];
   for (const usage of nodes) {
     const refusal = filterNode(pod, usage, rules);

@@ -15,6 +15,7 @@ import { clusterRules, filterNode, type Refusal } from './filter.ts';
 import { type NodeUsage, nodeUsage } from './node-usage.ts';
 import { refusalMessage } from './place-pod.ts';
 import type { NamespaceLabels } from './pod-affinity.ts';
+import type { PodVolumes } from './pod-volumes.ts';
 
 export type Preemption =
   | { readonly type: 'victims'; readonly nodeName: string; readonly victims: readonly DeepReadonly<Pod>[] }
@@ -33,6 +34,8 @@ export interface PreemptionInput {
   readonly refusals: ReadonlyMap<string, Refusal>;
   readonly budgets: readonly DeepReadonly<PodDisruptionBudget>[];
   readonly namespaceLabels: NamespaceLabels;
+  /** What the claims of the Pod say; nothing when absent. */
+  readonly volumes?: PodVolumes | undefined;
 }
 
 /** Reason of the DisruptionTarget condition on a victim. */
@@ -97,7 +100,7 @@ interface Offer {
 
 function offerOf(
   usage: NodeUsage,
-  { pod, nodes, budgets, namespaceLabels }: PreemptionInput,
+  { pod, nodes, budgets, namespaceLabels, volumes }: PreemptionInput,
 ): Offer | { readonly reasons: readonly string[] } {
   const lower = usage.pods.filter((one) => priorityOf(one) < priorityOf(pod)).sort(byImportance);
   if (lower.length === 0) return { reasons: [NO_VICTIMS] };
@@ -107,7 +110,7 @@ function offerOf(
       usage.pods.filter((one) => !gone.has(one)),
     );
     const all = nodes.map((one) => (one === usage ? after : one));
-    return filterNode(pod, after, clusterRules(pod, all, namespaceLabels));
+    return filterNode(pod, after, clusterRules(pod, all, { namespaceLabels, volumes }));
   };
   const gone = new Set(lower);
   const refusal = refusalWithout(gone);

@@ -1,0 +1,72 @@
+/**
+ * The claims of a Pod as the scheduler sees them, and what it writes for those that wait for their first Pod: a volume
+ * that is there is kept for the claim, or the claim is told its node, where a provisioner makes one. The Pod is bound
+ * when the claims are.
+ */
+import {
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  STORAGE_CLASSES,
+} from '../../api/kinds/builtin/resource-types.ts';
+import type { PersistentVolumeClaim, Pod } from '../../api/kinds/builtin/types.ts';
+import { claimsOfPod } from '../../api/kinds/builtin/volume-claims.ts';
+import type { DeepReadonly, ObjectKey } from '../../api/meta/object.ts';
+import { keyOf } from '../../api/meta/object.ts';
+import { commit } from '../../client/commit/commit.ts';
+import type { ControllerEnvironment } from '../../client/controller/environment.ts';
+import type { Informer } from '../../client/informer/informer.ts';
+import { type ClaimChoice, type PodVolumes, podVolumes } from '../../domain/placement/pod-volumes.ts';
+import { withClaim } from '../../domain/storage/bind-writes.ts';
+import { SELECTED_NODE } from '../../domain/storage/claim-step.ts';
+
+export interface PodClaims {
+  /** Informers that have to have synced. */
+  readonly informers: readonly Informer<never>[];
+  of(pod: DeepReadonly<Pod>): PodVolumes;
+  /** Writes what claims that wait get on the node; the Pod is tried again when they are bound. */
+  give(choices: readonly ClaimChoice[], nodeName: string, signal: AbortSignal): Promise<void>;
+  /** Hears of the Pods (all those without a node) whose claims changed. */
+  onChange(listener: (keys: readonly ObjectKey[]) => void): void;
+}
+
+const BY_CLAIM = 'scheduler.claim';
+
+/** Makes it over the scheduler's informers. */
+export function createPodClaims(
+  { client, informers }: Pick<ControllerEnvironment, 'client' | 'informers'>,
+  pods: Informer<Pod>,
+): PodClaims {
+  const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
+  const volumes = informers.of(PERSISTENT_VOLUMES);
+  const classes = informers.of(STORAGE_CLASSES);
+  pods.addIndex(BY_CLAIM, (pod) =>
+    (pod.spec.nodeName ?? '') === '' ? claimsOfPod(pod).map((name) => `${pod.metadata.namespace}/${name}`) : [],
+  );
+  return {
+    informers: [claims, volumes, classes] as unknown as readonly Informer<never>[],
+    of: (pod) =>
+      podVolumes(pod, {
+        claimNamed: (namespace, name) => claims.get({ namespace, name }),
+        volumeNamed: (name) => volumes.get({ namespace: '', name }),
+        classNamed: (name) => classes.get({ namespace: '', name }),
+        volumes: () => volumes.list(),
+      }),
+    async give(choices, nodeName, signal) {
+      for (const { claim, volume } of choices) {
+        if (volume) {
+          await commit(client, PERSISTENT_VOLUMES, { before: volume, after: withClaim(volume, claim), signal });
+          continue;
+        }
+        const annotations = { ...claim.metadata.annotations, [SELECTED_NODE]: nodeName };
+        const after = { ...claim, metadata: { ...claim.metadata, annotations } };
+        await commit<PersistentVolumeClaim>(client, PERSISTENT_VOLUME_CLAIMS, { before: claim, after, signal });
+      }
+    },
+    onChange(listener) {
+      claims.onChange(({ object: { metadata } }) => {
+        const waiting = pods.byIndex(BY_CLAIM, `${metadata.namespace}/${metadata.name}`);
+        if (waiting.length > 0) listener(waiting.map(keyOf));
+      });
+    },
+  };
+}
