@@ -75,6 +75,12 @@ test('a claim that is missing is an event of the instance, a condition of the ma
     metadata: { name: 'data', namespace: 'default' },
     spec: { accessModes: ['ReadWriteOnce'], storageClassName: 'local', resources: { requests: { storage: '1Mi' } } },
   });
+  await cluster.client.patch(
+    PERSISTENT_VOLUME_CLAIMS,
+    { namespace: 'default', name: 'data' },
+    { type: 'merge', body: { status: { phase: 'Bound' } } },
+    { subresource: 'status' },
+  );
   const runs = await untilVm('claims', 'runs', ({ status }) => status?.printableStatus === 'Running');
   assert.equal(synchronized(runs), undefined);
   // The class of a fresh server takes snapshots.

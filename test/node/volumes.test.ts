@@ -6,7 +6,13 @@ import { get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { CONFIG_MAPS, EVENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS } from '../../src/api/kinds/builtin/resource-types.ts';
+import {
+  CONFIG_MAPS,
+  EVENTS,
+  PERSISTENT_VOLUME_CLAIMS,
+  SECRETS,
+  STORAGE_CLASSES,
+} from '../../src/api/kinds/builtin/resource-types.ts';
 import { KUBEVIRTS, VIRTUAL_MACHINE_INSTANCES } from '../../src/api/kinds/kubevirt/kinds.ts';
 import { usualHostPort } from '../../src/domain/machine/host-ports.ts';
 import { type RegistryServer, startRegistry, tarOf } from '../../src/node/image/testing/registry-server.ts';
@@ -143,8 +149,15 @@ test('one guest with every kind of volume, kernel and disks from a registry that
     binaryData: { bin: 'AAE=' },
   });
   await create(CONFIG_MAPS, 'ConfigMap', 'answers', { data: { 'Unattend.XML': '<x/>' } });
+  await board.client.create(STORAGE_CLASSES, {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'StorageClass',
+    metadata: { name: 'raw' },
+    provisioner: 'local.coracle.dev',
+    parameters: { format: 'raw' },
+  });
   await create(PERSISTENT_VOLUME_CLAIMS, 'PersistentVolumeClaim', 'claim', {
-    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '21Mi' } } },
+    spec: { storageClassName: 'raw', accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '21Mi' } } },
   });
   const uuid = '5d307ca9-b3ef-428c-8861-06e72d69f223';
   const host = join(outside, 'root', 'new.img');
@@ -290,7 +303,8 @@ test('one guest with every kind of volume, kernel and disks from a registry that
 
   const claims = join(board.directory, 'node/claims');
   const [uid = ''] = (await readdir(claims)).filter((name) => name !== 'pool.json');
-  assert.match((await readFile(join(claims, uid, 'disk.img'))).subarray(0, 20).toString(), /^written by the guest/);
+  const [file = ''] = (await readdir(join(claims, uid))).filter((name) => name.endsWith('.raw'));
+  assert.match((await readFile(join(claims, uid, file))).subarray(0, 20).toString(), /^written by the guest/);
   assert.equal((await stat(host)).size, 15 * MIB);
   // The guest wrote the magic of qcow2 to its host disk: the next start still takes the file for what it is, raw.
   await board.client.delete(VIRTUAL_MACHINE_INSTANCES, { namespace: NAMESPACE, name: 'many' });

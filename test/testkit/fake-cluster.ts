@@ -15,6 +15,7 @@ import type { ControlPlaneOptions } from '../../src/cmd/compose/control-plane.ts
 import { NODE_VM_RULES } from '../../src/node/agent/rbac.ts';
 import { eventually, type FakeNode, startFakeNode } from './fake-node.ts';
 import { type InProcessControlPlane, startInProcess } from './in-process-control-plane.ts';
+import { playVolumes } from './play-volumes.ts';
 
 export interface FakeCluster {
   readonly board: InProcessControlPlane;
@@ -85,6 +86,7 @@ export async function startFakeCluster(options: FakeClusterOptions = {}): Promis
     await components.running;
   };
   startComponents();
+  const volumes = playVolumes(client, stop.signal);
   const nodes = new Map<string, FakeNode>();
   for (const name of options.nodes ?? ['node-1', 'node-2', 'node-3']) {
     const asNode = board.plane.clientForNode(name);
@@ -163,6 +165,7 @@ export async function startFakeCluster(options: FakeClusterOptions = {}): Promis
     },
     async stop() {
       stop.abort();
+      await volumes;
       await stopComponents();
       await board.stop();
     },
