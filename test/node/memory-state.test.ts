@@ -21,7 +21,7 @@ before(async () => {
 });
 after(() => board.close());
 
-const COUNTER = '(while :; do i=$((i+1)); echo $i >/run/count; sleep 0.1; done) &';
+const COUNTER = '(while :; do i=$((i+1)); echo $i >/run/next; mv /run/next /run/count; sleep 0.1; done) &';
 
 /** A call to the agent. */
 async function ask<T>(call: string, body: object): Promise<{ status: number; body: T }> {
@@ -60,7 +60,7 @@ test('a guest is saved and runs on; another instance goes on from the same momen
   const line = await shell(board, 'source', true);
   await line.run(COUNTER);
   await line.run('echo written >/dev/vdb; echo root-mark | dd of=/dev/vda bs=512 seek=40000 conv=notrunc; sync');
-  const before = Number(await line.run('cat /run/count'));
+  const before = Number(await line.run('until [ -s /run/count ]; do sleep 0.1; done; cat /run/count'));
 
   // Whose memory may be resumed is for admission, which asks for a snapshot; what is in it is for the agent.
   const vm = { runStrategy: 'Halted', template: { spec: kernelSpec() } };
@@ -82,7 +82,7 @@ test('a guest is saved and runs on; another instance goes on from the same momen
   const saved = await ask<MemorySaved>('save', call);
   assert.equal(saved.status, 200, JSON.stringify(saved.body));
   assert.deepEqual((await ask<MemorySaved>('save', call)).body, saved.body, 'asked again it is the same state');
-  const after = Number(await line.run('cat /run/count'));
+  const after = Number(await line.run('until [ -s /run/count ]; do sleep 0.1; done; cat /run/count'));
   assert.ok(after >= before, 'the source goes on');
   await line.run('echo changed >/dev/vdb; sync');
 

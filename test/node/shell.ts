@@ -1,5 +1,8 @@
 /** A shell on the serial console of a guest that answers several lines, one after the other. */
-import { type Board, collect } from './board.ts';
+import { type Board, collect, eventually } from './board.ts';
+
+/** Of all shells: the console may show what another one was told before. */
+let asked = 0;
 
 export interface Shell {
   run(line: string): Promise<string>;
@@ -12,10 +15,10 @@ export async function shell(board: Board, name: string, isNew: boolean): Promise
   const type = (text: string): void => void socket.send(new TextEncoder().encode(text));
   if (isNew) {
     await seen.has('login:');
+    const before = seen.text().length;
     type('root\n');
-    await seen.has(':~# ');
+    await eventually('a prompt', () => seen.text().slice(before).includes(':~# '));
   }
-  let asked = 0;
   return {
     async run(line) {
       const n = asked++;
