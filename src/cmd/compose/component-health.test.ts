@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { NODES, PERSISTENT_VOLUME_CLAIMS, PODS } from '../../api/kinds/builtin/resource-types.ts';
-import { KUBEVIRTS, VIRTUAL_MACHINE_INSTANCES } from '../../api/kinds/kubevirt/kubevirt.ts';
+import { NODES, PERSISTENT_VOLUME_CLAIMS, PODS, STORAGE_CLASSES } from '../../api/kinds/builtin/resource-types.ts';
+import { KUBEVIRTS, VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { createFakeClock } from '../../base/clock/fake-clock.ts';
 import { nextTurn } from '../../base/clock/next-turn.ts';
 import { silentLogger } from '../../base/log/log.ts';
@@ -32,7 +32,8 @@ test('what runs is healthy, what has ended is named, what runs elsewhere is unkn
 test('a component whose informers do not sync is unhealthy until they do, and is run anew', async () => {
   const clock = createFakeClock();
   const types = COMPONENTS.find(({ name }) => name === 'vmi')!;
-  const api = createFakeApi([PODS, PERSISTENT_VOLUME_CLAIMS, NODES, VIRTUAL_MACHINE_INSTANCES, KUBEVIRTS] as never);
+  const own = [VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES, KUBEVIRTS];
+  const api = createFakeApi([PODS, PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES, NODES, ...own] as never);
   let blind = true;
   const client = createClient(async (request) => {
     if (blind && request.path.endsWith('/pods')) throw new Error('the line is cut');
