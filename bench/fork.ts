@@ -4,7 +4,8 @@
  * to its longest silence before. Needs QEMU and a tiny guest built before (tools/guest).
  */
 import { spawn } from 'node:child_process';
-import { resolve } from 'node:path';
+import { globSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../src/api/kinds/kubevirt/kubevirt.ts';
 import { createMessagePair } from '../src/base/http/message-pair.ts';
@@ -72,7 +73,20 @@ export async function benchFork({ say }: BenchContext): Promise<Outcome> {
     return { state: 'measured', figures: runs.figures() };
   } finally {
     await stop();
+    // Guests outlive the program that started them.
+    endGuests(dir);
     removeDataDir(dir);
+  }
+}
+
+/** By their pid files. */
+function endGuests(dir: string): void {
+  for (const file of globSync(join(dir, 'nodes/*/vms/*/qemu.pid'))) {
+    try {
+      process.kill(Number(readFileSync(file, 'utf8')), 'SIGKILL');
+    } catch {
+      // Gone already.
+    }
   }
 }
 
