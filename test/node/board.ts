@@ -54,8 +54,8 @@ export const NODE = 'test-node';
 const WAIT_MS = 90_000;
 
 /** All that run without the keys of the cluster, and those of the others that call agents. */
-export function boardComponents({ provisions = true }: { readonly provisions?: boolean } = {}): readonly Component[] {
-  const callers = new Set(['memory', ...(provisions ? poolControllers.map(({ name }) => name) : [])]);
+export function boardComponents(): readonly Component[] {
+  const callers = new Set([...poolControllers.map(({ name }) => name), 'memory']);
   return chooseComponents('*', { withKeys: true }).filter(({ name, needsKeys }) => !needsKeys || callers.has(name));
 }
 
@@ -70,12 +70,7 @@ export async function eventually(what: string, test: () => boolean | Promise<boo
 
 /** Starts a board. Set CORACLE_TEST_LOG to see its log. */
 export async function startBoard(
-  options: {
-    readonly agent?: AgentOptions;
-    readonly log?: Logger;
-    /** Claims of class `local` are provisioned (default); else the agent finds or makes their files. */
-    readonly provisions?: boolean;
-  } = {},
+  options: { readonly agent?: AgentOptions; readonly log?: Logger } = {},
 ): Promise<Board> {
   const log = process.env['CORACLE_TEST_LOG']
     ? createLogger((r) => console.error(r.level, r.message, JSON.stringify(r.fields)), 'debug')
@@ -100,7 +95,7 @@ export async function startBoard(
     signal: stop.signal,
   });
   const running: Promise<void>[] = [];
-  for (const component of boardComponents(options)) {
+  for (const component of boardComponents()) {
     const client = plane.clientFor(component.account);
     running.push(
       runComponent({

@@ -32,7 +32,6 @@ before(async () => {
   outside = await mkdtemp(join(tmpdir(), 'coracle-host-'));
   await mkdir(join(outside, 'root'));
   board = await startBoard({
-    provisions: false,
     agent: { hostDiskRoots: [join(outside, 'root')], cpus: 64, memoryBytes: 64 * 1024 * MIB },
   });
   registry = await startRegistry();
