@@ -8,6 +8,7 @@ import { systemClock } from '../../src/base/clock/clock.ts';
 import { calledInProcess } from '../../src/base/http/in-process-peer.ts';
 import { type MessageSocket, NEVER } from '../../src/base/http/seam.ts';
 import { silentLogger } from '../../src/base/log/log.ts';
+import { isRunning } from '../../src/base/process/identity.ts';
 import { run } from '../../src/base/process/run.ts';
 import type { SnapshotsMade } from '../../src/domain/storage/pool-calls.ts';
 import { filesOfDisk, openPool, type VolumeDisk } from '../../src/node/storage/pool.ts';
@@ -218,9 +219,10 @@ test('volumes of a guest that writes are snapshotted at one moment, grown and fo
     return (await call('createSnapshots', asked)).status === 200;
   });
   await shellLast.ask(`printf '%-512s' newest | dd of=/dev/vda bs=512 conv=notrunc,fsync`);
-  const pid = (await board.record(vmi)).process?.pid ?? 0;
+  const qemu = (await board.record(vmi)).process!;
   await board.agent.stop({ keepVms: true });
-  process.kill(pid, 'SIGKILL');
+  process.kill(qemu.pid, 'SIGKILL');
+  await eventually('QEMU is gone, and its locks', async () => !(await isRunning(qemu)));
   await asBeforeTheEnd(A, uid(30));
   const pool = await openPool({
     directory: join(board.directory, 'node/claims'),

@@ -16,7 +16,8 @@ import type { ObjectStore } from '../../server/cache/object-store.ts';
 const SNAPSHOTS = 'snapshot.kubevirt.io/virtualmachinesnapshots';
 const MACHINES = new Set(['virtualmachines', 'virtualmachineinstances']);
 
-type Annotated = DeepReadonly<Pick<UnstructuredObject, 'metadata'>> | undefined;
+/** An object, or the template of one, which may have no metadata. */
+type Annotated = DeepReadonly<Partial<Pick<UnstructuredObject, 'metadata'>>> | undefined;
 
 /** Makes the plug-in; `isTrusted`: one of KubeVirt's components, which hand a request on that was judged before. */
 export function savedMemoryRights(options: {
@@ -25,7 +26,7 @@ export function savedMemoryRights(options: {
   readonly isTrusted: (user: UserInfo) => boolean;
 }): AdmissionPlugin {
   const { store, authorize, isTrusted } = options;
-  const annotation = (object: Annotated, name: string): string | undefined => object?.metadata.annotations?.[name];
+  const annotation = (object: Annotated, name: string): string | undefined => object?.metadata?.annotations?.[name];
 
   const mayCreate = async (
     { user, namespace }: AdmissionAttributes,

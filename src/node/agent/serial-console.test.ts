@@ -99,3 +99,26 @@ test('one client has the console: the next takes it over and gets what comes, or
   assert.equal(first.heard, 'booting\n');
   assert.equal(second.closed, undefined);
 });
+
+test('what a client types before the line is up reaches the guest once it is, and no more than the bound waits', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'coracle-serial-'));
+  const stop = new AbortController();
+  const server = createServer();
+  t.after(async () => {
+    stop.abort();
+    server.close();
+    await rm(directory, { recursive: true, force: true });
+  });
+  const console = openSerialConsole(directory, { clock: systemClock, signal: stop.signal, log: false });
+  const [client, agent] = createMessagePair('');
+  console.attach(agent);
+  client.send(new TextEncoder().encode('uname\n'));
+  client.send(new Uint8Array(4096).fill(0x78));
+  await new Promise((next) => setTimeout(next, 20));
+  const connected = once(server, 'connection');
+  server.listen(join(directory, VM_FILES.serial));
+  const [socket] = (await connected) as [Socket];
+  t.after(() => socket.destroy());
+  const [typed] = (await once(socket, 'data')) as [Buffer];
+  assert.equal(typed.toString(), 'uname\n');
+});

@@ -16,6 +16,8 @@ import { cutLog, MAX_LOG_BYTES } from './cut-log.ts';
 const TAIL_BYTES = 64 * 1024;
 /** A client that is this far behind is let go. */
 const MAX_BEHIND = 1024 * 1024;
+/** Input that waits for the connection to QEMU, which comes a moment after the guest runs; more is dropped. */
+const MAX_WAITING = 4 * 1024;
 const RETRY_MS = 500;
 const NORMAL = 1000;
 const TRY_AGAIN_LATER = 1013;
@@ -39,6 +41,7 @@ export function openSerialConsole(
   let client: MessageSocket | undefined;
   let tail: Uint8Array = new Uint8Array(0);
   let line: Socket | undefined;
+  let waiting: Uint8Array = new Uint8Array(0);
   let sinceRotation = 0;
   let rotating = false;
   const logFile = join(directory, VM_FILES.serialLog);
@@ -82,6 +85,8 @@ export function openSerialConsole(
         const socket = await connectUnix(join(directory, VM_FILES.serial), { clock, timeoutMs: 2000, signal });
         line = socket;
         socket.on('data', onData);
+        socket.write(waiting);
+        waiting = new Uint8Array(0);
         await new Promise<void>((resolve) => {
           const stop = (): void => {
             socket.destroy();
@@ -115,11 +120,14 @@ export function openSerialConsole(
       }
       const before = client;
       client = socket;
+      waiting = new Uint8Array(0);
       before?.close(NORMAL, 'another client has taken over the console');
       if (backlog && tail.length > 0) socket.send(tail);
       socket.onMessage((data) => {
+        if (client !== socket) return;
         // What nobody takes is dropped: a serial line has no flow control here.
-        if (client === socket && line && line.writableLength < MAX_BEHIND) line.write(data);
+        if (line && line.writableLength < MAX_BEHIND) line.write(data);
+        else if (!line && waiting.length + data.length <= MAX_WAITING) waiting = Buffer.concat([waiting, data]);
       });
       socket.onClose(() => {
         if (client === socket) client = undefined;

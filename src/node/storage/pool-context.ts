@@ -42,13 +42,13 @@ export const filesOfChain = (chain: LayerChain): string[] => [
  * makes sure that no process has a volume open that nobody here knows of. Throws PoolError `InUse` or `Conflict`.
  */
 export async function settleVolume(context: PoolContext, handle: string, check?: 'check'): Promise<void> {
-  const { store, users, signal, directory } = context;
+  const { store, users, directory } = context;
   const volume = store.state.volumes[handle];
   if (!volume) throw new PoolError('NotFound', `volume ${handle} is not in this pool`);
   const { next } = volume;
   const disk = users.writer(handle);
   if (next === undefined) {
-    if (check && !disk) await checkUnused(chainOf(context, volume.top), signal);
+    if (check && !disk) await untilUnused(context, volume.top);
     return;
   }
   let taken = true;
@@ -56,9 +56,28 @@ export async function settleVolume(context: PoolContext, handle: string, check?:
     const { root, nodes } = await openLayers(disk, directory);
     taken = nodes.get(next) === root;
     if (!taken) await dropLayer(disk, next);
-  } else for (const id of [next, volume.top]) await checkUnused(chainOf(context, id), signal);
+  } else for (const id of [next, volume.top]) await untilUnused(context, id);
   await store.commit((state) => settleState(state, handle, taken));
   if (disk) await tellLayers(context, handle);
+}
+
+/** A QEMU that was killed gives its locks back a moment after it counts as gone: this long they are waited for. */
+const LOCKED_MS = 2000;
+const LOCKED_POLL_MS = 50;
+
+/** Throws PoolError `InUse` while a process has the layer open for writing. */
+async function untilUnused(context: PoolContext, id: string): Promise<void> {
+  const { clock, signal } = context;
+  const deadline = clock.monotonic() + LOCKED_MS;
+  for (;;) {
+    try {
+      await checkUnused(chainOf(context, id), signal);
+      return;
+    } catch (error) {
+      if (!(error instanceof PoolError && error.reason === 'InUse') || clock.monotonic() > deadline) throw error;
+    }
+    await clock.sleep(LOCKED_POLL_MS, signal);
+  }
 }
 
 /** The state in which a switch has happened, or has not. */
