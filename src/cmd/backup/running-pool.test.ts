@@ -45,10 +45,12 @@ const api = (calls: string[]): Client => {
 
 test('volumes of one guest are taken at one moment, frozen; others one by one; nothing is left in the pool', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'coracle-running-'));
-  t.after(() => rm(root, { recursive: true, force: true }));
   const dir = dataDirAt(root);
   const pool = await openPool({ directory: join(root, 'claims'), clock: systemClock, log: silentLogger, signal });
-  t.after(() => pool.close());
+  t.after(async () => {
+    await pool.close();
+    await rm(root, { recursive: true, force: true });
+  });
   for (const handle of [ROOT, LOGS, ALONE, GONE])
     await pool.createVolume({ handle, bytes: 4096, mode: 'Filesystem', format: 'raw' });
   await mkdir(join(await pool.filesOf(LOGS), 'deep'));
@@ -87,9 +89,11 @@ test('volumes of one guest are taken at one moment, frozen; others one by one; n
 
 test('a pool that refuses is told with the name of the guest, and no snapshot is left', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'coracle-running-'));
-  t.after(() => rm(root, { recursive: true, force: true }));
   const pool = await openPool({ directory: join(root, 'claims'), clock: systemClock, log: silentLogger, signal });
-  t.after(() => pool.close());
+  t.after(async () => {
+    await pool.close();
+    await rm(root, { recursive: true, force: true });
+  });
   for (const handle of [ROOT, LOGS])
     await pool.createVolume({ handle, bytes: 4096, mode: 'Filesystem', format: 'raw' });
   const removed: string[] = [];
