@@ -21,9 +21,11 @@ async function tool(...argv: string[]): Promise<void> {
 
 test('an incremental file holds what has changed since its checkpoint, whatever layers lie between, and no more', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'coracle-backup-files-'));
-  t.after(() => rm(root, { recursive: true, force: true }));
   const pool = await openPool({ directory: join(root, 'claims'), clock: systemClock, log: silentLogger, signal });
-  t.after(() => pool.close());
+  t.after(async () => {
+    await pool.close();
+    await rm(root, { recursive: true, force: true });
+  });
   const volume = uid('a');
   await pool.createVolume({ handle: volume, bytes: 8 * MIB, mode: 'Filesystem', format: 'raw' });
   /** Writes as a guest would, into the layer that is on top now. */
