@@ -49,6 +49,8 @@ export function createVolumeStatusesController({ client, clock, log, stores }: V
     reconcile: async (key) => {
       const vm = vms.get(key);
       if (vm === undefined || vm.metadata.deletionTimestamp !== undefined) return DONE;
+      // Whoever runs the machine speaks first: a status without conditions reads as one that is settled (kstatus).
+      if (!vm.status?.conditions?.length) return DONE;
       const wanted = volumeSnapshotStatuses(vm, {
         claim: (name) => claims.get({ namespace: key.namespace, name }),
         snapshotClass: stores.snapshotClassOf,
