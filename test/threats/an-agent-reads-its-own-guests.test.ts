@@ -139,13 +139,23 @@ test('who may bring nodes in gets a certificate of a new one, for a day at most,
   const statusOf = async (name: string) => (await told.admin(`GET ${CSRS}/${name}`)).status ?? {};
   await told.admin('POST /api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'old' } });
   const taken = await ask('old');
-  for (const seconds of [undefined, 365 * 86_400]) {
-    const name = await ask('new', seconds);
+  for (const [node, seconds] of [
+    ['new', undefined],
+    ['newer', 365 * 86_400],
+  ] as const) {
+    const name = await ask(node, seconds);
     await until(async () => (await statusOf(name)).certificate !== undefined);
     const pem = new TextDecoder().decode(decodeBase64((await statusOf(name)).certificate));
     const { validTo, subject } = new X509Certificate(pem);
-    assert.match(subject, /CN=system:node:new/);
+    assert.match(subject, new RegExp(`CN=system:node:${node}$`, 'm'));
     assert.ok(Date.parse(validTo) - Date.now() <= 86_400_000, validTo);
   }
   assert.deepEqual(await statusOf(taken), {});
+  // Of those who race for one name before its Node exists, one gets it.
+  const racers = await Promise.all([1, 2, 3].map(() => ask('raced')));
+  const last = await ask('after-them');
+  await until(async () => (await statusOf(last)).certificate !== undefined);
+  await until(async () => (await Promise.all(racers.map(statusOf))).some(({ certificate }) => certificate));
+  const answers = await Promise.all(racers.map(statusOf));
+  assert.equal(answers.filter(({ conditions }) => conditions !== undefined).length, 1);
 });

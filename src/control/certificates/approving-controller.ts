@@ -3,6 +3,8 @@
  * may bring nodes in (`nodeclient`), who thereby gets no certificate of a node that exists (upstream lets them). The right is asked for in the requester's name
  * (pkg/controller/certificates/approver/sarapprove.go).
  */
+
+import type { CertificateRequest } from '../../api/certificates/certificate-request.ts';
 import { KUBELET_CLIENT_SIGNER, kubeletClientProblem } from '../../api/certificates/kubelet-request.ts';
 import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
 import { NODES } from '../../api/kinds/builtin/resource-types.ts';
@@ -64,6 +66,12 @@ export function createApprovingController(environment: ControllerEnvironment): C
             `node ${JSON.stringify(nodeName)} exists: ${JSON.stringify(held.spec.username)} brings new nodes in; a ` +
               `certificate for this one is asked for with its own, or approved by an administrator`,
           );
+        const promised = subresource === 'nodeclient' ? await promisedTo(client, request, signal) : undefined;
+        if (promised !== undefined)
+          throw new TerminalError(
+            `node ${JSON.stringify(nodeName)} is about to join with another key (certificate request ` +
+              `${JSON.stringify(promised)}): an administrator approves this one, or deletes that one first`,
+          );
         const next = cloneJson(held) as SigningRequest;
         const condition = { type: 'Approved', status: 'True', reason: 'AutoApproved', message };
         next.status = { ...next.status, conditions: [...(next.status?.conditions ?? []), condition] };
@@ -85,6 +93,20 @@ async function nodeExists(client: Client, name: string, signal: AbortSignal): Pr
     if (isNotFound(error)) return false;
     throw error;
   }
+}
+
+/**
+ * The request by which somebody with another key was promised the same node, before that Node exists. Read anew, as the
+ * copy here may not know the last approval yet; approvals are made one after the other.
+ */
+async function promisedTo(client: Client, asked: CertificateRequest, signal: AbortSignal): Promise<string | undefined> {
+  const { items } = await client.list(SIGNING_REQUESTS, { signal });
+  return items.find((other) => {
+    if (other.spec.signerName !== KUBELET_CLIENT_SIGNER || !hasCondition(other, 'Approved')) return false;
+    if (hasCondition(other, 'Denied') || hasCondition(other, 'Failed')) return false;
+    const { commonName, publicKey } = requestOf(other);
+    return commonName === asked.commonName && String(publicKey) !== String(asked.publicKey);
+  })?.metadata.name;
 }
 
 async function isAllowed(
