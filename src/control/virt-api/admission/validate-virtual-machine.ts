@@ -23,7 +23,9 @@ export const RUNNING_DEPRECATED = 'spec.running is deprecated, please use spec.r
 
 /**
  * Judges a virtual machine as the validating webhook does: instance type, preference (`judge`) and defaults are applied
- * to a copy first. One that is being deleted is never refused, so that nothing keeps it from going.
+ * to a copy first. One that is being deleted is never refused, so that nothing keeps it from going; nor is what a
+ * write leaves as it was: what the spec stands for may have become invalid since, and still the machine can be stopped and
+ * its labels, which decide whether it may go, can be changed.
  * @throws DefaultsError when the cluster's settings contradict each other
  */
 export async function validateVirtualMachine(
@@ -33,6 +35,10 @@ export async function validateVirtualMachine(
   { judge, run }: { readonly judge: () => Promise<Judgement | undefined>; readonly run: Run },
 ): Promise<FieldError[]> {
   if (vm.metadata.deletionTimestamp !== undefined) return [];
+  if (old !== undefined && (await run(equalSteps(rest(vm), rest(old), new Pace())))) {
+    const causes = validateRunStrategy(vm);
+    return causes.length > 0 ? causes : run(judgeInProgress(vm, old, context));
+  }
   if (vm.spec?.template === undefined) {
     return [requiredValue('spec.template', 'missing virtual machine template.')];
   }
@@ -65,7 +71,14 @@ function* judgeSpec(vm: VirtualMachine, context: AdmissionContext): Steps<Cause[
   return causes;
 }
 
-function validateRunStrategy({ spec }: VirtualMachine): Cause[] {
+/** The spec without what starts and stops the machine. */
+function rest({ spec }: Vm): object {
+  const { running: _, runStrategy: __, ...others } = spec ?? {};
+  return others;
+}
+
+function validateRunStrategy({ spec }: Vm): Cause[] {
+  if (spec === undefined) return [];
   const causes: Cause[] = [];
   if (spec.running !== undefined && spec.runStrategy !== undefined) {
     causes.push(
