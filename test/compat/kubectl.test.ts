@@ -11,6 +11,7 @@ import { ADMISSION } from './cases/admission.ts';
 import { CHANGE } from './cases/change.ts';
 import { CREATE } from './cases/create.ts';
 import { CUSTOM_RESOURCES } from './cases/custom-resources.ts';
+import { DELETE_PROTECTION } from './cases/delete-protection.ts';
 import { DISCOVERY } from './cases/discovery.ts';
 import { INSTANCETYPES } from './cases/instancetypes.ts';
 import { CONFIG_MAP, VM } from './cases/manifests.ts';
@@ -68,6 +69,7 @@ suite('tables', { skip, concurrency: 2 }, () => {
     ...READ,
     ...CHANGE,
     ...REMOVE,
+    ...DELETE_PROTECTION,
     ...CREATE,
     ...DISCOVERY,
     ...ACCESS,

@@ -70,6 +70,7 @@ import type { Backend } from '../../server/storage/backend.ts';
 import { createAskAgent } from './ask-agent.ts';
 import { policyOf } from './component-policy.ts';
 import { AGENT_ACCOUNT, COMPONENT_NAMESPACE, COMPONENTS, type PolicyRuleData } from './components.ts';
+import { createKruiseProtection } from './kruise-protection.ts';
 import { nodeInstances } from './node-vmis.ts';
 import { makeStorageClasses } from './storage-classes.ts';
 import { createVirtApi, virtPolicy } from './virt-api.ts';
@@ -270,6 +271,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
   const admissionMetrics = createAdmissionMetrics(clock);
   const signingMetrics = createSigningMetrics(store);
   const virtMetrics = createVirtMetrics(store, clock);
+  const kruise = createKruiseProtection(store);
   const server = createApiServer({
     store,
     resources,
@@ -295,7 +297,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
           resources,
           authorize,
           connectOutbound,
-          webhookLike: virtApi.admission,
+          webhookLike: [...virtApi.admission, kruise.plugin],
           metrics: admissionMetrics,
         }),
       ],
@@ -315,6 +317,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
       ...admissionMetrics.families(),
       ...signingMetrics.families(),
       ...virtMetrics(),
+      ...kruise.families(),
       ...(options.nodeMetrics?.() ?? []),
     ],
     ...(options.compressor && { compressor: options.compressor }),

@@ -4,12 +4,10 @@
  */
 import { ApiError } from '../../api/meta/status.ts';
 import type { Clock } from '../../base/clock/clock.ts';
+import { createCounter, MAX_SERIES } from '../../base/metrics/counter.ts';
 import { createHistogram, Distribution } from '../../base/metrics/histogram.ts';
-import type { HistogramFamily, Labels, MetricFamily, ValueFamily } from '../../base/metrics/metric-family.ts';
+import type { HistogramFamily, Labels, MetricFamily } from '../../base/metrics/metric-family.ts';
 import type { AdmissionOperation } from './plugin.ts';
-
-/** Distinct label sets kept for each family; more are not counted. Webhooks and policies are made by users. */
-const MAX_SERIES = 1024;
 
 /** Upper bounds in seconds. */
 const BOUNDS = [0.005, 0.025, 0.1, 0.5, 1, 2.5];
@@ -56,18 +54,24 @@ export interface PhaseRun {
 
 /** Counts from nothing. */
 export function createAdmissionMetrics(clock: Pick<Clock, 'monotonic'>): AdmissionMetrics {
-  const requests = counter('apiserver_admission_webhook_request_total', 'Calls of admission webhooks.');
-  const rejections = counter('apiserver_admission_webhook_rejection_count', 'Writes that admission webhooks stopped.');
-  const failedOpen = counter(
+  const requests = createCounter('apiserver_admission_webhook_request_total', 'Calls of admission webhooks.');
+  const rejections = createCounter(
+    'apiserver_admission_webhook_rejection_count',
+    'Writes that admission webhooks stopped.',
+  );
+  const failedOpen = createCounter(
     'apiserver_admission_webhook_fail_open_count',
     'Failures of admission webhooks that writes passed by.',
   );
   const checks = {
-    validating: counter(
+    validating: createCounter(
       'apiserver_validating_admission_policy_check_total',
       'Conclusions of ValidatingAdmissionPolicies.',
     ),
-    mutating: counter('apiserver_mutating_admission_policy_check_total', 'Conclusions of MutatingAdmissionPolicies.'),
+    mutating: createCounter(
+      'apiserver_mutating_admission_policy_check_total',
+      'Conclusions of MutatingAdmissionPolicies.',
+    ),
   };
   const steps = new PhaseDurations();
   const plugins = new Map<{ readonly name: string }, PhaseDurations>();
@@ -165,16 +169,3 @@ class PhaseDurations {
 }
 
 type ByOperation = { [operation in AdmissionOperation]?: Distribution };
-
-function counter(name: string, help: string) {
-  const series = new Map<string, { labels: Labels; value: number }>();
-  return {
-    add(labels: Labels): void {
-      const key = Object.values(labels).join('\n');
-      const known = series.get(key);
-      if (known) known.value++;
-      else if (series.size < MAX_SERIES) series.set(key, { labels, value: 1 });
-    },
-    family: (): ValueFamily => ({ name, help, type: 'counter', samples: [...series.values()] }),
-  };
-}
