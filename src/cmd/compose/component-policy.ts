@@ -6,6 +6,7 @@ import type { PolicyRule } from '../../server/auth/rbac.ts';
 import { AGENT_ACCOUNT, COMPONENT_NAMESPACE, type Component, type PolicyRuleData } from './components.ts';
 import { instanceStatusPolicy } from './instance-status-policy.ts';
 import { launcherPodsPolicy } from './launcher-pods-policy.ts';
+import { unprotectPolicy } from './unprotect-policy.ts';
 
 /** Account that `coracle controllers` may be started as: it may ask for the components' tokens and do nothing else. */
 export const STARTER_ACCOUNT = 'coracle-controllers';
@@ -59,6 +60,7 @@ export function controllerManifests(components: readonly Component[]): Manifest[
         verbs: ['create'],
       },
     ]),
+    ...unprotectPolicy(PART_OF),
   ];
 }
 

@@ -30,6 +30,7 @@ import {
 } from '../../control/virt-api/virt-api.ts';
 import { onlyAddsUuid } from '../../domain/identity/decide-identity.ts';
 import { type ClusterConfig, clusterConfigOf } from '../../domain/machine-defaults/cluster-config.ts';
+import { UNPROTECT_ROLE, UNPROTECT_RULES } from '../../domain/protection/unprotect-permission.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../../server/admission/plugin.ts';
 import type { PolicyBinding, PolicyRole } from '../../server/auth/bootstrap-policy.ts';
 import type { Authorizer, UserInfo } from '../../server/auth/identity.ts';
@@ -39,7 +40,9 @@ import type { AggregatedApi } from '../../server/endpoints/aggregated-api.ts';
 import { COMPONENT_NAMESPACE, type PolicyRuleData } from './components.ts';
 import { launcherPods } from './launcher-pods.ts';
 import { nodeVmis } from './node-vmis.ts';
+import { watchProtectionSettings } from './protection-settings.ts';
 import { savedMemoryRights } from './saved-memory-rights.ts';
+import { unprotectRights } from './unprotect-rights.ts';
 import { unservedKinds } from './unserved-kinds.ts';
 import { createUuidClaims } from './uuid-claims.ts';
 
@@ -93,6 +96,7 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
     isKubeVirtComponent(user, COMPONENT_NAMESPACE) ||
     user.username.startsWith(`system:serviceaccount:${COMPONENT_NAMESPACE}:coracle-`);
   const uuids = createUuidClaims(store, clock);
+  const protection = watchProtectionSettings(store);
   const admission = virtAdmission({
     client,
     claimUuid: uuids.claim,
@@ -119,6 +123,7 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
       nodeVmis,
       launcherPods(isTrusted),
       savedMemoryRights({ store, authorize: options.authorize, isTrusted }),
+      unprotectRights({ settings: protection.now, authorize: options.authorize }),
       unservedKinds({ store, clock, events: options.events }),
     ],
     subresources: api,
@@ -133,6 +138,7 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
     stop() {
       watch.stop();
       uuids.stop();
+      protection.stop();
     },
   };
 }
@@ -231,7 +237,10 @@ export function virtPolicy(): {
   rules: readonly PolicyRuleData[];
 } {
   return {
-    roles: kubevirtClusterRoles.map(roleOf),
+    roles: [
+      ...kubevirtClusterRoles.map(roleOf),
+      { kind: 'ClusterRole', name: UNPROTECT_ROLE, exact: true, rules: UNPROTECT_RULES },
+    ],
     bindings: kubevirtClusterRoleBindings(COMPONENT_NAMESPACE).map(bindingOf),
     rules: virtApiRules,
   };

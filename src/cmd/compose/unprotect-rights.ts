@@ -1,0 +1,37 @@
+/**
+ * Who may switch the protection of a virtual machine off, where the administrator made that a right of its own. Asked of
+ * what every other plug-in left of the write, by any verb, version and subresource; nobody is exempt by name.
+ */
+import { forbidden } from '../../api/meta/status.ts';
+import type { ProtectionSettings } from '../../domain/protection/protection-settings.ts';
+import {
+  switchesProtectionOff,
+  UNPROTECT_VERB,
+  unprotectRefusal,
+} from '../../domain/protection/unprotect-permission.ts';
+import type { AdmissionAttributes, AdmissionPlugin } from '../../server/admission/plugin.ts';
+import type { Authorizer } from '../../server/auth/identity.ts';
+
+/** Makes the plug-in. */
+export function unprotectRights(options: {
+  readonly settings: () => ProtectionSettings;
+  readonly authorize: Authorizer;
+}): AdmissionPlugin {
+  const { settings, authorize } = options;
+  const ask = async ({ info, namespace, name, user }: AdmissionAttributes): Promise<void> => {
+    const { group, version, resource } = info;
+    const right = { type: 'resource', verb: UNPROTECT_VERB, group, version, resource, subresource: '' } as const;
+    const { allowed } = await authorize(user, { ...right, namespace, name });
+    if (!allowed) throw forbidden(info, name, unprotectRefusal({ username: user.username, namespace, name }));
+  };
+  return {
+    name: 'UnprotectRights',
+    matches: (operation, { group, resource }) =>
+      operation === 'UPDATE' && group === 'kubevirt.io' && resource === 'virtualmachines',
+    validate(attributes) {
+      const { object, oldObject } = attributes;
+      if (!object || !oldObject || !switchesProtectionOff(oldObject, object)) return;
+      if (settings().unprotectNeedsPermission) return ask(attributes);
+    },
+  };
+}
