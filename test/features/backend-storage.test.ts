@@ -167,6 +167,13 @@ test('a claim that one node alone may open moves with the guest, and stays where
   const migration = await cluster.migrate('mover');
   const target = await boundTarget(migration);
   await cluster.untilPhase(migration, 'Succeeded');
+  const { migrationState } = (
+    await cluster.client.get(VIRTUAL_MACHINE_INSTANCES, { namespace: 'default', name: 'mover' })
+  ).status!;
+  assert.deepEqual(
+    [migrationState?.sourcePersistentStatePVCName, migrationState?.targetPersistentStatePVCName],
+    [source.metadata.name, target.metadata.name],
+  );
   await eventually('the source claim is gone', async () => (await namesOf('mover')).length === 1 || undefined);
   const [left] = (await claims()).filter(({ metadata }) => metadata.uid === target.metadata.uid);
   assert.equal(left?.metadata.labels?.['persistent-state-for'], 'mover');

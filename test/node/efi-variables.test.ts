@@ -1,56 +1,57 @@
-/** EFI variables of a real guest, written and read in the UEFI shell, last as long as their machine. */
+/**
+ * EFI variables of a real guest, written and read in the UEFI shell, last as long as their machine: over restarts, a
+ * live migration, a snapshot and its restore.
+ */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kinds.ts';
+import { test } from 'node:test';
+import { VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kinds.ts';
+import { savedMachines } from '../testkit/saved-machines.ts';
 import { whyNoFirmware } from '../testkit/tiny-guest.ts';
-import { type Board, collect, eventually, NAMESPACE, startBoard } from './board.ts';
+import { NAMESPACE } from './board.ts';
+import { board, keyOf, migrate, patch, restart, runs, useIdentityBoard } from './identity-board.ts';
+import { inUefiShell, SHOW_VARIABLE, setVariable, shown } from './uefi-shell.ts';
 
 const skip = whyNoFirmware() ?? false;
+if (!skip) useIdentityBoard();
 
-let board: Board;
-before(async () => {
-  if (!skip) board = await startBoard();
-});
-after(() => board?.close());
+const inShell = (name: string, command: string, isThere = false): Promise<string> =>
+  inUefiShell(async () => board.console(await board.vmi(name)), command, { isThere });
 
-/** In a namespace of its own: in that of the UEFI specification only its own names may be. */
-const VARIABLE = 'CoracleTest -guid 11111111-2222-3333-4444-555555555555';
-
-/** Runs a command in the UEFI shell, which a guest without disk and network comes to; returns what came since. */
-async function inShell(name: string, command: string): Promise<string> {
-  const socket = await board.connect(`${name}/console?backlog=true`);
-  const seen = collect(socket);
-  const type = (text: string): void => void socket.send(new TextEncoder().encode(text));
-  await seen.has('Shell>');
-  const before = seen.text().length;
-  type(`${command}\r`);
-  await eventually('the next prompt', () => seen.text().slice(before).includes('Shell>'));
-  socket.close();
-  // Without the colours.
-  const [first = '', ...parts] = seen.text().slice(before).split('\x1b[');
-  return first + parts.map((part) => part.replace(/^[0-9;=]*[A-Za-z]/, '')).join('');
-}
-
-test('EFI variables that shall last are there after a restart of the guest', { skip }, async () => {
+test('EFI variables that shall last move with their guest, are there after a restart, and go back with a restore', {
+  skip,
+  timeout: 300_000,
+}, async () => {
+  const words = savedMachines(board.client);
   const firmware = { bootloader: { efi: { persistent: true, secureBoot: false } } };
   const spec = {
     terminationGracePeriodSeconds: 0,
     domain: { devices: { autoattachPodInterface: false }, memory: { guest: '256Mi' }, firmware },
   };
-  const key = { namespace: NAMESPACE, name: 'variables' };
   await board.client.create(VIRTUAL_MACHINES, {
     apiVersion: 'kubevirt.io/v1',
     kind: 'VirtualMachine',
-    metadata: key,
+    metadata: { name: 'variables', namespace: NAMESPACE },
     spec: { runStrategy: 'Always', template: { metadata: {}, spec } },
   } as never);
-  const first = await board.until('variables', 'running', ({ status }) => status?.phase === 'Running');
-  await inShell('variables', `setvar ${VARIABLE} -nv -bs =L"kept"`);
-  await board.client.delete(VIRTUAL_MACHINE_INSTANCES, key);
-  await board.until(
-    'variables',
-    'running again',
-    ({ metadata, status }) => metadata.uid !== first.metadata.uid && status?.phase === 'Running',
-  );
-  assert.match(await inShell('variables', `setvar ${VARIABLE}`), /6B 00 65 00 70 00 74/i);
+  await runs('variables');
+  await inShell('variables', setVariable('kept'));
+  await restart('variables');
+  assert.match(await inShell('variables', SHOW_VARIABLE), shown('kept'), 'after a restart');
+
+  await migrate('variables');
+  assert.match(await inShell('variables', SHOW_VARIABLE, true), shown('kept'), 'on the other node');
+  // What is written there counts, and not what the source left.
+  await inShell('variables', setVariable('moved'), true);
+  await restart('variables');
+  assert.match(await inShell('variables', SHOW_VARIABLE), shown('moved'), 'after a restart of the moved guest');
+
+  await words.snapshot('before', 'variables');
+  await words.saved('before');
+  await inShell('variables', setVariable('later'), true);
+  await words.restore('back', 'before', 'variables', { targetReadinessPolicy: 'StopTarget' });
+  await words.restored('back');
+  await patch('variables', { runStrategy: 'Always' });
+  await runs('variables');
+  assert.match(await inShell('variables', SHOW_VARIABLE), shown('moved'), 'after the restore');
+  await board.client.delete(VIRTUAL_MACHINES, keyOf('variables'));
 });

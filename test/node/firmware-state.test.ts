@@ -1,13 +1,20 @@
 /** The TPM and the EFI variables of real guests: what is there, what lasts, and what must not. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kinds.ts';
+import { PERSISTENT_VOLUME_CLAIMS } from '../../src/api/kinds/builtin/resource-types.ts';
+import {
+  VIRTUAL_MACHINE_CLONES,
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINES,
+  type VirtualMachineClone,
+} from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { isRunning, signalProcess } from '../../src/base/process/identity.ts';
 import { findTpm } from '../../src/node/tpm/swtpm.ts';
+import { savedMachines } from '../testkit/saved-machines.ts';
 import { whyNoFirmware } from '../testkit/tiny-guest.ts';
 import { type Board, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';
 import { inGuest } from './in-guest.ts';
-import { NV_DEFINE, NV_READ, NV_WRITE, nvData, tpmCommand } from './tpm-commands.ts';
+import { NV_DEFINE, NV_READ, NV_WRITE, NV_WRITE_OTHER, nvData, otherData, tpmCommand } from './tpm-commands.ts';
 
 const skip = whyNoFirmware() ?? false;
 
@@ -81,7 +88,10 @@ async function restart(name: string): Promise<void> {
   );
 }
 
-test('the state of a TPM that shall last is there after a restart of the guest', { skip }, async () => {
+test('the state of a TPM that shall last is there after a restart, goes back with a restore, and to no other machine', {
+  skip,
+}, async () => {
+  const words = savedMachines(board.client);
   const spec = kernelSpec({ terminationGracePeriodSeconds: 0 }) as { domain: { devices: object; firmware: object } };
   const devices = { ...spec.domain.devices, tpm: { persistent: true } };
   await createVm('sealed', { ...spec, domain: { ...spec.domain, devices } });
@@ -89,5 +99,53 @@ test('the state of a TPM that shall last is there after a restart of the guest',
   await inGuest(board, 'sealed', `${tpmCommand(NV_DEFINE)}; ${tpmCommand(NV_WRITE)}`);
   await restart('sealed');
   assert.ok((await inGuest(board, 'sealed', tpmCommand(NV_READ))).includes(nvData));
+
+  await words.snapshot('before', 'sealed');
+  await words.saved('before');
+  await inGuest(board, 'sealed', tpmCommand(NV_WRITE_OTHER));
+  assert.ok((await inGuest(board, 'sealed', tpmCommand(NV_READ))).includes(otherData));
+  const replaced = await stateClaimOf('sealed');
+
+  // A machine with a state of its own is neither restored to another one nor cloned: two guests would have one TPM.
+  await assert.rejects(
+    words.restore('elsewhere', 'before', 'other'),
+    /Restore to a different VM is not supported when snapshotted VM has backend storage/,
+  );
+  await board.client.create(VIRTUAL_MACHINE_CLONES, cloneOf('sealed', 'copy'));
+  await words.until(VIRTUAL_MACHINE_CLONES, 'copy', ({ status }) => status?.phase === 'Failed');
+  await assert.rejects(words.vm('copy'), /not found/);
+
+  await words.restore('back', 'before', 'sealed', { targetReadinessPolicy: 'StopTarget' });
+  await words.restored('back');
+  await eventually('the claim whose place was taken goes', async () =>
+    (await claims()).every(([name]) => name !== replaced),
+  );
+  assert.deepEqual((await claims()).filter(([, machine]) => machine !== undefined).length, 1);
+  await board.client.patch(
+    VIRTUAL_MACHINES,
+    { namespace: NAMESPACE, name: 'sealed' },
+    { type: 'merge', body: { spec: { runStrategy: 'Always' } } },
+  );
+  await running('sealed');
+  const said = await inGuest(board, 'sealed', tpmCommand(NV_READ));
+  assert.ok(said.includes(nvData), said);
   await board.client.delete(VIRTUAL_MACHINES, { namespace: NAMESPACE, name: 'sealed' });
 });
+
+const claims = async (): Promise<[name: string, machine: string | undefined][]> =>
+  (await board.client.list(PERSISTENT_VOLUME_CLAIMS, { namespace: NAMESPACE })).items.map(({ metadata }) => [
+    metadata.name ?? '',
+    metadata.labels?.['persistent-state-for'],
+  ]);
+const stateClaimOf = async (name: string): Promise<string | undefined> =>
+  (await claims()).find(([, machine]) => machine === name)?.[0];
+const cloneOf = (source: string, name: string): VirtualMachineClone =>
+  ({
+    apiVersion: 'clone.kubevirt.io/v1beta1',
+    kind: 'VirtualMachineClone',
+    metadata: { name, namespace: NAMESPACE },
+    spec: {
+      source: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name: source },
+      target: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name },
+    },
+  }) as VirtualMachineClone;

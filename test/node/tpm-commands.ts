@@ -15,6 +15,9 @@ const command = (code: string, handles: string, parameters: string): string => {
 /** Makes the index, which may be read and written by its own empty password and the owner's. */
 export const NV_DEFINE = command('0000012a', '40000001', `0000000e${INDEX}000b0006000600000008`);
 export const NV_WRITE = command('00000137', INDEX + INDEX, `0008${nvData}0000`);
+/** Other content, as `tpmCommand` prints it, and the command that stores it. */
+export const otherData = '436f7261636c6532';
+export const NV_WRITE_OTHER = command('00000137', INDEX + INDEX, `0008${otherData}0000`);
 export const NV_READ = command('0000014e', INDEX + INDEX, '00080000');
 
 /** A shell command that sends it to the TPM of the guest, and prints the reply in hexadecimal. */

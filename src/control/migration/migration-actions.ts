@@ -13,6 +13,7 @@ import { isApiError, isConflict, isNotFound } from '../../client/api-failure.ts'
 import { commit } from '../../client/commit/commit.ts';
 import type { ControllerEnvironment } from '../../client/controller/environment.ts';
 import type { EventRecorder } from '../../client/events/recorder.ts';
+import { STATE_VOLUME } from '../../domain/backend-storage/backend-storage.ts';
 import { MIGRATION_TARGET_NODE_LABEL, vmiIdLabel } from '../../domain/launcher/launcher-labels.ts';
 import type { LauncherPodOptions } from '../../domain/launcher/launcher-pod.ts';
 import { overheadText } from '../../domain/launcher/launcher-resources.ts';
@@ -156,6 +157,7 @@ export function createMigrationActions({
             targetNode,
             targetPod: pod,
             targetMemoryOverhead: overheadText(vmi.spec),
+            ...stateClaimNames(source, target),
             ...optionsFor(vmi),
             sourceState: { ...common, node: sourceNode, pod: sourcePod },
             targetState: { ...common, node: targetNode, pod },
@@ -246,6 +248,17 @@ export function createMigrationActions({
     },
   };
   return actions;
+}
+
+/** The claims with the firmware state at both ends, as the Pods have them; none where the guest has no such state. */
+function stateClaimNames(
+  source: ReadonlyPod | undefined,
+  target: ReadonlyPod,
+): Pick<MigrationState, 'sourcePersistentStatePVCName' | 'targetPersistentStatePVCName'> {
+  const claimOf = (pod: ReadonlyPod | undefined): string | undefined =>
+    pod?.spec.volumes?.find(({ name }) => name === STATE_VOLUME)?.persistentVolumeClaim?.claimName;
+  const [from, to] = [claimOf(source), claimOf(target)];
+  return from && to ? { sourcePersistentStatePVCName: from, targetPersistentStatePVCName: to } : {};
 }
 
 /** A namespace that enforces Pod security is told apart: there the user can do something about it. */
