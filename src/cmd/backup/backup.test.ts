@@ -25,7 +25,8 @@ import type { Manifest } from './manifest.ts';
 import { restoreBackup } from './restore-backup.ts';
 import { verifyBackup } from './verify-backup.ts';
 
-const signal = AbortSignal.timeout(120_000);
+/** Never aborts: of many files in one process, a time that began with the first would be over for the last. */
+const { signal } = new AbortController();
 const troublesOf = async (root: string): Promise<readonly string[]> => (await verifyBackup(root, { signal })).troubles;
 
 async function bytesAt(path: string, at: number, length: number): Promise<string> {

@@ -14,7 +14,8 @@ import type { PoolState } from '../../node/storage/pool-state.ts';
 import { dataDirAt } from '../config/data-dir.ts';
 import { holdPool, type PoolCaller } from './running-pool.ts';
 
-const signal = AbortSignal.timeout(60_000);
+/** Never aborts: of many files in one process, a time that began with the first would be over for the last. */
+const { signal } = new AbortController();
 const uid = (digit: string): string => `${digit.repeat(8)}-1111-4111-8111-${digit.repeat(12)}`;
 const [ROOT, LOGS, ALONE, GONE] = ['a', 'b', 'c', 'd'].map(uid) as [string, string, string, string];
 
