@@ -8,6 +8,7 @@ interface FakeVolume {
   format: 'raw' | 'qcow2';
   /** What it was made from: `snapshot/HANDLE` or `volume/HANDLE`. */
   from?: string;
+  provisionalSince?: string;
 }
 
 export interface FakePool {
@@ -17,6 +18,8 @@ export interface FakePool {
   readonly calls: string[];
   /** Refuses the next calls of these names, each with that reason. */
   readonly refuse: Map<string, string>;
+  /** Handles of volumes that a guest has: they are not deleted. */
+  readonly inUse: Set<string>;
   readonly connect: (nodeName: string) => Promise<ApiHandler>;
 }
 
@@ -26,17 +29,24 @@ export function createFakePool(id = 'pool-1'): FakePool {
   const snapshots = new Map<string, { volume: string; bytes: number; call: number }>();
   const calls: string[] = [];
   const refuse = new Map<string, string>();
+  const inUse = new Set<string>();
 
   const act = (name: string, body: unknown): object | string => {
     switch (name) {
       case 'createVolume': {
-        const { handle, bytes, format, source } = body as CreateVolume;
+        const { handle, bytes, format, source, provisional } = body as CreateVolume;
         const from = source && `${source.kind}/${source.handle}`;
         if (from && !(source.kind === 'volume' ? volumes : snapshots).has(source.handle)) return 'NotFound';
-        if (!volumes.has(handle)) volumes.set(handle, { bytes, format, ...(from && { from }) });
+        if (!volumes.has(handle)) {
+          const since = provisional === true && { provisionalSince: new Date().toISOString() };
+          volumes.set(handle, { bytes, format, ...(from && { from }), ...since });
+        }
         const held = volumes.get(handle)!;
         return { handle, bytes: held.bytes, format: held.format };
       }
+      case 'confirmVolume':
+        delete volumes.get((body as DeleteHandle).handle)?.provisionalSince;
+        return {};
       case 'expandVolume': {
         const { handle, bytes } = body as ExpandVolume;
         const held = volumes.get(handle);
@@ -45,6 +55,7 @@ export function createFakePool(id = 'pool-1'): FakePool {
         return { handle, bytes: held.bytes, format: held.format };
       }
       case 'deleteVolume':
+        if (inUse.has((body as DeleteHandle).handle)) return 'InUse';
         volumes.delete((body as DeleteHandle).handle);
         return {};
       case 'deleteSnapshot':
@@ -63,7 +74,12 @@ export function createFakePool(id = 'pool-1'): FakePool {
         return {
           pool: id,
           freeBytes: 1e12,
-          volumes: [...volumes].map(([handle, { bytes }]) => ({ handle, bytes, usedBytes: 0 })),
+          volumes: [...volumes].map(([handle, { bytes, provisionalSince }]) => ({
+            handle,
+            bytes,
+            usedBytes: 0,
+            ...(provisionalSince !== undefined && { provisionalSince }),
+          })),
           snapshots: [...snapshots.keys()].map((handle) => ({ handle, usedBytes: 0 })),
         };
     }
@@ -73,6 +89,7 @@ export function createFakePool(id = 'pool-1'): FakePool {
     snapshots,
     calls,
     refuse,
+    inUse,
     connect: async () => async (request) => {
       const name = request.path.replace('/storage/v1/', '');
       const text = new TextDecoder().decode(request.body);

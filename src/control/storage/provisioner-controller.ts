@@ -147,6 +147,10 @@ export function createProvisionerController(options: PoolControllerOptions): Con
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
     }
+    // What goes wrong here the sweeper does again.
+    await pools.call(pool, 'confirmVolume', { handle: made.handle }, signal).catch((error: unknown) => {
+      if (!(error instanceof PoolCallError)) throw error;
+    });
   };
 
   /** Lets the scheduler choose another node where the one it chose has no room. */

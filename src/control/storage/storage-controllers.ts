@@ -6,6 +6,7 @@ import { createProvisionerController, type PoolControllerOptions, provisionerRul
 import { createResizerController, resizerRules } from './resizer-controller.ts';
 import { createSnapshotController, snapshotControllerRules } from './snapshot-controller.ts';
 import { createSnapshotterController, snapshotterRules } from './snapshotter-controller.ts';
+import { createSweeperController, sweeperRules } from './sweeper-controller.ts';
 import { createVolumeController, volumeControllerRules } from './volume-controller.ts';
 
 interface Named {
@@ -31,6 +32,7 @@ export const storageControllers: readonly StorageController[] = [
 export const poolControllers: readonly PoolController[] = [
   { name: 'local-volume-provisioner', rules: provisionerRules, create: createProvisionerController },
   { name: 'local-volume-deleter', rules: deleterRules, create: createDeleterController },
+  { name: 'local-volume-sweeper', rules: sweeperRules, create: createSweeperController },
   { name: 'local-volume-resizer', rules: resizerRules, create: createResizerController },
   { name: 'local-volume-snapshotter', rules: snapshotterRules, create: createSnapshotterController },
 ];

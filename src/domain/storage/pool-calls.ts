@@ -16,6 +16,8 @@ export interface CreateVolume {
   readonly mode: 'Filesystem' | 'Block';
   readonly format: VolumeFormat;
   readonly source?: { readonly kind: 'snapshot' | 'volume'; readonly handle: string };
+  /** Nothing stands for the volume yet: `inspect` shows since when, until `confirmVolume`. */
+  readonly provisional?: boolean;
 }
 
 /** Reply to `createVolume` and `expandVolume`. */
@@ -31,7 +33,7 @@ export interface ExpandVolume {
   readonly bytes: number;
 }
 
-/** Calls `deleteVolume` and `deleteSnapshot`: done also when there is none. `InUse` while a guest has it open. */
+/** Calls `deleteVolume` and `deleteSnapshot`, and `confirmVolume`, after which a volume is not provisional: done also when there is none. `InUse` while a guest has it open. */
 export interface DeleteHandle {
   readonly handle: string;
 }
@@ -56,12 +58,19 @@ export interface SnapshotsMade {
 export interface PoolFacts {
   readonly pool: string;
   readonly freeBytes: number;
-  readonly volumes: readonly { readonly handle: string; readonly bytes: number; readonly usedBytes: number }[];
+  readonly volumes: readonly {
+    readonly handle: string;
+    readonly bytes: number;
+    readonly usedBytes: number;
+    /** RFC 3339; of volumes that were made provisional and not confirmed yet. */
+    readonly provisionalSince?: string;
+  }[];
   readonly snapshots: readonly { readonly handle: string; readonly usedBytes: number }[];
 }
 
 export const POOL_CALLS = [
   'createVolume',
+  'confirmVolume',
   'expandVolume',
   'deleteVolume',
   'createSnapshots',

@@ -54,6 +54,8 @@ export const createCall = (claim: Claim, format: VolumeFormat, source: CreateVol
   mode: modeOf(claim),
   format,
   ...(source && { source }),
+  // A crash before the volume object is written leaves content that nobody knows of: the sweeper finds it by this.
+  provisional: true,
 });
 
 export const bytesText = (bytes: number): string => formatQuantity(quantityFromBytes(bytes));

@@ -56,6 +56,9 @@ async function perform(pool: Pool, name: PoolCall, call: object): Promise<object
   switch (name) {
     case 'createVolume':
       return pool.createVolume(call as CreateVolume);
+    case 'confirmVolume':
+      await pool.confirmVolume(call as DeleteHandle);
+      return {};
     case 'expandVolume':
       return pool.expandVolume(call as ExpandVolume);
     case 'deleteVolume':

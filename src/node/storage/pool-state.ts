@@ -22,6 +22,8 @@ export interface Volume {
   /** Bytes that a guest sees. */
   readonly bytes: number;
   readonly mode: 'Filesystem' | 'Block';
+  /** RFC 3339: when it was made, while nothing stands for it yet. */
+  readonly provisionalSince?: string;
 }
 
 export interface Snapshot {
@@ -118,9 +120,10 @@ export function parseState(text: string): PoolState | undefined {
           (parent === undefined || (format === 'qcow2' && Object.hasOwn(state.layers, parent))),
       ) &&
       Object.entries(state.volumes).every(
-        ([handle, { top, next, bytes }]) =>
+        ([handle, { top, next, bytes, provisionalSince = '' }]) =>
           isHandle(handle) &&
           Number.isSafeInteger(bytes) &&
+          typeof provisionalSince === 'string' &&
           Object.hasOwn(state.layers, top) &&
           (next === undefined || Object.hasOwn(state.layers, next)),
       ) &&

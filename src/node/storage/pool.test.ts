@@ -249,3 +249,24 @@ test('a crash between any two steps leaves the old or the new, and nothing over'
     await again.close();
   }
 });
+
+test('a provisional volume says since when, also after a restart, until it is confirmed', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'coracle-pool-'));
+  const signal = new AbortController().signal;
+  const open = (): Promise<Pool> => openPool({ directory, clock: systemClock, log: silentLogger, signal });
+  const since = async (of: Pool): Promise<string | undefined> => (await of.inspect()).volumes[0]?.provisionalSince;
+  const first = await open();
+  await first.createVolume({ ...raw(1), provisional: true });
+  const told = await since(first);
+  assert.ok(Math.abs(Date.parse(told ?? '') - systemClock.now()) < 60_000);
+  await first.close();
+  const second = await poolIn(t, { directory });
+  assert.equal(await since(second), told);
+  await second.confirmVolume({ handle: VOLUME });
+  await second.confirmVolume({ handle: OTHER });
+  // Asked for again by a provisioner that did not see its reply: it is what it was.
+  await second.createVolume({ ...raw(1), provisional: true });
+  assert.equal(await since(second), undefined);
+  await second.close();
+  assert.equal(await since(await poolIn(t, { directory })), undefined);
+});

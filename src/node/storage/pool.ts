@@ -27,7 +27,7 @@ import { adopt, OLD_IMAGE, openPoolStore } from './pool-store.ts';
 import { layerTag, type RunningDisk } from './running-disk.ts';
 import { createSnapshots } from './take-snapshots.ts';
 import { type Access, createVolumeUsers } from './volume-users.ts';
-import { createVolume, expandVolume } from './volumes.ts';
+import { confirmVolume, createVolume, expandVolume } from './volumes.ts';
 
 /** A layer with all below it, for QEMU. Formats are those of our metadata. */
 export interface VolumeDisk {
@@ -45,6 +45,7 @@ export interface Pool {
   readonly directory: string;
   /** The calls of `domain/storage/pool-calls`; each throws PoolError. */
   createVolume(request: CreateVolume): Promise<VolumeMade>;
+  confirmVolume(request: DeleteHandle): Promise<void>;
   expandVolume(request: ExpandVolume): Promise<VolumeMade>;
   deleteVolume(request: DeleteHandle): Promise<void>;
   createSnapshots(request: CreateSnapshots): Promise<SnapshotsMade>;
@@ -122,6 +123,7 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
       change([checked(request.handle), ...(request.source ? [checked(request.source.handle)] : [])], () =>
         createVolume(context, request),
       ),
+    confirmVolume: async ({ handle }) => change([checked(handle)], () => confirmVolume(context, handle)),
     expandVolume: async (request) => change([checked(request.handle)], () => expandVolume(context, request)),
     deleteVolume: async ({ handle }) =>
       change([checked(handle)], async () => {
@@ -159,10 +161,11 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
         pool: store.state.id,
         freeBytes: bavail * bsize,
         volumes: await Promise.all(
-          Object.entries(volumes).map(async ([handle, { top, bytes }]) => ({
+          Object.entries(volumes).map(async ([handle, { top, bytes, provisionalSince }]) => ({
             handle,
             bytes,
             usedBytes: await used(top),
+            ...(provisionalSince !== undefined && { provisionalSince }),
           })),
         ),
         snapshots: await Promise.all(

@@ -5,6 +5,7 @@ import type { CreateVolume, ExpandVolume, VolumeMade } from '../../domain/storag
 import { checkUnused, copyFiles, makeLayer, newLayerId, resizeLayer } from './layer-files.ts';
 import { chainOf, type PoolContext, settleVolume } from './pool-context.ts';
 import { PoolError } from './pool-error.ts';
+import type { Volume } from './pool-state.ts';
 import { openLayers, resizeRunning } from './running-disk.ts';
 import { freezeVolumes } from './take-snapshots.ts';
 
@@ -13,8 +14,9 @@ import { freezeVolumes } from './take-snapshots.ts';
  * its image where that is not ours to choose.
  */
 export async function createVolume(context: PoolContext, request: CreateVolume, file?: string): Promise<VolumeMade> {
-  const { store, directory, signal, step } = context;
+  const { store, directory, signal, step, clock } = context;
   const { handle, mode, source } = request;
+  const provisional = request.provisional === true && { provisionalSince: new Date(clock.now()).toISOString() };
   const bytes = checkedBytes(request.bytes);
   if ((mode !== 'Filesystem' && mode !== 'Block') || (request.format !== 'raw' && request.format !== 'qcow2'))
     throw new PoolError('Invalid', 'mode is Filesystem or Block, format raw or qcow2');
@@ -36,9 +38,19 @@ export async function createVolume(context: PoolContext, request: CreateVolume, 
   await store.commit((state) => ({
     ...state,
     layers: { ...state.layers, [id]: { format, ...(from && { parent: from.layer }) } },
-    volumes: { ...state.volumes, [handle]: { top: id, bytes, mode } },
+    volumes: { ...state.volumes, [handle]: { top: id, bytes, mode, ...provisional } },
   }));
   return { handle, bytes, format };
+}
+
+/** Something stands for the volume from now on; nothing to do for one that is not provisional, or not there. */
+export async function confirmVolume({ store }: PoolContext, handle: string): Promise<void> {
+  if (store.state.volumes[handle]?.provisionalSince === undefined) return;
+  await store.commit((state) => {
+    const { provisionalSince: _, ...volume } = state.volumes[handle] ?? {};
+    const found = state.volumes[handle] && (volume as Volume);
+    return found ? { ...state, volumes: { ...state.volumes, [handle]: found } } : state;
+  });
 }
 
 function checkedBytes(bytes: unknown): number {
