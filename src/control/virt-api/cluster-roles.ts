@@ -126,7 +126,7 @@ export const virtApiRules: readonly PolicyRule[] = [
   rule('kubevirt.io', ['virtualmachineinstancepresets'], ['list']),
   rule('instancetype.kubevirt.io', INSTANCETYPES, ['get']),
   rule('apps', ['controllerrevisions'], ['get', 'list', 'create']),
-  rule('', ['persistentvolumeclaims'], ['get']),
+  rule('', ['persistentvolumeclaims'], ['get', 'list']),
   rule('cdi.kubevirt.io', ['datavolumes', 'datasources'], ['get']),
   rule('snapshot.storage.k8s.io', ['volumesnapshots'], ['get']),
   rule('snapshot.kubevirt.io', ['virtualmachinesnapshots', 'virtualmachinesnapshotcontents'], ['get']),

@@ -16,8 +16,8 @@ export interface DefaultKubeVirtOptions {
 }
 
 /**
- * Differs from upstream's defaults in one thing: the default binding is masquerade, because user-mode networking has no
- * bridge. What upstream's installer would fill in says what is running.
+ * Differs from upstream's defaults in two things: the default binding is masquerade, because user-mode networking has no
+ * bridge, and object graphs are on, because they only read and tell who asks before deleting what depends on what. What upstream's installer would fill in says what is running.
  */
 export function defaultKubeVirt({ version, now, architecture, useEmulation }: DefaultKubeVirtOptions): KubeVirt {
   const condition = (type: string, status: 'True' | 'False', reason: string, message: string) => ({
@@ -34,7 +34,7 @@ export function defaultKubeVirt({ version, now, architecture, useEmulation }: De
     metadata: { name: 'kubevirt', namespace: KUBEVIRT_NAMESPACE, annotations: {} },
     spec: {
       configuration: {
-        developerConfiguration: { featureGates: [], ...(useEmulation && { useEmulation }) },
+        developerConfiguration: { featureGates: ['ObjectGraph'], ...(useEmulation && { useEmulation }) },
         network: { defaultNetworkInterface: 'masquerade' },
         evictionStrategy: 'None',
         vmRolloutStrategy: 'LiveUpdate',

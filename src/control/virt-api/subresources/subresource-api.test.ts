@@ -862,15 +862,6 @@ describe('what guests here do not have is refused with the reason', () => {
     status: number,
     message: RegExp,
   ][] = [
-    [
-      'GET',
-      'virtualmachines/a/objectgraph',
-      [],
-      [],
-      400,
-      /^ObjectGraph feature gate not enabled: Unable to return object graph\.$/,
-    ],
-    ['GET', 'virtualmachineinstances/a/objectgraph', [], ['ObjectGraph'], 400, /^an object graph cannot be had here/],
     ['PUT', 'virtualmachines/a/memorydump', [], [], 400, /HotplugVolumes feature gate is not enabled\.$/],
     [
       'PUT',

@@ -7,16 +7,10 @@ import { ApiError } from '../../../api/meta/status.ts';
 import type { ApiRequest, ApiResponse } from '../../../base/http/seam.ts';
 import { evacuateCancelVm, evacuateCancelVmi } from './evacuate-cancel.ts';
 import { expandSpecOfVm, expandVmSpec } from './expand-spec.ts';
+import { objectGraphOfVm, objectGraphOfVmi } from './object-graph.ts';
 import { failure, json, text } from './responses.ts';
 import type { Handler, SubresourceOptions } from './subresource-context.ts';
-import {
-  attestation,
-  memoryDump,
-  objectGraph,
-  redefineCheckpoint,
-  usbRedirection,
-  vsock,
-} from './unavailable-actions.ts';
+import { attestation, memoryDump, redefineCheckpoint, usbRedirection, vsock } from './unavailable-actions.ts';
 import { migrateVm, restartVm, startVm, stopVm } from './vm-power.ts';
 import {
   backupVmi,
@@ -118,7 +112,7 @@ const ROUTES: readonly Route[] = [
   vm('PUT', 'removevolume', removeVolumeFromVm),
   vm('PUT', 'memorydump', memoryDump),
   vm('PUT', 'removememorydump', memoryDump),
-  vm('GET', 'objectgraph', objectGraph),
+  vm('GET', 'objectgraph', objectGraphOfVm),
   vmi('PUT', 'pause', pauseVmi),
   vmi('PUT', 'unpause', unpauseVmi),
   vmi('PUT', 'freeze', freezeVmi),
@@ -135,7 +129,7 @@ const ROUTES: readonly Route[] = [
   vmi('GET', 'filesystemlist', filesystemList),
   vmi('PUT', 'addvolume', addVolumeToVmi),
   vmi('PUT', 'removevolume', removeVolumeFromVmi),
-  vmi('GET', 'objectgraph', objectGraph),
+  vmi('GET', 'objectgraph', objectGraphOfVmi),
   vmi('GET', 'usbredir', usbRedirection),
   vmi('GET', 'vsock', vsock),
   vmi('GET', 'sev/fetchcertchain', attestation),

@@ -1,7 +1,7 @@
 /**
- * What virt-api serves and guests here do not have: memory dumps, USB redirection, encrypted memory, VSOCK and object
- * graphs. Who asks is told which gate or setting of the instance it would take, in upstream's words, as
- * long as that is what is missing; behind it, that it cannot be had here.
+ * What virt-api serves and guests here do not have: memory dumps, USB redirection, encrypted memory and VSOCK. Who asks
+ * is told which gate or setting of the instance it would take, in upstream's words, as long as that is what is missing;
+ * behind it, that it cannot be had here.
  */
 import { badRequest } from '../../../api/meta/status.ts';
 import type { FeatureGate } from '../../../domain/machine-defaults/feature-gates.ts';
@@ -16,12 +16,6 @@ function gated(gate: FeatureGate, what: string, refusal = `'${gate}' feature gat
     throw options.config().isEnabled(gate) ? notHere(what) : badRequest(refusal);
   };
 }
-
-export const objectGraph: Handler = gated(
-  'ObjectGraph',
-  'an object graph',
-  'ObjectGraph feature gate not enabled: Unable to return object graph.',
-);
 
 export const redefineCheckpoint: Handler = gated('IncrementalBackup', 'to tell a checkpoint again');
 
