@@ -1,0 +1,186 @@
+/**
+ * Whether an object may be deleted, by what protected machines stand on: the objects they refer to, those that hold
+ * their disks and firmware state, what they are being restored from, and what holds the machines themselves. Nobody
+ * passes by name: once the machine is gone, being deleted or no longer protected, there is nothing to guard. The
+ * deletion of the machine itself is decided by upstream's ValidatingAdmissionPolicy, not here.
+ */
+import { PERSISTENT_VOLUME_CLAIMS } from '../../api/kinds/builtin/resource-types.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from '../../api/kinds/builtin/types.ts';
+import { KUBEVIRT_GROUP, type VirtualMachine } from '../../api/kinds/kubevirt/kubevirt.ts';
+import type { DeepReadonly } from '../../api/meta/object.ts';
+import { backendStorageClaimOf, STATE_LABEL } from '../backend-storage/backend-storage.ts';
+import type { DeletionTarget, ProtectionLookup } from './deletion-target.ts';
+import { type ResourceName, referencesOf } from './references.ts';
+import { isReplacedBy, neededBy } from './restores.ts';
+
+type Vm = DeepReadonly<VirtualMachine>;
+type Claim = DeepReadonly<PersistentVolumeClaim>;
+
+/** A machine that does not allow a deletion. */
+export interface Blocker {
+  readonly namespace: string;
+  readonly name: string;
+  /** What of it refers to the object: a field path, or words; '' when it is the machine itself that would go. */
+  readonly why: string;
+}
+
+export interface Refusal {
+  /** What the object is to the machines. */
+  readonly reason: 'Referenced' | 'HoldsMachines' | 'DefinesMachines' | 'RunsMachines';
+  /** The first MAX_NAMED by namespace and name. */
+  readonly blockers: readonly Blocker[];
+  /** All of them. */
+  readonly total: number;
+}
+
+/** How many machines a refusal names. */
+export const MAX_NAMED = 10;
+
+const CLAIMS = PERSISTENT_VOLUME_CLAIMS;
+
+type Rule = (target: DeletionTarget, lookup: ProtectionLookup) => Refusal | undefined;
+
+const held =
+  (reason: Refusal['reason'], machines: (target: DeletionTarget, lookup: ProtectionLookup) => Iterable<Vm>): Rule =>
+  (target, lookup) =>
+    refusal(reason, [...machines(target, lookup)], () => '');
+
+/** Rules of kinds that hold machines, and of those that machines name only by way of another object. */
+const RULES: Readonly<Record<string, Rule>> = {
+  '/namespaces': held('HoldsMachines', ({ name }, lookup) => lookup.machines(name)),
+  'kubevirt.io/kubevirts': held('RunsMachines', (_, lookup) => lookup.machines()),
+  'apiextensions.k8s.io/customresourcedefinitions': definition,
+  '/persistentvolumes': persistentVolume,
+  '/persistentvolumeclaims': (target, lookup) => claimRefusal(target, lookup, ''),
+  'cdi.kubevirt.io/datavolumes': dataVolume,
+};
+
+const REFERABLE: ReadonlySet<string> = new Set([
+  '/configmaps',
+  '/persistentvolumeclaims',
+  '/secrets',
+  '/serviceaccounts',
+  'apps/controllerrevisions',
+  'cdi.kubevirt.io/datavolumes',
+  'instancetype.kubevirt.io/virtualmachineinstancetypes',
+  'instancetype.kubevirt.io/virtualmachinepreferences',
+  'k8s.cni.cncf.io/network-attachment-definitions',
+  'resource.k8s.io/resourceclaims',
+  'resource.k8s.io/resourceclaimtemplates',
+]);
+
+const RESTORED_FROM: ReadonlySet<string> = new Set([
+  'apps/controllerrevisions',
+  'snapshot.kubevirt.io/virtualmachinesnapshots',
+  'snapshot.kubevirt.io/virtualmachinesnapshotcontents',
+  'snapshot.storage.k8s.io/volumesnapshots',
+]);
+
+const keyOf = ({ group, resource }: ResourceName): string => `${group}/${resource}`;
+
+/** Whether objects of this kind are ever guarded. */
+export const isGuardedKind = (resource: ResourceName): boolean => {
+  const key = keyOf(resource);
+  return REFERABLE.has(key) || RESTORED_FROM.has(key) || key in RULES;
+};
+
+/** Undefined when it may go. What is being deleted already is not decided again. */
+export function decideDeletion(target: DeletionTarget, lookup: ProtectionLookup): Refusal | undefined {
+  if (target.object.metadata.deletionTimestamp !== undefined) return undefined;
+  const key = keyOf(target);
+  const refused = (RULES[key] ?? (REFERABLE.has(key) ? referenced : undefined))?.(target, lookup);
+  return refused ?? (RESTORED_FROM.has(key) ? restoredFrom(target, lookup) : undefined);
+}
+
+/** Refused by the machines that refer to it, but for one whose restore is about to put another in its place. */
+function referenced(target: DeletionTarget, lookup: ProtectionLookup, by = ''): Refusal | undefined {
+  const machines: Vm[] = [];
+  for (const vm of lookup.referring(target, target)) if (!isReplacedBy(target, vm, lookup)) machines.push(vm);
+  return refusal('Referenced', machines, (vm) => `${by}${fieldOf(vm, target)}`);
+}
+
+const fieldOf = (vm: Vm, { group, resource, name }: DeletionTarget): string =>
+  referencesOf(vm).find((each) => each.name === name && each.resource === resource && each.group === group)?.field ??
+  '';
+
+/** By reference, or as the firmware state of a machine. `by` is put before what the machine says. */
+function claimRefusal(target: DeletionTarget, lookup: ProtectionLookup, by: string): Refusal | undefined {
+  const refused = referenced(target, lookup, by);
+  if (refused) return refused;
+  const owner = stateOwner(target.object as Claim);
+  const vm = owner === undefined ? undefined : lookup.machine(target.namespace, owner);
+  if (!vm || isReplacedBy(target, vm, lookup)) return undefined;
+  // Once a migration or a restore has put a newer one in its place it may go.
+  const others = [...lookup.stateClaims(target.namespace, owner!)].filter(
+    ({ metadata }) => metadata.name !== target.name,
+  );
+  const used = backendStorageClaimOf(vm, [...others, target.object as Claim]);
+  return used === target.object
+    ? refusal('Referenced', [vm], () => `${by}label ${STATE_LABEL} of the claim`)
+    : undefined;
+}
+
+/** The machine whose firmware state a claim holds: by its label, or as versions before the label named it. */
+function stateOwner({ metadata: { name = '', labels } }: Claim): string | undefined {
+  const label = labels?.[STATE_LABEL];
+  if (label !== undefined) return label;
+  // What a restore has put aside.
+  if (labels?.['restore.kubevirt.io/cleanup-backend-pvc'] !== undefined) return undefined;
+  return name.startsWith(`${STATE_LABEL}-`) ? name.slice(STATE_LABEL.length + 1) : undefined;
+}
+
+/** As the claim that is bound to it, while it is that very claim. */
+function persistentVolume({ object }: DeletionTarget, lookup: ProtectionLookup): Refusal | undefined {
+  const { namespace, name, uid } = (object as DeepReadonly<PersistentVolume>).spec?.claimRef ?? {};
+  if (!namespace || !name) return undefined;
+  const claim = lookup.claim(namespace, name);
+  if (!claim || (uid && uid !== claim.metadata.uid)) return undefined;
+  return claimRefusal({ ...CLAIMS, namespace, name, object: claim }, lookup, `claim ${namespace}/${name}, `);
+}
+
+/** By reference, or as the claim that would go with it. */
+function dataVolume(target: DeletionTarget, lookup: ProtectionLookup): Refusal | undefined {
+  const refused = referenced(target, lookup);
+  if (refused) return refused;
+  const { namespace, name } = target;
+  const claim = lookup.claim(namespace, name);
+  const isOwned = claim?.metadata.ownerReferences?.some(({ uid }) => uid === target.object.metadata.uid);
+  return isOwned ? claimRefusal({ ...CLAIMS, namespace, name, object: claim! }, lookup, `claim ${name}, `) : undefined;
+}
+
+/** Its objects would go with it: the machines, or what they refer to. */
+function definition({ object }: DeletionTarget, lookup: ProtectionLookup): Refusal | undefined {
+  const { group = '', names } = (object as { spec?: { group?: string; names?: { plural?: string } } }).spec ?? {};
+  const kind = { group, resource: names?.plural ?? '' };
+  if (group === KUBEVIRT_GROUP && kind.resource === 'virtualmachines')
+    return refusal('DefinesMachines', [...lookup.machines()], () => '');
+  if (!REFERABLE.has(keyOf(kind))) return undefined;
+  const fieldIn = (vm: Vm): string =>
+    referencesOf(vm).find((each) => each.resource === kind.resource && each.group === kind.group)?.field ?? '';
+  return refusal(
+    'Referenced',
+    [...lookup.machines()].filter((vm) => fieldIn(vm) !== ''),
+    fieldIn,
+  );
+}
+
+function restoredFrom(target: DeletionTarget, lookup: ProtectionLookup): Refusal | undefined {
+  for (const restore of lookup.restores(target.namespace)) {
+    const vm = neededBy(target, restore, lookup) && lookup.machine(target.namespace, restore.spec.target.name);
+    if (vm) return refusal('Referenced', [vm], () => `VirtualMachineRestore ${restore.metadata.name} under way`);
+  }
+  return undefined;
+}
+
+function refusal(reason: Refusal['reason'], machines: readonly Vm[], why: (vm: Vm) => string): Refusal | undefined {
+  if (machines.length === 0) return undefined;
+  const sorted = machines.length === 1 ? machines : machines.toSorted((a, b) => (text(a) < text(b) ? -1 : 1));
+  const blockers = sorted.slice(0, MAX_NAMED).map((vm) => ({
+    namespace: vm.metadata.namespace ?? '',
+    name: vm.metadata.name ?? '',
+    why: why(vm),
+  }));
+  return { reason, blockers, total: machines.length };
+}
+
+const text = ({ metadata }: Vm): string => `${metadata.namespace}/${metadata.name}`;

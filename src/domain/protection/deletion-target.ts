@@ -1,0 +1,40 @@
+/** What a decision about a deletion is made of: the object, and what is known of machines. */
+import type { PersistentVolumeClaim } from '../../api/kinds/builtin/types.ts';
+import type {
+  VirtualMachine,
+  VirtualMachineRestore,
+  VirtualMachineSnapshotContent,
+} from '../../api/kinds/kubevirt/kubevirt.ts';
+import type { DeepReadonly, KubeObject } from '../../api/meta/object.ts';
+import type { ResourceName } from './references.ts';
+
+type Vm = DeepReadonly<VirtualMachine>;
+type Claim = DeepReadonly<PersistentVolumeClaim>;
+
+/** An object that is to be deleted. */
+export interface DeletionTarget extends ResourceName {
+  /** '' for cluster-scoped kinds. */
+  readonly namespace: string;
+  readonly name: string;
+  /** As it is stored. */
+  readonly object: DeepReadonly<KubeObject>;
+  /** The request comes from one of KubeVirt's own components. */
+  readonly component?: boolean;
+}
+
+/** What is known of machines and of what belongs to them. A machine is guarding: `guardsItsParts`. */
+export interface ProtectionLookup {
+  /** Guarding machines whose `referencesOf` name the object. */
+  referring(resource: ResourceName, key: { readonly namespace: string; readonly name: string }): Iterable<Vm>;
+  /** All guarding machines, of one namespace or of all. */
+  machines(namespace?: string): Iterable<Vm>;
+  /** The machine of that name, when it is guarding. */
+  machine(namespace: string, name: string): Vm | undefined;
+  claim(namespace: string, name: string): Claim | undefined;
+  /** Claims labelled `persistent-state-for=<machine>`. */
+  stateClaims(namespace: string, machine: string): Iterable<Claim>;
+  /** Restores of the namespace that are under way (`isUnderWay`). */
+  restores(namespace: string): Iterable<DeepReadonly<VirtualMachineRestore>>;
+  /** The content of a VirtualMachineSnapshot. */
+  content(namespace: string, snapshot: string): DeepReadonly<VirtualMachineSnapshotContent> | undefined;
+}
