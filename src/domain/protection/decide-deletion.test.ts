@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { VirtualMachine } from '../../api/kinds/kubevirt/kubevirt.ts';
 import type { KubeObject } from '../../api/meta/object.ts';
 import { decideDeletion, isGuardedKind } from './decide-deletion.ts';
 import { DELETE_PROTECTION_LABEL, guardsItsParts } from './delete-protection.ts';
-import type { DeletionTarget, ProtectionLookup } from './deletion-target.ts';
+import type { DeletionTarget, GuardingMachine, ProtectionLookup } from './deletion-target.ts';
 import { referencesOf } from './references.ts';
 import { deletionForbidden, refusalText } from './refusal-text.ts';
 import { isUnderWay } from './restores.ts';
@@ -35,17 +36,17 @@ const state = (name: string, of: string, creationTimestamp: string): KubeObject 
   claim(name, { metadata: { labels: { 'persistent-state-for': of }, creationTimestamp } });
 
 function lookupOf({ vms = [], claims = [], restores = [], contents = [] }: World): ProtectionLookup {
-  const machines = (namespace?: string) =>
-    (vms as never[] as KubeObject[]).filter(
-      (each) => guardsItsParts(each) && (namespace === undefined || each.metadata.namespace === namespace),
-    ) as never[];
+  const machines = (namespace?: string): GuardingMachine[] =>
+    (vms as never[] as VirtualMachine[])
+      .filter((each) => guardsItsParts(each) && (namespace === undefined || each.metadata.namespace === namespace))
+      .map((each) => ({ namespace: each.metadata.namespace!, name: each.metadata.name!, object: each }));
   return {
     referring: ({ group, resource }, { namespace, name }) =>
       machines(namespace).filter((each) =>
-        referencesOf(each).some((ref) => ref.group === group && ref.resource === resource && ref.name === name),
+        referencesOf(each.object).some((ref) => ref.group === group && ref.resource === resource && ref.name === name),
       ),
     machines,
-    machine: (namespace, name) => machines(namespace).find((each: KubeObject) => each.metadata.name === name),
+    machine: (namespace, name) => machines(namespace).find((each) => each.name === name),
     claim: (_, name) => (claims as never[]).find((each: KubeObject) => each.metadata.name === name),
     stateClaims: (_, machine) =>
       (claims as never[]).filter((each: KubeObject) => each.metadata.labels?.['persistent-state-for'] === machine),

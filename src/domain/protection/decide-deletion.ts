@@ -6,14 +6,13 @@
  */
 import { PERSISTENT_VOLUME_CLAIMS } from '../../api/kinds/builtin/resource-types.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../../api/kinds/builtin/types.ts';
-import { KUBEVIRT_GROUP, type VirtualMachine } from '../../api/kinds/kubevirt/kubevirt.ts';
+import { KUBEVIRT_GROUP } from '../../api/kinds/kubevirt/kubevirt.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { backendStorageClaimOf, STATE_LABEL } from '../backend-storage/backend-storage.ts';
-import type { DeletionTarget, ProtectionLookup } from './deletion-target.ts';
+import type { DeletionTarget, GuardingMachine, ProtectionLookup } from './deletion-target.ts';
 import { type ResourceName, referencesOf } from './references.ts';
 import { isReplacedBy, neededBy } from './restores.ts';
 
-type Vm = DeepReadonly<VirtualMachine>;
 type Claim = DeepReadonly<PersistentVolumeClaim>;
 
 /** A machine that does not allow a deletion. */
@@ -41,7 +40,10 @@ const CLAIMS = PERSISTENT_VOLUME_CLAIMS;
 type Rule = (target: DeletionTarget, lookup: ProtectionLookup) => Refusal | undefined;
 
 const held =
-  (reason: Refusal['reason'], machines: (target: DeletionTarget, lookup: ProtectionLookup) => Iterable<Vm>): Rule =>
+  (
+    reason: Refusal['reason'],
+    machines: (target: DeletionTarget, lookup: ProtectionLookup) => Iterable<GuardingMachine>,
+  ): Rule =>
   (target, lookup) =>
     refusal(reason, [...machines(target, lookup)], () => '');
 
@@ -94,14 +96,14 @@ export function decideDeletion(target: DeletionTarget, lookup: ProtectionLookup)
 
 /** Refused by the machines that refer to it, but for one whose restore is about to put another in its place. */
 function referenced(target: DeletionTarget, lookup: ProtectionLookup, by = ''): Refusal | undefined {
-  const machines: Vm[] = [];
+  const machines: GuardingMachine[] = [];
   for (const vm of lookup.referring(target, target)) if (!isReplacedBy(target, vm, lookup)) machines.push(vm);
   return refusal('Referenced', machines, (vm) => `${by}${fieldOf(vm, target)}`);
 }
 
-const fieldOf = (vm: Vm, { group, resource, name }: DeletionTarget): string =>
-  referencesOf(vm).find((each) => each.name === name && each.resource === resource && each.group === group)?.field ??
-  '';
+const fieldOf = (vm: GuardingMachine, { group, resource, name }: DeletionTarget): string =>
+  referencesOf(vm.object).find((each) => each.name === name && each.resource === resource && each.group === group)
+    ?.field ?? '';
 
 /** By reference, or as the firmware state of a machine. `by` is put before what the machine says. */
 function claimRefusal(target: DeletionTarget, lookup: ProtectionLookup, by: string): Refusal | undefined {
@@ -114,7 +116,10 @@ function claimRefusal(target: DeletionTarget, lookup: ProtectionLookup, by: stri
   const others = [...lookup.stateClaims(target.namespace, owner!)].filter(
     ({ metadata }) => metadata.name !== target.name,
   );
-  const used = backendStorageClaimOf(vm, [...others, target.object as Claim]);
+  const used = backendStorageClaimOf({ metadata: { namespace: vm.namespace, name: vm.name } }, [
+    ...others,
+    target.object as Claim,
+  ]);
   return used === target.object
     ? refusal('Referenced', [vm], () => `${by}label ${STATE_LABEL} of the claim`)
     : undefined;
@@ -155,8 +160,8 @@ function definition({ object }: DeletionTarget, lookup: ProtectionLookup): Refus
   if (group === KUBEVIRT_GROUP && kind.resource === 'virtualmachines')
     return refusal('DefinesMachines', [...lookup.machines()], () => '');
   if (!REFERABLE.has(keyOf(kind))) return undefined;
-  const fieldIn = (vm: Vm): string =>
-    referencesOf(vm).find((each) => each.resource === kind.resource && each.group === kind.group)?.field ?? '';
+  const fieldIn = (vm: GuardingMachine): string =>
+    referencesOf(vm.object).find((each) => each.resource === kind.resource && each.group === kind.group)?.field ?? '';
   return refusal(
     'Referenced',
     [...lookup.machines()].filter((vm) => fieldIn(vm) !== ''),
@@ -172,15 +177,19 @@ function restoredFrom(target: DeletionTarget, lookup: ProtectionLookup): Refusal
   return undefined;
 }
 
-function refusal(reason: Refusal['reason'], machines: readonly Vm[], why: (vm: Vm) => string): Refusal | undefined {
+function refusal(
+  reason: Refusal['reason'],
+  machines: readonly GuardingMachine[],
+  why: (vm: GuardingMachine) => string,
+): Refusal | undefined {
   if (machines.length === 0) return undefined;
   const sorted = machines.length === 1 ? machines : machines.toSorted((a, b) => (text(a) < text(b) ? -1 : 1));
   const blockers = sorted.slice(0, MAX_NAMED).map((vm) => ({
-    namespace: vm.metadata.namespace ?? '',
-    name: vm.metadata.name ?? '',
+    namespace: vm.namespace,
+    name: vm.name,
     why: why(vm),
   }));
   return { reason, blockers, total: machines.length };
 }
 
-const text = ({ metadata }: Vm): string => `${metadata.namespace}/${metadata.name}`;
+const text = ({ namespace, name }: GuardingMachine): string => `${namespace}/${name}`;

@@ -8,8 +8,15 @@ import type {
 import type { DeepReadonly, KubeObject } from '../../api/meta/object.ts';
 import type { ResourceName } from './references.ts';
 
-type Vm = DeepReadonly<VirtualMachine>;
 type Claim = DeepReadonly<PersistentVolumeClaim>;
+
+/** A machine that is guarding (`guardsItsParts`). */
+export interface GuardingMachine {
+  readonly namespace: string;
+  readonly name: string;
+  /** Read only of those that are named; a getter where reading costs something. */
+  readonly object: DeepReadonly<VirtualMachine>;
+}
 
 /** An object that is to be deleted. */
 export interface DeletionTarget extends ResourceName {
@@ -22,14 +29,17 @@ export interface DeletionTarget extends ResourceName {
   readonly component?: boolean;
 }
 
-/** What is known of machines and of what belongs to them. A machine is guarding: `guardsItsParts`. */
+/** What is known of machines and of what belongs to them. */
 export interface ProtectionLookup {
   /** Guarding machines whose `referencesOf` name the object. */
-  referring(resource: ResourceName, key: { readonly namespace: string; readonly name: string }): Iterable<Vm>;
+  referring(
+    resource: ResourceName,
+    key: { readonly namespace: string; readonly name: string },
+  ): Iterable<GuardingMachine>;
   /** All guarding machines, of one namespace or of all. */
-  machines(namespace?: string): Iterable<Vm>;
+  machines(namespace?: string): Iterable<GuardingMachine>;
   /** The machine of that name, when it is guarding. */
-  machine(namespace: string, name: string): Vm | undefined;
+  machine(namespace: string, name: string): GuardingMachine | undefined;
   claim(namespace: string, name: string): Claim | undefined;
   /** Claims labelled `persistent-state-for=<machine>`. */
   stateClaims(namespace: string, machine: string): Iterable<Claim>;

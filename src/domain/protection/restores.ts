@@ -2,17 +2,13 @@
  * Restores under way: what they need, and what of their target they replace. While one is under way KubeVirt's own
  * components may delete exactly what it puts another in the place of; for everybody else that stays guarded.
  */
-import type {
-  VirtualMachine,
-  VirtualMachineRestore,
-  VirtualMachineSnapshotContent,
-} from '../../api/kinds/kubevirt/kubevirt.ts';
+import type { VirtualMachineRestore, VirtualMachineSnapshotContent } from '../../api/kinds/kubevirt/kubevirt.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { hasAspect } from '../snapshot/conditions.ts';
 import { isMarked } from '../snapshot/restored-claim.ts';
 import { isInPlace } from '../snapshot/restored-volumes.ts';
 import { CAPTURED_FIELDS, copiedRevisionName } from '../snapshot/saved-machine.ts';
-import type { DeletionTarget, ProtectionLookup } from './deletion-target.ts';
+import type { DeletionTarget, GuardingMachine, ProtectionLookup } from './deletion-target.ts';
 
 type Restore = DeepReadonly<VirtualMachineRestore>;
 type Content = DeepReadonly<VirtualMachineSnapshotContent>;
@@ -46,15 +42,12 @@ export function neededBy(
 }
 
 /** Whether the restore that `vm` says is in progress replaces the object, and a component of KubeVirt's asks. */
-export function isReplacedBy(
-  target: DeletionTarget,
-  vm: DeepReadonly<VirtualMachine>,
-  lookup: ProtectionLookup,
-): boolean {
-  const named = vm.status?.restoreInProgress;
-  if (!target.component || named === undefined) return false;
+export function isReplacedBy(target: DeletionTarget, vm: GuardingMachine, lookup: ProtectionLookup): boolean {
+  if (!target.component) return false;
+  const named = vm.object.status?.restoreInProgress;
+  if (named === undefined) return false;
   for (const restore of lookup.restores(target.namespace)) {
-    if (restore.metadata.name === named && restore.spec.target.name === vm.metadata.name)
+    if (restore.metadata.name === named && restore.spec.target.name === vm.name)
       return replaces(restore, target, lookup);
   }
   return false;
