@@ -335,6 +335,21 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import('./identity.ts')).identity,
   },
   {
+    name: 'protect',
+    summary: 'Protection from deletion: list unprotected VMs that look precious (audit)',
+    words: 'audit',
+    choices: ['audit'],
+    flags: {
+      output: { type: 'string', value: 'FORMAT', short: 'o', summary: 'table or json (default: table)' },
+      namespace: NAMESPACE,
+      'all-namespaces': { type: 'boolean', short: 'A', summary: 'VMs of all namespaces' },
+      kubeconfig: KUBECONFIG,
+      'data-dir': DATA_DIR,
+      json: JSON_OUT,
+    },
+    load: async () => (await import('./protect.ts')).protect,
+  },
+  {
     name: 'version',
     summary: 'Print the version',
     flags: { json: JSON_OUT },

@@ -13,6 +13,7 @@ import { type AuditInput, type AuditRow, auditIdentities } from '../../domain/id
 import { clusterFrom } from '../config/cluster.ts';
 import { type CommandContext, CommandError, textFlag, UsageError } from './command.ts';
 import { pinManifests } from './pin-manifests.ts';
+import { textTable } from './text-table.ts';
 
 const USAGE = 'identity takes: audit, or pin FILE... (see: coracle identity --help)';
 const AUDIT_ONLY = ['output', 'json', 'backup', 'kubeconfig', 'data-dir'] as const;
@@ -78,19 +79,13 @@ async function readCluster(context: CommandContext): Promise<AuditInput> {
 
 const HEAD = ['NAMESPACE', 'KIND', 'NAME', 'UUID', 'ORIGIN', 'NOTE'];
 
-function tableOf(rows: readonly AuditRow[]): string {
-  if (rows.length === 0) return 'no virtual machines, instances or snapshots';
-  const lines = [HEAD, ...rows.map((row) => [row.namespace, row.kind, row.name, row.uuid, row.origin, noteOf(row)])];
-  const widths = HEAD.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)));
-  return lines
-    .map((line) =>
-      line
-        .map((cell, column) => cell.padEnd(widths[column]!))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
-}
+const tableOf = (rows: readonly AuditRow[]): string =>
+  rows.length === 0
+    ? 'no virtual machines, instances or snapshots'
+    : textTable(
+        HEAD,
+        rows.map((row) => [row.namespace, row.kind, row.name, row.uuid, row.origin, noteOf(row)]),
+      );
 
 function noteOf({ kind, written, noted, sharedWith }: AuditRow): string {
   const notes: string[] = [];

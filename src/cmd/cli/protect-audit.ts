@@ -1,0 +1,70 @@
+/** `coracle protect audit`: unprotected machines that look precious, why, and the command that protects each. */
+import {
+  VIRTUAL_MACHINE_BACKUP_TRACKERS,
+  VIRTUAL_MACHINE_BACKUPS,
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINE_SNAPSHOTS,
+  VIRTUAL_MACHINES,
+} from '../../api/kinds/kubevirt/kubevirt.ts';
+import type { ResourceType } from '../../api/meta/gvk.ts';
+import type { KubeObject } from '../../api/meta/object.ts';
+import { ApiError } from '../../api/meta/status.ts';
+import { systemClock } from '../../base/clock/clock.ts';
+import { isNotFound } from '../../client/api-failure.ts';
+import { findPreciousMachines, type PreciousMachine } from '../../domain/protection/precious-machines.ts';
+import { clusterFrom } from '../config/cluster.ts';
+import { type CommandContext, textFlag, UsageError } from './command.ts';
+import { textTable } from './text-table.ts';
+
+/** Lists; that there are some is no failure. */
+export async function protectAudit(context: CommandContext): Promise<number> {
+  const { flags, words, print, note, signal } = context;
+  if (words.length > 0) throw new UsageError(`protect audit takes no words, only flags, not "${words[0]}"`);
+  const output = textFlag(flags, 'output') ?? (flags['json'] === true ? 'json' : 'table');
+  if (output !== 'json' && output !== 'table') throw new UsageError(`-o takes json or table, not ${output}`);
+  const given = textFlag(flags, 'namespace');
+  const everywhere = flags['all-namespaces'] === true;
+  if (everywhere && given !== undefined) throw new UsageError('give --namespace or --all-namespaces, not both');
+  const cluster = await clusterFrom(context);
+  try {
+    const { client } = cluster;
+    const where = { ...(!everywhere && { namespace: given ?? cluster.namespace }), signal };
+    const all = async <T extends KubeObject>(type: ResourceType<T>): Promise<readonly T[]> =>
+      (await client.list(type, where)).items;
+    /** What a cluster need not have, or the caller not see: the other signs still count. */
+    const some = async <T extends KubeObject>(type: ResourceType<T>): Promise<readonly T[]> => {
+      try {
+        return await all(type);
+      } catch (error) {
+        if (!(error instanceof ApiError) || (error.code !== 403 && !isNotFound(error))) throw error;
+        if (error.code === 403) note(`${type.resource} are not looked at: ${error.message}`);
+        return [];
+      }
+    };
+    const [vms, vmis, snapshots, backups, trackers] = await Promise.all([
+      all(VIRTUAL_MACHINES),
+      some(VIRTUAL_MACHINE_INSTANCES),
+      some(VIRTUAL_MACHINE_SNAPSHOTS),
+      some(VIRTUAL_MACHINE_BACKUPS),
+      some(VIRTUAL_MACHINE_BACKUP_TRACKERS),
+    ]);
+    const items = findPreciousMachines({ vms, vmis, snapshots, backups, trackers, now: systemClock.now() });
+    print(output === 'json' ? JSON.stringify({ items }, undefined, 2) : tableOf(items));
+    return 0;
+  } finally {
+    await cluster.close();
+  }
+}
+
+const tableOf = (items: readonly PreciousMachine[]): string =>
+  items.length === 0
+    ? 'no unprotected machine looks precious'
+    : textTable(
+        ['NAMESPACE', 'NAME', 'WHY', 'TO PROTECT IT'],
+        items.map(({ namespace, name, reasons, command }) => [
+          namespace,
+          name,
+          reasons.map(({ message }) => message).join('; '),
+          command,
+        ]),
+      );
