@@ -15,6 +15,7 @@ import { DELETE_PROTECTION } from './cases/delete-protection.ts';
 import { DISCOVERY } from './cases/discovery.ts';
 import { INSTANCETYPES } from './cases/instancetypes.ts';
 import { CONFIG_MAP, VM } from './cases/manifests.ts';
+import { PROTECTION } from './cases/protection.ts';
 import { PROTOBUF_COMMANDS } from './cases/protobuf.ts';
 import { READ } from './cases/read.ts';
 import { REMOVE } from './cases/remove.ts';
@@ -77,6 +78,7 @@ suite('tables', { skip, concurrency: 2 }, () => {
     ...ADMISSION,
     ...INSTANCETYPES,
     ...SNAPSHOTS,
+    ...PROTECTION,
   ]) {
     test(group.name, async (t) => {
       const context = contextOf(newest!, await createNamespace(group.name.replaceAll(' ', '-')));

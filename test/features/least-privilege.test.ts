@@ -73,6 +73,10 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'create /pods': 'launcher Pods',
     'patch /pods': 'notes on a launcher Pod that its eviction is being seen to; a Pod that runs takes little else',
   },
+  'coracle-protection': {
+    'create admissionregistration.k8s.io/validatingadmissionpolicies': 'the policy of deletion protection',
+    'create admissionregistration.k8s.io/validatingadmissionpolicybindings': 'its binding',
+  },
   'coracle-migration': { 'create /pods': 'launcher Pods at the other end of a migration' },
   'coracle-clusterrole-aggregation': {
     'escalate rbac.authorization.k8s.io/clusterroles': 'writes rules that others hold into the role that collects them',

@@ -28,6 +28,10 @@ import { janitorControllers } from '../../control/janitor/janitor-controllers.ts
 import { createKubeVirtController, kubeVirtControllerRules } from '../../control/kubevirt/kubevirt-controller.ts';
 import { createMemoryController, memoryControllerRules } from '../../control/memory/memory-controller.ts';
 import { createMigrationController, migrationControllerRules } from '../../control/migration/migration-controller.ts';
+import {
+  createProtectionController,
+  protectionControllerRules,
+} from '../../control/protection/protection-controller.ts';
 import { createScheduler, schedulerRules } from '../../control/scheduler/scheduler.ts';
 import { createSnapshotControllers, snapshotControllerRules } from '../../control/snapshot/snapshot-controllers.ts';
 import { poolControllers, storageControllers } from '../../control/storage/storage-controllers.ts';
@@ -104,6 +108,12 @@ export const COMPONENTS: readonly Component[] = [
     account: 'coracle-common-instancetypes',
     rules: commonInstancetypesRules,
     create: (environment) => createCommonInstancetypesController(environment),
+  },
+  {
+    name: 'protection',
+    account: 'coracle-protection',
+    rules: protectionControllerRules,
+    create: (environment) => createProtectionController(environment),
   },
   {
     name: 'kubevirt',
