@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { PERSISTENT_VOLUME_CLAIMS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { NODES, PERSISTENT_VOLUME_CLAIMS } from '../../src/api/kinds/builtin/resource-types.ts';
 import {
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINE_RESTORES,
@@ -145,6 +145,14 @@ test('a machine that is restored with its memory goes on where it was; from its 
     const condition = status?.conditions?.find(({ type }) => type === 'MemoryIncluded');
     return status?.readyToUse === true && condition?.status === 'True';
   });
+  const { metadata } = await board.client.get(VIRTUAL_MACHINE_SNAPSHOTS, keyOf('saved'));
+  const pool = metadata.annotations?.['coracle.dev/memory-pool'];
+  const nodes = await board.client.list(NODES, { labelSelector: `topology.coracle.dev/pool=${pool}` });
+  assert.deepEqual(
+    nodes.items.map((node) => node.metadata.name),
+    [metadata.annotations?.['coracle.dev/memory-node']],
+    'which nodes have it',
+  );
   await before.run('echo changed >/run/mark');
   await setStrategy('app', 'Halted');
   await eventually('app stopped', async () => (await vmOf('app')).status?.printableStatus === 'Stopped');

@@ -35,9 +35,11 @@ import {
   MEMORY_INCLUDED,
   MEMORY_NODE,
   MEMORY_OUTCOME,
+  MEMORY_POOL,
   type MemoryOutcome,
   memoryOutcome,
 } from '../../domain/memory-state/saved-memory.ts';
+import { POOL_LABEL } from '../../domain/storage/pool-names.ts';
 import { createClaimSnapshots } from './claim-snapshots.ts';
 import { createForker } from './fork.ts';
 
@@ -164,7 +166,9 @@ export function createMemoryController(options: MemoryControllerOptions): Runnab
     const known = metadata.annotations?.[MEMORY_NODE];
     if (known === undefined) {
       // First of all the node is written down: what is saved there will be found, and removed with the snapshot.
-      await annotate(snapshot, { [MEMORY_NODE]: nodeName });
+      const node = await client.get(NODES, { namespace: '', name: nodeName }, { signal });
+      const pool = node.metadata.labels?.[POOL_LABEL];
+      await annotate(snapshot, { [MEMORY_NODE]: nodeName, ...(pool !== undefined && { [MEMORY_POOL]: pool }) });
       return DONE;
     }
     const taken = await claims.snapshotsOf(snapshot, vm, signal);

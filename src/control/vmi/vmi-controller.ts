@@ -41,6 +41,7 @@ import { byAge, currentPod, isPodFinal } from '../../domain/launcher/launcher-po
 import { isFinal } from '../../domain/run-strategy/run-strategy.ts';
 import { applyClaimInfo, claimNames, missingClaim } from './claim-info.ts';
 import { type ResizeFacts, resizePod } from './resize-pod.ts';
+import { createResumeNodes, resumeNodeRules } from './resume-node.ts';
 import { createStateClaims, stateClaimRules } from './state-claim.ts';
 import {
   applyVmiStatus,
@@ -73,6 +74,7 @@ export const vmiControllerRules = [
   { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get', 'list', 'watch'] },
   ...stateClaimRules,
+  ...resumeNodeRules,
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
 ];
 
@@ -121,6 +123,7 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
   const events = createEventRecorder(client, { component: 'virtualmachine-controller', clock, log });
   const expectations = createExpectations(clock);
   const stateClaims = createStateClaims(options, events);
+  const resumeNodes = createResumeNodes(options, events);
 
   const ensurePod = async (pass: Pass): Promise<void> => {
     const { vmi, key } = pass;
@@ -139,8 +142,12 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
     const state = await stateClaims.ensure(vmi);
     pass.problem = state.problem;
     if (state.problem) return;
+    const memory = await resumeNodes.of(vmi);
+    pass.problem = memory.problem;
+    if (memory.problem) return;
     const idLabel = await vmiIdLabel(key.name);
-    const pod = launcherPod(vmi, { ...options.settings(), idLabel, stateClaim: state.claim });
+    const stateClaim = state.claim;
+    const pod = launcherPod(vmi, { ...options.settings(), idLabel, stateClaim, memoryPlace: memory.place });
     expectations.expectCreations(keyText(key), 1);
     try {
       const created = await client.create(PODS, pod);
@@ -260,6 +267,7 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
           .map((vmi) => keyOf(vmi)),
       ]),
       source(classes, stateClaims.waiting),
+      source(nodes, resumeNodes.observe),
       source(vmis, (vmi, previous) => instanceKeys(uuids.touchedByVmi(vmi, previous))),
       source(vms, (vm, previous) => instanceKeys(uuids.touchedByVm(vm, previous))),
     ],

@@ -17,7 +17,7 @@ import {
 } from './launcher-labels.ts';
 import { dedicatedCpus, launcherResources } from './launcher-resources.ts';
 import { launcherVolumes } from './launcher-volumes.ts';
-import { launcherAffinity, launcherNodeSelector, type NodeSelectorOptions } from './node-selector.ts';
+import { launcherAffinity, launcherNodeSelector, type MemoryPlace, type NodeSelectorOptions } from './node-selector.ts';
 
 export interface LauncherPodOptions extends NodeSelectorOptions {
   /** Value of `vmi.kubevirt.io/id`. */
@@ -30,6 +30,8 @@ export interface LauncherPodOptions extends NodeSelectorOptions {
   readonly serialConsoleLog?: boolean;
   /** Name of the claim with the firmware state, where the instance has one. */
   readonly stateClaim?: string | undefined;
+  /** Where the memory is that the guest goes on from. */
+  readonly memoryPlace?: MemoryPlace | undefined;
   /** The gate FunctionalTestHooks; off when absent. */
   readonly functionalTestHooks?: boolean;
 }
@@ -81,7 +83,7 @@ export function launcherPod(vmi: DeepReadonly<VirtualMachineInstance>, options: 
   if (ports.length > 0) compute.ports = ports;
   const volumes = launcherVolumes(spec, options.stateClaim);
   const consoleLog = guestConsoleLog(vmi, options);
-  const affinity = launcherAffinity(spec);
+  const affinity = launcherAffinity(spec, options.memoryPlace);
   return {
     apiVersion: 'v1',
     kind: 'Pod',

@@ -160,3 +160,25 @@ test('launcherAffinity() keeps guests away from features they forbid, in each al
     },
   );
 });
+
+test('launcherAffinity() leads a guest to its saved memory: it must go there, or had better', () => {
+  const place = { key: 'topology.coracle.dev/pool', value: 'p', isRequired: true };
+  const there = { key: 'topology.coracle.dev/pool', operator: 'In', values: ['p'] };
+  const zone = { key: 'zone', operator: 'In', values: ['a'] };
+  const own = {
+    nodeAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions: [zone] }] },
+    },
+  };
+  const affinity = (spec: object, isRequired: boolean) => launcherAffinity(vmi(spec).spec, { ...place, isRequired });
+  assert.deepEqual(affinity({ affinity: own }, true)?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution, {
+    nodeSelectorTerms: [{ matchExpressions: [zone, there] }],
+  });
+  const preferred = { weight: 100, preference: { matchExpressions: [there] } };
+  assert.deepEqual(affinity({ affinity: own }, false), {
+    nodeAffinity: { ...own.nodeAffinity, preferredDuringSchedulingIgnoredDuringExecution: [preferred] },
+  });
+  assert.deepEqual(affinity({}, false), {
+    nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [preferred] },
+  });
+});

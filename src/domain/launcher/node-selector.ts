@@ -82,21 +82,61 @@ export function launcherNodeSelector(vmi: Vmi, options: NodeSelectorOptions): Re
   return selector;
 }
 
-/** The Pod's `affinity`: the instance's, and in each of its node terms the processor features it forbids. */
-export function launcherAffinity(spec: Vmi['spec']): Affinity | undefined {
-  const affinity = spec.affinity && (cloneJson(spec.affinity) as Affinity);
+/** Nodes that have the memory which a guest goes on from: those with this label. */
+export interface MemoryPlace {
+  readonly key: string;
+  readonly value: string;
+  /** False where the guest may boot instead. */
+  readonly isRequired: boolean;
+}
+
+/** How much more than any other node one with the saved memory is wanted: the most that there is. */
+const MEMORY_WEIGHT = 100;
+
+/**
+ * The Pod's `affinity`: the instance's, and in each of its node terms the processor features it forbids and where its
+ * saved memory is.
+ */
+export function launcherAffinity(spec: Vmi['spec'], memory?: MemoryPlace): Affinity | undefined {
+  const affinity = withMemory(spec.affinity && (cloneJson(spec.affinity) as Affinity), memory);
   const forbidden = (spec.domain?.cpu?.features ?? [])
     .filter(({ policy }) => policy === 'forbid')
     .map(({ name }) => ({ key: CPU_FEATURE_PREFIX + name, operator: 'DoesNotExist' as const }));
-  if (forbidden.length === 0) return affinity;
+  return forbidden.length === 0 ? affinity : withRequired(affinity, forbidden);
+}
+
+function withMemory(affinity: Affinity | undefined, memory: MemoryPlace | undefined): Affinity | undefined {
+  if (!memory) return affinity;
+  const expression = { key: memory.key, operator: 'In' as const, values: [memory.value] };
+  if (memory.isRequired) return withRequired(affinity, [expression]);
+  const preferred = affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
+  return {
+    ...affinity,
+    nodeAffinity: {
+      ...affinity?.nodeAffinity,
+      preferredDuringSchedulingIgnoredDuringExecution: [
+        ...preferred,
+        { weight: MEMORY_WEIGHT, preference: { matchExpressions: [expression] } },
+      ],
+    },
+  };
+}
+
+type Expressions = NonNullable<
+  NonNullable<
+    NonNullable<Affinity['nodeAffinity']>['requiredDuringSchedulingIgnoredDuringExecution']
+  >['nodeSelectorTerms'][number]['matchExpressions']
+>;
+
+function withRequired(affinity: Affinity | undefined, wanted: Expressions): Affinity {
   const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   // Terms are alternatives: each one has to say it.
   const nodeSelectorTerms = required
     ? required.nodeSelectorTerms.map((term) => ({
         ...term,
-        matchExpressions: [...(term.matchExpressions ?? []), ...forbidden],
+        matchExpressions: [...(term.matchExpressions ?? []), ...wanted],
       }))
-    : [{ matchExpressions: forbidden }];
+    : [{ matchExpressions: wanted }];
   return {
     ...affinity,
     nodeAffinity: {

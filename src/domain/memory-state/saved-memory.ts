@@ -4,6 +4,9 @@ import { INCLUDE_MEMORY, RESUME_FALLBACK, RESUME_FROM, resumeFrom } from './resu
 /** The node whose agent saves it, written before it is asked. */
 export const MEMORY_NODE = 'coracle.dev/memory-node';
 
+/** The pool of that node's data directory, which has the saved memory: every node that serves it can resume the guest. */
+export const MEMORY_POOL = 'coracle.dev/memory-pool';
+
 /** How it came out: `Saved`, or `NotSaved`. Absent until then. */
 export const MEMORY_OUTCOME = 'coracle.dev/memory';
 
