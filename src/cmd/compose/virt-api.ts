@@ -38,6 +38,7 @@ import { nodeIdentity } from '../../server/auth/node-authorizer.ts';
 import type { ObjectStore } from '../../server/cache/object-store.ts';
 import type { AggregatedApi } from '../../server/endpoints/aggregated-api.ts';
 import { COMPONENT_NAMESPACE, type PolicyRuleData } from './components.ts';
+import { deleteWhenStopped } from './delete-when-stopped.ts';
 import { launcherPods } from './launcher-pods.ts';
 import { nodeVmis } from './node-vmis.ts';
 import { watchProtectionSettings } from './protection-settings.ts';
@@ -123,6 +124,7 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
       nodeVmis,
       launcherPods(isTrusted),
       savedMemoryRights({ store, authorize: options.authorize, isTrusted }),
+      deleteWhenStopped({ store, settings: protection.now }),
       unprotectRights({ settings: protection.now, authorize: options.authorize }),
       unservedKinds({ store, clock, events: options.events }),
     ],

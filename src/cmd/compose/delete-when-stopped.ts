@@ -1,0 +1,34 @@
+/** Machines that may be deleted only when they are stopped: their instance is looked up in what is stored. */
+import type { VirtualMachine, VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.ts';
+import type { DeepReadonly } from '../../api/meta/object.ts';
+import { forbidden } from '../../api/meta/status.ts';
+import { mustStopFirst, notStopped } from '../../domain/protection/delete-when-stopped.ts';
+import type { ProtectionSettings } from '../../domain/protection/protection-settings.ts';
+import type { AdmissionPlugin } from '../../server/admission/plugin.ts';
+import type { ObjectStore } from '../../server/cache/object-store.ts';
+
+const INSTANCES = 'kubevirt.io/virtualmachineinstances';
+
+/** Makes the plug-in. */
+export function deleteWhenStopped({
+  store,
+  settings,
+}: {
+  readonly store: Pick<ObjectStore, 'peek'>;
+  readonly settings: () => ProtectionSettings;
+}): AdmissionPlugin {
+  return {
+    name: 'DeleteOnlyWhenStopped',
+    matches: (operation, { group, resource }, subresource) =>
+      operation === 'DELETE' && subresource === '' && group === 'kubevirt.io' && resource === 'virtualmachines',
+    validate({ info, namespace, oldObject }) {
+      const vm = oldObject as unknown as DeepReadonly<VirtualMachine> | undefined;
+      if (!vm || !mustStopFirst(vm, settings())) return;
+      // Of the object: the request of a collection names none.
+      const { name = '' } = vm.metadata;
+      const vmi = store.peek({ prefix: INSTANCES, namespace, name })?.object;
+      const why = notStopped(vm, vmi as unknown as DeepReadonly<VirtualMachineInstance> | undefined);
+      if (why !== undefined) throw forbidden(info, name, why);
+    },
+  };
+}

@@ -1,0 +1,73 @@
+/** A machine that may be deleted only when it is stopped: refused while its instance is there, in every way to delete. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { eventually, startPlane, type TestPlane } from '../testkit/control-plane.ts';
+
+const KEY = 'coracle.dev/delete-only-when-stopped';
+const VMS = '/apis/kubevirt.io/v1/namespaces/default/virtualmachines';
+const VMIS = '/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances';
+const admin = { as: ['admin', 'system:masters'] as const };
+
+const vm = (name: string, labels: object, runStrategy = 'Always') => ({
+  apiVersion: 'kubevirt.io/v1',
+  kind: 'VirtualMachine',
+  metadata: { name, labels },
+  spec: { runStrategy, template: { metadata: {}, spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } } },
+});
+
+let plane: TestPlane;
+const names = async (): Promise<string[]> =>
+  (await plane.admin(`GET ${VMS}`)).items.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
+const instance = (name: string) => plane.ask(`GET ${VMIS}/${name}`, admin);
+const started = (name: string) =>
+  eventually(
+    () => instance(name),
+    ({ status }) => status === 200,
+  );
+before(async () => {
+  plane = await startPlane();
+  await plane.run(['vm', 'vmi'], { rootCa: '' });
+});
+after(() => plane.stop());
+
+test('a labelled machine goes when it is stopped, and not before', async () => {
+  await plane.admin(`POST ${VMS}`, vm('db', { [KEY]: 'true', tier: 'data' }));
+  await plane.admin(`POST ${VMS}`, vm('other', { tier: 'data' }, 'Halted'));
+  await started('db');
+  const refused = /VirtualMachine default\/db may be deleted only when it is stopped .*virtctl stop db -n default/;
+  for (const line of [
+    `DELETE ${VMS}/db`,
+    `DELETE ${VMS}/db?dryRun=All`,
+    `DELETE ${VMS.replace('/v1/', '/v1alpha3/')}/db`,
+    `DELETE ${VMS}?labelSelector=tier=data`,
+    `DELETE ${VMS}?labelSelector=tier=data&dryRun=All`,
+  ]) {
+    const { status, json } = await plane.ask(line, admin);
+    assert.deepEqual([status, json.reason], [403, 'Forbidden'], line);
+    assert.match(json.message, refused, line);
+  }
+  assert.ok((await names()).includes('db'));
+  // As virtctl stop does.
+  await plane.admin(`PATCH ${VMS}/db`, { spec: { runStrategy: 'Halted' } });
+  await eventually(
+    () => instance('db'),
+    ({ status }) => status === 404,
+  );
+  assert.equal((await plane.ask(`DELETE ${VMS}/db`, admin)).status, 200);
+  await eventually(names, (found) => !found.includes('db'));
+});
+
+test('the KubeVirt object asks for it of every machine; by default nobody does', async () => {
+  const setting = (value: string | null) =>
+    plane.admin('PATCH /apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt', {
+      metadata: { annotations: { [KEY]: value } },
+    });
+  await plane.admin(`POST ${VMS}`, vm('web', { [KEY]: 'false' }));
+  await started('web');
+  await setting('true');
+  const { status, json } = await plane.ask(`DELETE ${VMS}/web`, admin);
+  assert.equal(status, 403);
+  assert.match(json.message, /\(annotation of the KubeVirt object coracle\.dev\/delete-only-when-stopped\)/);
+  await setting(null);
+  assert.equal((await plane.ask(`DELETE ${VMS}/web`, admin)).status, 200);
+});
