@@ -41,7 +41,7 @@ function testNames(source: string): Set<string> {
 /** What is wrong with the promises of a page, one line each. */
 function deadPromises(page: string, read: Read): string[] {
   const wrong: string[] = [];
-  let number = 0;
+  const numbers = new Set<string>();
   let open: { id: string; pending: boolean; proofs: number } | undefined;
   const finish = (): void => {
     if (open && open.pending === open.proofs > 0)
@@ -53,8 +53,8 @@ function deadPromises(page: string, read: Read): string[] {
     if (promise) {
       finish();
       const id = `S-${promise[1]}`;
-      if (Number(promise[1]) <= number) wrong.push(`${id}: its number does not rise`);
-      number = Number(promise[1]);
+      if (numbers.has(id)) wrong.push(`${id}: its number is given twice`);
+      numbers.add(id);
       open = { id, pending: promise[2]!.endsWith('`[pending]`'), proofs: 0 };
       continue;
     }
@@ -75,7 +75,7 @@ function deadPromises(page: string, read: Read): string[] {
     else if (!testNames(source).has(name)) wrong.push(`${open.id}: ${path} has no test named ${name}`);
   }
   finish();
-  if (number === 0) wrong.push('there is no promise at all');
+  if (numbers.size === 0) wrong.push('there is no promise at all');
   return wrong;
 }
 
@@ -126,7 +126,7 @@ const CASES: readonly (readonly [name: string, page: string, expected: RegExp | 
   ['no such test', '- **S-001** A.\n  - [a.test.ts](a.test.ts): `plai`', /has no test named plai/],
   ['a link that shows another file', '- **S-001** A.\n  - [b.test.ts](a.test.ts): `plain`', /shows b.test.ts/],
   ['a proof that cannot be read', '- **S-001** A.\n  - see a.test.ts', /not a proof/],
-  ['a number twice', '- **S-001** A. `[pending]`\n- **S-001** B. `[pending]`', /does not rise/],
+  ['a number twice', '- **S-001** A. `[pending]`\n- **S-001** B. `[pending]`', /given twice/],
   ['an empty page', '', /no promise/],
 ];
 
