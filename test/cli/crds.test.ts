@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
+import { configSyncCrds } from '../../src/api/kinds/config-sync/definitions.ts';
 import { kubevirtCrds } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { startServer } from '../testkit/in-process-server.ts';
 import { openWorkspace } from './workspace.ts';
@@ -14,7 +15,7 @@ test('coracle crds prints definitions that an API server takes as they are', asy
   const printed = parseAllDocuments(stdout).map((document) => document.toJS());
   assert.deepEqual(
     printed.map(({ metadata }) => metadata.name),
-    kubevirtCrds(0).map(({ metadata }) => metadata.name),
+    [...kubevirtCrds(0), ...configSyncCrds(0)].map(({ metadata }) => metadata.name),
   );
   const server = await startServer();
   t.after(() => server.stop());

@@ -246,7 +246,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'crds',
-    summary: "Print the definitions of KubeVirt's kinds for a cluster of another make, as YAML",
+    summary: "Print the definitions of KubeVirt's and Config Sync's kinds for a cluster of another make, as YAML",
     flags: {},
     load: async () => (await import('./crds.ts')).crds,
   },

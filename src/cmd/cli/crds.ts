@@ -1,11 +1,14 @@
-/** `coracle crds`: the definitions of KubeVirt's kinds for a cluster of another make, as YAML. */
+/** `coracle crds`: the definitions of KubeVirt's and Config Sync's kinds for a cluster of another make, as YAML. */
 import { stringify } from 'yaml';
+import { configSyncCrds } from '../../api/kinds/config-sync/definitions.ts';
 import { kubevirtCrds } from '../../api/kinds/kubevirt/kubevirt.ts';
 import type { CommandContext } from './command.ts';
 
 /** Prints them as they are applied: without the status, which is that cluster's to say. */
 export async function crds({ print, note }: CommandContext): Promise<number> {
-  const definitions = kubevirtCrds(0).map(({ status: _theirs, ...definition }) => definition);
+  const definitions = [...kubevirtCrds(0), ...configSyncCrds(0)].map(
+    ({ status: _theirs, ...definition }) => definition,
+  );
   print(definitions.map((one) => stringify(one, { lineWidth: 0, aliasDuplicateObjects: false })).join('---\n'));
   // Beyond what an annotation holds, in which kubectl keeps what it applied from the client's side.
   note('apply them with: kubectl apply --server-side -f FILE');

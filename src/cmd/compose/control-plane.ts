@@ -5,6 +5,8 @@
 
 import { builtinResources } from '../../api/kinds/builtin/builtin-resources.ts';
 import { SECRETS } from '../../api/kinds/builtin/resource-types.ts';
+import { configSyncCrds } from '../../api/kinds/config-sync/definitions.ts';
+import { CONFIG_SYNC_NAMESPACE } from '../../api/kinds/config-sync/kinds.ts';
 import { type VersionFacts, versionInfo } from '../../api/kinds/discovery/version-info.ts';
 import { kubevirtCrds, kubevirtResources } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { PROTOBUF } from '../../api/kinds/protobuf/documents.ts';
@@ -364,7 +366,12 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
   };
   await ensureBootstrapObjects(server.registry, {
     ...lasting,
-    more: [...kubevirtCrds(clock.now()), ...volumeSnapshotCrds(clock.now())] as unknown as UnstructuredObject[],
+    more: [
+      ...kubevirtCrds(clock.now()),
+      ...volumeSnapshotCrds(clock.now()),
+      ...configSyncCrds(clock.now()),
+      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: CONFIG_SYNC_NAMESPACE } },
+    ] as unknown as UnstructuredObject[],
   });
   extensions.start(server.registry);
   await makeStorageClasses(server.registry, resources);
