@@ -47,7 +47,7 @@ test('bodies that wait are all answered, each with its own', async () => {
 });
 
 test('what takes too long is refused; those behind it find a new thread', async () => {
-  const hasty = createBodyReader({ patience: 400 });
+  const hasty = createBodyReader({ patience: 2000 });
   const document = (text: string) => ({ type: 'application/yaml', bytes: utf8.encode(text), kind: undefined });
   const slow = document('a: b\n'.repeat(500_000));
   const refused = (error: unknown) => error instanceof ApiError && /takes more time/.test(error.message);
