@@ -16,6 +16,7 @@ import type { DataDir } from '../config/data-dir.ts';
 import type { Pki } from '../config/pki.ts';
 import { VERSION } from '../config/version.ts';
 import { VIRT_API_COMMON_NAME } from './node-connection.ts';
+import { keepNodePair } from './node-pair.ts';
 
 export interface AgentsOptions {
   /** Names of the nodes to run. */
@@ -60,7 +61,7 @@ export interface RunningAgents {
 }
 
 const LOOPBACK = '127.0.0.1';
-const CERTIFICATE_DAYS = 365;
+const SERVING_DAYS = 365;
 
 /** Names of `count` nodes of this host: its host name, then numbered. */
 export function nodeNames(count: number): string[] {
@@ -129,7 +130,7 @@ async function startAll(
         dnsNames: [nodeName],
         ipAddresses: [address],
         usage: 'server',
-        days: CERTIFICATE_DAYS,
+        days: SERVING_DAYS,
       });
       const peer = options.peer ?? (await issuePeer(options, nodeName));
       let handler: Agent['handler'] = async () => ({ status: 503, headers: { 'retry-after': '1' } });
@@ -172,13 +173,10 @@ async function startAll(
   );
 }
 
-async function issuePeer({ pki, clientCa }: AgentsOptions, nodeName: string): Promise<PeerIdentity | undefined> {
+async function issuePeer(
+  { pki, clientCa, clock, log, signal }: AgentsOptions,
+  nodeName: string,
+): Promise<PeerIdentity | undefined> {
   if (pki.ca !== clientCa) return undefined;
-  const pair = await pki.pair(`node-${nodeName}-client`, {
-    commonName: `system:node:${nodeName}`,
-    organizations: ['system:nodes'],
-    usage: 'client',
-    days: CERTIFICATE_DAYS,
-  });
-  return { pair: () => pair, ca: clientCa };
+  return { pair: await keepNodePair({ nodeName, pki, clock, log, signal }), ca: clientCa };
 }

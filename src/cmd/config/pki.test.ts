@@ -80,6 +80,20 @@ test('a certificate is renewed when it nears its end, lacks an address, or its k
   assert.ok(fits(await pki.pair('server', options), pki.ca));
 });
 
+test('a pair of a day is made anew when three tenths are left, and takes the place of one that lasts longer', async (t) => {
+  const clock = createFakeClock(Date.now());
+  const pki = await openPki(place(t), clock);
+  const long = await pki.pair('node', { ...options, usage: 'client' });
+  const day = { ...options, usage: 'client', days: 1 } as const;
+  const pair = await pki.pair('node', day);
+  assert.notEqual(pair.certificate, long.certificate);
+  assert.ok(Date.parse(new X509Certificate(pair.certificate).validTo) <= clock.now() + DAY);
+  await clock.advance(0.6 * DAY);
+  assert.deepEqual(await pki.pair('node', day), pair);
+  await clock.advance(0.2 * DAY);
+  assert.notEqual((await pki.pair('node', day)).certificate, pair.certificate);
+});
+
 test('the front proxy has an authority of its own, kept from one opening to the next', async (t) => {
   const directory = place(t);
   const first = await openPki(directory, systemClock);

@@ -47,7 +47,12 @@ export interface FrontProxyPki {
 export const FRONT_PROXY_NAME = 'front-proxy-client';
 const FRONT_PROXY_DAYS = 365;
 
-const RENEW_BEFORE_MS = 30 * 86_400_000;
+const DAY_MS = 86_400_000;
+/** A pair is made anew this long before its end, or when this part of its life is left, whichever is later. */
+const RENEW_BEFORE_MS = 30 * DAY_MS;
+const RENEW_AT = 0.3;
+/** Certificates begin a little before they are made. */
+const SLACK_MS = 3_600_000;
 
 /** Opens the directory's keys; one that has none gets all of them. Throws one line when a key that it had is lost. The ASN.1 library is loaded only when something must be issued. */
 export async function openPki(directory: string, clock: Clock): Promise<Pki> {
@@ -137,8 +142,12 @@ function isFresh(
 ): boolean {
   try {
     const certificate = new X509Certificate(pair.certificate);
+    const asked = options.days * DAY_MS;
+    const left = Date.parse(certificate.validTo) - now;
     return (
-      Date.parse(certificate.validTo) - now > RENEW_BEFORE_MS &&
+      left > Math.min(RENEW_BEFORE_MS, asked * RENEW_AT) &&
+      // One of an earlier version may last longer than is asked for now.
+      left <= asked + SLACK_MS &&
       certificate.verify(new X509Certificate(ca).publicKey) &&
       certificate.checkPrivateKey(createPrivateKey(pair.key)) &&
       (options.dnsNames ?? []).every((name) => certificate.checkHost(name) !== undefined) &&

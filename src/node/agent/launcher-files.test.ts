@@ -74,6 +74,7 @@ test('the next launcher of a VM begins with its files once the earlier one, whos
     },
     judgeResize: async () => ({ type: 'fits' }),
     client: {
+      list: async () => ({ items: [] }),
       get: async (type: unknown) => (type === VIRTUAL_MACHINE_INSTANCES ? vmi : undefined),
       patch: async (_: unknown, key: { name: string }, { body }: { body: { status: object } }) => {
         if (key.name === 'next') waiting.resolve();

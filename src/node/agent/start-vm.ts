@@ -8,6 +8,7 @@ import type { DeepReadonly } from '../../api/meta/object.ts';
 import { spawnDetached } from '../../base/process/spawn-detached.ts';
 import { logsSerialConsole } from '../../domain/launcher/guest-console-log.ts';
 import { guestGraceSeconds } from '../../domain/launcher/launcher-pod.ts';
+import { podShortfall } from '../../domain/launcher/pod-shortfall.ts';
 import type { MachinePlan } from '../../domain/machine/machine-plan.ts';
 import { machinePlan } from '../../domain/machine/plan.ts';
 import { resumedPlan } from '../../domain/memory-state/resume-plan.ts';
@@ -17,7 +18,7 @@ import type { ImageEvent } from '../disk/volume-request.ts';
 import { claimAddress } from '../network/address-pool.ts';
 import { qemuArgv, VM_FILES } from '../qemu/argv.ts';
 import { startTpm, TPM_PROGRAM, tpmFacts, tpmSocket } from '../tpm/swtpm.ts';
-import { clusterSmbios } from './cluster-smbios.ts';
+import { clusterSettings } from './cluster-settings.ts';
 import type { AgentEnvironment } from './environment.ts';
 import { type Guest, openGuest } from './guest.ts';
 import { filesOfImage, volumesOfGuest } from './guest-volumes.ts';
@@ -70,8 +71,12 @@ export async function prepareVm(
   resume?: Resume,
 ): Promise<PreparedVm> {
   const { vmi, pod, signal } = request;
-  const smbios = environment.smbios ?? (await clusterSmbios(environment.client, signal));
+  const cluster = await clusterSettings(environment.client, signal);
+  const smbios = environment.smbios ?? cluster.smbios;
   const plan = machinePlan(vmi, environment.facts, { smbios, serialLog: logsSerialConsole(pod) });
+  const { cpuAllocationRatio } = cluster;
+  const short = podShortfall(pod, vmi, { memoryBytes: plan.memoryBytes, cpuAllocationRatio });
+  if (short !== undefined) throw new Error(`the guest is not started, its pod is too small for it: ${short}`);
   if (plan.tpm && !tpmFacts().tpm)
     throw new Error(`the guest has a TPM, and this node has no emulator for one: install ${TPM_PROGRAM}`);
   const directory = await openVmDirectory(environment.vmsDirectory, vmi.metadata.uid ?? '');

@@ -1,0 +1,130 @@
+/** A launcher Pod that asks for next to nothing starts no large guest: what scheduling, quotas and limits count is what a guest gets. */
+import assert from 'node:assert/strict';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { KUBEVIRTS } from '../../src/api/kinds/kubevirt/kinds.ts';
+import type { VirtualMachineInstance } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { systemClock } from '../../src/base/clock/clock.ts';
+import { NEVER } from '../../src/base/http/seam.ts';
+import { silentLogger } from '../../src/base/log/log.ts';
+import { launcherPod } from '../../src/domain/launcher/launcher-pod.ts';
+import type { AgentEnvironment } from '../../src/node/agent/environment.ts';
+import { Launcher } from '../../src/node/agent/launcher.ts';
+import type { ReadonlyPod } from '../../src/node/agent/launcher-state.ts';
+
+const VMI_UID = '00000000-0000-4000-8000-000000000001';
+const POD_UID = '00000000-0000-4000-8000-000000000002';
+const vmi = {
+  apiVersion: 'kubevirt.io/v1',
+  kind: 'VirtualMachineInstance',
+  metadata: { name: 'vm', namespace: 'tenant', uid: VMI_UID, resourceVersion: '1' },
+  spec: { domain: { devices: {}, memory: { guest: '64Gi' }, cpu: { sockets: 16, cores: 1, threads: 1 } } },
+  status: { phase: 'Scheduled', nodeName: 'n' },
+} as unknown as VirtualMachineInstance;
+
+let directory: string;
+let binary: string;
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'coracle-large-'));
+  // In QEMU's place, to see whether it would be started.
+  binary = join(directory, 'qemu');
+  await writeFile(binary, '#!/bin/sh\nexit 1\n');
+  await chmod(binary, 0o700);
+});
+after(() => rm(directory, { recursive: true, force: true }));
+
+/** What the controllers make of the instance, with other resources where they are given. */
+const podWith = (resources?: object, ratio = 10): ReadonlyPod => {
+  const pod = launcherPod(vmi, {
+    idLabel: 'vm',
+    cpuAllocationRatio: ratio,
+    useEmulation: true,
+    launcherImage: 'l',
+  } as Parameters<typeof launcherPod>[1]);
+  const [compute, ...more] = pod.spec.containers;
+  return {
+    ...pod,
+    metadata: { ...pod.metadata, name: 'launcher', uid: POD_UID, resourceVersion: '1' },
+    spec: {
+      ...pod.spec,
+      nodeName: 'n',
+      containers: [{ ...compute!, ...(resources && { resources }) }, ...more],
+    },
+  } as ReadonlyPod;
+};
+
+/** The agent meets the Pod: whether it starts QEMU, and what it tells of it. */
+async function meet(pod: ReadonlyPod, ratio?: number): Promise<{ started: boolean; told: string[] }> {
+  const vmsDirectory = await mkdtemp(join(directory, 'vms-'));
+  const stop = new AbortController();
+  const told: string[] = [];
+  const configuration = ratio && { developerConfiguration: { cpuAllocationRatio: ratio } };
+  const environment = {
+    signal: stop.signal,
+    clock: systemClock,
+    log: silentLogger,
+    events: { event: (_: unknown, ...words: string[]) => void told.push(words.join(' ')) },
+    hostIP: '127.0.0.1',
+    pool: { releaseAll: () => {}, users: () => [] },
+    nodeName: 'n',
+    bootId: 'b',
+    binary,
+    facts: {
+      architecture: 'amd64',
+      qemuVersion: '7.2.22',
+      accelerator: 'tcg',
+      machineTypes: ['pc-q35-7.2'],
+      machineAliases: { q35: 'pc-q35-7.2' },
+      cpuModels: ['max'],
+      cpuFeatures: [],
+      devices: [],
+      sandbox: true,
+    },
+    vmsDirectory,
+    addressesDirectory: vmsDirectory,
+    tombstones: { has: async () => undefined, add: async () => {} },
+    judgeResize: async () => ({ type: 'fits' }),
+    client: {
+      list: async (type: unknown) => ({
+        items: type === KUBEVIRTS && configuration ? [{ spec: { configuration } }] : [],
+      }),
+      get: async () => vmi,
+      patch: async (_: unknown, __: unknown, { body }: { body: { status: object } }) => ({
+        ...pod,
+        status: body.status,
+      }),
+      delete: async () => {},
+    },
+  } as unknown as AgentEnvironment;
+  const launcher = new Launcher(environment, { pod, others: () => [] });
+  launcher.observeVmi(vmi);
+  const running = launcher.run();
+  // Either is told in an event: that QEMU did not start, or that it was not tried.
+  for (let i = 0; i < 1000 && told.length === 0; i++) await systemClock.sleep(20, NEVER);
+  // What stands in QEMU's place ends at once, which is told as well.
+  const outcome = { started: told.some((one) => one.startsWith('Warning StartFailed')), told };
+  launcher.observePod(undefined);
+  await running.catch(() => {});
+  stop.abort();
+  return outcome;
+}
+
+for (const [what, resources, says] of [
+  ['memory', { requests: { memory: '1Mi', cpu: '2' } }, /too small for it: it asks for \d+ bytes of memory/],
+  ['no resources at all', {}, /too small for it: it asks for \d+ bytes of memory/],
+  ['processors', { requests: { memory: '80Gi', cpu: '1m' } }, /it asks for \dm of a processor/],
+  ['a limit of memory', { requests: { memory: '80Gi', cpu: '2' }, limits: { memory: '1Gi' } }, /limited to 1Gi/],
+] as const)
+  test(`a launcher with too little, by ${what}, starts no guest and says why`, async () => {
+    const { started, told } = await meet(podWith(resources));
+    assert.equal(started, false);
+    assert.match(told.join('\n'), says);
+  });
+
+test('the one that the controllers make starts it, also where more processors share a core', async () => {
+  assert.equal((await meet(podWith())).started, true);
+  assert.equal((await meet(podWith(undefined, 100), 100)).started, true);
+  assert.equal((await meet(podWith(undefined, 100))).started, false);
+});
