@@ -264,6 +264,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
     log,
     authorize,
     store,
+    resources,
     revisions: resources.lookup('apps', 'v1', 'controllerrevisions')!,
     events: resources.lookup('', 'v1', 'events')!,
     client: virtClient,

@@ -37,8 +37,10 @@ import type { Authorizer, UserInfo } from '../../server/auth/identity.ts';
 import { nodeIdentity } from '../../server/auth/node-authorizer.ts';
 import type { ObjectStore } from '../../server/cache/object-store.ts';
 import type { AggregatedApi } from '../../server/endpoints/aggregated-api.ts';
+import type { ResourceSource } from '../../server/registry/resource-catalog.ts';
 import { COMPONENT_NAMESPACE, type PolicyRuleData } from './components.ts';
 import { deleteWhenStopped } from './delete-when-stopped.ts';
+import { graphReader } from './graph-reader.ts';
 import { launcherPods } from './launcher-pods.ts';
 import { nodeVmis } from './node-vmis.ts';
 import { watchProtectionSettings } from './protection-settings.ts';
@@ -59,6 +61,7 @@ export interface VirtApiOptions {
   readonly build?: VersionFacts;
   /** ControllerRevisions: what is captured at admission is stored together with the virtual machine. */
   readonly revisions: ResourceInfo;
+  readonly resources: Pick<ResourceSource, 'lookup'>;
   /** Events of the core group. */
   readonly events: ResourceInfo;
   /** Architecture of the host, as Go names it: what guests get when they name none. */
@@ -112,6 +115,7 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
     client,
     config: configNow,
     nodeHandler: (name) => (connectNode ? connectNode(name, client) : NO_NODES(name)),
+    readAs: (user) => graphReader(options, user),
     authorize: options.authorize,
     clock,
     log,

@@ -22,6 +22,7 @@ describe('kubevirtClusterRoles', () => {
       client: {} as Client,
       config: () => clusterConfigOf(undefined),
       nodeHandler: () => Promise.reject(new Error('unused')),
+      readAs: () => ({ get: async () => 'forbidden', list: async () => 'forbidden' }),
       authorize: () => false,
       clock: createFakeClock(),
       log: silentLogger,

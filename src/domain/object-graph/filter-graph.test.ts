@@ -60,6 +60,17 @@ describe('filterGraph', () => {
     it(what, () => assert.equal(names(filterGraph(GRAPH, options)), expected));
 });
 
+describe('filterGraph where what is below stays', () => {
+  const rows: [what: string, options: ObjectGraphOptions, expected: string][] = [
+    ['no options', {}, ALL],
+    ['config: also from below nodes of another type', ofType('config'), 'vm(u1 revision secret luks)'],
+    ['storage', ofType('storage'), 'vm(root(root))'],
+    ['nothing optional', { includeOptionalNodes: false }, 'vm(vm(pod) revision secret root(root(luks)))'],
+  ];
+  for (const [what, options, expected] of rows)
+    it(what, () => assert.equal(names(filterGraph(GRAPH, options, { below: 'stay' })), expected));
+});
+
 describe('readGraphOptions', () => {
   const rows: [what: string, value: unknown, expected: ObjectGraphOptions | RegExp][] = [
     ['nothing', null, {}],

@@ -72,16 +72,26 @@ interface Filtered<T> {
 }
 
 /**
- * Leaves out what the options do not ask for. The root stays whatever it is; a node that goes takes along what is below
- * it. A selector that cannot be understood leaves everything.
+ * Leaves out what the options do not ask for. The root stays whatever it is. With `below: 'go'`, upstream's rule, a node
+ * that goes takes along what is below it; with `'stay'` what is below and asked for takes its place. A selector that
+ * cannot be understood leaves everything.
  */
-export function filterGraph<T extends Filtered<T>>(root: T, options: ObjectGraphOptions): T {
+export function filterGraph<T extends Filtered<T>>(
+  root: T,
+  options: ObjectGraphOptions,
+  { below = 'go' }: { readonly below?: 'go' | 'stay' } = {},
+): T {
   const matches = matcherOf(options.labelSelector);
   const keeps = (node: T): boolean =>
     !(node.optional && options.includeOptionalNodes === false) && matches(node.labels);
+  const childrenOf = (node: T): T[] =>
+    (node.children ?? []).flatMap((child) => {
+      if (keeps(child)) return [filtered(child)];
+      return below === 'stay' ? childrenOf(child) : [];
+    });
   const filtered = (node: T): T => {
-    const { children: all, ...rest } = node;
-    const children = all?.filter(keeps).map(filtered) ?? [];
+    const { children: _, ...rest } = node;
+    const children = childrenOf(node);
     return { ...rest, ...(children.length > 0 && { children }) } as unknown as T;
   };
   return filtered(root);

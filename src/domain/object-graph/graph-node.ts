@@ -1,20 +1,25 @@
-/** One node of an object graph, and the kinds that may stand in one (upstream's pkg/virt-api/rest/objectgraph.go). */
+/**
+ * One node of an object graph, and the kinds that may stand in one: those of upstream's graph
+ * (pkg/virt-api/rest/objectgraph.go), and those that only the extended graph has.
+ */
 
 /** Label of every node: what the machine needs the object for. */
 export const DEPENDENCY_LABEL = 'kubevirt.io/dependency-type';
 
 export type DependencyType = 'storage' | 'network' | 'compute' | 'config';
 
+export interface ObjectGraphReference {
+  /** Empty for the core group. */
+  readonly apiGroup: string;
+  readonly kind: string;
+  readonly name: string;
+  /** Empty for what has none. */
+  readonly namespace: string;
+}
+
 /** A node as upstream's API writes it (ObjectGraphNode). */
 export interface ObjectGraphNode {
-  readonly objectReference: {
-    /** Empty for the core group. */
-    readonly apiGroup: string;
-    readonly kind: string;
-    readonly name: string;
-    /** Empty for what has none. */
-    readonly namespace: string;
-  };
+  readonly objectReference: ObjectGraphReference;
   readonly labels: Readonly<Record<string, string>>;
   /** Only ever true: the machine can be had without the object. */
   readonly optional?: true;
@@ -24,7 +29,10 @@ export interface ObjectGraphNode {
 
 const INSTANCETYPE_GROUP = 'instancetype.kubevirt.io';
 
-/** Group and type of each kind that upstream's graph knows. */
+const SNAPSHOT_GROUP = 'snapshot.kubevirt.io';
+const BACKUP_GROUP = 'backup.kubevirt.io';
+
+/** Group and type of each kind. */
 const KINDS = {
   VirtualMachine: ['kubevirt.io', 'compute'],
   VirtualMachineInstance: ['kubevirt.io', 'compute'],
@@ -40,6 +48,19 @@ const KINDS = {
   DataVolume: ['cdi.kubevirt.io', 'storage'],
   PersistentVolumeClaim: ['', 'storage'],
   NetworkAttachmentDefinition: ['k8s.cni.cncf.io', 'network'],
+  // From here on: of the extended graph alone.
+  PersistentVolume: ['', 'storage'],
+  VirtualMachineSnapshot: [SNAPSHOT_GROUP, 'storage'],
+  VirtualMachineSnapshotContent: [SNAPSHOT_GROUP, 'storage'],
+  VirtualMachineRestore: [SNAPSHOT_GROUP, 'storage'],
+  VolumeSnapshot: ['snapshot.storage.k8s.io', 'storage'],
+  VirtualMachineBackup: [BACKUP_GROUP, 'storage'],
+  VirtualMachineBackupTracker: [BACKUP_GROUP, 'storage'],
+  VirtualMachineExport: ['export.kubevirt.io', 'storage'],
+  VirtualMachineClone: ['clone.kubevirt.io', 'storage'],
+  IPAMClaim: ['k8s.cni.cncf.io', 'network'],
+  ResourceClaim: ['resource.k8s.io', 'compute'],
+  ResourceClaimTemplate: ['resource.k8s.io', 'compute'],
 } as const satisfies Record<string, readonly [group: string, type: DependencyType]>;
 
 export type GraphKind = keyof typeof KINDS;

@@ -1,6 +1,6 @@
 /**
  * `objectgraph` of a virtual machine or an instance: what it depends on. The options come in the body of the GET, as
- * JSON or YAML.
+ * JSON or YAML. Ours beside upstream's: the query `extended=true` asks for the extended graph.
  */
 import { PERSISTENT_VOLUME_CLAIMS, PODS } from '../../../api/kinds/builtin/resource-types.ts';
 import type { Pod } from '../../../api/kinds/builtin/types.ts';
@@ -10,12 +10,14 @@ import { STATE_LABEL } from '../../../domain/backend-storage/backend-storage.ts'
 import { LAUNCHER_LABEL, LAUNCHER_VALUE } from '../../../domain/launcher/launcher-labels.ts';
 import { buildInstanceGraph, buildMachineGraph, hasStateClaim } from '../../../domain/object-graph/build-graph.ts';
 import { filterGraph, type ObjectGraphOptions, readGraphOptions } from '../../../domain/object-graph/filter-graph.ts';
+import { extendedInstanceGraph, extendedMachineGraph, type GraphReader } from './read-extended-graph.ts';
 import { json, messageOf } from './responses.ts';
 import { type Call, fetchVm, fetchVmi, type Handler } from './subresource-context.ts';
 
 /** GET virtualmachines/NAME/objectgraph. */
 export const objectGraphOfVm: Handler = async (call) => {
   requireGate(call);
+  const isExtended = wantsExtended(call);
   const vm = await fetchVm(call);
   const options = optionsOf(call);
   const { client } = call.options;
@@ -23,17 +25,31 @@ export const objectGraphOfVm: Handler = async (call) => {
     vm.status?.created ? launchersIn(call) : [],
     hasStateClaim(vm) ? client.list(PERSISTENT_VOLUME_CLAIMS, claimsOf(call)).then(({ items }) => items) : [],
   ]);
-  return json(200, filterGraph(buildMachineGraph(vm, { launchers, stateClaims }), options));
+  const graph = buildMachineGraph(vm, { launchers, stateClaims });
+  if (!isExtended) return json(200, filterGraph(graph, options));
+  return json(200, filterGraph(await extendedMachineGraph(readerOf(call), vm, graph), options, { below: 'stay' }));
 };
 
 /** GET virtualmachineinstances/NAME/objectgraph. */
 export const objectGraphOfVmi: Handler = async (call) => {
   requireGate(call);
+  const isExtended = wantsExtended(call);
   const vmi = await fetchVmi(call);
   const options = optionsOf(call);
   const [launchers] = await reading([launchersIn(call)]);
-  return json(200, filterGraph(buildInstanceGraph(vmi, launchers), options));
+  const graph = buildInstanceGraph(vmi, launchers);
+  if (!isExtended) return json(200, filterGraph(graph, options));
+  return json(200, filterGraph(await extendedInstanceGraph(readerOf(call), vmi, graph), options, { below: 'stay' }));
 };
+
+/** The query option. Throws ApiError 400 for a value that is neither true nor false. */
+function wantsExtended({ request }: Call): boolean {
+  const value = new URLSearchParams(request.query).get('extended') ?? 'false';
+  if (value !== 'true' && value !== 'false') throw badRequest(`extended takes true or false, not "${value}"`);
+  return value === 'true';
+}
+
+const readerOf = ({ options, user }: Call): GraphReader => options.readAs(user);
 
 function requireGate({ options }: Call): void {
   if (!options.config().isEnabled('ObjectGraph'))

@@ -119,6 +119,7 @@ function boardOf(
             asked.push({ method: request.method, path: request.path });
             return options.agent!(request);
           }),
+    readAs: () => ({ get: async () => 'forbidden', list: async () => 'forbidden' }),
     authorize: (_user, attributes) => Promise.resolve(options.allowed?.(attributes) ?? true),
     clock: createFakeClock(),
     log: silentLogger,

@@ -9,7 +9,7 @@ import { evacuateCancelVm, evacuateCancelVmi } from './evacuate-cancel.ts';
 import { expandSpecOfVm, expandVmSpec } from './expand-spec.ts';
 import { objectGraphOfVm, objectGraphOfVmi } from './object-graph.ts';
 import { failure, json, text } from './responses.ts';
-import type { Handler, SubresourceOptions } from './subresource-context.ts';
+import type { Handler, SubresourceOptions, SubresourceUser } from './subresource-context.ts';
 import { attestation, memoryDump, redefineCheckpoint, usbRedirection, vsock } from './unavailable-actions.ts';
 import { migrateVm, restartVm, startVm, stopVm } from './vm-power.ts';
 import {
@@ -37,11 +37,6 @@ import { addVolumeToVm, addVolumeToVmi, removeVolumeFromVm, removeVolumeFromVmi 
 
 export const SUBRESOURCE_GROUP = 'subresources.kubevirt.io';
 export const SUBRESOURCE_VERSIONS = ['v1', 'v1alpha3'] as const;
-
-export interface SubresourceUser {
-  readonly username: string;
-  readonly groups: readonly string[];
-}
 
 /** What is asked of the authoriser: the attributes of a SubjectAccessReview. */
 export interface SubresourceAttributes {
@@ -191,7 +186,7 @@ export function createSubresourceApi(options: CreateSubresourceApiOptions): Subr
         if (!allowed) return text(401, reason);
         const key = { namespace: info.namespace, name: info.name };
         const begun = options.clock.monotonic();
-        const response = await found.route.handler({ key, request, rest: found.rest, options });
+        const response = await found.route.handler({ key, request, rest: found.rest, options, user });
         options.log.info('subresource request', {
           user: user.username,
           resource: info.resource,

@@ -14,6 +14,7 @@ import type { ApiHandler, ApiRequest, ApiResponse } from '../../../base/http/sea
 import type { Logger } from '../../../base/log/log.ts';
 import type { Client } from '../../../client/client.ts';
 import type { ClusterConfig } from '../../../domain/machine-defaults/cluster-config.ts';
+import type { GraphReader } from './read-extended-graph.ts';
 import { messageOf, vmConflict, vmiNotFound, vmNotFound } from './responses.ts';
 
 export interface SubresourceOptions {
@@ -22,12 +23,19 @@ export interface SubresourceOptions {
   config(): ClusterConfig;
   /** The agent of a node; rejects when the node has none that can be reached. */
   nodeHandler(nodeName: string): Promise<ApiHandler>;
+  /** Reads objects as a user: nothing that the user may not read. */
+  readAs(user: SubresourceUser): GraphReader;
   readonly clock: Clock;
   readonly log: Logger;
   /** `gitVersion` of what `version` answers. */
   readonly version: string;
   /** The rest of it: what this program was built from, and what runs it. */
   readonly build?: VersionFacts;
+}
+
+export interface SubresourceUser {
+  readonly username: string;
+  readonly groups: readonly string[];
 }
 
 /** One request to one virtual machine or instance. */
@@ -37,6 +45,8 @@ export interface Call {
   /** Path segments behind the subresource: the port and protocol of a port forward. */
   readonly rest: readonly string[];
   readonly options: SubresourceOptions;
+  /** Who asks. */
+  readonly user: SubresourceUser;
 }
 
 export type Handler = (call: Call) => Promise<ApiResponse>;
