@@ -46,6 +46,45 @@ test('a machine and an instance take numbers of any size, with fractions, and ke
   assert.deepEqual(instance.json.spec.domain.resources.requests, { cpu: '2200m', memory: '134217728200m' });
 });
 
+interface Domain {
+  readonly resources: { readonly requests: object };
+}
+
+for (const [kind, resource, spec, of] of [
+  [
+    'VirtualMachineInstanceReplicaSet',
+    'virtualmachineinstancereplicasets',
+    (domain: object) => ({
+      selector: { matchLabels: { a: 'b' } },
+      template: { metadata: { labels: { a: 'b' } }, spec: { domain: { devices: {}, ...domain } } },
+    }),
+    (made: { spec: { template: { spec: { domain: Domain } } } }) => made.spec.template.spec.domain,
+  ],
+  [
+    'VirtualMachineInstancePreset',
+    'virtualmachineinstancepresets',
+    (domain: object) => ({ selector: {}, domain: { devices: {}, ...domain } }),
+    (made: { spec: { domain: Domain } }) => made.spec.domain,
+  ],
+] as const)
+  test(`a ${kind} takes them too, at creation and on update`, async () => {
+    const path = `${KUBEVIRT}/${resource}`;
+    const made = await server.send('POST', path, {
+      apiVersion: 'kubevirt.io/v1',
+      kind,
+      metadata: { generateName: 'set-' },
+      spec: spec({ resources: { requests: REQUESTS } }),
+    });
+    assert.equal(made.status, 201, JSON.stringify(made.json));
+    assert.deepEqual(of(made.json).resources.requests, TEXTS);
+    const changed = await server.send('PUT', `${path}/${made.json.metadata.name}`, {
+      ...made.json,
+      spec: spec({ resources: { requests: { cpu: 1.5, memory: '64Mi' } } }),
+    });
+    assert.equal(changed.status, 200, JSON.stringify(changed.json));
+    assert.deepEqual(of(changed.json).resources.requests, { cpu: '1500m', memory: '64Mi' });
+  });
+
 test('YAML is read the same, and so are built-in kinds', async () => {
   const requests = '{cpu: 2.2, memory: 2222222.2}';
   const yaml = (text: string, path: string) => server.send('POST', path, text, 'application/yaml');

@@ -42,14 +42,32 @@ test('/openapi/v2 holds the paths of the subresources', async () => {
   assert.equal(status, 200);
   const root = '/apis/subresources.kubevirt.io/v1';
   const at = `${root}/namespaces/{namespace}/virtualmachineinstances/{name}`;
-  for (const path of ['console', 'vnc', 'vnc/screenshot', 'guestosinfo', 'portforward'])
-    assert.ok(json.paths[`${at}/${path}`]?.get, path);
-  for (const path of ['pause', 'unpause', 'freeze', 'addvolume', 'evacuate/cancel'])
-    assert.ok(json.paths[`${at}/${path}`]?.put, path);
-  assert.deepEqual(
-    json.paths[`${at}/pause`].parameters.map(({ name }: { name: string }) => name),
-    ['namespace', 'name'],
+  for (const [path, id] of [
+    ['console', 'Console'],
+    ['vnc', 'VNC'],
+    ['vnc/screenshot', 'VNCScreenshot'],
+    ['guestosinfo', 'Guestosinfo'],
+    ['portforward/{port}', 'vmi-PortForward'],
+    ['portforward/{port}/{protocol}', 'vmi-PortForwardWithProtocol'],
+  ] as const)
+    assert.equal(json.paths[`${at}/${path}`]?.get?.operationId, `v1${id}`, path);
+  for (const [path, id] of [
+    ['pause', 'Pause'],
+    ['unpause', 'Unpause'],
+    ['freeze', 'Freeze'],
+    ['addvolume', 'vmi-addvolume'],
+    ['evacuate/cancel', 'vmi-evacuatecancel'],
+  ] as const)
+    assert.equal(json.paths[`${at}/${path}`]?.put?.operationId, `v1${id}`, path);
+  const parameters = (path: string): string[] =>
+    json.paths[`${at}/${path}`].parameters.map(({ name }: { name: string }) => name);
+  assert.deepEqual(parameters('pause'), ['namespace', 'name']);
+  assert.deepEqual(parameters('portforward/{port}/{protocol}'), ['namespace', 'name', 'port', 'protocol']);
+  // Generated clients have one method for each.
+  const ids = Object.values(json.paths as Record<string, Record<string, { operationId?: string }>>).flatMap((item) =>
+    Object.values(item).flatMap(({ operationId }) => operationId ?? []),
   );
+  assert.equal(new Set(ids).size, ids.length);
   assert.ok(json.paths[`${root}/version`].get);
   assert.ok(json.paths[`${root}/namespaces/{namespace}/expand-vm-spec`].put);
   assert.ok(json.paths['/apis/subresources.kubevirt.io/v1alpha3/version'].get);

@@ -24,6 +24,7 @@ before(async () => {
         group: GROUP,
         versions: ['v1'],
         discovery: [{ name: 'ours', singularName: '', namespaced: true, kind: '', verbs: ['update'] }],
+        operations: [{ method: 'put', path: 'namespaces/{namespace}/ours/{name}', id: 'Ours' }],
         handle: async () => json({ by: 'ours' }),
       },
     ],

@@ -79,6 +79,7 @@ test('an aggregated API names the right, a refusal is the server’s, and it is 
     discovery: [
       { name: 'virtualmachines/start', singularName: '', namespaced: true, kind: 'VirtualMachine', verbs: ['update'] },
     ],
+    operations: [],
     async handle(_, user, info, authorize) {
       const verdict = await authorize(user, {
         type: 'resource',

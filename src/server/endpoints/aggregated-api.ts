@@ -15,6 +15,15 @@ export interface ApiResourceEntry {
   readonly version?: string;
 }
 
+/** One operation of such an API, as `/openapi/v2` describes it. */
+export interface ApiOperation {
+  readonly method: 'get' | 'put';
+  /** Below the version, what varies in braces: `namespaces/{namespace}/virtualmachines/{name}/start`. */
+  readonly path: string;
+  /** The operationId without the version, which is put before it. */
+  readonly id: string;
+}
+
 /**
  * Gets every resource request of its group, authenticated. Those in a namespace are not authorised yet: it asks
  * `authorize` itself, because it knows which right a path takes; that throws ApiError 403 where it is missing.
@@ -24,5 +33,6 @@ export interface AggregatedApi {
   /** In order of preference. */
   readonly versions: readonly string[];
   readonly discovery: readonly ApiResourceEntry[];
+  readonly operations: readonly ApiOperation[];
   handle(request: ApiRequest, user: UserInfo, info: RequestInfo, authorize: Authorizer): Promise<ApiResponse>;
 }

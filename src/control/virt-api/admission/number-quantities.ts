@@ -3,10 +3,19 @@
  * back what they have decoded, so that a number that is no whole one reaches the schema as text.
  */
 import { kubevirtResources } from '../../../api/kinds/kubevirt/resources.ts';
+import { cloneSteps } from '../../../api/meta/deep-clone.ts';
+import type { DeepReadonly, KubeObject } from '../../../api/meta/object.ts';
 import { isJsonObject } from '../../../api/meta/own-property.ts';
 import { Pace, type Steps } from '../../../api/meta/steps.ts';
 import { quantityText } from '../../../api/quantity/quantity.ts';
 import { isQuantitySchema, type Schema } from '../../../api/schema/schema.ts';
+
+/** A copy of an object of that kind in which they are replaced. */
+export function* withTextQuantities(kind: string, object: DeepReadonly<KubeObject>): Steps<KubeObject> {
+  const next = (yield* cloneSteps(object, new Pace())) as KubeObject & { spec?: unknown };
+  yield* writeNumbersAsQuantities(kind, next);
+  return next;
+}
 
 /** Replaces them in the spec of an object of that kind, which is changed. */
 export function* writeNumbersAsQuantities(kind: string, object: { spec?: unknown }): Steps<void> {

@@ -45,6 +45,7 @@ import { CLONE_MUTATING_WEBHOOKS, CLONE_WEBHOOKS } from './clone-webhooks.ts';
 import { validateEviction } from './evict-pod.ts';
 import { judgeMatchers, mutateMatchers } from './instancetypes.ts';
 import { mutateMigration, mutateVirtualMachine, mutateVirtualMachineInstance, withDomain } from './mutate.ts';
+import { withTextQuantities } from './number-quantities.ts';
 import { SNAPSHOT_WEBHOOKS } from './snapshot-webhooks.ts';
 import { needsSourceArchitecture, setSourceArchitecture } from './source-architecture.ts';
 import { judgeInstanceUuid, judgeMachineUuid } from './validate-identity.ts';
@@ -89,6 +90,13 @@ const sourceWebhooks = <T extends KubeObject>(
     ),
   );
 
+/** Not upstream's: its definitions let any number into templates, and ours know amounts as text and whole numbers. */
+const numberWebhook = <T extends KubeObject>(name: string, type: ResourceType<T>): MutatingWebhook =>
+  mutating<T>(
+    { name: `${name}-mutator.kubevirt.io`, path: `/${name}-mutate`, type, operations: ['CREATE', 'UPDATE'] },
+    ({ object, run }) => run(withTextQuantities(type.kind, object as DeepReadonly<KubeObject>)),
+  );
+
 export const MUTATING_WEBHOOKS: readonly MutatingWebhook[] = [
   mutating<VirtualMachine>(
     {
@@ -117,6 +125,8 @@ export const MUTATING_WEBHOOKS: readonly MutatingWebhook[] = [
     },
     ({ object, context, run }) => run(mutateMigration(object, context)),
   ),
+  numberWebhook('virtualmachinereplicaset', VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS),
+  numberWebhook('virtualmachinepreset', VIRTUAL_MACHINE_INSTANCE_PRESETS),
   ...CLONE_MUTATING_WEBHOOKS,
 ];
 

@@ -77,62 +77,64 @@ interface Route {
   /** Path behind the name: `start`, `evacuate/cancel`. */
   readonly path: string;
   readonly method: 'GET' | 'PUT';
+  /** Upstream's operationId, without the version. */
+  readonly operation: string;
   readonly handler: Handler;
   /** How many segments may follow the path. */
   readonly rest?: readonly [min: number, max: number];
 }
 
-const vm = (method: Route['method'], path: string, handler: Handler, rest?: Route['rest']): Route => ({
-  resource: 'virtualmachines',
-  method,
-  path,
-  handler,
-  ...(rest && { rest }),
-});
-const vmi = (method: Route['method'], path: string, handler: Handler, rest?: Route['rest']): Route => ({
-  ...vm(method, path, handler, rest),
-  resource: 'virtualmachineinstances',
-});
+/** A route below the name of an object, by its method and path. */
+const routeOf =
+  (resource: Route['resource']) =>
+  (line: `${Route['method']} ${string}`, operation: string, handler: Handler, rest?: Route['rest']): Route => {
+    const [method, path] = line.split(' ') as [Route['method'], string];
+    return { resource, method, path, operation, handler, ...(rest && { rest }) };
+  };
+const vm = routeOf('virtualmachines');
+const vmi = routeOf('virtualmachineinstances');
+/** A port, and its protocol where it is said. */
+const PORT: Route['rest'] = [1, 2];
 
 const ROUTES: readonly Route[] = [
-  { resource: 'expand-vm-spec', method: 'PUT', path: '', handler: expandVmSpec },
-  vm('GET', 'expand-spec', expandSpecOfVm),
-  vm('PUT', 'start', startVm),
-  vm('PUT', 'stop', stopVm),
-  vm('PUT', 'restart', restartVm),
-  vm('PUT', 'migrate', migrateVm),
-  vm('PUT', 'evacuate/cancel', evacuateCancelVm),
-  vm('GET', 'portforward', portForwardVm, [1, 2]),
-  vm('PUT', 'addvolume', addVolumeToVm),
-  vm('PUT', 'removevolume', removeVolumeFromVm),
-  vm('PUT', 'memorydump', memoryDump),
-  vm('PUT', 'removememorydump', memoryDump),
-  vm('GET', 'objectgraph', objectGraphOfVm),
-  vmi('PUT', 'pause', pauseVmi),
-  vmi('PUT', 'unpause', unpauseVmi),
-  vmi('PUT', 'freeze', freezeVmi),
-  vmi('PUT', 'unfreeze', unfreezeVmi),
-  vmi('PUT', 'softreboot', softRebootVmi),
-  vmi('PUT', 'reset', resetVmi),
-  vmi('PUT', 'evacuate/cancel', evacuateCancelVmi),
-  vmi('GET', 'console', consoleOfVmi),
-  vmi('GET', 'vnc', vncOfVmi),
-  vmi('GET', 'vnc/screenshot', screenshotOfVmi),
-  vmi('GET', 'portforward', portForwardVmi, [1, 2]),
-  vmi('GET', 'guestosinfo', guestOsInfo),
-  vmi('GET', 'userlist', userList),
-  vmi('GET', 'filesystemlist', filesystemList),
-  vmi('PUT', 'addvolume', addVolumeToVmi),
-  vmi('PUT', 'removevolume', removeVolumeFromVmi),
-  vmi('GET', 'objectgraph', objectGraphOfVmi),
-  vmi('GET', 'usbredir', usbRedirection),
-  vmi('GET', 'vsock', vsock),
-  vmi('GET', 'sev/fetchcertchain', attestation),
-  vmi('GET', 'sev/querylaunchmeasurement', attestation),
-  vmi('PUT', 'sev/setupsession', attestation),
-  vmi('PUT', 'sev/injectlaunchsecret', attestation),
-  vmi('PUT', 'backup', backupVmi),
-  vmi('PUT', 'redefine-checkpoint', redefineCheckpoint),
+  { resource: 'expand-vm-spec', method: 'PUT', path: '', operation: 'ExpandSpec', handler: expandVmSpec },
+  vm('GET expand-spec', 'vm-ExpandSpec', expandSpecOfVm),
+  vm('PUT start', 'Start', startVm),
+  vm('PUT stop', 'Stop', stopVm),
+  vm('PUT restart', 'Restart', restartVm),
+  vm('PUT migrate', 'Migrate', migrateVm),
+  vm('PUT evacuate/cancel', 'vm-evacuatecancel', evacuateCancelVm),
+  vm('GET portforward', 'vm-PortForward', portForwardVm, PORT),
+  vm('PUT addvolume', 'vm-addvolume', addVolumeToVm),
+  vm('PUT removevolume', 'vm-removevolume', removeVolumeFromVm),
+  vm('PUT memorydump', 'MemoryDump', memoryDump),
+  vm('PUT removememorydump', 'RemoveMemoryDump', memoryDump),
+  vm('GET objectgraph', 'vm-objectgraph', objectGraphOfVm),
+  vmi('PUT pause', 'Pause', pauseVmi),
+  vmi('PUT unpause', 'Unpause', unpauseVmi),
+  vmi('PUT freeze', 'Freeze', freezeVmi),
+  vmi('PUT unfreeze', 'Unfreeze', unfreezeVmi),
+  vmi('PUT softreboot', 'SoftReboot', softRebootVmi),
+  vmi('PUT reset', 'Reset', resetVmi),
+  vmi('PUT evacuate/cancel', 'vmi-evacuatecancel', evacuateCancelVmi),
+  vmi('GET console', 'Console', consoleOfVmi),
+  vmi('GET vnc', 'VNC', vncOfVmi),
+  vmi('GET vnc/screenshot', 'VNCScreenshot', screenshotOfVmi),
+  vmi('GET portforward', 'vmi-PortForward', portForwardVmi, PORT),
+  vmi('GET guestosinfo', 'Guestosinfo', guestOsInfo),
+  vmi('GET userlist', 'Userlist', userList),
+  vmi('GET filesystemlist', 'Filesystemlist', filesystemList),
+  vmi('PUT addvolume', 'vmi-addvolume', addVolumeToVmi),
+  vmi('PUT removevolume', 'vmi-removevolume', removeVolumeFromVmi),
+  vmi('GET objectgraph', 'vmi-objectgraph', objectGraphOfVmi),
+  vmi('GET usbredir', 'usbredir', usbRedirection),
+  vmi('GET vsock', 'VSOCK', vsock),
+  vmi('GET sev/fetchcertchain', 'SEVFetchCertChain', attestation),
+  vmi('GET sev/querylaunchmeasurement', 'SEVQueryLaunchMeasurement', attestation),
+  vmi('PUT sev/setupsession', 'SEVSetupSession', attestation),
+  vmi('PUT sev/injectlaunchsecret', 'SEVInjectLaunchSecret', attestation),
+  vmi('PUT backup', 'Backup', backupVmi),
+  vmi('PUT redefine-checkpoint', 'RedefineCheckpoint', redefineCheckpoint),
 ];
 
 const VERB: Readonly<Record<string, string>> = { GET: 'get', PUT: 'update' };
@@ -146,10 +148,20 @@ export interface DiscoveryEntry {
   readonly verbs: readonly string[];
 }
 
+/** One operation, with what varies in its path in braces. */
+export interface Operation {
+  readonly method: 'get' | 'put';
+  /** Below the version of the API. */
+  readonly path: string;
+  readonly id: string;
+}
+
 export interface SubresourceApi {
   readonly group: string;
   readonly versions: readonly string[];
   readonly discovery: readonly DiscoveryEntry[];
+  /** For `/openapi/v2`. */
+  readonly operations: readonly Operation[];
   /** Answers one authenticated request; never rejects. `authorize` takes the place of the one given at creation. */
   handle(
     request: ApiRequest,
@@ -164,6 +176,7 @@ export function createSubresourceApi(options: CreateSubresourceApiOptions): Subr
     group: SUBRESOURCE_GROUP,
     versions: SUBRESOURCE_VERSIONS,
     discovery: discoveryEntries(),
+    operations: operations(),
     async handle(request, user, info, authorize = options.authorize) {
       try {
         const open = info.namespace === '' ? openEndpoint(info, options) : undefined;
@@ -272,6 +285,22 @@ function discoveryEntries(): DiscoveryEntry[] {
     ...ROUTES.map(({ resource, path, method }) =>
       entry(path === '' ? resource : `${resource}/${path}`, true, VERB[method]!),
     ),
-    ...['version', 'healthz', 'guestfs'].map((name) => entry(name, false, 'get')),
+    ...Object.keys(OPEN).map((name) => entry(name, false, 'get')),
   ].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Endpoints without a namespace, by upstream's operationId. */
+const OPEN: Readonly<Record<string, string>> = { version: 'Version', healthz: 'CheckHealth', guestfs: 'Guestfs' };
+
+function operations(): Operation[] {
+  const of = ({ resource, path, method, operation, rest }: Route): Operation[] => {
+    const place = `namespaces/{namespace}/${resource}${path === '' ? '' : `/{name}/${path}`}`;
+    const one = { method: method === 'GET' ? 'get' : 'put', path: place, id: operation } as const;
+    if (!rest) return [one];
+    return [
+      { ...one, path: `${place}/{port}` },
+      { ...one, path: `${place}/{port}/{protocol}`, id: `${operation}WithProtocol` },
+    ];
+  };
+  return [...ROUTES.flatMap(of), ...Object.entries(OPEN).map(([path, id]): Operation => ({ method: 'get', path, id }))];
 }
