@@ -23,6 +23,7 @@ const but = (store: ObjectStore, parts: Partial<ObjectStore>): ObjectStore => ({
   get: (key) => store.get(key),
   peek: (key) => store.peek(key),
   settled: (key) => store.settled(key),
+  observe: (prefix, observer) => store.observe(prefix, observer),
   list: (prefix, options) => store.list(prefix, options),
   count: (prefix) => store.count(prefix),
   write: (key, decide) => store.write(key, decide),

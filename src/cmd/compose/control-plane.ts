@@ -72,6 +72,7 @@ import type { Backend } from '../../server/storage/backend.ts';
 import { createAskAgent } from './ask-agent.ts';
 import { policyOf } from './component-policy.ts';
 import { AGENT_ACCOUNT, COMPONENT_NAMESPACE, COMPONENTS, type PolicyRuleData } from './components.ts';
+import { deletesWhole } from './deletion-protection.ts';
 import { createKruiseProtection } from './kruise-protection.ts';
 import { nodeInstances } from './node-vmis.ts';
 import { makeStorageClasses } from './storage-classes.ts';
@@ -315,6 +316,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
     createOnlyHandlers,
     bodyDecoders: new Map([[PROTOBUF, protobufBody]]),
     admissionMetrics,
+    deletesWhole,
     ...(options.components && { components: options.components }),
     metrics: () => [
       ...admissionMetrics.families(),

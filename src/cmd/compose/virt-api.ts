@@ -40,6 +40,7 @@ import type { AggregatedApi } from '../../server/endpoints/aggregated-api.ts';
 import type { ResourceSource } from '../../server/registry/resource-catalog.ts';
 import { COMPONENT_NAMESPACE, type PolicyRuleData } from './components.ts';
 import { deleteWhenStopped } from './delete-when-stopped.ts';
+import { createDeletionProtection } from './deletion-protection.ts';
 import { graphReader } from './graph-reader.ts';
 import { launcherPods } from './launcher-pods.ts';
 import { nodeVmis } from './node-vmis.ts';
@@ -101,6 +102,7 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
     user.username.startsWith(`system:serviceaccount:${COMPONENT_NAMESPACE}:coracle-`);
   const uuids = createUuidClaims(store, clock);
   const protection = watchProtectionSettings(store);
+  const deletions = createDeletionProtection({ store, isComponent: isTrusted });
   const admission = virtAdmission({
     client,
     claimUuid: uuids.claim,
@@ -124,6 +126,7 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
   });
   return {
     admission: [
+      deletions.plugin,
       pluginOf(admission, options.revisions, isTrusted),
       nodeVmis,
       launcherPods(isTrusted),
@@ -145,6 +148,7 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
       watch.stop();
       uuids.stop();
       protection.stop();
+      deletions.stop();
     },
   };
 }

@@ -42,10 +42,20 @@ function lookupOf({ vms = [], claims = [], restores = [], contents = [] }: World
       .map((each) => ({ namespace: each.metadata.namespace!, name: each.metadata.name!, object: each }));
   return {
     referring: ({ group, resource }, { namespace, name }) =>
-      machines(namespace).filter((each) =>
-        referencesOf(each.object).some((ref) => ref.group === group && ref.resource === resource && ref.name === name),
+      new Set(
+        machines(namespace).filter((each) =>
+          referencesOf(each.object).some(
+            (ref) => ref.group === group && ref.resource === resource && ref.name === name,
+          ),
+        ),
       ),
-    machines,
+    referringToKind: ({ group, resource }) =>
+      new Set(
+        machines().filter((each) =>
+          referencesOf(each.object).some((ref) => ref.group === group && ref.resource === resource),
+        ),
+      ),
+    machines: (namespace) => new Set(machines(namespace)),
     machine: (namespace, name) => machines(namespace).find((each) => each.name === name),
     claim: (_, name) => (claims as never[]).find((each: KubeObject) => each.metadata.name === name),
     stateClaims: (_, machine) =>

@@ -9,7 +9,7 @@ import type { PersistentVolume, PersistentVolumeClaim } from '../../api/kinds/bu
 import { KUBEVIRT_GROUP } from '../../api/kinds/kubevirt/kubevirt.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { backendStorageClaimOf, STATE_LABEL } from '../backend-storage/backend-storage.ts';
-import type { DeletionTarget, GuardingMachine, ProtectionLookup } from './deletion-target.ts';
+import type { DeletionTarget, GuardingMachine, Machines, ProtectionLookup } from './deletion-target.ts';
 import { type ResourceName, referencesOf } from './references.ts';
 import { isReplacedBy, neededBy } from './restores.ts';
 
@@ -30,22 +30,23 @@ export interface Refusal {
   readonly blockers: readonly Blocker[];
   /** All of them. */
   readonly total: number;
+  /** It rests on writes that are not durable yet: none of the named machines is known otherwise. */
+  readonly pending: boolean;
 }
 
 /** How many machines a refusal names. */
 export const MAX_NAMED = 10;
+/** Of up to so many the first by name are named, of more the first that come: a verdict does not sort ten thousand. */
+const MAX_SORTED = 200;
 
 const CLAIMS = PERSISTENT_VOLUME_CLAIMS;
 
 type Rule = (target: DeletionTarget, lookup: ProtectionLookup) => Refusal | undefined;
 
 const held =
-  (
-    reason: Refusal['reason'],
-    machines: (target: DeletionTarget, lookup: ProtectionLookup) => Iterable<GuardingMachine>,
-  ): Rule =>
+  (reason: Refusal['reason'], machines: (target: DeletionTarget, lookup: ProtectionLookup) => Machines): Rule =>
   (target, lookup) =>
-    refusal(reason, [...machines(target, lookup)], () => '');
+    refusal(reason, machines(target, lookup), () => '');
 
 /** Rules of kinds that hold machines, and of those that machines name only by way of another object. */
 const RULES: Readonly<Record<string, Rule>> = {
@@ -96,14 +97,20 @@ export function decideDeletion(target: DeletionTarget, lookup: ProtectionLookup)
 
 /** Refused by the machines that refer to it, but for one whose restore is about to put another in its place. */
 function referenced(target: DeletionTarget, lookup: ProtectionLookup, by = ''): Refusal | undefined {
-  const machines: GuardingMachine[] = [];
-  for (const vm of lookup.referring(target, target)) if (!isReplacedBy(target, vm, lookup)) machines.push(vm);
-  return refusal('Referenced', machines, (vm) => `${by}${fieldOf(vm, target)}`);
+  const referring = lookup.referring(target, target);
+  const machines = target.component
+    ? new Set([...referring].filter((vm) => !isReplacedBy(target, vm, lookup)))
+    : referring;
+  return refusal('Referenced', machines, (vm) => `${by}${fieldOf(vm, target, target.name)}`);
 }
 
-const fieldOf = (vm: GuardingMachine, { group, resource, name }: DeletionTarget): string =>
-  referencesOf(vm.object).find((each) => each.name === name && each.resource === resource && each.group === group)
-    ?.field ?? '';
+/** The field that refers to the object of that name, or without one to any of the kind. */
+const fieldOf = (vm: GuardingMachine, { group, resource }: ResourceName, name?: string): string =>
+  vm.field ??
+  referencesOf(vm.object).find(
+    (each) => (name ?? each.name) === each.name && each.resource === resource && each.group === group,
+  )?.field ??
+  '';
 
 /** By reference, or as the firmware state of a machine. `by` is put before what the machine says. */
 function claimRefusal(target: DeletionTarget, lookup: ProtectionLookup, by: string): Refusal | undefined {
@@ -121,7 +128,7 @@ function claimRefusal(target: DeletionTarget, lookup: ProtectionLookup, by: stri
     target.object as Claim,
   ]);
   return used === target.object
-    ? refusal('Referenced', [vm], () => `${by}label ${STATE_LABEL} of the claim`)
+    ? refusal('Referenced', new Set([vm]), () => `${by}label ${STATE_LABEL} of the claim`)
     : undefined;
 }
 
@@ -158,38 +165,44 @@ function definition({ object }: DeletionTarget, lookup: ProtectionLookup): Refus
   const { group = '', names } = (object as { spec?: { group?: string; names?: { plural?: string } } }).spec ?? {};
   const kind = { group, resource: names?.plural ?? '' };
   if (group === KUBEVIRT_GROUP && kind.resource === 'virtualmachines')
-    return refusal('DefinesMachines', [...lookup.machines()], () => '');
+    return refusal('DefinesMachines', lookup.machines(), () => '');
   if (!REFERABLE.has(keyOf(kind))) return undefined;
-  const fieldIn = (vm: GuardingMachine): string =>
-    referencesOf(vm.object).find((each) => each.resource === kind.resource && each.group === kind.group)?.field ?? '';
-  return refusal(
-    'Referenced',
-    [...lookup.machines()].filter((vm) => fieldIn(vm) !== ''),
-    fieldIn,
-  );
+  return refusal('Referenced', lookup.referringToKind(kind), (vm) => fieldOf(vm, kind));
 }
 
 function restoredFrom(target: DeletionTarget, lookup: ProtectionLookup): Refusal | undefined {
   for (const restore of lookup.restores(target.namespace)) {
     const vm = neededBy(target, restore, lookup) && lookup.machine(target.namespace, restore.spec.target.name);
-    if (vm) return refusal('Referenced', [vm], () => `VirtualMachineRestore ${restore.metadata.name} under way`);
+    if (vm)
+      return refusal('Referenced', new Set([vm]), () => `VirtualMachineRestore ${restore.metadata.name} under way`);
   }
   return undefined;
 }
 
 function refusal(
   reason: Refusal['reason'],
-  machines: readonly GuardingMachine[],
+  machines: Machines,
   why: (vm: GuardingMachine) => string,
 ): Refusal | undefined {
-  if (machines.length === 0) return undefined;
-  const sorted = machines.length === 1 ? machines : machines.toSorted((a, b) => (text(a) < text(b) ? -1 : 1));
-  const blockers = sorted.slice(0, MAX_NAMED).map((vm) => ({
-    namespace: vm.namespace,
-    name: vm.name,
-    why: why(vm),
-  }));
-  return { reason, blockers, total: machines.length };
+  const total = machines.size;
+  if (total === 0) return undefined;
+  const named = total > MAX_SORTED ? first(machines, MAX_NAMED) : [...machines];
+  const sorted = named.length === 1 ? named : named.sort((a, b) => (text(a) < text(b) ? -1 : 1)).slice(0, MAX_NAMED);
+  return {
+    reason,
+    blockers: sorted.map((vm) => ({ namespace: vm.namespace, name: vm.name, why: why(vm) })),
+    total,
+    pending: sorted.every(({ pending }) => pending === true),
+  };
+}
+
+function first(machines: Machines, count: number): GuardingMachine[] {
+  const found: GuardingMachine[] = [];
+  for (const vm of machines) {
+    found.push(vm);
+    if (found.length === count) break;
+  }
+  return found;
 }
 
 const text = ({ namespace, name }: GuardingMachine): string => `${namespace}/${name}`;

@@ -14,9 +14,16 @@ type Claim = DeepReadonly<PersistentVolumeClaim>;
 export interface GuardingMachine {
   readonly namespace: string;
   readonly name: string;
-  /** Read only of those that are named; a getter where reading costs something. */
+  /** Read only where it decides; a getter where reading costs something. */
   readonly object: DeepReadonly<VirtualMachine>;
+  /** Of a machine that refers to what was asked for: the field that does, where that is known without reading the object. */
+  readonly field?: string;
+  /** It is known by a write that is not durable yet. */
+  readonly pending?: boolean;
 }
+
+/** Some machines, and how many they are, known without walking through them. */
+export type Machines = Iterable<GuardingMachine> & { readonly size: number };
 
 /** An object that is to be deleted. */
 export interface DeletionTarget extends ResourceName {
@@ -32,12 +39,11 @@ export interface DeletionTarget extends ResourceName {
 /** What is known of machines and of what belongs to them. */
 export interface ProtectionLookup {
   /** Guarding machines whose `referencesOf` name the object. */
-  referring(
-    resource: ResourceName,
-    key: { readonly namespace: string; readonly name: string },
-  ): Iterable<GuardingMachine>;
+  referring(resource: ResourceName, key: { readonly namespace: string; readonly name: string }): Machines;
+  /** Guarding machines whose `referencesOf` name any object of the kind. */
+  referringToKind(resource: ResourceName): Machines;
   /** All guarding machines, of one namespace or of all. */
-  machines(namespace?: string): Iterable<GuardingMachine>;
+  machines(namespace?: string): Machines;
   /** The machine of that name, when it is guarding. */
   machine(namespace: string, name: string): GuardingMachine | undefined;
   claim(namespace: string, name: string): Claim | undefined;

@@ -1,5 +1,5 @@
 /** NamespaceLifecycle: nothing is created outside a living namespace, and the system's own namespaces stay. */
-import { forbidden, notFound } from '../../api/meta/status.ts';
+import { forbidden, type GroupResource, notFound } from '../../api/meta/status.ts';
 import type { ObjectStore } from '../cache/object-store.ts';
 import type { AdmissionPlugin } from './plugin.ts';
 
@@ -22,24 +22,26 @@ export function namespaceLifecycle(store: Pick<ObjectStore, 'peek'>): AdmissionP
         if (IMMORTAL.has(name)) throw forbidden(NAMESPACES, name, 'this namespace may not be deleted');
         return;
       }
-      // The newest decided state, so that no create slips in behind a deletion that is on its way to the disk.
-      const found = store.peek({ prefix: NAMESPACES_PREFIX, namespace: '', name: namespace });
-      if (!found) throw notFound(NAMESPACES, namespace);
-      const { deletionTimestamp } = found.object.metadata;
-      const phase = (found.object['status'] as { phase?: string } | undefined)?.phase;
-      if (deletionTimestamp === undefined && phase !== 'Terminating') return;
-      throw forbidden(
-        info,
-        name,
-        `unable to create new content in namespace ${namespace} because it is being terminated`,
-        [
-          {
-            reason: 'NamespaceTerminating',
-            message: `namespace ${namespace} is being terminated`,
-            field: 'metadata.namespace',
-          },
-        ],
-      );
+      if (!store.peek({ prefix: NAMESPACES_PREFIX, namespace: '', name: namespace }))
+        throw notFound(NAMESPACES, namespace);
+      refuseTerminatingNamespace(store, { info, namespace, name });
     },
   };
+}
+
+/** Throws ApiError 403 when the namespace is on its way out, by the newest decided state: also when that is not durable yet. */
+export function refuseTerminatingNamespace(
+  store: Pick<ObjectStore, 'peek'>,
+  { info, namespace, name }: { readonly info: GroupResource; readonly namespace: string; readonly name: string },
+): void {
+  const found = store.peek({ prefix: NAMESPACES_PREFIX, namespace: '', name: namespace });
+  const phase = (found?.object['status'] as { phase?: string } | undefined)?.phase;
+  if (found?.metadata.deletionTimestamp === undefined && phase !== 'Terminating') return;
+  throw forbidden(info, name, `unable to create new content in namespace ${namespace} because it is being terminated`, [
+    {
+      reason: 'NamespaceTerminating',
+      message: `namespace ${namespace} is being terminated`,
+      field: 'metadata.namespace',
+    },
+  ]);
 }

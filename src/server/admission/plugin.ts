@@ -22,6 +22,12 @@ export interface Companion {
   readonly manager: string;
 }
 
+/**
+ * Asked within the step that decides a write, so that nothing can be written between it and the write. Throws ApiError to
+ * refuse, or ObjectMoved to have the whole write, admission included, tried again.
+ */
+export type WriteCheck = () => void;
+
 export interface AdmissionAttributes {
   readonly operation: AdmissionOperation;
   /** The verb that was authorised: patches are an UPDATE, too. */
@@ -54,6 +60,8 @@ export interface AdmissionAttributes {
   readonly options: Readonly<Record<string, unknown>> | undefined;
   /** What a validating plug-in adds here is created together with the object. Undefined unless one is created. */
   readonly companions?: Companion[] | undefined;
+  /** Where a validating plug-in puts what is to be asked again when the object is written; absent where nothing is. */
+  readonly checks?: WriteCheck[] | undefined;
   /** Set by the first webhook or policy that is called: what the second mutating pass must know. */
   reinvocation: Reinvocation | undefined;
   /** Set by a mutating plug-in that took back a part of an update: what changes has to be judged anew. */

@@ -99,6 +99,17 @@ export interface StoreWatch {
   stop(): void;
 }
 
+/**
+ * Hears of the writes of a prefix as they are decided, so that what it keeps of them can be asked within the decision of
+ * another write. It neither throws nor writes.
+ */
+export interface StoreObserver {
+  /** Within the step that decided it: it is the newest decided state of its key. */
+  decided(change: Change): void;
+  /** It is durable, and about to be published; or it failed, and never was. */
+  settled(change: Change, durable: boolean): void;
+}
+
 export interface ObjectStore {
   /** Newest published (durable) revision. */
   revision(): number;
@@ -136,6 +147,8 @@ export interface ObjectStore {
    * Throws ApiError 410 Expired ("too old resource version: N (M)") when `from` is compacted.
    */
   watch(prefix: string, from: number, listener: (changes: readonly Change[]) => void): StoreWatch;
+  /** Calls the observer for every write of `prefix` decided from now on. The writes of other prefixes cost nothing. */
+  observe(prefix: string, observer: StoreObserver): { stop(): void };
   /** Resolves when the published revision is at least `revision`; rejects with the signal's reason. */
   waitFor(revision: number, signal: AbortSignal): Promise<void>;
   /** Why the store is not fit to serve writes, for readyz; undefined when all is well. */

@@ -21,6 +21,7 @@ import type {
   ObjectStore,
   StoredObject,
   StoreKey,
+  StoreObserver,
   StoreStats,
   StoreWatch,
   StoreWrite,
@@ -30,6 +31,7 @@ import { type KeyRange, PastViews } from './past-view.ts';
 import { type Indexes, indexOf, rowKey } from './store-load.ts';
 import { type ObjectMemory, type Place, type Stored, stampObject } from './stored-object.ts';
 import { WatchHub, type WatchListener } from './watch-hub.ts';
+import { WriteObservers } from './write-observers.ts';
 
 export interface PublishedStoreOptions {
   readonly backend: Backend;
@@ -79,6 +81,7 @@ export class PublishedStore implements ObjectStore {
   readonly #bytes: NamespaceBytes;
   /** Newest decided write of each key that is not durable yet. Bounded by the queue. */
   readonly #decided = new Map<string, DecidedWrite>();
+  readonly #observers = new WriteObservers();
   readonly #waiters = new Set<{ readonly revision: number; readonly resolve: () => void }>();
   /** Row keys whose newest row was damaged when the store was opened. */
   readonly #corrupt: Set<string>;
@@ -190,6 +193,10 @@ export class PublishedStore implements ObjectStore {
     const { floor } = this.#history;
     if (from < floor) throw expired(`too old resource version: ${from} (${floor})`);
     return this.#hub.start(prefix, from, listener);
+  }
+
+  observe(prefix: string, observer: StoreObserver): { stop(): void } {
+    return this.#observers.add(prefix, observer);
   }
 
   waitFor(revision: number, signal: AbortSignal): Promise<void> {
@@ -326,6 +333,7 @@ export class PublishedStore implements ObjectStore {
     };
     this.#bytes.add(place.namespace, growth);
     this.#decided.set(decided.row.key, decided);
+    this.#observers.decided(decided.change);
     this.#queue.push(decided);
     if (group) group.begun = true;
   }
@@ -363,6 +371,7 @@ export class PublishedStore implements ObjectStore {
       if (this.#decided.get(write.row.key) === write) this.#decided.delete(write.row.key);
       if (this.#corrupt.size > 0) this.#corrupt.delete(write.row.key);
     }
+    this.#observers.settled(batch, true);
     this.#writes += batch.length;
     this.#commits++;
     this.#history.trim(now);
@@ -396,6 +405,7 @@ export class PublishedStore implements ObjectStore {
         this.#bytes.add(change.current.namespace, -growth);
       }
     }
+    this.#observers.settled(failed, false);
     return { reason, fatal };
   }
 

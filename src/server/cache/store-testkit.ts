@@ -17,6 +17,8 @@ export interface HeldBackend extends Backend {
   fail(kind: StorageFailure): Promise<void>;
   /** Lets commits through at once from now on. */
   letThrough(): Promise<void>;
+  /** Holds them again. */
+  hold(): void;
   disk: DiskState;
   compactError: Error | undefined;
 }
@@ -64,6 +66,9 @@ export function holdCommits(inner: Backend): HeldBackend {
       do await self.release();
       while (held.length > 0);
       through = true;
+    },
+    hold() {
+      through = false;
     },
   };
   return self;

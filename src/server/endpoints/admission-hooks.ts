@@ -1,9 +1,10 @@
 /** Binds the admission chain to one request: its user, its resource, its warnings. */
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
+import { ApiError } from '../../api/meta/status.ts';
 import { runMutating, runValidating } from '../admission/chain.ts';
 import type { AdmissionAttributes, AdmissionOperation } from '../admission/plugin.ts';
 import type { AdmissionHooks, AdmissionSubject } from '../registry/write-call.ts';
-import type { Exchange } from './exchange.ts';
+import type { DeletionRefused, Exchange } from './exchange.ts';
 import { operationOptions } from './operation-options.ts';
 
 /** A class, not a literal with a spread and a getter: those make an object that is slow to build and to read. */
@@ -19,6 +20,7 @@ class BoundAttributes implements AdmissionAttributes {
   readonly object: AdmissionAttributes['object'];
   readonly oldObject: AdmissionAttributes['oldObject'];
   readonly companions: AdmissionAttributes['companions'];
+  readonly checks: AdmissionAttributes['checks'];
   readonly pause: AdmissionAttributes['pause'];
   readonly warn: (text: string) => void;
   readonly annotate: AdmissionAttributes['annotate'];
@@ -43,6 +45,7 @@ class BoundAttributes implements AdmissionAttributes {
     this.object = subject.object;
     this.oldObject = subject.oldObject;
     this.companions = subject.companions;
+    this.checks = subject.checks;
     this.pause = subject.pause;
     this.warn = exchange.warn;
     this.annotate = exchange.annotate;
@@ -67,7 +70,7 @@ export function admissionHooks(
   exchange: Exchange,
   bound: { readonly info: ResourceInfo; readonly subresource: string; readonly dryRun: boolean },
 ): AdmissionHooks {
-  const { admission, admissionMetrics } = exchange.server;
+  const { admission, admissionMetrics, deletionRefused } = exchange.server;
   return {
     mutate(operation, subject) {
       const attributes = new BoundAttributes(exchange, bound, { operation, subject });
@@ -85,7 +88,27 @@ export function admissionHooks(
       const plugin = admission.find(({ judge, matches }) => judge && matches(operation, info, subresource));
       return plugin?.judge?.(new BoundAttributes(exchange, bound, { operation, subject }));
     },
-    validate: (operation, subject) =>
-      runValidating(admission, new BoundAttributes(exchange, bound, { operation, subject }), admissionMetrics),
+    validate(operation, subject) {
+      const attributes = new BoundAttributes(exchange, bound, { operation, subject });
+      const run = (): Promise<void> | void => runValidating(admission, attributes, admissionMetrics);
+      return operation === 'DELETE' && deletionRefused ? noting(deletionRefused, attributes, run) : run();
+    },
   };
+}
+
+/** Has a refusal heard of, and throws it. */
+function noting(
+  refused: DeletionRefused,
+  attributes: AdmissionAttributes,
+  run: () => Promise<void> | void,
+): Promise<void> | void {
+  const note = (error: unknown): never => {
+    if (error instanceof ApiError && error.code < 500) refused(attributes, error);
+    throw error;
+  };
+  try {
+    return run()?.catch(note);
+  } catch (error) {
+    note(error);
+  }
 }

@@ -25,7 +25,7 @@ import type { ComponentHealth } from './component-health.ts';
 import { createCorsPolicy } from './cors.ts';
 import { createDiscovery } from './discovery-routes.ts';
 import { createDocuments } from './documents.ts';
-import type { BodyDecoder, CreateOnlyHandler, Server, SubresourceHandler } from './exchange.ts';
+import type { BodyDecoder, CreateOnlyHandler, DeletionRefused, Server, SubresourceHandler } from './exchange.ts';
 import { createFlowControl, type FlowControl } from './flow-control/flow-control.ts';
 import { createHealthChecks, type HealthCheck } from './health.ts';
 import { createJoinedLists } from './joined-lists.ts';
@@ -86,6 +86,10 @@ export interface ApiServerOptions {
   readonly components?: () => readonly ComponentHealth[];
   /** Where the durations of admission are counted; absent = nowhere. */
   readonly admissionMetrics?: AdmissionMetrics;
+  /** Hears of deletions that admission refused. */
+  readonly deletionRefused?: DeletionRefused;
+  /** Kinds of which a collection is deleted whole or not at all. */
+  readonly deletesWhole?: NonNullable<Registry['deletesWhole']>;
   /** Metric families of other rooms, asked at each scrape. */
   readonly metrics?: () => readonly MetricFamily[];
 }
@@ -107,7 +111,12 @@ export interface ApiServer {
 /** Puts the server together. It serves at once and says so in readyz after `setReady`. */
 export function createApiServer(options: ApiServerOptions): ApiServer {
   const { store, resources, clock, log } = options;
-  const registry: Registry = { store, clock, ...(options.fields && { fields: options.fields }) };
+  const registry: Registry = {
+    store,
+    clock,
+    ...(options.fields && { fields: options.fields }),
+    ...(options.deletesWhole && { deletesWhole: options.deletesWhole }),
+  };
   const metrics = createRequestMetrics();
   const watches = createOpenWatches();
   const aggregated = options.aggregated ?? [];
@@ -142,6 +151,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     authorize: options.authorize,
     admission: options.admission,
     admissionMetrics: options.admissionMetrics,
+    deletionRefused: options.deletionRefused,
     aggregated,
     aggregator,
     flowControl,

@@ -7,7 +7,7 @@ import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { ApiError, alreadyExists } from '../../api/meta/status.ts';
 import { inPieces } from '../../api/meta/steps.ts';
 import { emptyToNull } from '../../api/schema/empty-to-null.ts';
-import type { Companion } from '../admission/plugin.ts';
+import type { Companion, WriteCheck } from '../admission/plugin.ts';
 import type { Decision, StoreKey, StoreWrite } from '../cache/object-store.ts';
 import { applyKindDefaults, applyKindDefaultsSteps, validateObject, validateSteps } from './normalize-input.ts';
 import {
@@ -21,7 +21,7 @@ import { refuseWhenDurable } from './refuse-when-durable.ts';
 import { writeObject } from './service-addresses.ts';
 import { countsTemplates, startTemplateGeneration } from './template-generation.ts';
 import { prepareViews, storedForm, viewObject } from './versioned-view.ts';
-import type { AdmissionSubject, Registry, WriteCall, WriteResult } from './write-call.ts';
+import { type AdmissionSubject, type Registry, runChecks, type WriteCall, type WriteResult } from './write-call.ts';
 import { warnAboutCreate, warnAboutCreateSteps } from './write-warnings.ts';
 import { writtenDecision } from './written-decision.ts';
 
@@ -90,14 +90,16 @@ export async function createObject(registry: Registry, call: CreateCall): Promis
     if (attempt === 1 && call.pause) await inPieces(warnAboutCreateSteps(info, call), call.pause);
     else if (attempt === 1) warnAboutCreate(info, call);
     const companions: Companion[] = [];
-    await call.admission.validate('CREATE', { name: metadata.name!, object, oldObject: undefined, companions, pause });
+    const checks: WriteCheck[] = [];
+    const judged = { name: metadata.name!, object, oldObject: undefined, companions, checks, pause };
+    await call.admission.validate('CREATE', judged);
     // Upstream's storage says so, when everything else about the object is found right.
     if (versioned && !call.dryRun)
       throw new ApiError({ code: 500, message: 'resourceVersion should not be set on objects to be created' });
     const key: StoreKey = { prefix: storagePrefix(info), namespace: call.namespace, name: metadata.name! };
     if (call.pause) await call.pause();
     try {
-      return await refuseWhenDurable(registry.store, key, () => insert(registry, call, { key, companions }));
+      return await refuseWhenDurable(registry.store, key, () => insert(registry, call, { key, companions, checks }));
     } catch (error) {
       if (generated === undefined || !(error instanceof ApiError) || error.reason !== 'AlreadyExists') throw error;
       if (attempt >= GENERATE_NAME_ATTEMPTS) throw generatedNamesExhausted(error);
@@ -125,7 +127,11 @@ function thaw(object: UnstructuredObject): void {
 async function insert(
   registry: Registry,
   call: CreateCall,
-  { key, companions }: { readonly key: StoreKey; readonly companions: readonly Companion[] },
+  {
+    key,
+    companions,
+    checks,
+  }: { readonly key: StoreKey; readonly companions: readonly Companion[]; readonly checks: readonly WriteCheck[] },
 ): Promise<WriteResult> {
   const { info, object } = call;
   const refuseExisting = (current: { readonly object: Readonly<UnstructuredObject> } | undefined): void => {
@@ -148,6 +154,7 @@ async function insert(
   }
   const decide = (current: { readonly object: Readonly<UnstructuredObject> } | undefined): Decision => {
     refuseExisting(current);
+    runChecks(checks);
     return decision;
   };
   const others = (): StoreWrite[] => companions.map((companion) => companionWrite(registry, companion));

@@ -6,19 +6,21 @@ import { collectionAdmission } from './collection-admission.ts';
 import { deleteObject } from './delete.ts';
 import type { DeleteOptions } from './graceful-deletion.ts';
 import { type ListCall, type ListResult, listObjects } from './list.ts';
+import { admitWhole } from './whole-collection.ts';
 import type { Registry, WriteCall } from './write-call.ts';
 
 /** Deletes in flight at once: enough to share commits, few enough to bound memory. */
 const CONCURRENCY = 16;
 
-/** Returns the page of items that were asked to go, as they were listed. Throws ApiError of the first delete that failed. */
+/** Returns the page of items that were asked to go, as they were listed. Throws ApiError of the first delete that failed; of kinds that are deleted whole, before any. */
 export async function deleteCollection(
   registry: Registry,
   call: ListCall & Omit<WriteCall, 'name' | 'namespace'> & { readonly delete: DeleteOptions },
 ): Promise<ListResult> {
   const listed = await listObjects(registry, call);
   const queue = listed.items.values();
-  const admission = collectionAdmission(call.admission);
+  const whole = registry.deletesWhole?.(call.info) === true;
+  const admission = collectionAdmission(whole ? await admitWhole(registry, call, listed.items) : call.admission);
   const admitted = { ...call, admission: admission.hooks };
   const worker = async (): Promise<void> => {
     for (;;) {

@@ -3,6 +3,7 @@ import { type ResourceInfo, storagePrefix } from '../../api/kinds/resource.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { conflict, notFound } from '../../api/meta/status.ts';
 import { nextTurn } from '../../base/clock/next-turn.ts';
+import type { WriteCheck } from '../admission/plugin.ts';
 import type { Decision, StoredObject, StoreKey } from '../cache/object-store.ts';
 import { type DeleteOptions, type DeletionVerdict, deletionVerdict, saysNothingNew } from './graceful-deletion.ts';
 import { uidConflict } from './guaranteed-update.ts';
@@ -10,7 +11,7 @@ import { isLargeObject } from './large-write.ts';
 import { refuseWhenDurable } from './refuse-when-durable.ts';
 import { writeObject } from './service-addresses.ts';
 import { prepareViews, storedForm, viewObject } from './versioned-view.ts';
-import { MAX_CONFLICT_RETRIES, ObjectMoved, type Registry, type WriteCall } from './write-call.ts';
+import { MAX_CONFLICT_RETRIES, ObjectMoved, type Registry, runChecks, type WriteCall } from './write-call.ts';
 import { writtenDecision } from './written-decision.ts';
 
 export interface DeleteResult {
@@ -61,7 +62,8 @@ async function attemptDelete(
   checkDeletePreconditions(info, old, options);
   // Before admission (Store.Delete): what changes nothing needs no leave.
   if (saysNothingNew(info, old, options)) return { removed: false, object: old, stored: current };
-  const subject = { name, object: undefined, oldObject: old };
+  const checks: WriteCheck[] = [];
+  const subject = { name, object: undefined, oldObject: old, checks };
   const mutating = call.admission.mutate('DELETE', subject);
   if (mutating) await mutating;
   const validating = call.admission.validate('DELETE', subject);
@@ -78,6 +80,7 @@ async function attemptDelete(
   if (pause) decision = await writtenDecision(decision, pause);
   const decide = (latest: StoredObject | undefined): Decision => {
     if (latest?.revision !== current.revision) throw new ObjectMoved();
+    runChecks(checks);
     return decision;
   };
   const stored = await writeObject(registry, { key, decide });

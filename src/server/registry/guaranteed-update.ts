@@ -17,6 +17,7 @@ import {
 import { inPieces, Pace, type Pause, runSteps, type Steps } from '../../api/meta/steps.ts';
 import { emptyToNull } from '../../api/schema/empty-to-null.ts';
 import { nextTurn } from '../../base/clock/next-turn.ts';
+import type { WriteCheck } from '../admission/plugin.ts';
 import type { Decision, StoredObject, StoreKey } from '../cache/object-store.ts';
 import { finishedDeleting } from './graceful-deletion.ts';
 import { isLargeObject } from './large-write.ts';
@@ -40,6 +41,7 @@ import {
   MAX_CONFLICT_RETRIES,
   ObjectMoved,
   type Registry,
+  runChecks,
   type WriteCall,
   type WriteResult,
 } from './write-call.ts';
@@ -173,7 +175,8 @@ async function attemptUpdate(
   if (subresource === '' && pause) await inPieces(warnAboutUpdateSteps(info, updated), pause);
   else if (subresource === '') warnAboutUpdate(info, updated);
   else if (subresource === 'status') for (const text of info.statusWarnings?.(object) ?? []) call.warn(text);
-  const validating = call.admission.validate('UPDATE', { name, object, oldObject: old, pause });
+  const checks: WriteCheck[] = [];
+  const validating = call.admission.validate('UPDATE', { name, object, oldObject: old, checks, pause });
   if (validating) await validating;
   if (pause) await pause();
   if (call.dryRun) return { created: false, object, stored: undefined, pause };
@@ -187,6 +190,7 @@ async function attemptUpdate(
   if (pause) decision = await writtenDecision(decision, pause);
   const write = (latest: StoredObject | undefined): Decision => {
     if (latest?.revision !== current.revision) throw new ObjectMoved();
+    runChecks(checks);
     return decision;
   };
   const stored = await writeObject(registry, { key, decide: write });

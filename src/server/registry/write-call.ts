@@ -5,7 +5,7 @@ import type { UnstructuredObject } from '../../api/meta/object.ts';
 import type { FieldError } from '../../api/meta/status.ts';
 import type { Pause } from '../../api/meta/steps.ts';
 import type { Clock } from '../../base/clock/clock.ts';
-import type { AdmissionOperation, Companion } from '../admission/plugin.ts';
+import type { AdmissionOperation, Companion, WriteCheck } from '../admission/plugin.ts';
 import type { ObjectStore, StoredObject } from '../cache/object-store.ts';
 
 /** One change as field management sees it. Objects are in the version of `info`. */
@@ -42,6 +42,8 @@ export interface Registry {
   readonly store: ObjectStore;
   readonly clock: Clock;
   readonly fields?: FieldManagement;
+  /** Kinds of which a collection is deleted whole or not at all; none when absent. */
+  readonly deletesWhole?: (info: ResourceInfo) => boolean;
 }
 
 /** Admission as the registry calls it: bound to the request's user, resource and warnings by the endpoints. */
@@ -58,6 +60,8 @@ export interface AdmissionSubject {
   readonly oldObject: Readonly<UnstructuredObject> | undefined;
   /** Where a plug-in puts what is to be created together with the object; absent where nothing is created. */
   readonly companions?: Companion[];
+  /** Where a plug-in puts what is to be asked again when the object is written; absent where nothing is. */
+  readonly checks?: WriteCheck[];
   /** That of the write. */
   readonly pause?: Pause | undefined;
   /** Set by the mutating pass when a webhook or policy wrote into the object: it then is as foreign as a request's body. */
@@ -96,6 +100,11 @@ export interface WriteResult {
 
 /** Bodies and objects of more bytes are worked on in pieces, with the event loop turning between them. */
 export const LARGE_WRITE = 256 * 1024;
+
+/** Runs what admission has left to be asked within the decision of a write. Throws what a check throws. */
+export function runChecks(checks: readonly WriteCheck[]): void {
+  for (const check of checks) check();
+}
 
 /** Admission for writes the server makes itself (bootstrap objects). */
 export const NO_ADMISSION: AdmissionHooks = { mutate: () => {}, validate: () => {} };
