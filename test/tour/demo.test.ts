@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { whyNoGuests } from '../testkit/tiny-guest.ts';
@@ -32,3 +32,21 @@ test("the demo ends with the guest's own words and the uuid the API knows", {
   assert.match(out, new RegExp(`^uuid: ${uuid}\\r?$`, 'm'));
   assert.match(out, /hello from tiny/);
 });
+
+for (const [flag, status, printed, said] of [
+  ['--help', 0, /^A control plane, a virtual machine.*Usage: npm run demo -- \[flags\].*--image REF/s, /^$/],
+  ['--nonsense', 2, /^$/, /^error: Unknown option '--nonsense' \(see: npm run demo -- --help\)\n$/],
+] as const)
+  test(`npm run demo -- ${flag} starts nothing and ends with ${status}`, () => {
+    const {
+      status: code,
+      stdout,
+      stderr,
+    } = spawnSync('npm', ['run', '--silent', 'demo', '--', flag], {
+      cwd: root,
+      encoding: 'utf8',
+    });
+    assert.equal(code, status, stderr);
+    assert.match(stdout, printed);
+    assert.match(stderr, said);
+  });

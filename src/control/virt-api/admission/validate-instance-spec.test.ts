@@ -27,6 +27,18 @@ const disk = (more: Partial<NonNullable<Devices['disks']>[number]>, volume = {})
 const volume = (source: object): Spec => domain({}, { volumes: [{ name: 'v', ...source }] });
 const nic = (more: object, network: object = { pod: {} }): Spec =>
   devices({ interfaces: [{ name: 'n', ...more }] }, { networks: [{ name: 'n', ...network }] });
+/** A network by resource claim, and another one beside it. */
+const claimedNetwork = (claim: object, binding: object = { sriov: {} }, other?: object): Spec =>
+  devices(
+    { interfaces: [{ name: 'n', ...binding }, ...(other ? [{ name: 'o', sriov: {} }] : [])] },
+    {
+      networks: [
+        { name: 'n', resourceClaim: { claimName: 'c', requestName: 'r', ...claim } },
+        ...(other ? [{ name: 'o', ...other }] : []),
+      ],
+      resourceClaims: [{ name: 'c', resourceClaimName: 'c' }],
+    },
+  );
 /** An encrypted guest that boots by UEFI. */
 const encrypted = (launchSecurity: Domain['launchSecurity'], efi: object = { secureBoot: false }): Spec =>
   domain({
@@ -74,6 +86,72 @@ const TABLES: Record<string, Row[]> = {
     ['a bad host name', domain({}, { hostname: 'a_b' }), 'FieldValueInvalid spec.hostname'],
     ['a bad subdomain', domain({}, { subdomain: 'A.b' }), 'FieldValueInvalid spec.subdomain'],
     ['a bad service account', domain({}, { serviceAccountName: 'A' }), 'FieldValueInvalid spec.serviceAccountName'],
+  ],
+  'devices by claim': [
+    ['a GPU by its resource', devices({ gpus: [{ name: 'g', deviceName: 'v/g' }] }), undefined],
+    ['a GPU by neither', devices({ gpus: [{ name: 'g' }] }), `FieldValueInvalid ${D}.devices.gpus`],
+    [
+      'a GPU by both',
+      devices({ gpus: [{ name: 'g', deviceName: 'v/g', claimName: 'c', requestName: 'r' }] }),
+      `FieldValueInvalid ${D}.devices.gpus`,
+    ],
+    [
+      'a GPU by a claim',
+      devices(
+        { gpus: [{ name: 'g', claimName: 'c', requestName: 'r' }] },
+        { resourceClaims: [{ name: 'c', resourceClaimName: 'c' }] },
+      ),
+      undefined,
+    ],
+    [
+      'a GPU by a claim that is not there',
+      devices({ gpus: [{ name: 'g', claimName: 'c', requestName: 'r' }] }),
+      'FieldValueInvalid spec.resourceClaims',
+    ],
+    [
+      'a GPU by a claim, the gate closed',
+      devices({ gpus: [{ name: 'g', claimName: 'c', requestName: 'r' }] }),
+      `FieldValueInvalid ${D}.devices.gpus`,
+      { developerConfiguration: { disabledFeatureGates: ['GPUsWithDRA'] } },
+    ],
+    ['a network, the gate closed', claimedNetwork({}), 'FieldValueInvalid spec.networks'],
+    ['a network', claimedNetwork({}), undefined, gates('NetworkDevicesWithDRA')],
+    [
+      'a network without a request',
+      claimedNetwork({ requestName: '' }),
+      'FieldValueRequired spec.networks[0].resourceClaim.requestName',
+      gates('NetworkDevicesWithDRA'),
+    ],
+    [
+      'a network without a claim',
+      claimedNetwork({ claimName: '' }),
+      'FieldValueRequired spec.networks[0].resourceClaim.claimName',
+      gates('NetworkDevicesWithDRA'),
+    ],
+    [
+      'a network of a claim that is not there',
+      claimedNetwork({ claimName: 'other' }),
+      'FieldValueNotFound spec.networks[0].resourceClaim.claimName',
+      gates('NetworkDevicesWithDRA'),
+    ],
+    [
+      'a network on a bridge',
+      claimedNetwork({}, { bridge: {} }),
+      `FieldValueInvalid ${D}.devices.interfaces`,
+      gates('NetworkDevicesWithDRA'),
+    ],
+    [
+      'one claim for two networks',
+      claimedNetwork({}, { sriov: {} }, { resourceClaim: { claimName: 'c', requestName: 'r' } }),
+      'FieldValueDuplicate spec.networks[1]',
+      gates('NetworkDevicesWithDRA'),
+    ],
+    [
+      'a network beside Multus',
+      claimedNetwork({}, { sriov: {} }, { multus: { networkName: 'm' } }),
+      'FieldValueInvalid spec.networks',
+      gates('NetworkDevicesWithDRA'),
+    ],
   ],
   memory: [
     [
@@ -475,7 +553,14 @@ const TABLES: Record<string, Row[]> = {
       undefined,
       gates('HostDevices'),
     ],
-    ['host devices by claim', devices({ hostDevices: [{ name: 'a', claimName: 'b' }] }), undefined],
+    [
+      'host devices by claim',
+      devices(
+        { hostDevices: [{ name: 'a', claimName: 'b', requestName: 'r' }] },
+        { resourceClaims: [{ name: 'b', resourceClaimName: 'c' }] },
+      ),
+      undefined,
+    ],
     ['VSOCK without its gate', devices({ autoattachVSOCK: true }), `FieldValueInvalid ${D}.devices.autoattachVSOCK`],
     ['metrics without their gate', devices({ downwardMetrics: {} }), `FieldValueInvalid ${D}.devices.downwardMetrics`],
     [
@@ -485,7 +570,7 @@ const TABLES: Record<string, Row[]> = {
     ],
     [
       'two frame buffers',
-      devices({ gpus: ['a', 'b'].map((name) => ({ name, virtualGPUOptions: { display: {} } })) }),
+      devices({ gpus: ['a', 'b'].map((name) => ({ name, deviceName: 'v/g', virtualGPUOptions: { display: {} } })) }),
       'FieldValueInvalid spec.domain.devices.gpus',
     ],
     [

@@ -3,6 +3,7 @@ import type { VirtualMachineInstanceSpec } from '../../../api/kinds/kubevirt/kub
 import type { Steps } from '../../../api/meta/steps.ts';
 import type { ClusterConfig } from '../../../domain/machine-defaults/cluster-config.ts';
 import { addAll, type Cause, newJudging } from './causes.ts';
+import { judgeClaimedNetworks, validateClaimedDevices } from './validate-claimed-devices.ts';
 import { judgeDevices } from './validate-devices.ts';
 import { validateMachine } from './validate-firmware.ts';
 import { judgeNetworks } from './validate-networks.ts';
@@ -21,7 +22,9 @@ export function* judgeInstanceSpec(
   yield* judgeResources(judging, { path, spec, config });
   addAll(judging.causes, validateMachine(path, spec, config));
   yield* judgeNetworks(judging, { path, spec, config });
+  yield* judgeClaimedNetworks(judging, { path, spec, config });
   yield* judgeDevices(judging, { path, spec, config });
+  addAll(judging.causes, validateClaimedDevices({ path, spec, config }));
   yield* judgeVolumes(judging, { path, spec, config });
   return judging.causes;
 }
