@@ -32,6 +32,7 @@ import {
   createProtectionController,
   protectionControllerRules,
 } from '../../control/protection/protection-controller.ts';
+import { createSspController, sspControllerRules } from '../../control/protection/ssp-controller.ts';
 import { createScheduler, schedulerRules } from '../../control/scheduler/scheduler.ts';
 import { createSnapshotControllers, snapshotControllerRules } from '../../control/snapshot/snapshot-controllers.ts';
 import { poolControllers, storageControllers } from '../../control/storage/storage-controllers.ts';
@@ -114,6 +115,14 @@ export const COMPONENTS: readonly Component[] = [
     account: 'coracle-protection',
     rules: protectionControllerRules,
     create: (environment) => createProtectionController(environment),
+  },
+  {
+    name: 'ssp',
+    account: 'coracle-ssp',
+    rules: sspControllerRules,
+    // On another cluster the kind is ssp-operator's.
+    needsKeys: true,
+    create: (environment, { version = '' }) => createSspController({ ...environment, version }),
   },
   {
     name: 'kubevirt',

@@ -11,6 +11,7 @@ import { type VersionFacts, versionInfo } from '../../api/kinds/discovery/versio
 import { kubevirtCrds, kubevirtResources } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { PROTOBUF } from '../../api/kinds/protobuf/documents.ts';
 import { protobufBody } from '../../api/kinds/protobuf/request-body.ts';
+import { sspCrd } from '../../api/kinds/ssp/definition.ts';
 import { volumeSnapshotCrds } from '../../api/kinds/volume-snapshot/definitions.ts';
 import { formatTime, type UnstructuredObject } from '../../api/meta/object.ts';
 import type { Clock } from '../../base/clock/clock.ts';
@@ -374,6 +375,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
       ...volumeSnapshotCrds(clock.now()),
       ...configSyncCrds(clock.now()),
       { apiVersion: 'v1', kind: 'Namespace', metadata: { name: CONFIG_SYNC_NAMESPACE } },
+      sspCrd(clock.now()),
     ] as unknown as UnstructuredObject[],
   });
   extensions.start(server.registry);

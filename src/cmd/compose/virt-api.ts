@@ -46,6 +46,7 @@ import { launcherPods } from './launcher-pods.ts';
 import { nodeVmis } from './node-vmis.ts';
 import { watchProtectionSettings } from './protection-settings.ts';
 import { savedMemoryRights } from './saved-memory-rights.ts';
+import { sspRules } from './ssp-rules.ts';
 import { unprotectRights } from './unprotect-rights.ts';
 import { unservedKinds } from './unserved-kinds.ts';
 import { createUuidClaims } from './uuid-claims.ts';
@@ -132,6 +133,7 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
       launcherPods(isTrusted),
       savedMemoryRights({ store, authorize: options.authorize, isTrusted }),
       deleteWhenStopped({ store, settings: protection.now }),
+      sspRules(store),
       unprotectRights({ settings: protection.now, authorize: options.authorize }),
       unservedKinds({ store, clock, events: options.events }),
     ],

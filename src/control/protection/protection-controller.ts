@@ -4,109 +4,107 @@
  *
  * Guarantees: the whole spec is written whenever the generation is not the one that our own last write gave, so that
  * nothing can be added to it either; labels and annotations of users stay. An object that is being deleted is waited for.
+ * An object in the name of an SSP object is left alone while ssp-operator leads, or that SSP object is paused; it loses
+ * the name when the SSP object is gone.
  */
-import {
-  VALIDATING_ADMISSION_POLICIES,
-  VALIDATING_ADMISSION_POLICY_BINDINGS,
-} from '../../api/kinds/builtin/admission-policies.ts';
-import type { ResourceType } from '../../api/meta/gvk.ts';
-import type { DeepReadonly, KubeObject, ObjectKey, ObjectMeta } from '../../api/meta/object.ts';
-import { createController, DONE, source } from '../../client/controller/controller.ts';
+import { SSP_GROUP, SSPS, type Ssp } from '../../api/kinds/ssp/kinds.ts';
+import type { DeepReadonly, ObjectKey, ObjectMeta } from '../../api/meta/object.ts';
+import { isNotFound } from '../../client/api-failure.ts';
+import { createController, DONE, requeueAfter, source } from '../../client/controller/controller.ts';
 import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
-import type { Informer } from '../../client/informer/informer.ts';
+import { isOfSsp, sspKeyOf } from '../../domain/protection/operand-metadata.ts';
+import { isPaused } from '../../domain/protection/ssp-status.ts';
 import {
-  DELETION_POLICY,
-  DELETION_POLICY_BINDING,
-  DELETION_POLICY_NAME,
-} from '../../domain/protection/deletion-policy.ts';
-import { type OperandOwner, operandMetadata } from '../../domain/protection/operand-metadata.ts';
-
-const apiGroups = ['admissionregistration.k8s.io'];
-const resources = ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'];
+  createOperand,
+  isOperatorLeading,
+  type KeptOperand,
+  keepOperand,
+  keptOperands,
+  OPERAND_KEY,
+  operandCreateRule,
+  operandRules,
+  operatorLeaseRule,
+  STANDING_BACK_MS,
+  type WithSpec,
+} from './kept-operands.ts';
 
 /** Rights the controller needs, and no others: it changes no policy but its own. */
 export const protectionControllerRules = [
-  { apiGroups, resources, verbs: ['list', 'watch', 'create'] },
-  { apiGroups, resources, resourceNames: [DELETION_POLICY_NAME], verbs: ['update'] },
+  ...operandRules,
+  operandCreateRule,
+  { apiGroups: [SSP_GROUP], resources: ['ssps'], verbs: ['get', 'list'] },
+  operatorLeaseRule,
 ];
 
-const OPERAND = { name: 'vm-delete-protection', component: 'vmDeleteProtection' };
-/** Policy and binding are one matter. */
-const KEY: ObjectKey = { namespace: '', name: DELETION_POLICY_NAME };
-
-interface WithSpec extends KubeObject {
-  spec: unknown;
-}
-
-/** One of the two: as it should be, as it is, and what our last write of its spec was. */
-interface Kept {
-  readonly type: ResourceType<WithSpec>;
-  readonly wanted: WithSpec;
-  readonly informer: Informer<WithSpec>;
-  written?: { readonly uid: string; readonly generation: number };
-}
-
 /** Makes the controller; nothing happens before `start`. */
-export function createProtectionController({ client, informers, clock, log }: ControllerEnvironment): Runnable {
-  const kept = (
-    [
-      [VALIDATING_ADMISSION_POLICIES, DELETION_POLICY],
-      [VALIDATING_ADMISSION_POLICY_BINDINGS, DELETION_POLICY_BINDING],
-    ] as readonly (readonly [ResourceType<WithSpec>, WithSpec])[]
-  ).map(
-    ([type, wanted]): Kept => ({
-      type,
-      wanted,
-      informer: informers.of(type, { fieldSelector: `metadata.name=${DELETION_POLICY_NAME}` }),
-    }),
-  );
+export function createProtectionController(environment: ControllerEnvironment): Runnable {
+  const { client, informers, clock, log } = environment;
+  const { policy, binding } = keptOperands(informers);
 
   const controller = createController({
     name: 'protection',
     client,
     clock,
     log,
-    sources: kept.map(({ informer }) => source(informer, () => [KEY])),
-    reconcile: async (key, { signal }) => {
-      for (const one of kept) await keep(one, { key, owner: undefined, signal });
-      return DONE;
+    sources: [source(policy.informer, () => [OPERAND_KEY]), source(binding.informer, () => [OPERAND_KEY])],
+    reconcile: async (_key, { signal }) => {
+      const kept = [await keep(policy, signal), await keep(binding, signal)];
+      return kept.every((one) => one) ? DONE : requeueAfter(STANDING_BACK_MS);
     },
   });
   return {
     name: controller.name,
     start(signal) {
       // Of objects that are not there no source speaks.
-      controller.enqueue(KEY);
+      controller.enqueue(OPERAND_KEY);
       return controller.start(signal);
     },
   };
 
-  async function keep(
-    one: Kept,
-    { key, owner, signal }: { readonly key: ObjectKey; readonly owner: OperandOwner; readonly signal: AbortSignal },
-  ): Promise<void> {
-    const { type, wanted, informer } = one;
-    const found = informer.get(key);
+  /** False when it is left as it is for a while. */
+  async function keep<T extends WithSpec>(one: KeptOperand<T>, signal: AbortSignal): Promise<boolean> {
+    const found = one.informer.get(OPERAND_KEY);
     if (!found) {
-      const metadata = operandMetadata(wanted.metadata, OPERAND, owner) as ObjectMeta;
-      note(one, await client.create(type, { ...wanted, metadata }, { signal }));
-      log.info('deletion policy written', { kind: type.kind, name: key.name });
-      return;
+      if ((await sspObjects(signal)).some(isPaused)) return false;
+      await createOperand(one, environment, signal);
+      return true;
     }
     // Made anew when it is gone, which is a change as well.
-    if (found.metadata.deletionTimestamp !== undefined) return;
-    const metadata = operandMetadata(found.metadata, OPERAND, owner) as ObjectMeta;
-    const hasOurSpec = isOurs(one, found);
-    if (hasOurSpec && metadata === found.metadata) return;
-    const spec = hasOurSpec ? found.spec : wanted.spec;
-    note(one, await client.update(type, { ...(found as WithSpec), metadata, spec }, { signal }));
+    if (found.metadata.deletionTimestamp !== undefined) return true;
+    const owner = await ownerOf(found.metadata, signal);
+    if (owner === 'left alone') return false;
+    return (await keepOperand(one, found, { ...environment, owner, signal })) === 'kept';
   }
 
-  function note(one: Kept, { metadata: { uid = '', generation = 0 } }: KubeObject): void {
-    one.written = { uid, generation };
+  /** The SSP object in whose name the operand is, while that is there. */
+  async function ownerOf(
+    metadata: DeepReadonly<ObjectMeta>,
+    signal: AbortSignal,
+  ): Promise<DeepReadonly<Ssp> | undefined | 'left alone'> {
+    if (!isOfSsp(metadata)) return undefined;
+    if (await isOperatorLeading(client, { now: clock.now(), signal })) return 'left alone';
+    const ssp = await sspObject(sspKeyOf(metadata), signal);
+    if (!ssp || ssp.metadata.deletionTimestamp !== undefined) return undefined;
+    return isPaused(ssp) ? 'left alone' : ssp;
+  }
+
+  async function sspObject(key: ObjectKey, signal: AbortSignal): Promise<DeepReadonly<Ssp> | undefined> {
+    try {
+      return await client.get(SSPS, key, { signal });
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /** Those whose deletion has not begun; none where the kind is not served. */
+  async function sspObjects(signal: AbortSignal): Promise<readonly DeepReadonly<Ssp>[]> {
+    try {
+      const { items } = await client.list(SSPS, { signal });
+      return items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    } catch (error) {
+      if (isNotFound(error)) return [];
+      throw error;
+    }
   }
 }
-
-/** Whether the spec is what we wrote last: it is, or the informer has yet to see that write. */
-const isOurs = ({ written }: Kept, { metadata }: DeepReadonly<KubeObject>): boolean =>
-  written !== undefined && metadata.uid === written.uid && (metadata.generation ?? 0) <= written.generation;

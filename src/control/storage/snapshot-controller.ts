@@ -30,6 +30,7 @@ import {
 } from '../../client/controller/controller.ts';
 import type { ControllerEnvironment } from '../../client/controller/environment.ts';
 import { createEventRecorder } from '../../client/events/recorder.ts';
+import { isLeaseHeld } from '../../client/leader/lease-holder.ts';
 import { sourceOf } from '../../domain/storage/provision-plan.ts';
 import {
   AS_SOURCE,
@@ -117,9 +118,7 @@ export function createSnapshotController(environment: ControllerEnvironment): Co
   /** True while upstream's own controller does this. */
   const isLedElsewhere = async (signal: AbortSignal): Promise<boolean> => {
     try {
-      const { spec } = await client.get(LEASES, UPSTREAM_LEASE, { signal });
-      const seconds = spec?.leaseDurationSeconds ?? 15;
-      return !!spec?.holderIdentity && Date.parse(spec.renewTime ?? '') + seconds * 1000 > clock.now();
+      return isLeaseHeld(await client.get(LEASES, UPSTREAM_LEASE, { signal }), clock.now());
     } catch (error) {
       if (isNotFound(error)) return false;
       throw error;

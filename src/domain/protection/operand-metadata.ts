@@ -3,7 +3,7 @@
  * Rules: internal/common (labels.go, owner.go, resource.go) and operator-lib's owner annotations.
  */
 import { deepEqual } from '../../api/meta/deep-equal.ts';
-import type { DeepReadonly, ObjectMeta } from '../../api/meta/object.ts';
+import type { DeepReadonly, ObjectKey, ObjectMeta } from '../../api/meta/object.ts';
 
 /** `namespace/name` of the object that asked: an object of a namespace cannot own one of the cluster. */
 const OWNER = 'operator-sdk/primary-resource';
@@ -51,6 +51,12 @@ export function isOfSsp(metadata: DeepReadonly<ObjectMeta>, owner?: OperandOwner
   const { annotations = {} } = metadata;
   if (annotations[OWNER_TYPE] !== SSP_TYPE) return false;
   return !owner || annotations[OWNER] === ownerAnnotations(owner.metadata)[OWNER];
+}
+
+/** The SSP object that the annotations name. */
+export function sspKeyOf({ annotations = {} }: DeepReadonly<ObjectMeta>): ObjectKey {
+  const [namespace = '', name = ''] = (annotations[OWNER] ?? '').split('/');
+  return { namespace, name };
 }
 
 const ownerAnnotations = ({ namespace = '', name = '' }: DeepReadonly<ObjectMeta>): Record<string, string> => ({

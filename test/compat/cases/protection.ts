@@ -52,6 +52,50 @@ const putBack = (object: string, change: string, path: string): readonly Step[] 
   { run: `wait ${object} --for=jsonpath=${path} --timeout=60s`, out: `${full(object)} condition met` },
 ];
 
+const ssp = (name: string) => `
+apiVersion: ssp.kubevirt.io/v1beta3
+kind: SSP
+metadata: {name: ${name}}
+spec: {commonTemplates: {namespace: kubevirt}}
+`;
+const SSP = 'ssp.ssp.kubevirt.io/ssp';
+const paused = (change: string): Step => ({
+  run: `annotate ssp/ssp kubevirt.io/operator.paused${change}`,
+  out: `${SSP} annotated`,
+});
+
+/** An SSP object asks for the policy, is paused, and goes; the policy stays. */
+const ASKED_FOR: readonly Step[] = [
+  { run: 'apply -f -', input: ssp('ssp'), out: `${SSP} created` },
+  { run: 'wait ssp/ssp --for=condition=Available --timeout=60s', out: `${SSP} condition met` },
+  { run: 'get ssp', out: 'NAME  PHASE\nssp  Deployed' },
+  {
+    run: `get ${POLICY} -o jsonpath={.metadata.annotations}`,
+    out: '{"operator-sdk/primary-resource":"{ns}/ssp","operator-sdk/primary-resource-type":"SSP.ssp.kubevirt.io"}',
+  },
+  {
+    run: 'create -f -',
+    input: ssp('second'),
+    code: 1,
+    err: 'Error from server (Forbidden): error when creating "STDIN": admission webhook "validation.v1beta3.ssp.kubevirt.io" denied the request: creation failed, an SSP CR already exists in namespace {ns}: ssp',
+  },
+  paused('=true'),
+  { run: 'wait ssp/ssp --for=jsonpath={.status.paused}=true --timeout=60s', out: `${SSP} condition met` },
+  {
+    run: `patch ${BINDING} --type=merge -p {"spec":{"validationActions":["Warn"]}}`,
+    out: `${full(BINDING)} patched`,
+  },
+  { run: `get ${BINDING} -o jsonpath={.spec.validationActions[0]}`, out: 'Warn' },
+  paused('-'),
+  {
+    run: `wait ${BINDING} --for=jsonpath={.spec.validationActions[0]}=Deny --timeout=60s`,
+    out: `${full(BINDING)} condition met`,
+  },
+  { run: 'delete ssp ssp', out: 'ssp.ssp.kubevirt.io "ssp" deleted<from>' },
+  { run: `get ${POLICY} -o jsonpath={.metadata.annotations}`, out: '' },
+  ...isKept('kept-after-ssp', 'true'),
+];
+
 export const PROTECTION: readonly Group[] = [
   {
     name: 'deletion protection',
@@ -74,6 +118,7 @@ export const PROTECTION: readonly Group[] = [
         err: 'Warning: deleting cluster-scoped resources, not scoped to the provided namespace',
       },
       { run: `wait ${BINDING} --for=create --timeout=60s`, from: 31, out: `${full(BINDING)} condition met` },
+      ...ASKED_FOR,
     ],
   },
 ];

@@ -1,0 +1,12 @@
+/** Whether somebody leads by a Lease that is not ours: read off its own words, by the wall clock. */
+import type { Lease } from '../../api/kinds/builtin/types.ts';
+import type { DeepReadonly } from '../../api/meta/object.ts';
+
+/** Of a Lease that says nothing: client-go's default. */
+const DEFAULT_SECONDS = 15;
+
+/** Whether it has a holder who renewed it in time; `now` in milliseconds. */
+export function isLeaseHeld({ spec }: DeepReadonly<Lease>, now: number): boolean {
+  const seconds = spec?.leaseDurationSeconds ?? DEFAULT_SECONDS;
+  return !!spec?.holderIdentity && Date.parse(spec.renewTime ?? '') + seconds * 1000 > now;
+}
