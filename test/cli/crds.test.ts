@@ -17,6 +17,13 @@ test('coracle crds prints definitions that an API server takes as they are', asy
     printed.map(({ metadata }) => metadata.name),
     [...kubevirtCrds(0), ...configSyncCrds(0)].map(({ metadata }) => metadata.name),
   );
+  // Upstream's instance has no status subresource, and its machine has one.
+  const statusOf = (name: string): unknown[] =>
+    printed
+      .find(({ metadata }) => metadata.name === name)
+      .spec.versions.map(({ subresources }: { subresources?: { status?: object } }) => subresources?.status);
+  assert.ok(statusOf('virtualmachineinstances.kubevirt.io').every((status) => status === undefined));
+  assert.ok(statusOf('virtualmachines.kubevirt.io').every((status) => status !== undefined));
   const server = await startServer();
   t.after(() => server.stop());
   for (const body of printed) {

@@ -178,7 +178,7 @@ test('coracle drain empties a node: one guest moves while it runs, another is st
   );
   await cordon(second, false);
 
-  const rehearsal = await at.run(['drain', first, '--what-if', '--json', '--data-dir', at.data]);
+  const rehearsal = await at.run(['drain', `node/${first}`, '--what-if', '--json', '--data-dir', at.data]);
   assert.equal(rehearsal.code, 0, rehearsal.stderr);
   const rows = JSON.parse(rehearsal.stdout).pods as { instance: string; verdict: string; target: string }[];
   assert.deepEqual(
@@ -188,6 +188,12 @@ test('coracle drain empties a node: one guest moves while it runs, another is st
       ['restarts', 'restarts', second],
     ],
   );
+  for (const words of [['vm/moves'], ['moves.default'], ['vmi/moves', '-n', namespace]]) {
+    const console_ = at.start(['console', ...words, '--backlog', '--data-dir', at.data]);
+    await console_.line(/cloud-init: done/);
+    console_.child.kill('SIGINT');
+    assert.equal((await console_.ended).code, 0, words.join(' '));
+  }
   const drained = at.start(['drain', first, '--data-dir', at.data, '--timeout', '90']);
   const outcome = await drained.ended;
   assert.equal(outcome.code, 0, `${outcome.stdout}${outcome.stderr}`);
@@ -201,4 +207,15 @@ test('coracle drain empties a node: one guest moves while it runs, another is st
   });
   assert.notEqual(restarted.metadata.uid, before[1]?.metadata.uid);
   assert.equal(restarted.status?.nodeName, second);
+  await client.patch(
+    VIRTUAL_MACHINES,
+    { namespace, name: 'restarts' },
+    { type: 'merge', body: { spec: { runStrategy: 'Halted' } } },
+  );
+  const refused = await until('it is stopped', async () => {
+    const outcome = await at.run(['console', 'restarts', '--data-dir', at.data]);
+    return outcome.stderr.includes('is stopped') ? outcome : undefined;
+  });
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /^error: default\/restarts is stopped: .*virtctl start restarts -n default/);
 });

@@ -2,7 +2,8 @@
  * Chaos around stops and starts, on guests that hear no power button: `down` that lapses, is repeated and interrupted,
  * SIGTERM, kills, `--keep-vms`, starts with fewer nodes, and standalone instances that are deleted and applied again. What
  * must hold all the time: of one name one QEMU runs at most; none runs that `status` does not show; no machine is on a node
- * that nobody serves; and `down` says that it has stopped only when no guest runs.
+ * that nobody serves; and `down` says that it has stopped only when no guest runs. The first rounds see to it that each of
+ * these happens, however short the run is.
  *
  * CORACLE_SEED makes other choices, CORACLE_CHAOS_SECONDS says how long.
  */
@@ -26,6 +27,10 @@ const seconds = Number(process.env['CORACLE_CHAOS_SECONDS'] ?? 20);
 /** The first is waited for until somebody loses patience; the others end soon. */
 const GRACE: Readonly<Record<string, number>> = { patient: 600, swift: 1, swifter: 1 };
 const NAMES = Object.keys(GRACE);
+/** Nodes of the first starts: fewer than there were while guests run. */
+const FIRST_STARTS = [3, 1];
+/** The first acts: a start, an instance replaced, a kill, the start with fewer nodes, a `down` that lapses, one by force. */
+const FIRST_ACTS = [0, 0, 2, 0, 5, 5];
 
 /** A generator of numbers in [0, 1) that depend on the seed only (mulberry32). */
 function randomOf(start: number): () => number {
@@ -54,7 +59,7 @@ interface Shown {
 }
 
 test(`stops and starts under fire, seed ${seed}`, {
-  timeout: (seconds + 200) * 1000,
+  timeout: (seconds + 300) * 1000,
   ...(why && { skip: why }),
 }, async (t) => {
   const at = openWorkspace(t);
@@ -143,8 +148,13 @@ test(`stops and starts under fire, seed ${seed}`, {
       });
     });
 
+  /** How often what matters has happened. */
+  const count = { starts: 0, 'with fewer nodes': 0, 'deleted and applied': 0, 'downs that lapsed': 0, killed: 0 };
+  let nodesBefore = 0;
   const up = async (): Promise<void> => {
-    const nodes = 1 + below(3);
+    const nodes = FIRST_STARTS[count.starts++] ?? 1 + below(3);
+    if (nodes < nodesBefore) count['with fewer nodes']++;
+    nodesBefore = nodes;
     const { code, stderr } = await at.up('--nodes', String(nodes));
     note(`up --nodes ${nodes}: ${code} ${stderr.trim()}`);
     if (code !== 0) wrong.push(`up failed: ${stderr}`);
@@ -160,6 +170,7 @@ test(`stops and starts under fire, seed ${seed}`, {
   };
   const kill = async (pid: number, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> => {
     note(`kill ${signal}`);
+    count.killed++;
     const identity = await identify(pid);
     process.kill(pid, signal);
     if (signal === 'SIGKILL' && identity)
@@ -183,13 +194,22 @@ test(`stops and starts under fire, seed ${seed}`, {
     ).catch((error: Error) => wrong.push(`${error.message}: ${last}`));
   };
   const stopped = async (outcome: Outcome): Promise<void> => {
+    if (outcome.code !== 0) count['downs that lapsed']++;
     if (outcome.code === 0 && (await guests()).length > 0) wrong.push(`down said ${outcome.stdout} while guests run`);
   };
 
+  const replace = async (name: string): Promise<void> => {
+    note(`delete and apply ${name}`);
+    count['deleted and applied']++;
+    await remove(name);
+    await apply(name);
+    await settle();
+  };
+
   const deadline = performance.now() + seconds * 1000;
-  while (performance.now() < deadline && wrong.length === 0) {
+  for (let round = 0; (round < FIRST_ACTS.length || performance.now() < deadline) && wrong.length === 0; round++) {
     const status = await shown();
-    const act = below(6);
+    const act = FIRST_ACTS[round] ?? below(6);
     if (!status.running && act < 4) await up();
     else if (!status.running) await stopped(await coracle('down', ...(act === 4 ? ['--force'] : ['--timeout', '1'])));
     else if (status.stopping) {
@@ -197,13 +217,8 @@ test(`stops and starts under fire, seed ${seed}`, {
       else if (act === 3) await kill(status.pid!, 'SIGTERM');
       else if (act === 4) await kill(status.pid!, 'SIGKILL');
       else await stopped(await coracle('down', '--force'));
-    } else if (act < 2) {
-      const name = act === 0 ? 'swift' : 'swifter';
-      note(`delete and apply ${name}`);
-      await remove(name);
-      await apply(name);
-      await settle();
-    } else if (act === 2) await kill(status.pid!, 'SIGKILL');
+    } else if (act < 2) await replace(act === 0 ? 'swift' : 'swifter');
+    else if (act === 2) await kill(status.pid!, 'SIGKILL');
     else if (act === 3) assert.equal((await coracle('down', '--keep-vms')).code, 0);
     else await stopped(await coracle('down', '--timeout', '1'));
     await compare();
@@ -212,5 +227,10 @@ test(`stops and starts under fire, seed ${seed}`, {
   assert.equal(end.code, 0, end.stderr);
   await stopped(end);
   assert.deepEqual(wrong, [], `seed ${seed}\n${history.join('\n')}`);
-  t.diagnostic(`${history.length} steps`);
+  for (const [what, times] of Object.entries(count)) assert.ok(times > 0, `${what}: never`);
+  t.diagnostic(
+    `${history.length} steps: ${Object.entries(count)
+      .map(([what, times]) => `${times} ${what}`)
+      .join(', ')}`,
+  );
 });

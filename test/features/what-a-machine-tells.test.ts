@@ -3,9 +3,17 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { PERSISTENT_VOLUME_CLAIMS, PODS } from '../../src/api/kinds/builtin/resource-types.ts';
 import type { Pod } from '../../src/api/kinds/builtin/types.ts';
-import { VIRTUAL_MACHINES, type VirtualMachine } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import {
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINES,
+  type VirtualMachine,
+} from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import type { ResourceType } from '../../src/api/meta/gvk.ts';
+import type { KubeObject } from '../../src/api/meta/object.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
 import { eventually } from '../testkit/fake-node.ts';
+
+type VmCondition = NonNullable<NonNullable<VirtualMachine['status']>['conditions']>[number];
 
 let cluster: FakeCluster;
 before(async () => {
@@ -125,4 +133,42 @@ test('a volume that cannot be mounted, and a machine that cannot be built, stand
       assert.equal(synchronized(vm)?.message, 'no such map');
     }
   }
+});
+
+test('a JSON patch that tests the conditions as Go writes them holds, for machine and instance', async () => {
+  await create('typed');
+  await untilVm('typed', 'runs', (vm) => vm.status?.ready === true);
+  const key = { namespace: 'default', name: 'typed' };
+  // Times that are not set are null, texts that are empty are left out.
+  const asGo = ({ type, status, reason, message, ...times }: VmCondition) => ({
+    type,
+    status,
+    lastProbeTime: times.lastProbeTime ?? null,
+    lastTransitionTime: times.lastTransitionTime ?? null,
+    ...(reason && { reason }),
+    ...(message && { message }),
+  });
+  for (const [type, options] of [
+    [VIRTUAL_MACHINES, { subresource: 'status' }],
+    [VIRTUAL_MACHINE_INSTANCES, {}],
+  ] as const)
+    await eventually(`conditions of ${type.kind}`, async () => {
+      const { status } = await cluster.client.get(
+        type as ResourceType<KubeObject & Pick<VirtualMachine, 'status'>>,
+        key,
+      );
+      const conditions = status?.conditions ?? [];
+      // What the node of this test says of migrations is its own.
+      const body = conditions.flatMap((condition, i) =>
+        condition.reason === 'Fake'
+          ? []
+          : [{ op: 'test', path: `/status/conditions/${i}`, value: asGo(condition) } as const],
+      );
+      assert.ok(body.length > 0, type.kind);
+      // One that was changed in between is asked again.
+      return cluster.client.patch(type as ResourceType<KubeObject>, key, { type: 'json', body }, options).then(
+        () => true,
+        () => undefined,
+      );
+    });
 });

@@ -16,6 +16,8 @@ const allows = (role: string, verb: string, group: string, resource: string): bo
       apiGroups?.includes(group) && resources?.includes(resource) && verbs.includes(verb),
   );
 
+const SUB = 'subresources.kubevirt.io';
+
 describe('kubevirtClusterRoles', () => {
   it('let an editor use every served subresource but migrate, VSOCK, screenshots and what only controllers ask for', () => {
     const api = createSubresourceApi({
@@ -41,6 +43,82 @@ describe('kubevirtClusterRoles', () => {
     ]);
     const screenshot = 'virtualmachineinstances/vnc/screenshot';
     assert.ok(allows('kubevirt.io:admin', 'get', 'subresources.kubevirt.io', screenshot));
+  });
+  it('allow exactly what upstream allows', () => {
+    const list = (words: string): string[] => words.trim().split(/\s+/);
+    const below = (resource: string, words: string): string[] => list(words).map((word) => `${resource}/${word}`);
+    const GUEST = 'guestosinfo filesystemlist userlist sev/fetchcertchain sev/querylaunchmeasurement objectgraph';
+    const READ = list('get list watch');
+    const EDIT = [...READ, ...list('delete create update patch')];
+    const OBJECTS = {
+      'kubevirt.io':
+        'virtualmachines virtualmachineinstances virtualmachineinstancepresets virtualmachineinstancereplicasets',
+      'snapshot.kubevirt.io': 'virtualmachinesnapshots virtualmachinesnapshotcontents virtualmachinerestores',
+      'export.kubevirt.io': 'virtualmachineexports',
+      'clone.kubevirt.io': 'virtualmachineclones',
+      'backup.kubevirt.io': 'virtualmachinebackups virtualmachinebackuptrackers',
+      'instancetype.kubevirt.io':
+        'virtualmachineinstancetypes virtualmachineclusterinstancetypes virtualmachinepreferences virtualmachineclusterpreferences',
+      'pool.kubevirt.io': 'virtualmachinepools',
+    };
+    type Right = readonly [verbs: readonly string[], group: string, resources: readonly string[]];
+    const objects = (verbs: readonly string[]): Right[] => [
+      ...Object.entries(OBJECTS).map(([group, resources]): Right => [verbs, group, list(resources)]),
+      [READ, 'kubevirt.io', ['virtualmachineinstancemigrations']],
+      [READ, 'migrations.kubevirt.io', ['migrationpolicies']],
+    ];
+    const VMI = 'virtualmachineinstances';
+    const VM = 'virtualmachines';
+    const operate: Right[] = [
+      [['get'], SUB, [...below(VMI, `console vnc portforward usbredir ${GUEST}`)]],
+      [['get'], SUB, below(VM, 'expand-spec portforward objectgraph')],
+      [['update'], SUB, below(VMI, 'pause unpause addvolume removevolume freeze unfreeze softreboot reset')],
+      [['update'], SUB, below(VMI, 'sev/setupsession sev/injectlaunchsecret evacuate/cancel')],
+      [
+        ['update'],
+        SUB,
+        below(VM, 'start stop restart addvolume removevolume memorydump removememorydump evacuate/cancel'),
+      ],
+      [['update'], SUB, ['expand-vm-spec']],
+    ];
+    const ROLES: Record<string, Right[]> = {
+      'kubevirt.io:default': [
+        [list('get list'), 'kubevirt.io', ['kubevirts']],
+        [list('get list'), SUB, ['version', 'guestfs']],
+      ],
+      'kubevirt.io:admin': [
+        ...operate,
+        [['get'], SUB, below(VMI, 'vnc/screenshot')],
+        ...objects([...EDIT, 'deletecollection']),
+      ],
+      'kubevirt.io:edit': [...operate, ...objects(EDIT), [list('get list'), 'kubevirt.io', ['kubevirts']]],
+      'kubevirt.io:view': [
+        [['get'], SUB, [...below(VMI, GUEST), ...below(VM, 'expand-spec objectgraph')]],
+        [['update'], SUB, ['expand-vm-spec']],
+        ...objects(READ),
+      ],
+      'kubevirt.io:migrate': [
+        [['update'], SUB, below(VM, 'migrate')],
+        [[...EDIT, 'deletecollection'], 'kubevirt.io', ['virtualmachineinstancemigrations']],
+      ],
+      'instancetype.kubevirt.io:view': [
+        [READ, 'instancetype.kubevirt.io', list('virtualmachineclusterinstancetypes virtualmachineclusterpreferences')],
+      ],
+    };
+    const flat = (rights: readonly Right[]): string[] =>
+      rights
+        .flatMap(([verbs, group, resources]) =>
+          verbs.flatMap((verb) => resources.map((resource) => `${verb} ${group}/${resource}`)),
+        )
+        .sort();
+    for (const [name, rights] of Object.entries(ROLES)) {
+      const has = rulesOf(name).map(
+        ({ verbs, apiGroups, resources }): Right => [verbs, apiGroups?.join() ?? '', resources ?? []],
+      );
+      assert.deepEqual(flat(has), flat(rights), name);
+    }
+    const others = kubevirtClusterRoles.map(({ metadata }) => metadata.name ?? '').filter((name) => !ROLES[name]);
+    assert.deepEqual(others, ['kubevirt-apiserver']);
   });
   it('keep migrations apart', () => {
     for (const role of ['kubevirt.io:admin', 'kubevirt.io:edit', 'kubevirt.io:view']) {

@@ -203,6 +203,14 @@ test('runningStatus(): conditions of a paused, full, silent and portless guest; 
   assert.deepEqual([well.has('Paused'), well.has('PortsForwarded')], [false, false]);
 });
 
+test('runningStatus(): conditions have the null that Go writes for a probe that never was', () => {
+  const { conditions: made = [] } = runningStatus(vmi({ phase: 'Scheduled' }), view(), NOW) as {
+    conditions?: { type: string; lastProbeTime?: null }[];
+  };
+  assert.ok(made.length > 1);
+  for (const { type, lastProbeTime } of made) assert.equal(lastProbeTime, null, type);
+});
+
 test('finalStatus() only where the agent owns the phase', () => {
   assert.equal(finalStatus(vmi({ phase: 'Running' }), resultOf({}), AT).phase, 'Failed');
   assert.deepEqual(finalStatus(vmi({ phase: 'Scheduling' }), resultOf({}), AT), {});
