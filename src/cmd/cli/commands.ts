@@ -135,6 +135,26 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import('./console.ts')).console_,
   },
   {
+    name: 'delete',
+    summary: 'Delete a VM or a namespace, or show what that would mean (--what-if)',
+    words: 'vm NAME[.NAMESPACE] | namespace NAME',
+    choices: ['vm', 'namespace'],
+    flags: {
+      'what-if': {
+        type: 'boolean',
+        summary: 'change nothing; show what would go with it, what stands against it, and who may lift that',
+      },
+      wait: { type: 'string', value: 'BOOL', summary: 'wait until it is gone (default: true)' },
+      timeout: { type: 'string', value: 'SECONDS', summary: 'how long to wait (default: 3600)' },
+      output: { type: 'string', value: 'FORMAT', short: 'o', summary: 'table or json (default: table)' },
+      namespace: NAMESPACE,
+      kubeconfig: KUBECONFIG,
+      'data-dir': DATA_DIR,
+      json: JSON_OUT,
+    },
+    load: async () => (await import('./delete.ts')).delete_,
+  },
+  {
     name: 'fork',
     summary: 'Make new VMs that go on from the present moment of a running one',
     words: '[vm/]NAME[.NAMESPACE]',
@@ -336,9 +356,9 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'protect',
-    summary: 'Protection from deletion: list unprotected VMs that look precious (audit)',
-    words: 'audit',
-    choices: ['audit'],
+    summary: 'Protection from deletion: what protected VMs keep (status), unprotected ones that look precious (audit)',
+    words: 'audit | status [[vm] NAME[.NAMESPACE]]',
+    choices: ['audit', 'status'],
     flags: {
       output: { type: 'string', value: 'FORMAT', short: 'o', summary: 'table or json (default: table)' },
       namespace: NAMESPACE,

@@ -14,14 +14,14 @@ import { isNotFound } from '../../client/api-failure.ts';
 import { findPreciousMachines, type PreciousMachine } from '../../domain/protection/precious-machines.ts';
 import { clusterFrom } from '../config/cluster.ts';
 import { type CommandContext, textFlag, UsageError } from './command.ts';
+import { outputFlag } from './output-flag.ts';
 import { textTable } from './text-table.ts';
 
 /** Lists; that there are some is no failure. */
 export async function protectAudit(context: CommandContext): Promise<number> {
   const { flags, words, print, note, signal } = context;
   if (words.length > 0) throw new UsageError(`protect audit takes no words, only flags, not "${words[0]}"`);
-  const output = textFlag(flags, 'output') ?? (flags['json'] === true ? 'json' : 'table');
-  if (output !== 'json' && output !== 'table') throw new UsageError(`-o takes json or table, not ${output}`);
+  const output = outputFlag(flags);
   const given = textFlag(flags, 'namespace');
   const everywhere = flags['all-namespaces'] === true;
   if (everywhere && given !== undefined) throw new UsageError('give --namespace or --all-namespaces, not both');

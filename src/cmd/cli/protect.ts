@@ -6,6 +6,7 @@ type Run = (context: CommandContext) => Promise<number>;
 /** By the first word; `words` of the context are those behind it. */
 const VERBS: Readonly<Record<string, () => Promise<Run>>> = {
   audit: async () => (await import('./protect-audit.ts')).protectAudit,
+  status: async () => (await import('./protect-status.ts')).protectStatus,
 };
 
 /** `coracle protect`. */

@@ -121,4 +121,39 @@ export const PROTECTION: readonly Group[] = [
       ...ASKED_FOR,
     ],
   },
+  {
+    name: 'dry runs of deletions',
+    steps: [
+      { run: 'create secret generic keys', out: 'secret/keys created' },
+      { run: 'create secret generic free', out: 'secret/free created' },
+      {
+        run: 'apply -f -',
+        input: machine('db', `{${LABEL}: "true"}`).replace(
+          'devices: {}}',
+          'devices: {}}, volumes: [{name: keys, secret: {secretName: keys}}]',
+        ),
+        out: 'virtualmachine.kubevirt.io/db created',
+      },
+      { ...refused('db'), run: 'delete vm db --dry-run=server' },
+      ...['delete secret keys --dry-run=server', 'delete secret keys'].map((run) => ({
+        run,
+        code: 1,
+        err: `Error from server (Forbidden): secrets "keys" is forbidden: protected VirtualMachine {ns}/db (spec.template.spec.volumes[0].secret.secretName) refers to it; disable/remove label '${LABEL}' from that VirtualMachine before deleting it`,
+      })),
+      {
+        run: 'delete namespace {ns} --dry-run=server',
+        code: 1,
+        err: `<lines>Error from server (Forbidden): namespaces "{ns}" is forbidden: protected VirtualMachine {ns}/db is in it; disable/remove label '${LABEL}' from that VirtualMachine before deleting it`,
+      },
+      { run: 'delete secret free --dry-run=server', out: 'secret "free" deleted<from> (server dry run)' },
+      { run: `label vm db ${LABEL}-`, out: 'virtualmachine.kubevirt.io/db unlabeled' },
+      {
+        run: 'delete vm db --dry-run=server',
+        out: 'virtualmachine.kubevirt.io "db" deleted<from> (server dry run)',
+      },
+      { run: 'get vm db -o name', out: 'virtualmachine.kubevirt.io/db' },
+      { run: 'delete secret keys --dry-run=server', out: 'secret "keys" deleted<from> (server dry run)' },
+      deleted('db'),
+    ],
+  },
 ];
