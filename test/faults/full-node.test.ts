@@ -68,9 +68,13 @@ async function onFullDisk(at: Workspace): Promise<void> {
   const condition = (type: string): Promise<string> =>
     kubectl('get', 'vmi/writer', '-o', `jsonpath={.status.conditions[?(@.type=="${type}")].reason}`);
 
+  const named = new RegExp(`\\d+ MiB left in ${at.data}: .*; free \\d+ MiB there`);
   await importTinyGuest(at.data);
+  fill(at.data, 34);
   const up = await at.up('--nodes', '1');
   assert.equal(up.code, 0, up.stderr);
+  assert.match(up.stderr, named, 'up says so');
+  free(at.data);
   await shows('room', async () => /"status":"False"/.test(await pressure()));
   assert.doesNotMatch((await at.run(['status', '--data-dir', at.data])).stdout, /MiB left in/);
 
@@ -89,7 +93,7 @@ async function onFullDisk(at: Workspace): Promise<void> {
     /disk-pressure/.test(await kubectl('get', 'nodes', '-o', 'jsonpath={.items[0].spec.taints}')),
   );
   const status = await at.run(['status', '--data-dir', at.data]);
-  assert.match(status.stdout, new RegExp(`\\d+ MiB left in ${at.data}: .*; free \\d+ MiB there`));
+  assert.match(status.stdout, named);
 
   await shows('the guest to be paused', async () => (await condition('Paused')) === 'PausedIOError');
   assert.equal(await condition('DiskFull'), 'NoSpaceOnNode');
