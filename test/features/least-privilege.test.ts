@@ -15,6 +15,7 @@ import {
   type PolicyRuleData,
 } from '../../src/cmd/compose/components.ts';
 import { type ControlPlane, startControlPlane } from '../../src/cmd/compose/control-plane.ts';
+import { EVIDENCE_ACCOUNT, evidenceRules } from '../../src/cmd/compose/refusal-evidence.ts';
 import { VIRT_API_ACCOUNT, virtApiRules } from '../../src/control/virt-api/virt-api.ts';
 import { NODE_VM_RULES } from '../../src/node/agent/rbac.ts';
 import { createSigningKey } from '../../src/server/auth/service-account-tokens.ts';
@@ -24,6 +25,7 @@ const ISSUER = 'https://issuer.test';
 const parts: readonly { account: string; rules: readonly PolicyRuleData[] }[] = [
   ...COMPONENTS,
   { account: VIRT_API_ACCOUNT, rules: virtApiRules },
+  { account: EVIDENCE_ACCOUNT, rules: evidenceRules },
 ];
 
 /** With those that run on clusters of another make only, and are not served here (`peer-certificates.test.ts`). */

@@ -76,6 +76,7 @@ import { AGENT_ACCOUNT, COMPONENT_NAMESPACE, COMPONENTS, type PolicyRuleData } f
 import { deletesWhole } from './deletion-protection.ts';
 import { createKruiseProtection } from './kruise-protection.ts';
 import { nodeInstances } from './node-vmis.ts';
+import { createRefusalEvidence, EVIDENCE_ACCOUNT, evidenceRules, noteDeletionPolicy } from './refusal-evidence.ts';
 import { makeStorageClasses } from './storage-classes.ts';
 import { createVirtApi, virtPolicy } from './virt-api.ts';
 import { createVirtMetrics } from './virt-metrics.ts';
@@ -257,6 +258,14 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
     return clientAs(peer, account);
   };
 
+  const noMoreEvidence = new AbortController();
+  const evidence = createRefusalEvidence({
+    store,
+    client: clientFor(EVIDENCE_ACCOUNT),
+    clock,
+    log,
+    signal: noMoreEvidence.signal,
+  });
   const virtClient = clientFor(VIRT_API_ACCOUNT);
   const virtApi = createVirtApi({
     version: options.version,
@@ -270,13 +279,14 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
     revisions: resources.lookup('apps', 'v1', 'controllerrevisions')!,
     events: resources.lookup('', 'v1', 'events')!,
     client: virtClient,
+    evidence,
     ...(options.connectNode && { connectNode: options.connectNode }),
   });
   const { connectNode } = options;
   const admissionMetrics = createAdmissionMetrics(clock);
   const signingMetrics = createSigningMetrics(store);
   const virtMetrics = createVirtMetrics(store, clock);
-  const kruise = createKruiseProtection(store);
+  const kruise = createKruiseProtection({ store, evidence });
   const server = createApiServer({
     store,
     resources,
@@ -303,6 +313,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
           authorize,
           connectOutbound,
           webhookLike: [...virtApi.admission, kruise.plugin],
+          onPolicyRefusal: noteDeletionPolicy(evidence),
           metrics: admissionMetrics,
         }),
       ],
@@ -324,6 +335,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
       ...signingMetrics.families(),
       ...virtMetrics(),
       ...kruise.families(),
+      ...evidence.families(),
       ...(options.nodeMetrics?.() ?? []),
     ],
     ...(options.compressor && { compressor: options.compressor }),
@@ -350,7 +362,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
   });
   serve = server.handler;
 
-  const accounts = [...COMPONENTS.map((component) => component.account), VIRT_API_ACCOUNT];
+  const accounts = [...COMPONENTS.map((component) => component.account), VIRT_API_ACCOUNT, EVIDENCE_ACCOUNT];
   const lasting = {
     resources,
     ...(options.advertise && { advertise: options.advertise }),
@@ -388,6 +400,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
   const componentPolicy = policyOf([
     ...COMPONENTS.map(({ account, rules }) => ({ account, rules })),
     { account: VIRT_API_ACCOUNT, rules: virt.rules },
+    { account: EVIDENCE_ACCOUNT, rules: evidenceRules },
   ]);
   await reconcilePolicy(
     store,
@@ -432,6 +445,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
     clientForNode: (name) => clientAs(peerNamed(`system:node:${name}`, 'system:nodes'), AGENT_ACCOUNT),
     signLegacyToken: tokens.signLegacy,
     async close(closing) {
+      noMoreEvidence.abort(new Error('the server is closing'));
       virtApi.stop();
       stopKeeping();
       signingMetrics.stop();

@@ -6,29 +6,36 @@ import { mustStopFirst, notStopped } from '../../domain/protection/delete-when-s
 import type { ProtectionSettings } from '../../domain/protection/protection-settings.ts';
 import type { AdmissionPlugin } from '../../server/admission/plugin.ts';
 import type { ObjectStore } from '../../server/cache/object-store.ts';
+import type { RefusalEvidence } from './refusal-evidence.ts';
 
+const NAME = 'DeleteOnlyWhenStopped';
 const INSTANCES = 'kubevirt.io/virtualmachineinstances';
 
 /** Makes the plug-in. */
 export function deleteWhenStopped({
   store,
   settings,
+  evidence,
 }: {
   readonly store: Pick<ObjectStore, 'peek'>;
   readonly settings: () => ProtectionSettings;
+  readonly evidence: RefusalEvidence;
 }): AdmissionPlugin {
   return {
-    name: 'DeleteOnlyWhenStopped',
+    name: NAME,
     matches: (operation, { group, resource }, subresource) =>
       operation === 'DELETE' && subresource === '' && group === 'kubevirt.io' && resource === 'virtualmachines',
-    validate({ info, namespace, oldObject }) {
+    validate(attributes) {
+      const { info, namespace, oldObject } = attributes;
       const vm = oldObject as unknown as DeepReadonly<VirtualMachine> | undefined;
       if (!vm || !mustStopFirst(vm, settings())) return;
       // Of the object: the request of a collection names none.
       const { name = '' } = vm.metadata;
       const vmi = store.peek({ prefix: INSTANCES, namespace, name })?.object;
       const why = notStopped(vm, vmi as unknown as DeepReadonly<VirtualMachineInstance> | undefined);
-      if (why !== undefined) throw forbidden(info, name, why);
+      if (why === undefined) return;
+      evidence.refused(attributes, { policy: NAME, reason: 'NotStopped', message: why });
+      throw forbidden(info, name, why);
     },
   };
 }

@@ -28,7 +28,7 @@ async function world() {
   const clock = createFakeClock();
   const store = await openStore(backend, clock);
   const registry = { store, clock };
-  const { plugin } = createDeletionProtection({ store, isComponent: () => false });
+  const { plugin } = createDeletionProtection({ store, isComponent: () => false, evidence: { refused() {} } });
   /** `slow`: another plug-in behind this one takes until it resolves. */
   const hooks = (info: ResourceInfo, namespace: string, slow?: Promise<void>): AdmissionHooks => ({
     mutate: () => {},

@@ -9,16 +9,18 @@ import { decideDeletion, isGuardedKind, type Refusal } from '../../domain/protec
 import { guardsItsParts } from '../../domain/protection/delete-protection.ts';
 import type { DeletionTarget } from '../../domain/protection/deletion-target.ts';
 import { createProtectionIndex, INDEXED_PREFIXES, type IndexedKind } from '../../domain/protection/protection-index.ts';
-import { deletionForbidden } from '../../domain/protection/refusal-text.ts';
+import { deletionForbidden, refusalText } from '../../domain/protection/refusal-text.ts';
 import type { StateIndex } from '../../domain/protection/state-index.ts';
 import { refuseTerminatingNamespace } from '../../server/admission/namespace-lifecycle.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../../server/admission/plugin.ts';
 import type { UserInfo } from '../../server/auth/identity.ts';
 import type { ObjectStore } from '../../server/cache/object-store.ts';
 import { ObjectMoved } from '../../server/registry/write-call.ts';
+import type { RefusalEvidence } from './refusal-evidence.ts';
 
 const MACHINES = 'kubevirt.io/virtualmachines';
 const CLAIMS = '/persistentvolumeclaims';
+const NAME = 'DeletionProtection';
 /** How often a verdict waits for writes that it rests on. */
 const MAX_WAITS = 5;
 
@@ -33,8 +35,10 @@ type Store = Pick<ObjectStore, 'get' | 'peek' | 'list' | 'observe' | 'settled'>;
 export function createDeletionProtection({
   store,
   isComponent,
+  evidence,
 }: {
   readonly store: Store;
+  readonly evidence: Pick<RefusalEvidence, 'refused'>;
   /** Whether a request comes from one of KubeVirt's own components: a restore of theirs may replace what it names. */
   readonly isComponent: (user: UserInfo) => boolean;
 }): DeletionProtection {
@@ -46,8 +50,13 @@ export function createDeletionProtection({
   const observers = INDEXED_PREFIXES.map((prefix) => feed(store, prefix, index.parts[prefix]));
 
   const decide = (target: DeletionTarget): Refusal | undefined => decideDeletion(target, index.lookup);
+  const refuse = (attributes: AdmissionAttributes, target: DeletionTarget, refusal: Refusal): never => {
+    const { reason, blockers } = refusal;
+    evidence.refused(attributes, { policy: NAME, reason, message: refusalText(refusal), blockers });
+    throw deletionForbidden(target, refusal);
+  };
   /** A refusal by writes that are on their way is given when they are durable. */
-  const wait = async (target: DeletionTarget, first: Refusal): Promise<void> => {
+  const wait = async (attributes: AdmissionAttributes, target: DeletionTarget, first: Refusal): Promise<void> => {
     let refusal: Refusal | undefined = first;
     for (let waits = 0; refusal?.pending && waits < MAX_WAITS; waits++) {
       await Promise.all(
@@ -55,7 +64,7 @@ export function createDeletionProtection({
       );
       refusal = decide(target);
     }
-    if (refusal) throw deletionForbidden(target, refusal);
+    if (refusal) refuse(attributes, target, refusal);
   };
 
   const validateDeletion = (attributes: AdmissionAttributes): Promise<void> | void => {
@@ -66,8 +75,8 @@ export function createDeletionProtection({
       if (decide(target)) throw new ObjectMoved();
     });
     const refusal = decide(target);
-    if (refusal?.pending) return wait(target, refusal);
-    if (refusal) throw deletionForbidden(target, refusal);
+    if (refusal?.pending) return wait(attributes, target, refusal);
+    if (refusal) refuse(attributes, target, refusal);
   };
 
   /** A machine that would be protected in a namespace that goes would keep it from going, and not be kept whole. */
@@ -80,7 +89,7 @@ export function createDeletionProtection({
 
   return {
     plugin: {
-      name: 'DeletionProtection',
+      name: NAME,
       matches: (operation, { group, resource }, subresource) =>
         operation === 'DELETE'
           ? subresource === '' && isGuardedKind({ group, resource })

@@ -17,6 +17,7 @@ import {
 import type { AdmissionAttributes, AdmissionPlugin } from '../../server/admission/plugin.ts';
 import { denial } from '../../server/admission/webhook/webhook-failure.ts';
 import type { ObjectStore, StoredObject } from '../../server/cache/object-store.ts';
+import type { RefusalEvidence } from './refusal-evidence.ts';
 
 export interface KruiseProtection {
   readonly plugin: AdmissionPlugin;
@@ -24,7 +25,13 @@ export interface KruiseProtection {
 }
 
 /** Makes the plug-in over a store. */
-export function createKruiseProtection(store: Pick<ObjectStore, 'list'>): KruiseProtection {
+export function createKruiseProtection({
+  store,
+  evidence,
+}: {
+  readonly store: Pick<ObjectStore, 'list'>;
+  readonly evidence: RefusalEvidence;
+}): KruiseProtection {
   const counts = countsIn(store);
   const denials = createDenials();
   return {
@@ -38,6 +45,7 @@ export function createKruiseProtection(store: Pick<ObjectStore, 'list'>): Kruise
         const message = oldObject && kruiseRefusal(hook, oldObject as unknown as KruiseSubject, counts);
         if (message === undefined) return;
         denials.add(hook, attributes);
+        evidence.refused(attributes, { policy: hook.name, reason: 'KruiseDeleteProtected', message });
         throw denial(hook.name, { code: 403, message });
       },
     },

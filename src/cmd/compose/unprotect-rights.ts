@@ -11,21 +11,29 @@ import {
 } from '../../domain/protection/unprotect-permission.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../../server/admission/plugin.ts';
 import type { Authorizer } from '../../server/auth/identity.ts';
+import type { RefusalEvidence } from './refusal-evidence.ts';
+
+const NAME = 'UnprotectRights';
 
 /** Makes the plug-in. */
 export function unprotectRights(options: {
   readonly settings: () => ProtectionSettings;
   readonly authorize: Authorizer;
+  readonly evidence: RefusalEvidence;
 }): AdmissionPlugin {
-  const { settings, authorize } = options;
-  const ask = async ({ info, namespace, name, user }: AdmissionAttributes): Promise<void> => {
+  const { settings, authorize, evidence } = options;
+  const ask = async (attributes: AdmissionAttributes): Promise<void> => {
+    const { info, namespace, name, user } = attributes;
     const { group, version, resource } = info;
     const right = { type: 'resource', verb: UNPROTECT_VERB, group, version, resource, subresource: '' } as const;
     const { allowed } = await authorize(user, { ...right, namespace, name });
-    if (!allowed) throw forbidden(info, name, unprotectRefusal({ username: user.username, namespace, name }));
+    if (allowed) return;
+    const message = unprotectRefusal({ username: user.username, namespace, name });
+    evidence.refused(attributes, { policy: NAME, reason: 'UnprotectForbidden', message });
+    throw forbidden(info, name, message);
   };
   return {
-    name: 'UnprotectRights',
+    name: NAME,
     matches: (operation, { group, resource }) =>
       operation === 'UPDATE' && group === 'kubevirt.io' && resource === 'virtualmachines',
     validate(attributes) {

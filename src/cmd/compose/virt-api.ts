@@ -45,6 +45,7 @@ import { graphReader } from './graph-reader.ts';
 import { launcherPods } from './launcher-pods.ts';
 import { nodeVmis } from './node-vmis.ts';
 import { watchProtectionSettings } from './protection-settings.ts';
+import type { RefusalEvidence } from './refusal-evidence.ts';
 import { savedMemoryRights } from './saved-memory-rights.ts';
 import { sspRules } from './ssp-rules.ts';
 import { unprotectRights } from './unprotect-rights.ts';
@@ -66,6 +67,8 @@ export interface VirtApiOptions {
   readonly resources: Pick<ResourceSource, 'lookup'>;
   /** Events of the core group. */
   readonly events: ResourceInfo;
+  /** Takes in what protection refuses. */
+  readonly evidence: RefusalEvidence;
   /** Architecture of the host, as Go names it: what guests get when they name none. */
   readonly architecture: string;
 }
@@ -103,7 +106,7 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
     user.username.startsWith(`system:serviceaccount:${COMPONENT_NAMESPACE}:coracle-`);
   const uuids = createUuidClaims(store, clock);
   const protection = watchProtectionSettings(store);
-  const deletions = createDeletionProtection({ store, isComponent: isTrusted });
+  const deletions = createDeletionProtection({ store, isComponent: isTrusted, evidence: options.evidence });
   const admission = virtAdmission({
     client,
     claimUuid: uuids.claim,
@@ -132,9 +135,9 @@ export function createVirtApi(options: VirtApiOptions): VirtApi {
       nodeVmis,
       launcherPods(isTrusted),
       savedMemoryRights({ store, authorize: options.authorize, isTrusted }),
-      deleteWhenStopped({ store, settings: protection.now }),
+      deleteWhenStopped({ store, settings: protection.now, evidence: options.evidence }),
       sspRules(store),
-      unprotectRights({ settings: protection.now, authorize: options.authorize }),
+      unprotectRights({ settings: protection.now, authorize: options.authorize, evidence: options.evidence }),
       unservedKinds({ store, clock, events: options.events }),
     ],
     subresources: api,

@@ -17,7 +17,7 @@ import { compileValidation } from './policy/compiled-validation.ts';
 import { mutatingPolicies } from './policy/mutating-policies.ts';
 import { paramAccess } from './policy/param-access.ts';
 import { createPolicySource } from './policy/policy-source.ts';
-import { validatingPolicies } from './policy/validating-policies.ts';
+import { type OnPolicyRefusal, validatingPolicies } from './policy/validating-policies.ts';
 import { mutatingWebhooks } from './webhook/mutating-webhooks.ts';
 import { validatingWebhooks } from './webhook/validating-webhooks.ts';
 import { createWebhookSource } from './webhook/webhook-source.ts';
@@ -31,6 +31,8 @@ export interface DynamicAdmissionOptions {
   readonly connectOutbound: ConnectOutbound;
   /** Plug-ins that stand where webhooks stand. */
   readonly webhookLike?: readonly AdmissionPlugin[];
+  /** Hears of what ValidatingAdmissionPolicies refuse. */
+  readonly onPolicyRefusal?: OnPolicyRefusal;
   /** Where calls and checks are counted. */
   readonly metrics?: AdmissionMetrics;
 }
@@ -64,6 +66,7 @@ export function dynamicPlugins(options: DynamicAdmissionOptions): AdmissionPlugi
         compile: compileValidation,
       }),
       services,
+      options.onPolicyRefusal,
     ),
     ...(options.webhookLike ?? []),
     mutatingWebhooks(createWebhookSource({ ...hooks, resource: 'mutatingwebhookconfigurations' }), services),

@@ -27,7 +27,8 @@ import type { ValidatingPolicySpec } from './policy-types.ts';
 
 type Policy = BoundPolicy<ValidatingPolicySpec, CompiledValidation>;
 
-interface Refusal {
+/** A policy that refuses. */
+export interface PolicyRefusal {
   readonly policy: string;
   /** Undefined when the policy itself is at fault. */
   readonly binding: string | undefined;
@@ -38,17 +39,21 @@ interface Refusal {
 const FAILURE_ANNOTATION = 'validation.policy.admission.k8s.io/validation_failure';
 const ACTIONS: Readonly<Record<string, 'deny' | 'warn' | 'audit'>> = { Deny: 'deny', Warn: 'warn', Audit: 'audit' };
 
+/** What is refused, told before it is thrown: the refusals of every policy, the one that is answered first. */
+export type OnPolicyRefusal = (attributes: AdmissionAttributes, refusals: readonly PolicyRefusal[]) => void;
+
 /** The plug-in over the policies of `source`. */
 export function validatingPolicies(
   source: PolicySource<ValidatingPolicySpec, CompiledValidation>,
   services: PolicyServices,
+  onRefusal?: OnPolicyRefusal,
 ): AdmissionPlugin {
   return {
     name: 'ValidatingAdmissionPolicy',
     matches: (operation, info, subresource) => source.candidates(operation, info, subresource).length > 0,
     validate(attributes) {
       const { operation, info, subresource } = attributes;
-      return settle(new Run(attributes, services).all(source.candidates(operation, info, subresource)));
+      return settle(new Run(attributes, services, onRefusal).all(source.candidates(operation, info, subresource)));
     },
   };
 }
@@ -60,16 +65,18 @@ const TOGETHER = 200;
 class Run {
   readonly #attributes: AdmissionAttributes;
   readonly #services: PolicyServices;
-  readonly #refusals: Refusal[] = [];
+  readonly #onRefusal: OnPolicyRefusal | undefined;
+  readonly #refusals: PolicyRefusal[] = [];
   #evaluations = 0;
   /** The first failure under the action Audit: an annotation is never overwritten, so that later ones are not told. */
   #audited: unknown;
   readonly #shown = new Map<ResourceInfo, ShownObjects>();
   #namespaceObject: Readonly<Record<string, unknown>> | null | undefined;
 
-  constructor(attributes: AdmissionAttributes, services: PolicyServices) {
+  constructor(attributes: AdmissionAttributes, services: PolicyServices, onRefusal: OnPolicyRefusal | undefined) {
     this.#attributes = attributes;
     this.#services = services;
+    this.#onRefusal = onRefusal;
   }
 
   *all(policies: readonly Policy[]): Waits<void> {
@@ -96,7 +103,9 @@ class Run {
   #finish(): void {
     if (this.#audited !== undefined) this.#attributes.annotate(FAILURE_ANNOTATION, goJson([this.#audited]));
     const [first] = this.#refusals;
-    if (first) throw refusalOf(this.#attributes, first);
+    if (!first) return;
+    this.#onRefusal?.(this.#attributes, this.#refusals);
+    throw refusalOf(this.#attributes, first);
   }
 
   *#binding(
@@ -202,7 +211,7 @@ class Run {
   }
 }
 
-function refusalOf(attributes: AdmissionAttributes, { policy, binding, message, reason }: Refusal): ApiError {
+function refusalOf(attributes: AdmissionAttributes, { policy, binding, message, reason }: PolicyRefusal): ApiError {
   const by = binding === undefined ? `'${policy}'` : `'${policy}' with binding '${binding}'`;
   const text = `ValidatingAdmissionPolicy ${by} denied request: ${message}`;
   const { status } = admissionForbidden(attributes, text);
