@@ -57,17 +57,29 @@ test('a labelled machine goes when it is stopped, and not before', async () => {
   await eventually(names, (found) => !found.includes('db'));
 });
 
-test('the KubeVirt object asks for it of every machine; by default nobody does', async () => {
-  const setting = (value: string | null) =>
-    plane.admin('PATCH /apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt', {
-      metadata: { annotations: { [KEY]: value } },
-    });
+const KUBEVIRT = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
+const SSPS = '/apis/ssp.kubevirt.io/v1beta3/namespaces/kubevirt/ssps';
+
+test('the KubeVirt or an SSP object asks for it of every machine; by default nobody does', async () => {
+  const setting = (path: string, value: string | null) =>
+    plane.admin(`PATCH ${path}`, { metadata: { annotations: { [KEY]: value } } });
   await plane.admin(`POST ${VMS}`, vm('web', { [KEY]: 'false' }));
   await started('web');
-  await setting('true');
-  const { status, json } = await plane.ask(`DELETE ${VMS}/web`, admin);
-  assert.equal(status, 403);
-  assert.match(json.message, /\(annotation of the KubeVirt object coracle\.dev\/delete-only-when-stopped\)/);
-  await setting(null);
+  await plane.admin(`POST ${SSPS}`, {
+    apiVersion: 'ssp.kubevirt.io/v1beta3',
+    kind: 'SSP',
+    metadata: { name: 'ssp' },
+    spec: { commonTemplates: { namespace: 'kubevirt' } },
+  });
+  for (const path of [KUBEVIRT, `${SSPS}/ssp`]) {
+    await setting(path, 'true');
+    const { status, json } = await plane.ask(`DELETE ${VMS}/web`, admin);
+    assert.equal(status, 403);
+    assert.match(
+      json.message,
+      /\(annotation of the KubeVirt or an SSP object coracle\.dev\/delete-only-when-stopped\)/,
+    );
+    await setting(path, null);
+  }
   assert.equal((await plane.ask(`DELETE ${VMS}/web`, admin)).status, 200);
 });

@@ -205,6 +205,28 @@ test('it is off by default, and where the setting says anything but true', async
   }
 });
 
+test('an SSP object asks for it as well as the KubeVirt object, in each of its versions', async () => {
+  await plane.admin(`PATCH ${VMS}/vm`, patch({ [LABEL]: 'true' }));
+  await setting(null);
+  for (const version of ['v1beta3', 'v1beta2']) {
+    const ssps = `/apis/ssp.kubevirt.io/${version}/namespaces/kubevirt/ssps`;
+    await plane.admin(`POST ${ssps}`, {
+      apiVersion: `ssp.kubevirt.io/${version}`,
+      kind: 'SSP',
+      metadata: { name: 'ssp', annotations: { [SETTING]: 'true' } },
+      spec: { commonTemplates: { namespace: 'kubevirt' } },
+    });
+    const told = await plane.ask(`PATCH ${VMS}/vm`, { ...as('tenant'), body: patch({ [LABEL]: null }) });
+    assert.equal(told.status, 403);
+    assert.match(told.json.message, MISSING);
+    assert.equal(await label(), 'true');
+    // Whoever asks is an administrator: a user of the roles for tenants may make none.
+    assert.equal((await plane.ask(`DELETE ${ssps}/ssp`, as('tenant'))).status, 403);
+    await plane.admin(`DELETE ${ssps}/ssp`);
+  }
+  assert.equal((await plane.ask(`PATCH ${VMS}/vm`, { ...as('tenant'), body: patch({ [LABEL]: null }) })).status, 200);
+});
+
 test('on a cluster of another make the policy of coracle rbac refuses the same, when the KubeVirt object asks for it', async () => {
   const other = await startServer({
     resources: kubevirtResources(),

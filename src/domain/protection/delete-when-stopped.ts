@@ -22,7 +22,7 @@ export function notStopped(vm: Vm, vmi: Vmi | undefined): string | undefined {
   const { namespace = '', name = '' } = vm.metadata;
   const state = vmi.metadata.deletionTimestamp === undefined ? `is ${phase || 'Pending'}` : 'is being stopped';
   const whose =
-    vm.metadata.labels?.[DELETE_ONLY_WHEN_STOPPED] === 'true' ? 'label' : 'annotation of the KubeVirt object';
+    vm.metadata.labels?.[DELETE_ONLY_WHEN_STOPPED] === 'true' ? 'label' : 'annotation of the KubeVirt or an SSP object';
   return (
     `VirtualMachine ${namespace}/${name} may be deleted only when it is stopped (${whose} ${DELETE_ONLY_WHEN_STOPPED}), ` +
     `and its instance ${state}; stop it first, with: virtctl stop ${name} -n ${namespace}`

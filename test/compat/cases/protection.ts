@@ -94,6 +94,10 @@ const ASKED_FOR: readonly Step[] = [
   { run: 'delete ssp ssp', out: 'ssp.ssp.kubevirt.io "ssp" deleted<from>' },
   { run: `get ${POLICY} -o jsonpath={.metadata.annotations}`, out: '' },
   ...isKept('kept-after-ssp', 'true'),
+  {
+    run: 'get events --field-selector=involvedObject.name=lower-true -o jsonpath={.items[*].reason}',
+    out: 'DeletionRefused',
+  },
 ];
 
 export const PROTECTION: readonly Group[] = [
