@@ -71,6 +71,12 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'patch admissionregistration.k8s.io/validatingadmissionpolicies/status': 'reports what type checking found',
     'update admissionregistration.k8s.io/validatingadmissionpolicies/status': 'the same',
   },
+  'coracle-bin': {
+    'get /secrets': 'brings back those that went with a machine, and sees whether they are there; by name alone',
+    'create /secrets': 'the same',
+    'patch /secrets': 'gives them to the machine',
+    'delete /secrets': 'takes back those that it made for a machine that could not come back',
+  },
   'coracle-vmi': {
     'create /pods': 'launcher Pods',
     'patch /pods': 'notes on a launcher Pod that its eviction is being seen to; a Pod that runs takes little else',

@@ -9,6 +9,8 @@ interface FakeVolume {
   /** What it was made from: `snapshot/HANDLE` or `volume/HANDLE`. */
   from?: string;
   provisionalSince?: string;
+  /** 0 when absent. */
+  usedBytes?: number;
 }
 
 export interface FakePool {
@@ -20,6 +22,9 @@ export interface FakePool {
   readonly refuse: Map<string, string>;
   /** Handles of volumes that a guest has: they are not deleted. */
   readonly inUse: Set<string>;
+  /** What `inspect` says is free. */
+  freeBytes: number;
+  totalBytes: number;
   readonly connect: (nodeName: string) => Promise<ApiHandler>;
 }
 
@@ -73,18 +78,21 @@ export function createFakePool(id = 'pool-1'): FakePool {
       default:
         return {
           pool: id,
-          freeBytes: 1e12,
-          volumes: [...volumes].map(([handle, { bytes, provisionalSince }]) => ({
+          freeBytes: pool.freeBytes,
+          totalBytes: pool.totalBytes,
+          volumes: [...volumes].map(([handle, { bytes, provisionalSince, usedBytes = 0 }]) => ({
             handle,
             bytes,
-            usedBytes: 0,
+            usedBytes,
             ...(provisionalSince !== undefined && { provisionalSince }),
           })),
           snapshots: [...snapshots.keys()].map((handle) => ({ handle, usedBytes: 0 })),
         };
     }
   };
-  return {
+  const pool: FakePool = {
+    freeBytes: 1e12,
+    totalBytes: 2e12,
     volumes,
     snapshots,
     calls,
@@ -115,6 +123,7 @@ export function createFakePool(id = 'pool-1'): FakePool {
       };
     },
   };
+  return pool;
 }
 
 /** A Ready node that serves the pool. */

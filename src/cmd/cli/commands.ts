@@ -370,6 +370,48 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import('./protect.ts')).protect,
   },
   {
+    name: 'undelete',
+    summary: 'Bring a deleted VM back, with its disks, firmware state and identity',
+    words: 'vm NAME',
+    choices: ['vm'],
+    flags: {
+      name: {
+        type: 'string',
+        value: 'NEW',
+        summary: 'another name for it, and for what of it has a name that is taken',
+      },
+      'new-identity': {
+        type: 'boolean',
+        summary: 'another firmware UUID, serial number and MAC addresses: where another VM has them by now',
+      },
+      record: {
+        type: 'string',
+        value: 'RECORD',
+        summary: 'which one, where several of the name were deleted (default: the last one)',
+      },
+      timeout: { type: 'string', value: 'SECONDS', summary: 'how long to wait for it (default: 120)' },
+      namespace: NAMESPACE,
+      kubeconfig: KUBECONFIG,
+      'data-dir': DATA_DIR,
+      json: JSON_OUT,
+    },
+    load: async () => (await import('./undelete.ts')).undelete,
+  },
+  {
+    name: 'bin',
+    summary: 'Deleted VMs that can be brought back: list them and their space, or release it (empty [vm NAME])',
+    words: 'list | empty [vm NAME]',
+    choices: ['list', 'empty'],
+    flags: {
+      namespace: NAMESPACE,
+      'all-namespaces': { type: 'boolean', short: 'A', summary: 'VMs of all namespaces' },
+      kubeconfig: KUBECONFIG,
+      'data-dir': DATA_DIR,
+      json: JSON_OUT,
+    },
+    load: async () => (await import('./bin.ts')).bin,
+  },
+  {
     name: 'version',
     summary: 'Print the version',
     flags: { json: JSON_OUT },

@@ -2,6 +2,7 @@
  * The parts that run beside the API server, each with a service account of its own and exactly the rights it names.
  * They know nothing but a client; where that client leads is decided elsewhere.
  */
+import { NODES } from '../../api/kinds/builtin/resource-types.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { ApiHandler } from '../../base/http/seam.ts';
 import type { Logger } from '../../base/log/log.ts';
@@ -12,6 +13,7 @@ import type { ControllerEnvironment, Runnable } from '../../client/controller/en
 import { createInformerSet } from '../../client/informer/informer-set.ts';
 import { NotSyncedError, SYNC_WITHIN_MS } from '../../client/informer/not-synced.ts';
 import { backupControllerRules, createBackupControllers } from '../../control/backup/backup-controllers.ts';
+import { binControllerRules, createBinController } from '../../control/bin/bin-controller.ts';
 import { certificateControllers, type KeyHolder } from '../../control/certificates/certificate-controllers.ts';
 import { PEER_AUTHORITY } from '../../control/certificates/peer-authority.ts';
 import { createPeerController, peerNamespaceRules, peerRules } from '../../control/certificates/peer-controller.ts';
@@ -35,6 +37,7 @@ import {
 import { createSspController, sspControllerRules } from '../../control/protection/ssp-controller.ts';
 import { createScheduler, schedulerRules } from '../../control/scheduler/scheduler.ts';
 import { createSnapshotControllers, snapshotControllerRules } from '../../control/snapshot/snapshot-controllers.ts';
+import { createPools } from '../../control/storage/pools.ts';
 import { poolControllers, storageControllers } from '../../control/storage/storage-controllers.ts';
 import { createVmController, vmControllerRules } from '../../control/vm/vm-controller.ts';
 import { createVmiController, vmiControllerRules } from '../../control/vmi/vmi-controller.ts';
@@ -123,6 +126,22 @@ export const COMPONENTS: readonly Component[] = [
     // On another cluster the kind is ssp-operator's.
     needsKeys: true,
     create: (environment, { version = '' }) => createSspController({ ...environment, version }),
+  },
+  {
+    name: 'bin',
+    account: 'coracle-bin',
+    rules: binControllerRules,
+    // Only our own server captures what it keeps, and its agents answer only to the holder of the cluster's keys.
+    needsKeys: true,
+    create: (environment, { connectNode }) => {
+      const { clock, informers, client } = environment;
+      const connect = (name: string) =>
+        connectNode?.(name, client) ?? Promise.reject(new Error('nodes cannot be reached from here'));
+      return createBinController({
+        ...environment,
+        callPool: createPools({ nodes: informers.of(NODES), connect, clock }).call,
+      });
+    },
   },
   {
     name: 'kubevirt',

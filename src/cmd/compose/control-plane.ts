@@ -7,6 +7,7 @@ import { builtinResources } from '../../api/kinds/builtin/builtin-resources.ts';
 import { SECRETS } from '../../api/kinds/builtin/resource-types.ts';
 import { configSyncCrds } from '../../api/kinds/config-sync/definitions.ts';
 import { CONFIG_SYNC_NAMESPACE } from '../../api/kinds/config-sync/kinds.ts';
+import { coracleCrds } from '../../api/kinds/coracle/definitions.ts';
 import { type VersionFacts, versionInfo } from '../../api/kinds/discovery/version-info.ts';
 import { kubevirtCrds, kubevirtResources } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { PROTOBUF } from '../../api/kinds/protobuf/documents.ts';
@@ -76,6 +77,7 @@ import { AGENT_ACCOUNT, COMPONENT_NAMESPACE, COMPONENTS, type PolicyRuleData } f
 import { deletesWhole } from './deletion-protection.ts';
 import { createKruiseProtection } from './kruise-protection.ts';
 import { nodeInstances } from './node-vmis.ts';
+import { createRecycleBin } from './recycle-bin.ts';
 import { createRefusalEvidence, EVIDENCE_ACCOUNT, evidenceRules, noteDeletionPolicy } from './refusal-evidence.ts';
 import { makeStorageClasses } from './storage-classes.ts';
 import { createVirtApi, virtPolicy } from './virt-api.ts';
@@ -287,6 +289,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
   const signingMetrics = createSigningMetrics(store);
   const virtMetrics = createVirtMetrics(store, clock);
   const kruise = createKruiseProtection({ store, evidence });
+  const bin = createRecycleBin({ store, resources, authorize, clock });
   const server = createApiServer({
     store,
     resources,
@@ -312,7 +315,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
           resources,
           authorize,
           connectOutbound,
-          webhookLike: [...virtApi.admission, kruise.plugin],
+          webhookLike: [...virtApi.admission, kruise.plugin, bin.plugin],
           onPolicyRefusal: noteDeletionPolicy(evidence),
           metrics: admissionMetrics,
         }),
@@ -388,6 +391,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
       ...configSyncCrds(clock.now()),
       { apiVersion: 'v1', kind: 'Namespace', metadata: { name: CONFIG_SYNC_NAMESPACE } },
       sspCrd(clock.now()),
+      ...coracleCrds(clock.now()),
     ] as unknown as UnstructuredObject[],
   });
   extensions.start(server.registry);
@@ -447,6 +451,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
     async close(closing) {
       noMoreEvidence.abort(new Error('the server is closing'));
       virtApi.stop();
+      bin.stop();
       stopKeeping();
       signingMetrics.stop();
       extensions.stop();

@@ -28,6 +28,7 @@ import {
   virtAdmission,
   virtApiRules,
 } from '../../control/virt-api/virt-api.ts';
+import { BIN_ROLES } from '../../domain/bin/bin-roles.ts';
 import { onlyAddsUuid } from '../../domain/identity/decide-identity.ts';
 import { type ClusterConfig, clusterConfigOf } from '../../domain/machine-defaults/cluster-config.ts';
 import { UNPROTECT_ROLE, UNPROTECT_RULES } from '../../domain/protection/unprotect-permission.ts';
@@ -255,6 +256,7 @@ export function virtPolicy(): {
     roles: [
       ...kubevirtClusterRoles.map(roleOf),
       { kind: 'ClusterRole', name: UNPROTECT_ROLE, exact: true, rules: UNPROTECT_RULES },
+      ...BIN_ROLES,
     ],
     bindings: kubevirtClusterRoleBindings(COMPONENT_NAMESPACE).map(bindingOf),
     rules: virtApiRules,

@@ -1,7 +1,7 @@
 /**
  * Deletes the content of volumes of driver `local.coracle.dev` that are Released and whose policy is Delete, then the
  * volume. A finalizer holds the object until then, also when a user deletes it first; with policy Retain it goes at once
- * and the content stays.
+ * and the content stays. Content that the bin holds is left to it.
  */
 import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
 import { NODES, PERSISTENT_VOLUMES } from '../../api/kinds/builtin/resource-types.ts';
@@ -23,6 +23,7 @@ import { removeFinalizer } from '../../client/finalizer/finalizer.ts';
 import { POOL_DRIVER } from '../../domain/storage/pool-names.ts';
 import { PROVISIONER_FINALIZER, placeOf } from '../../domain/storage/provision-plan.ts';
 import { PROVISIONED_BY } from '../../domain/storage/volume-step.ts';
+import { isHeld } from './held-volumes.ts';
 import { createPools, PoolCallError } from './pools.ts';
 import type { PoolControllerOptions } from './provisioner-controller.ts';
 
@@ -32,6 +33,7 @@ type Volume = DeepReadonly<PersistentVolume>;
 export const deleterRules: PolicyRule[] = [
   { apiGroups: [''], resources: ['persistentvolumes'], verbs: ['get', 'list', 'watch', 'patch', 'delete'] },
   { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: ['coracle.dev'], resources: ['deletedvirtualmachinecontents'], verbs: ['list'] },
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
 ];
 
@@ -79,8 +81,12 @@ export function createDeleterController(options: PoolControllerOptions): Control
         const { metadata, spec, status } = await client.get(PERSISTENT_VOLUMES, key, { signal });
         if (metadata.resourceVersion !== volume.metadata.resourceVersion) return requeueAfter(100);
         if (spec?.persistentVolumeReclaimPolicy !== 'Delete' || status?.phase !== volume.status?.phase) return DONE;
-        await pools.call(place.pool, 'deleteVolume', { handle: place.handle }, signal);
-        passLog.info('content of a volume deleted', { volume: key.name });
+        if (await isHeld(client, place.handle, signal)) {
+          passLog.info('content of a volume left to the bin', { volume: key.name });
+        } else {
+          await pools.call(place.pool, 'deleteVolume', { handle: place.handle }, signal);
+          passLog.info('content of a volume deleted', { volume: key.name });
+        }
         await save(volume, removeFinalizer(volume as PersistentVolume, PROVISIONER_FINALIZER), signal);
         if (!isLeaving(volume))
           await client.delete(PERSISTENT_VOLUMES, keyOf(volume), {

@@ -58,6 +58,8 @@ export interface SnapshotsMade {
 export interface PoolFacts {
   readonly pool: string;
   readonly freeBytes: number;
+  /** Of the file system that it lies on; agents of older versions do not say. */
+  readonly totalBytes?: number;
   readonly volumes: readonly {
     readonly handle: string;
     readonly bytes: number;

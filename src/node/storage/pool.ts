@@ -155,11 +155,12 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
       ),
     async inspect() {
       const { volumes, snapshots } = store.state;
-      const { bavail, bsize } = await statfs(directory);
+      const { bavail, blocks, bsize } = await statfs(directory);
       const used = (id: string): Promise<number> => usedBytes(join(directory, id));
       return {
         pool: store.state.id,
         freeBytes: bavail * bsize,
+        totalBytes: blocks * bsize,
         volumes: await Promise.all(
           Object.entries(volumes).map(async ([handle, { top, bytes, provisionalSince }]) => ({
             handle,

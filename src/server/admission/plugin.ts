@@ -58,7 +58,7 @@ export interface AdmissionAttributes {
   readonly pause?: Pause | undefined;
   /** The request's options as an object of meta.k8s.io/v1 (`CreateOptions`, ...); undefined on CONNECT. */
   readonly options: Readonly<Record<string, unknown>> | undefined;
-  /** What a validating plug-in adds here is created together with the object. Undefined unless one is created. */
+  /** What a validating plug-in adds here is created in the commit of a create or a delete. Undefined for other writes. */
   readonly companions?: Companion[] | undefined;
   /** Where a validating plug-in puts what is to be asked again when the object is written; absent where nothing is. */
   readonly checks?: WriteCheck[] | undefined;

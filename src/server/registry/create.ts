@@ -8,7 +8,8 @@ import { ApiError, alreadyExists } from '../../api/meta/status.ts';
 import { inPieces } from '../../api/meta/steps.ts';
 import { emptyToNull } from '../../api/schema/empty-to-null.ts';
 import type { Companion, WriteCheck } from '../admission/plugin.ts';
-import type { Decision, StoreKey, StoreWrite } from '../cache/object-store.ts';
+import type { Decision, StoreKey } from '../cache/object-store.ts';
+import { companionWrites } from './companions.ts';
 import { applyKindDefaults, applyKindDefaultsSteps, validateObject, validateSteps } from './normalize-input.ts';
 import {
   checkGeneration,
@@ -157,24 +158,10 @@ async function insert(
     runChecks(checks);
     return decision;
   };
-  const others = (): StoreWrite[] => companions.map((companion) => companionWrite(registry, companion));
-  const stored = await writeObject(registry, { key, decide }, companions.length === 0 ? undefined : others);
+  const stored = await writeObject(registry, { key, decide }, companionWrites(registry, companions));
   const views = prepareViews(info, [stored], { again: false });
   if (views) await views;
   return { created: true, object: viewObject(info, stored!), stored };
-}
-
-/** One whose name is taken is left out. */
-function companionWrite(registry: Registry, { info, object, manager }: Companion): StoreWrite {
-  const { metadata } = object;
-  const now = registry.clock.now();
-  fillSystemMetadata(info, metadata, now);
-  // Nobody owned anything of it before, so there is no other version to ask a webhook for.
-  void registry.fields?.track({ info, subresource: '', manager, live: undefined, now }, object);
-  return {
-    key: { prefix: storagePrefix(info), namespace: metadata.namespace ?? '', name: metadata.name ?? '' },
-    decide: (current) => (current ? { type: 'keep' } : { type: 'put', object }),
-  };
 }
 
 function generatedNamesExhausted(last: ApiError): ApiError {

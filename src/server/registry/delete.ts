@@ -3,8 +3,9 @@ import { type ResourceInfo, storagePrefix } from '../../api/kinds/resource.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { conflict, notFound } from '../../api/meta/status.ts';
 import { nextTurn } from '../../base/clock/next-turn.ts';
-import type { WriteCheck } from '../admission/plugin.ts';
+import type { Companion, WriteCheck } from '../admission/plugin.ts';
 import type { Decision, StoredObject, StoreKey } from '../cache/object-store.ts';
+import { companionWrites } from './companions.ts';
 import { type DeleteOptions, type DeletionVerdict, deletionVerdict, saysNothingNew } from './graceful-deletion.ts';
 import { uidConflict } from './guaranteed-update.ts';
 import { isLargeObject } from './large-write.ts';
@@ -63,7 +64,8 @@ async function attemptDelete(
   // Before admission (Store.Delete): what changes nothing needs no leave.
   if (saysNothingNew(info, old, options)) return { removed: false, object: old, stored: current };
   const checks: WriteCheck[] = [];
-  const subject = { name, object: undefined, oldObject: old, checks };
+  const companions: Companion[] = [];
+  const subject = { name, object: undefined, oldObject: old, checks, companions };
   const mutating = call.admission.mutate('DELETE', subject);
   if (mutating) await mutating;
   const validating = call.admission.validate('DELETE', subject);
@@ -83,7 +85,7 @@ async function attemptDelete(
     runChecks(checks);
     return decision;
   };
-  const stored = await writeObject(registry, { key, decide });
+  const stored = await writeObject(registry, { key, decide }, companionWrites(registry, companions));
   const after = prepareViews(info, [stored], { again: false });
   if (after) await after;
   return { removed, object: viewObject(info, stored!), stored };

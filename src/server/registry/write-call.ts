@@ -58,7 +58,7 @@ export interface AdmissionSubject {
   readonly name: string;
   readonly object: UnstructuredObject | undefined;
   readonly oldObject: Readonly<UnstructuredObject> | undefined;
-  /** Where a plug-in puts what is to be created together with the object; absent where nothing is created. */
+  /** Where a plug-in puts what is to be created in the same commit; absent but for creates and deletes. */
   readonly companions?: Companion[];
   /** Where a plug-in puts what is to be asked again when the object is written; absent where nothing is. */
   readonly checks?: WriteCheck[];

@@ -1,0 +1,62 @@
+/** Takes back what an undelete has made when it cannot be finished: the bin then holds the machine as before. */
+import { PERSISTENT_VOLUMES } from '../../api/kinds/builtin/resource-types.ts';
+import type { PersistentVolume } from '../../api/kinds/builtin/types.ts';
+import { DELETED_VIRTUAL_MACHINE_CONTENTS, type DeletedVirtualMachineContent } from '../../api/kinds/coracle/kinds.ts';
+import { commit } from '../../client/commit/commit.ts';
+import { isDeleting, removeFinalizer } from '../../client/finalizer/finalizer.ts';
+import { holdLabel } from '../../domain/bin/bin-names.ts';
+import { isFrom, keptDependents, newNameOf } from '../../domain/bin/restored-objects.ts';
+import { PROVISIONER_FINALIZER } from '../../domain/storage/provision-plan.ts';
+import { type BinPass, current, NotYet, orAbsent, planOf, typeOf, volumeNow, writeStatus } from './bin-pass.ts';
+
+/**
+ * One pass of it; the phase is `Deleted` when all is gone.
+ * @throws NotYet while something is on its way out
+ */
+export async function revertUndelete(pass: BinPass): Promise<void> {
+  const { content, client, signal } = pass;
+  const plan = planOf(content);
+  // First of all: a claim that goes must not take its disk along.
+  const holds = (content.spec.volumes ?? []).flatMap(({ handle }) => (handle ? [holdLabel(handle)] : []));
+  if (holds.some((label) => content.metadata.labels?.[label] === undefined)) {
+    const labels = { ...content.metadata.labels, ...Object.fromEntries(holds.map((label) => [label, ''])) };
+    await commit<DeletedVirtualMachineContent>(client, DELETED_VIRTUAL_MACHINE_CONTENTS, {
+      before: content,
+      after: { ...content, metadata: { ...content.metadata, labels } },
+      signal,
+    });
+    return;
+  }
+  let left: string | undefined;
+  for (const kept of keptDependents(content)) {
+    const key = { namespace: plan.namespace, name: newNameOf(plan, kept.kind, kept.metadata.name ?? '') };
+    const found = await current(pass, kept, key);
+    if (!found || !isFrom(found, content)) continue;
+    left = `${kept.kind} ${key.namespace}/${key.name}`;
+    const preconditions = { uid: found.metadata.uid ?? '' };
+    if (!isDeleting(found)) await orAbsent(client.delete(typeOf(kept), key, { preconditions, signal }));
+  }
+  if (left !== undefined) throw new NotYet(`${left} is still being deleted`);
+  for (const { volume, handle } of content.spec.volumes ?? []) {
+    const name = volume.metadata.name ?? '';
+    const found = handle === undefined ? undefined : await volumeNow(pass, name);
+    if (!found || !isFrom(found, content)) continue;
+    await removeVolume(pass, found);
+    throw new NotYet(`volume ${name} is still being deleted`);
+  }
+  await writeStatus(pass, { phase: 'Deleted', plan: undefined });
+}
+
+/** One that no claim was bound to is nobody's to release: the deleter acts on those that were. */
+async function removeVolume({ client, signal }: BinPass, volume: PersistentVolume): Promise<void> {
+  if ((volume.spec?.claimRef?.uid ?? '') !== '') return;
+  const preconditions = { uid: volume.metadata.uid ?? '' };
+  const key = { namespace: '', name: volume.metadata.name ?? '' };
+  if (!isDeleting(volume)) await orAbsent(client.delete(PERSISTENT_VOLUMES, key, { preconditions, signal }));
+  else
+    await commit(client, PERSISTENT_VOLUMES, {
+      before: volume,
+      after: removeFinalizer(volume, PROVISIONER_FINALIZER),
+      signal,
+    });
+}

@@ -1,0 +1,119 @@
+/**
+ * What the bin keeps of a machine whose deletion begins: the machine, and what goes with it by ownership. With a namespace
+ * goes more: the claims that the machine uses, whoever owns them.
+ */
+import type { PersistentVolume, PersistentVolumeClaim } from '../../api/kinds/builtin/types.ts';
+import {
+  CORACLE_GROUP,
+  CORACLE_VERSION,
+  type DeletedVirtualMachine,
+  type DeletedVirtualMachineContent,
+  type HeldVolume,
+} from '../../api/kinds/coracle/kinds.ts';
+import type { VirtualMachine } from '../../api/kinds/kubevirt/kubevirt.ts';
+import { cloneJson } from '../../api/meta/deep-clone.ts';
+import { type DeepReadonly, formatTime, type KubeObject, type ObjectMeta } from '../../api/meta/object.ts';
+import { withRevisionNames } from '../instancetype/revision-names.ts';
+import { placeOf } from '../storage/provision-plan.ts';
+import { BIN_FINALIZER, contentNameOf, holdLabel, recordNameOf } from './bin-names.ts';
+
+type Kept = DeepReadonly<KubeObject>;
+
+export interface MachineCapture {
+  readonly vm: DeepReadonly<VirtualMachine>;
+  /** Claims, ControllerRevisions, Secrets, ConfigMaps and DataVolumes that go with it. */
+  readonly dependents: readonly Kept[];
+  readonly volumeNamed: (name: string) => DeepReadonly<PersistentVolume> | undefined;
+  readonly namespaceUid: string;
+  /** The namespace goes, so no record can lie in it. */
+  readonly withNamespace: boolean;
+  readonly user: string;
+  readonly now: number;
+}
+
+export interface CapturedMachine {
+  readonly content: DeletedVirtualMachineContent;
+  readonly record?: DeletedVirtualMachine;
+}
+
+/** Builds the objects to be written in the commit that begins the deletion. */
+export function captureMachine(capture: MachineCapture): CapturedMachine {
+  const { vm, dependents, volumeNamed, namespaceUid, withNamespace, user, now } = capture;
+  const { name = '', namespace = '', uid = '' } = vm.metadata;
+  const deletedAt = formatTime(now);
+  const deletedBy = user === '' ? {} : { deletedBy: user };
+  const machine = {
+    apiVersion: vm.apiVersion,
+    kind: vm.kind,
+    metadata: metadataOf(vm),
+    spec: withRevisionNames(vm),
+  } as KubeObject;
+  const objects = [machine, ...dependents.map(keptObject)];
+  const volumes = dependents.flatMap((each) => heldVolume(each, volumeNamed) ?? []);
+  const record = withNamespace ? undefined : recordNameOf(name, uid);
+  const content: DeletedVirtualMachineContent = {
+    apiVersion: `${CORACLE_GROUP}/${CORACLE_VERSION}`,
+    kind: 'DeletedVirtualMachineContent',
+    metadata: {
+      name: contentNameOf(uid),
+      finalizers: [BIN_FINALIZER],
+      labels: Object.fromEntries(volumes.flatMap(({ handle }) => (handle ? [[holdLabel(handle), '']] : []))),
+    },
+    spec: {
+      virtualMachine: { namespace, name, uid },
+      namespaceUID: namespaceUid,
+      ...(record !== undefined && { record }),
+      deletedAt,
+      ...deletedBy,
+      bytes: JSON.stringify(objects).length + JSON.stringify(volumes).length,
+      objects,
+      ...(volumes.length > 0 && { volumes }),
+    },
+  };
+  if (record === undefined) return { content };
+  return {
+    content,
+    record: {
+      apiVersion: `${CORACLE_GROUP}/${CORACLE_VERSION}`,
+      kind: 'DeletedVirtualMachine',
+      metadata: { name: record, namespace },
+      spec: {
+        virtualMachine: { name, uid },
+        content: contentNameOf(uid),
+        deletedAt,
+        ...deletedBy,
+        disks: volumes.length,
+      },
+    },
+  };
+}
+
+/** Of its metadata what an object is made with; its UID, by which it is known if it is still there. */
+function metadataOf({ metadata }: Kept): ObjectMeta {
+  const { name = '', namespace = '', uid = '', labels, annotations, ownerReferences } = metadata;
+  return cloneJson<ObjectMeta>({
+    name,
+    namespace,
+    uid,
+    ...(labels && { labels }),
+    ...(annotations && { annotations }),
+    ...(ownerReferences && { ownerReferences }),
+  } as DeepReadonly<ObjectMeta>);
+}
+
+function keptObject(object: Kept): KubeObject {
+  const { status: _, metadata: __, ...rest } = object as Kept & { readonly status?: unknown };
+  return { ...cloneJson<Omit<KubeObject, 'metadata'>>(rest), metadata: metadataOf(object) } as KubeObject;
+}
+
+/** The volume that a claim is bound to; undefined for other objects, and for claims without one. */
+function heldVolume(object: Kept, volumeNamed: MachineCapture['volumeNamed']): HeldVolume | undefined {
+  if (object.kind !== 'PersistentVolumeClaim') return undefined;
+  const claim = object as DeepReadonly<PersistentVolumeClaim>;
+  const bound = claim.spec?.volumeName ? volumeNamed(claim.spec.volumeName) : undefined;
+  // A claim names a volume as its writer likes: it is its own only where the volume says so.
+  if (!bound || bound.spec?.claimRef?.uid !== claim.metadata.uid) return undefined;
+  const { status: _, ...volume } = cloneJson<PersistentVolume>(bound);
+  const { uid: __, resourceVersion: ___, managedFields: ____, creationTimestamp: _____, ...metadata } = volume.metadata;
+  return { claim: claim.metadata.name ?? '', volume: { ...volume, metadata }, ...placeOf(bound) };
+}
