@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -67,6 +67,49 @@ test('run() inherits no environment beyond PATH and locale, and feeds stdin', as
   );
   delete process.env['CORACLE_TEST_SECRET'];
   assert.equal(new TextDecoder().decode(result.stdout), 'in:undefined');
+});
+
+test('a detached process that floods its output fills no disk; what it said last is kept, also while nobody looks', async (t) => {
+  const dir = await mkdtemp(join(tmpdir(), 'coracle-flood-'));
+  t.after(() => rm(dir, { recursive: true }));
+  const maxOutputBytes = 64 * 1024;
+  // 12 MB and a last word without a newline; nobody of ours takes part in it.
+  const flood =
+    'yes "virtio: zero sized buffers are not allowed" | head -c 3000000 >&2; printf "the last of it"; exit 3';
+  const child = await spawnDetached(['sh', '-c', flood], {
+    cwd: dir,
+    outputFile: join(dir, 'out'),
+    maxOutputBytes,
+  });
+  let most = 0;
+  const sizes = async (): Promise<number> => {
+    const all = await Promise.all(
+      ['out', 'out.1'].map((name) =>
+        stat(join(dir, name)).then(
+          ({ size }) => size,
+          () => 0,
+        ),
+      ),
+    );
+    return all.reduce((sum, size) => sum + size, 0);
+  };
+  let ended = false;
+  void child.exited.then(() => {
+    ended = true;
+  });
+  while (!ended) {
+    most = Math.max(most, await sizes());
+    await systemClock.sleep(5, signal);
+  }
+  assert.deepEqual(await child.exited, { code: 3, signal: null });
+  assert.ok(most > 0 && most <= 2 * maxOutputBytes, `${most} bytes`);
+  assert.ok((await sizes()) <= 2 * maxOutputBytes);
+  const text = await readFile(join(dir, 'out'), 'utf8');
+  assert.match(text, /the last of it$/);
+  assert.equal((await stat(join(dir, 'out'))).mode & 0o777, 0o600);
+  assert.deepEqual((await readdir(dir)).sort(), ['out', 'out.1']);
+  // The process behind the pipe has ended with it.
+  assert.deepEqual(await findProcesses((argv) => argv.includes(join(dir, 'out'))), []);
 });
 
 test('parseStat() survives a command name with parentheses and spaces', () => {

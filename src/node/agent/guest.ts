@@ -10,13 +10,13 @@ import { isRunning, type ProcessIdentity } from '../../base/process/identity.ts'
 import type { Exit } from '../../base/process/spawn-detached.ts';
 import { createLinkedController } from '../../base/signal/linked-controller.ts';
 import type { MachinePlan } from '../../domain/machine/machine-plan.ts';
+import { keepLogShort } from '../disk/cut-log.ts';
 import { createForwarder, type Forwarder } from '../network/forwarder.ts';
 import { HOT_MEMORY, netdevId, VM_FILES } from '../qemu/argv.ts';
 import type { QmpEvent, RunState } from '../qmp/commands.ts';
 import { createGuestAgent, type GuestAgent } from '../qmp/guest-agent.ts';
 import { keepQmp } from '../qmp/keep-qmp.ts';
 import { type QmpConnection, QmpError } from '../qmp/qmp-connection.ts';
-import { keepLogShort } from './cut-log.ts';
 import { type GuestAgentFacts, watchGuestAgent } from './guest-agent-watch.ts';
 import { sameJson } from './pod-status.ts';
 import { openSerialConsole, type SerialConsole } from './serial-console.ts';
@@ -252,7 +252,7 @@ export function openGuest(options: GuestOptions): Guest {
     }
   })();
 
-  // Also the console's: its writer may be ahead of what we read of its socket.
+  // One that an earlier version started has its log as it comes, and one without a network has no filter that would do it.
   keepLogShort(join(directory, VM_FILES.output), { clock, signal: linked.signal });
   if (plan.serial?.log) keepLogShort(join(directory, VM_FILES.serialLog), { clock, signal: linked.signal });
   const console = plan.serial

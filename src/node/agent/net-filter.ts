@@ -14,7 +14,7 @@ import { spawnDetached } from '../../base/process/spawn-detached.ts';
 import type { MachinePlan } from '../../domain/machine/machine-plan.ts';
 import { writeFileAtomic } from '../image/atomic-file.ts';
 import { FILTER_FILES, type FilterConfig, type FilteredCard } from '../network/filter-files.ts';
-import { dnsAddress, netdevId } from '../qemu/argv.ts';
+import { dnsAddress, netdevId, VM_FILES } from '../qemu/argv.ts';
 import type { QmpConnection } from '../qmp/qmp-connection.ts';
 import type { Guest } from './guest.ts';
 
@@ -96,11 +96,11 @@ async function runningFilter(guest: Guest, options: NetFilterOptions): Promise<E
 
 async function startFilter(
   qmp: QmpConnection,
-  { directory }: NetFilterOptions,
+  { directory, plan }: NetFilterOptions,
   cards: readonly FilteredCard[],
 ): Promise<Ended> {
   for (const card of cards) await redirect(qmp, card);
-  const config: FilterConfig = { version: 1, cards };
+  const config: FilterConfig = { version: 1, cards, ...(plan.serial?.log && { logs: [VM_FILES.serialLog] }) };
   await writeFileAtomic(join(directory, FILTER_FILES.config), JSON.stringify(config));
   // Beside the other room's files, and compiled or not as this file is.
   const name = import.meta.url.endsWith('.ts') ? 'filter-process.ts' : 'filter-process.js';

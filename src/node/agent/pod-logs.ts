@@ -20,7 +20,7 @@ const MAX_BEHIND = 4 * 1024 * 1024;
 
 /** Where the output of each container lies; the older part of a file that was cut stands first. */
 const FILES: Readonly<Record<string, readonly string[]>> = {
-  compute: [VM_FILES.output],
+  compute: [`${VM_FILES.output}.1`, VM_FILES.output],
   'guest-console-log': [`${VM_FILES.serialLog}.1`, VM_FILES.serialLog],
 };
 

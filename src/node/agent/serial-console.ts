@@ -8,9 +8,9 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { MessageSocket } from '../../base/http/seam.ts';
+import { cutLog, MAX_LOG_BYTES } from '../disk/cut-log.ts';
 import { VM_FILES } from '../qemu/argv.ts';
 import { connectUnix } from '../qmp/unix-socket.ts';
-import { cutLog, MAX_LOG_BYTES } from './cut-log.ts';
 
 /** Replayed to a client that asks for the backlog. */
 const TAIL_BYTES = 64 * 1024;

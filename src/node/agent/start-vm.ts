@@ -46,6 +46,7 @@ export interface StartedVm {
 }
 
 const ANSWER_MS = 20_000;
+const MAX_OUTPUT_BYTES = 1024 * 1024;
 
 /** QEMU ended before it answered; its last words are the message. */
 export class SpawnError extends Error {
@@ -175,6 +176,8 @@ export async function spawnVm(environment: AgentEnvironment, request: SpawnReque
   const child = await spawnDetached(argv, {
     cwd: directory,
     outputFile: join(directory, VM_FILES.output),
+    // A guest can make QEMU say things without end.
+    maxOutputBytes: MAX_OUTPUT_BYTES,
     ...(resuming && { inputFile: ramFile(environment.memoryDirectory, resuming.state) }),
   }).catch(spawnError);
   record = { ...record, process: child.identity };

@@ -13,6 +13,8 @@ export interface FilteredCard {
 export interface FilterConfig {
   readonly version: 1;
   readonly cards: readonly FilteredCard[];
+  /** Logs that QEMU writes, names in the directory of the VM: kept short while no agent is there to do it. */
+  readonly logs?: readonly string[];
 }
 
 export const FILTER_FILES = {

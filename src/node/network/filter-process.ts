@@ -1,10 +1,13 @@
 /**
- * A program of its own, one for each guest: lets the packets of the guest pass that may (`packet-rule.ts`). Like QEMU it
- * outlives the agent; it ends with QEMU. Its working directory is that of the VM. Without it the guest sends nothing.
+ * A program of its own, one for each guest: lets the packets of the guest pass that may (`packet-rule.ts`), and keeps the
+ * log of its console short. Like QEMU it outlives the agent; it ends with QEMU. Its working directory is that of the VM.
+ * Without it the guest sends nothing.
  */
 import { readFileSync } from 'node:fs';
 import { createConnection, type Socket } from 'node:net';
+import { join } from 'node:path';
 import { systemClock } from '../../base/clock/clock.ts';
+import { keepLogShort } from '../disk/cut-log.ts';
 import { FILTER_FILES, type FilterConfig, type FilteredCard } from './filter-files.ts';
 import { createFrameStream } from './frame-stream.ts';
 import { packetRule } from './packet-rule.ts';
@@ -44,7 +47,9 @@ async function filterCard({ netdev, network, udp }: FilteredCard): Promise<void>
   });
 }
 
-const { cards } = JSON.parse(readFileSync(FILTER_FILES.config, 'utf8')) as FilterConfig;
+const { cards, logs = [] } = JSON.parse(readFileSync(FILTER_FILES.config, 'utf8')) as FilterConfig;
 await Promise.all(cards.map(filterCard));
+const life = { clock: systemClock, signal: new AbortController().signal };
+for (const name of logs) keepLogShort(join(process.cwd(), name), life);
 // The directory goes with the VM: nothing of ours holds it.
 process.chdir('/');

@@ -19,7 +19,8 @@ export async function cutLog(file: string, maxBytes = MAX_LOG_BYTES): Promise<nu
     const kept = new Uint8Array(maxBytes);
     const { bytesRead } = await handle.read(kept, 0, maxBytes, size - maxBytes);
     await handle.truncate(0);
-    await writeFile(`${file}.1`, kept.subarray(0, bytesRead), { mode: 0o600 }).catch(() => {});
+    // Nothing: another one cut it in between.
+    if (bytesRead > 0) await writeFile(`${file}.1`, kept.subarray(0, bytesRead), { mode: 0o600 }).catch(() => {});
     return 0;
   } finally {
     await handle.close();
