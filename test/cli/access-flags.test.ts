@@ -73,11 +73,23 @@ test('files of authentication and authorisation: refused in one line, else kept 
     [2, 'error: authentication-config file and oidc-* flags are mutually exclusive\n'],
   );
 
+  const little = await at.up('--quota-backend-bytes', 'lots');
+  assert.deepEqual(
+    [little.code, little.stderr],
+    [2, 'error: --quota-backend-bytes takes an amount of bytes from 1Mi on, as 8Gi, not "lots"\n'],
+  );
+
   writeFileSync(authorization, authorizers('3s'));
-  const up = await at.up(...files);
+  const up = await at.up(...files, '--quota-namespace-bytes', '1Mi');
   assert.deepEqual([up.code, up.stderr], [0, '']);
   const may = await at.kubectl(['auth', 'can-i', 'list', 'secrets', '--as', 'jane']);
   assert.deepEqual([may.code, may.stdout], [0, 'yes\n'], may.stderr);
+  const large = join(at.dir, 'large');
+  writeFileSync(large, 'x'.repeat(700 * 1024));
+  const first = await at.kubectl(['create', 'configmap', 'one', `--from-file=${large}`]);
+  assert.equal(first.code, 0, first.stderr);
+  const second = await at.kubectl(['create', 'configmap', 'two', `--from-file=${large}`]);
+  assert.match(second.stderr, /namespace "default" may have 1048576 bytes together/);
   const mayNot = await at.kubectl(['get', 'pods', '--as', 'joe']);
   assert.equal(
     mayNot.stderr,

@@ -2,6 +2,7 @@
 import { AUDIT_FLAGS } from './audit-flags.ts';
 import { AUTHENTICATION_FLAGS } from './authentication-flags.ts';
 import { AUTHORIZATION_FLAGS } from './authorization-flags.ts';
+import { BYTE_LIMIT_FLAGS } from './byte-limit-flags.ts';
 import type { Command, FlagSpec } from './command.ts';
 import { OIDC_FLAGS } from './oidc-flags.ts';
 import { TOKEN_WEBHOOK_FLAGS } from './token-webhook-flags.ts';
@@ -86,6 +87,7 @@ export const COMMANDS: readonly Command[] = [
         value: 'CIDR',
         summary: 'IPv4 range that Services get cluster IPs from (default: 10.96.0.0/16)',
       },
+      ...BYTE_LIMIT_FLAGS,
       detach: { type: 'boolean', summary: 'return as soon as the API is ready' },
       'no-merge-kubeconfig': { type: 'boolean', summary: "leave the user's kubeconfig alone" },
       json: JSON_OUT,

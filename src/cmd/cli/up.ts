@@ -13,6 +13,7 @@ import { type Exit, spawnDetached } from '../../base/process/spawn-detached.ts';
 import { aborted } from '../../base/signal/abortable.ts';
 import { parseStaticTokens } from '../../server/auth/static-tokens.ts';
 import type { FindTokenUser } from '../../server/auth/token-authenticator.ts';
+import type { ByteLimits } from '../../server/cache/namespace-bytes.ts';
 import type { AuditSettings } from '../compose/audit-log.ts';
 import { type DataDir, dataDirAt, defaultDataDir, ensurePrivateDir } from '../config/data-dir.ts';
 import { editUserKubeconfig, mergeKubeconfig, unmergeKubeconfig, userKubeconfigPath } from '../config/kubeconfig.ts';
@@ -24,6 +25,7 @@ import { VERSION } from '../config/version.ts';
 import { auditArguments, auditSettings } from './audit-flags.ts';
 import { type AuthenticationChoice, authenticationArguments, authenticationChoice } from './authentication-choice.ts';
 import { type AuthorizationChoice, authorizationArguments, authorizationChoice } from './authorization-choice.ts';
+import { byteLimitArguments, byteLimits } from './byte-limits.ts';
 import { type CommandContext, CommandError, listFlag, numberFlag, textFlag, UsageError } from './command.ts';
 import { fullDisk } from './full-disk.ts';
 import { type OidcChoice, oidcArguments, oidcChoice, oidcSettings } from './oidc-choice.ts';
@@ -79,6 +81,7 @@ export async function up(context: CommandContext): Promise<number> {
   const webhook = tokenWebhookChoice(flags);
   const authorization = authorizationChoice(flags);
   const serviceCidr = readServiceRange(textFlag(flags, 'service-cluster-ip-range') ?? DEFAULT_SERVICE_CIDR);
+  const limits = byteLimits(flags);
   const tokens = textFlag(flags, 'token-auth-file');
   const tokenFile = tokens === undefined ? undefined : resolve(tokens);
   if (flags['detach'] === true)
@@ -104,6 +107,7 @@ export async function up(context: CommandContext): Promise<number> {
         ...(tokenFile === undefined ? [] : ['--token-auth-file', tokenFile]),
         '--service-cluster-ip-range',
         serviceCidr,
+        ...byteLimitArguments(limits),
         ...(merge ? [] : ['--no-merge-kubeconfig']),
       ],
       started,
@@ -124,6 +128,7 @@ export async function up(context: CommandContext): Promise<number> {
     authorization,
     tokenFile,
     serviceCidr,
+    limits,
     merge,
     started,
   });
@@ -173,6 +178,7 @@ interface ForegroundOptions {
   readonly authorization: AuthorizationChoice | undefined;
   readonly tokenFile: string | undefined;
   readonly serviceCidr: string;
+  readonly limits: ByteLimits;
   readonly dir: DataDir;
   readonly port: number;
   readonly address: ServingAddress;
@@ -222,6 +228,7 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
     allowsHostPorts: options.allowsHostPorts,
     corsAllowedOrigins: options.corsAllowedOrigins,
     serviceCidr: options.serviceCidr,
+    byteLimits: options.limits,
     flags: shownFlags(flags, {
       'data-dir': dir.root,
       port: String(options.port),

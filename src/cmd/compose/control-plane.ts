@@ -57,6 +57,7 @@ import { createTokenAuthenticator, type FindTokenUser } from '../../server/auth/
 import { findUidIn, requestToken, secretTokenIn } from '../../server/auth/token-request.ts';
 import { createWebhookUsers, type TokenWebhook } from '../../server/auth/webhook-tokens.ts';
 import { createObjectStore } from '../../server/cache/create-object-store.ts';
+import type { ByteLimits } from '../../server/cache/namespace-bytes.ts';
 import type { ObjectStore } from '../../server/cache/object-store.ts';
 import { createApiServer } from '../../server/endpoints/api-server.ts';
 import type { ComponentHealth } from '../../server/endpoints/component-health.ts';
@@ -101,6 +102,8 @@ export interface ControlPlaneOptions {
   readonly advertise?: { readonly address: string; readonly port: number };
   /** Range that Services get cluster IPs from; `DEFAULT_SERVICE_CIDR` when not given. */
   readonly serviceCidr?: string;
+  /** Bytes of objects that are taken; the defaults when not given. */
+  readonly byteLimits?: ByteLimits;
   /** Reaches a node's own API, for consoles and guest commands. Throws when the node cannot be reached. */
   readonly connectNode?: (nodeName: string, client: Client) => Promise<ApiHandler>;
   /** What the nodes of this process have to say in `/metrics`. */
@@ -167,7 +170,14 @@ const ADMIN_PEER = peerNamed('kubernetes-admin', 'system:masters');
 /** Starts the control plane on a backend; resolves when it is ready to serve. Rejects with StorageError when the state cannot be opened. */
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const { backend, clock, log, signal } = options;
-  const store = await createObjectStore({ backend, clock, log, renew: renewStored, signal });
+  const store = await createObjectStore({
+    backend,
+    clock,
+    log,
+    renew: renewStored,
+    ...(options.byteLimits && { byteLimits: options.byteLimits }),
+    signal,
+  });
   try {
     return await assemble(store, options);
   } catch (error) {

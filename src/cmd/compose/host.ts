@@ -12,6 +12,7 @@ import type { AuthorizerSetup } from '../../server/auth/authorizer-chain.ts';
 import type { OidcSettings } from '../../server/auth/oidc.ts';
 import type { FindTokenUser } from '../../server/auth/token-authenticator.ts';
 import type { TokenWebhook } from '../../server/auth/webhook-tokens.ts';
+import type { ByteLimits } from '../../server/cache/namespace-bytes.ts';
 import { StorageError } from '../../server/storage/backend.ts';
 import { createSqliteBackend } from '../../server/storage/sqlite-backend.ts';
 import { buildFacts } from '../config/build-facts.ts';
@@ -49,6 +50,8 @@ export interface HostOptions {
   readonly flags?: Readonly<Record<string, string>>;
   /** Range that Services get cluster IPs from; `DEFAULT_SERVICE_CIDR` when not given. */
   readonly serviceCidr?: string;
+  /** Bytes of objects that are taken; the defaults when not given. */
+  readonly byteLimits?: ByteLimits;
   /** Users by tokens from a file. */
   readonly staticTokens?: FindTokenUser;
   /** The OpenID Connect issuer whose ID tokens are believed. */
@@ -167,6 +170,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       ...(options.flags && { flags: options.flags }),
       ...(audit && { audit }),
       serviceCidr,
+      ...(options.byteLimits && { byteLimits: options.byteLimits }),
       clientCa: pki.ca,
       frontProxy: { ca: frontProxy.ca, allowedNames: [FRONT_PROXY_NAME] },
       ...(options.staticTokens && { staticTokens: options.staticTokens }),

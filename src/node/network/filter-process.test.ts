@@ -30,6 +30,7 @@ test('the log of a console that a guest floods stays short while no agent is the
     const size = async (): Promise<number> => (await stat(`${file}.1`).catch(() => undefined))?.size ?? 0;
     while ((await size()) !== MIB || !(await readFile(`${file}.1`, 'utf8')).endsWith('y'))
       await systemClock.sleep(20, NEVER);
+    assert.ok((await stat(file)).size <= MIB);
   } finally {
     await terminate(child.identity, { clock: systemClock, signal: NEVER, graceMs: 1000 });
   }
