@@ -70,6 +70,38 @@ test('whoever sends many documents waits behind whoever sends one', async () => 
   await fair.close();
 });
 
+test('documents that take long wait for each other, and nobody else waits for them', async () => {
+  const fair = createBodyReader({ quick: 500, patience: 60_000 });
+  const order: string[] = [];
+  const send = (owner: string, text: string) =>
+    fair
+      .read({ type: 'application/yaml', bytes: utf8.encode(text), kind: undefined }, owner)
+      .then(() => owner, String)
+      .then((outcome) => void order.push(outcome));
+  const long = 'a: b\n'.repeat(500_000);
+  const greedy = ['greedy', 'greedy too'].map((owner) => send(owner, long));
+  await Promise.all(['one', 'two', 'three'].map((owner) => send(owner, 'c: d')));
+  assert.deepEqual(order, ['one', 'two', 'three']);
+  await fair.close();
+  await Promise.all(greedy);
+  assert.deepEqual(order.slice(3), Array(2).fill('Error: the server stops'));
+});
+
+test('what moves to where long documents are read is answered all the same, each with its own', async () => {
+  const fair = createBodyReader({ quick: 0, patience: 60_000 });
+  const texts = Array.from({ length: 6 }, (_, at) => `at: ${at}\n${'a: b\n'.repeat(5000)}`);
+  const answers = await Promise.all(
+    texts.map((text, at) =>
+      fair.read({ type: 'application/yaml', bytes: utf8.encode(text), kind: undefined }, `owner-${at % 2}`),
+    ),
+  );
+  assert.deepEqual(
+    answers.map(({ json }) => JSON.parse(new TextDecoder().decode(json))),
+    texts.map((_, at) => ({ at, a: 'b' })),
+  );
+  await fair.close();
+});
+
 test('beyond its bounds a body is refused for now, and later taken', async () => {
   const isTooMany = (error: unknown) =>
     error instanceof ApiError && error.code === 429 && error.status.details?.retryAfterSeconds === 1;

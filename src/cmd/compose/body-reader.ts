@@ -1,4 +1,4 @@
-/** The door to the thread that reads large bodies: started with the first of them, ended when none came for a while. */
+/** The door to the threads that read large bodies: started with the first of them, ended when none came for a while. */
 import { Worker } from 'node:worker_threads';
 import { ApiError, badRequest } from '../../api/meta/status.ts';
 import { BodyBudget } from '../../base/http/body-budget.ts';
@@ -8,23 +8,29 @@ import { FairQueue } from './fair-queue.ts';
 
 /** How long one document may take. The worst that fit into a body take some seconds. */
 const PATIENCE_MS = 10_000;
-/** The thread holds some 20 MB: nobody needs it most of the time. */
+/** What takes longer goes on beside those behind it, where only such documents wait for each other. */
+const QUICK_MS = 1000;
+/** A thread that has not loaded its program by then counts as one that reads. */
+const START_MS = 10_000;
+/** A thread holds some 20 MB: nobody needs it most of the time. */
 const IDLE_MS = 30_000;
-/** Heap of the thread: what a YAML document of 3 MB becomes before it is a value. */
+/** Heap of a thread: what a YAML document of 3 MB becomes before it is a value. */
 const MAX_HEAP_MB = 1024;
-/** Documents that may be with the thread at once, and their bytes: one is being read, the others wait their turn. */
+/** Documents that may be with the threads at once, and their bytes: one or two are being read, the others wait their turn. */
 const MAX_DOCUMENTS = 64;
 const MAX_BYTES = 32 * 1024 * 1024;
 
 export interface BodyReader {
   readonly read: ReadElsewhere;
-  /** Ends the thread; what it was reading is refused. */
+  /** Ends the threads; what they were reading is refused. */
   close(): Promise<void>;
 }
 
 export interface BodyReaderOptions {
   /** How long one document may take, in milliseconds. */
   readonly patience?: number;
+  /** How long others wait for one, in milliseconds. */
+  readonly quick?: number;
   readonly maxDocuments?: number;
   readonly maxBytes?: number;
 }
@@ -37,92 +43,175 @@ interface Job {
 }
 
 /**
- * Starts nothing yet. One document is read at a time, and owners take turns. One that takes too long or too much memory is
- * refused with 400, and its thread goes; the next one finds another. One that comes when too many wait, or too many of
- * its owner, is refused with 429.
+ * Starts nothing yet. Owners take turns. Most documents are read in a moment, one at a time; one that takes longer moves, with
+ * its thread, to where such documents are read, also one at a time, so that nobody waits for it but those like it. One that
+ * takes too long or too much memory is refused with 400. One that comes when too many wait, or too many of its owner, is
+ * refused with 429.
  */
 export function createBodyReader(options: BodyReaderOptions = {}): BodyReader {
   const { patience = PATIENCE_MS } = options;
+  const quickMs = Math.min(options.quick ?? QUICK_MS, patience);
   const room = new Room(options.maxDocuments ?? MAX_DOCUMENTS, options.maxBytes ?? MAX_BYTES);
-  const queue = new FairQueue<Job>();
-  let worker: Worker | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  let running: Job | undefined;
-
-  /** Ends the thread and what it reads. */
-  const end = async (why: unknown): Promise<void> => {
-    clearTimeout(timer);
-    const ended = worker;
-    const failed = running;
-    worker = undefined;
-    running = undefined;
-    if (failed) {
-      room.leave(failed);
-      failed.reject(why);
-    }
-    await ended?.terminate();
+  const settle = (job: Job, act: (job: Job) => void): void => {
+    room.leave(job);
+    act(job);
   };
-  const giveUp = (why: unknown): void => {
-    void end(why);
-    next();
-  };
-  /** Hands the next one over: its time begins now. */
-  const next = (): void => {
-    if (running) return;
-    clearTimeout(timer);
-    running = queue.shift();
-    timer = running ? setTimeout(() => giveUp(tooHard('time')), patience) : setTimeout(() => void end(IDLE), IDLE_MS);
-    timer.unref();
-    if (!running) {
-      worker?.unref();
-      return;
-    }
-    worker ??= start();
-    worker.ref();
-    worker.postMessage(running.body);
-  };
-  const receive = (answer: BodyAnswer): void => {
-    const job = running;
-    running = undefined;
-    if (job) room.leave(job);
-    next();
-    if ('json' in answer) job?.resolve(answer);
-    else if ('refusal' in answer) job?.reject(new ApiError(answer.refusal));
-    else job?.reject(new Error(answer.failure));
-  };
-  const start = (): Worker => {
-    // Beside this file, and compiled or not as this file is.
-    const url = new URL(import.meta.url.endsWith('.ts') ? './body-worker.ts' : './body-worker.js', import.meta.url);
-    const started = new Worker(url, {
-      name: 'bodies',
-      resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
-      execArgv: ['--disable-warning=ExperimentalWarning'],
-    });
-    started.on('message', (answer: BodyAnswer) => {
-      if (started === worker) receive(answer);
-    });
-    started.on('error', (error: NodeJS.ErrnoException) => {
-      if (started === worker) giveUp(error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? tooHard('memory') : error);
-    });
-    return started;
-  };
+  const slow = new Lane({ settle, limitMs: patience, onLimit: (lane) => lane.giveUp(tooHard('time')) });
+  const quick = new Lane({
+    settle,
+    limitMs: quickMs,
+    onLimit(lane) {
+      if (quickMs >= patience) return lane.giveUp(tooHard('time'));
+      const { job, thread } = lane.release();
+      // As it is where nothing is read there, else from its beginning.
+      if (slow.isFree) slow.take(job, thread, patience - quickMs);
+      else {
+        void thread?.terminate();
+        slow.push(job);
+      }
+      lane.next();
+    },
+  });
   return {
     read: (body, owner = '') =>
       new Promise((resolve, reject) => {
         const job: Job = { body, owner, resolve, reject };
         if (!room.enter(job)) return reject(tooMany());
-        queue.push(owner, job);
-        next();
+        quick.push(job);
       }),
-    close() {
+    async close() {
       const stopped = new Error('the server stops');
-      for (let job = queue.shift(); job; job = queue.shift()) {
-        room.leave(job);
-        job.reject(stopped);
-      }
-      return end(stopped);
+      await Promise.all([quick.close(stopped), slow.close(stopped)]);
     },
   };
+}
+
+interface LaneOptions {
+  /** Called once for each job that ends here. */
+  readonly settle: (job: Job, act: (job: Job) => void) => void;
+  readonly limitMs: number;
+  /** The job that is read has had its time. */
+  readonly onLimit: (lane: Lane) => void;
+}
+
+/** One thread and those who wait for it. */
+class Lane {
+  readonly #options: LaneOptions;
+  readonly #queue = new FairQueue<Job>();
+  #thread: Worker | undefined;
+  #running: Job | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: LaneOptions) {
+    this.#options = options;
+  }
+
+  /** Nothing is read here, and nobody waits. */
+  get isFree(): boolean {
+    return this.#running === undefined;
+  }
+
+  push(job: Job): void {
+    this.#queue.push(job.owner, job);
+    this.next();
+  }
+
+  /** Hands the next one over: its time begins now. */
+  next(): void {
+    if (this.#running) return;
+    this.#running = this.#queue.shift();
+    if (this.#running) {
+      const isNew = this.#thread === undefined;
+      this.#thread ??= this.#listen(startThread());
+      this.#thread.postMessage(this.#running.body);
+      // What a thread takes to start is nobody's fault.
+      this.#limit(this.#options.limitMs + (isNew ? START_MS : 0));
+    } else {
+      this.#await(IDLE_MS, () => void this.#end(IDLE));
+      this.#thread?.unref();
+    }
+  }
+
+  /** Goes on with a job that a thread of another lane reads already. This one has to be free. */
+  take(job: Job, thread: Worker | undefined, limitMs: number): void {
+    void this.#thread?.terminate();
+    this.#running = job;
+    this.#thread = thread && this.#listen(thread);
+    this.#limit(limitMs);
+  }
+
+  /** Lets go of the thread and of what it reads; the lane has neither then, and hears of neither. */
+  release(): { readonly job: Job; readonly thread: Worker | undefined } {
+    const [job, thread] = [this.#running as Job, this.#thread];
+    this.#running = undefined;
+    this.#thread = undefined;
+    return { job, thread };
+  }
+
+  /** Ends the thread; what it reads is refused, those behind it find another. */
+  giveUp(why: unknown): void {
+    void this.#end(why);
+    this.next();
+  }
+
+  close(why: unknown): Promise<void> {
+    for (let job = this.#queue.shift(); job; job = this.#queue.shift())
+      this.#options.settle(job, ({ reject }) => reject(why));
+    return this.#end(why);
+  }
+
+  async #end(why: unknown): Promise<void> {
+    clearTimeout(this.#timer);
+    const [thread, failed] = [this.#thread, this.#running];
+    this.#thread = undefined;
+    this.#running = undefined;
+    if (failed) this.#options.settle(failed, ({ reject }) => reject(why));
+    await thread?.terminate();
+  }
+
+  #limit(ms: number): void {
+    this.#thread?.ref();
+    this.#await(ms, () => this.#options.onLimit(this));
+  }
+
+  #await(ms: number, act: () => void): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(act, ms);
+    this.#timer.unref();
+  }
+
+  #listen(thread: Worker): Worker {
+    thread.on('message', (answer: BodyAnswer) => {
+      if (thread !== this.#thread) return;
+      if (answer !== 'ready') this.#receive(answer);
+      else if (this.#running) this.#limit(this.#options.limitMs);
+    });
+    thread.on('error', (error: NodeJS.ErrnoException) => {
+      if (thread === this.#thread) this.giveUp(error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? tooHard('memory') : error);
+    });
+    return thread;
+  }
+
+  #receive(answer: Exclude<BodyAnswer, 'ready'>): void {
+    const job = this.#running;
+    this.#running = undefined;
+    if (job)
+      this.#options.settle(job, ({ resolve, reject }) => {
+        if ('json' in answer) resolve(answer);
+        else reject('refusal' in answer ? new ApiError(answer.refusal) : new Error(answer.failure));
+      });
+    this.next();
+  }
+}
+
+function startThread(): Worker {
+  // Beside this file, and compiled or not as this file is.
+  const url = new URL(import.meta.url.endsWith('.ts') ? './body-worker.ts' : './body-worker.js', import.meta.url);
+  return new Worker(url, {
+    name: 'bodies',
+    resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+  });
 }
 
 const IDLE = new Error('nobody sends documents');

@@ -7,6 +7,8 @@ import { parseYaml } from '../../api/schema/parse-json.ts';
 import type { LargeBody } from '../../server/endpoints/read-elsewhere.ts';
 
 export type BodyAnswer =
+  /** Said once: what reads is loaded. */
+  | 'ready'
   | { readonly json: Uint8Array; readonly duplicates: readonly string[] }
   | { readonly refusal: Status }
   | { readonly failure: string };
@@ -29,3 +31,4 @@ parentPort!.on('message', (request: LargeBody) => {
   const answer = read(request);
   parentPort!.postMessage(answer, 'json' in answer ? [answer.json.buffer as ArrayBuffer] : []);
 });
+parentPort!.postMessage('ready' satisfies BodyAnswer);
