@@ -15,7 +15,7 @@ export type BodyAnswer =
 
 const encoder = new TextEncoder();
 
-function read({ type, bytes, kind }: LargeBody): BodyAnswer {
+function read({ type, bytes, kind }: LargeBody): Exclude<BodyAnswer, 'ready'> {
   try {
     const parsed =
       type === PROTOBUF

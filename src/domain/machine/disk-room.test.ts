@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Pod } from '../../api/kinds/builtin/types.ts';
-import { type DiskPause, diskFloor, diskPauseOf, ephemeralLimit, hasDiskPressure } from './disk-room.ts';
+import {
+  type DiskPause,
+  diskFloor,
+  diskPauseOf,
+  ephemeralLimit,
+  ephemeralRequest,
+  hasDiskPressure,
+} from './disk-room.ts';
 
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
@@ -9,7 +16,7 @@ const GIB = 1024 ** 3;
 test('a guest is paused at its limit and at the floor of the node, and goes on only with room to spare', () => {
   const cases: readonly [
     what: string,
-    measure: { used?: number; grown?: number; limit?: number; free?: number },
+    measure: { used?: number; grown?: number; limit?: number; requested?: number; free?: number },
     before: DiskPause | undefined,
     after: DiskPause | undefined,
   ][] = [
@@ -28,6 +35,36 @@ test('a guest is paused at its limit and at the floor of the node, and goes on o
     ['it writes, and the node is at its floor', { grown: 2 * MIB, free: GIB }, undefined, 'floor'],
     ['it writes faster than there is room until the next look', { grown: GIB, free: 1.5 * GIB }, undefined, 'floor'],
     ['it writes nothing, and the node is below its floor', { grown: 4096, free: 10 * MIB }, undefined, undefined],
+    [
+      'beyond its request, and the node is short of room',
+      { used: 51 * MIB, requested: 50 * MIB, grown: 2 * MIB, free: 1.9 * GIB },
+      undefined,
+      'floor',
+    ],
+    [
+      'within its request, and the node is short of room',
+      { used: 50 * MIB, requested: 50 * MIB, grown: 2 * MIB, free: 1.9 * GIB },
+      undefined,
+      undefined,
+    ],
+    [
+      'within its request, and the node is at its floor',
+      { used: 50 * MIB, requested: 50 * MIB, grown: 2 * MIB, free: GIB },
+      undefined,
+      'floor',
+    ],
+    [
+      'beyond its request, and a little room again',
+      { used: 51 * MIB, requested: 50 * MIB, free: 2.4 * GIB },
+      'floor',
+      'floor',
+    ],
+    [
+      'beyond its request, and room again',
+      { used: 51 * MIB, requested: 50 * MIB, free: 2.6 * GIB },
+      'floor',
+      undefined,
+    ],
     ['a little room on the node', { free: 1.2 * GIB }, 'floor', 'floor'],
     ['room on the node', { free: 1.3 * GIB }, 'floor', undefined],
     [
@@ -37,8 +74,12 @@ test('a guest is paused at its limit and at the floor of the node, and goes on o
       'limit',
     ],
   ];
-  for (const [what, { used = 0, grown = 0, limit, free = 50 * GIB }, before, after] of cases)
-    assert.equal(diskPauseOf({ used, grown, limit, space: { free, total: 100 * GIB } }, before), after, what);
+  for (const [what, { used = 0, grown = 0, limit, requested = 0, free = 50 * GIB }, before, after] of cases)
+    assert.equal(
+      diskPauseOf({ used, grown, limit, requested, space: { free, total: 100 * GIB } }, before),
+      after,
+      what,
+    );
 });
 
 test('the floor lies above the marks of the API server on a disk of any size, and pressure above the floor', () => {
@@ -54,13 +95,17 @@ test('the floor lies above the marks of the API server on a disk of any size, an
   assert.equal(hasDiskPressure({ free: 2.6 * GIB, total }, true), false);
 });
 
-test('a Pod has the limits of its containers together, or none', () => {
+test('a Pod has the limits of its containers together, or none, and their requests', () => {
   const pod = (...limits: (string | undefined)[]): Pod =>
     ({
       spec: {
         containers: limits.map((limit) => ({ resources: { limits: limit ? { 'ephemeral-storage': limit } : {} } })),
       },
     }) as unknown as Pod;
+  const requests = [{ requests: { 'ephemeral-storage': '50M' } }, {}, { requests: { 'ephemeral-storage': '1Mi' } }];
+  const placed = { spec: { containers: requests.map((resources) => ({ resources })) } } as unknown as Pod;
+  assert.equal(ephemeralRequest(placed), 50_000_000 + MIB);
+  assert.equal(ephemeralRequest(pod()), 0);
   assert.equal(ephemeralLimit(pod()), undefined);
   assert.equal(ephemeralLimit(pod(undefined)), undefined);
   assert.equal(ephemeralLimit(pod('1Gi', undefined, '10Mi')), GIB + 10 * MIB);

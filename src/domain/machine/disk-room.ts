@@ -15,7 +15,8 @@ export interface DiskSpace {
 }
 
 /**
- * Free bytes below which guests that write are paused, and below which the node says DiskPressure and takes no new ones.
+ * Free bytes below which guests that write are paused, and below which the node says DiskPressure, takes no new ones, and
+ * pauses those that write beyond their request.
  * Far above the mark below which the API server takes no new objects (64 MiB): a guest may write a gigabyte a second.
  */
 export function diskFloor(total: number): { readonly pause: number; readonly pressure: number } {
@@ -27,11 +28,16 @@ export const hasDiskPressure = ({ free, total }: DiskSpace, before: boolean): bo
   free < diskFloor(total).pressure * (before ? 1.25 : 1);
 
 /** What a Pod's files may take: the limits of its containers together, as a kubelet counts; undefined without one. */
-export function ephemeralLimit(pod: DeepReadonly<Pod>): number | undefined {
+export const ephemeralLimit = (pod: DeepReadonly<Pod>): number | undefined => ephemeralSum(pod, 'limits');
+
+/** What was set aside for them, when the Pod was placed. */
+export const ephemeralRequest = (pod: DeepReadonly<Pod>): number => ephemeralSum(pod, 'requests') ?? 0;
+
+function ephemeralSum(pod: DeepReadonly<Pod>, list: 'limits' | 'requests'): number | undefined {
   let sum: number | undefined;
   for (const { resources } of pod.spec.containers) {
-    const limit = resources?.limits?.['ephemeral-storage'];
-    if (limit !== undefined) sum = (sum ?? 0) + quantityToBytes(String(limit));
+    const amount = resources?.[list]?.['ephemeral-storage'];
+    if (amount !== undefined) sum = (sum ?? 0) + quantityToBytes(String(amount));
   }
   return sum;
 }
@@ -45,6 +51,8 @@ export interface DiskMeasure {
   /** Bytes that all files it writes to have grown by since the measure before; claims among them. */
   readonly grown: number;
   readonly limit: number | undefined;
+  /** What was set aside for these files. */
+  readonly requested: number;
   readonly space: DiskSpace;
 }
 
@@ -55,16 +63,18 @@ const LIMIT_SPARE = 0.1;
 
 /**
  * Whether the guest is to be paused. One that runs is looked at with what it may write until the next look; one that is
- * paused goes on only with room to spare, so that it does not stop and go.
+ * paused goes on only with room to spare, so that it does not stop and go. Where the node is short of room, those that have
+ * more than was set aside for them stop first: the others' is kept for them.
  */
 export function diskPauseOf(
-  { used, grown, limit, space }: DiskMeasure,
+  { used, grown, limit, requested, space }: DiskMeasure,
   before: DiskPause | undefined,
 ): DiskPause | undefined {
   if (limit !== undefined) {
     if (before === 'limit' ? used > limit * (1 - LIMIT_SPARE) : used + grown > limit) return 'limit';
   }
-  const { pause } = diskFloor(space.total);
-  if (before === 'floor') return space.free < pause * 1.25 ? 'floor' : undefined;
-  return space.free - grown < pause && grown > STILL ? 'floor' : undefined;
+  const { pause, pressure } = diskFloor(space.total);
+  const mark = used > requested ? pressure : pause;
+  if (before === 'floor') return space.free < mark * 1.25 ? 'floor' : undefined;
+  return space.free - grown < mark && grown > STILL ? 'floor' : undefined;
 }

@@ -5,7 +5,7 @@
  */
 import { readdir, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type DiskPause, diskPauseOf, ephemeralLimit } from '../../domain/machine/disk-room.ts';
+import { type DiskPause, diskPauseOf, ephemeralLimit, ephemeralRequest } from '../../domain/machine/disk-room.ts';
 import type { Guest } from './guest.ts';
 import type { LauncherState } from './launcher-state.ts';
 import { writeRecord } from './vm-record.ts';
@@ -52,7 +52,8 @@ export function watchDisk(launcher: LauncherState, guest: Guest): { stop(): void
     const { bavail, bsize, blocks } = await statfs(directory);
     const space = { free: bavail * bsize, total: blocks * bsize };
     const before = record.diskPause;
-    const after = diskPauseOf({ used, grown, limit: ephemeralLimit(pod), space }, before);
+    const share = { limit: ephemeralLimit(pod), requested: ephemeralRequest(pod) };
+    const after = diskPauseOf({ used, grown, ...share, space }, before);
     const { runState } = guest.state;
     if (after !== undefined && runState === 'running') await pause(after);
     else if (before !== undefined && after === undefined) await resume();
