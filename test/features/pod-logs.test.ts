@@ -9,7 +9,12 @@ const node = async (request: ApiRequest): Promise<ApiResponse> => {
   asked.push(request);
   if (!request.path.includes('/here')) return { status: 404, headers: {} };
   if (request.upgradable) return { status: 101, headers: {}, upgrade: { protocol: 'own', accept: () => {} } };
-  return { status: 200, headers: { 'content-type': 'text/plain' }, body: Buffer.from(`log of ${request.path}`) };
+  const type = request.query.includes('sinceSeconds') ? 'text/html' : 'text/plain';
+  return {
+    status: 200,
+    headers: { 'content-type': type, 'set-cookie': 'a=b' },
+    body: Buffer.from(`log of ${request.path}`),
+  };
 };
 
 let server: InProcessServer;
@@ -45,6 +50,16 @@ test('a log comes from the node of the Pod, which sees the options and no creden
   const last = asked.at(-1)!;
   assert.equal(last.query, 'tailLines=5&follow=false');
   assert.deepEqual([last.headers['authorization'], last.headers['cookie']], [undefined, undefined]);
+});
+
+test('a log is text of nobody’s page, whatever the node calls it', async () => {
+  for (const query of ['', '?sinceSeconds=5', '?sinceSeconds=5&container=unknown']) {
+    const { status, headers } = await log('here', query);
+    assert.deepEqual(
+      [status, headers['content-type'], headers['x-content-type-options'], headers['set-cookie']],
+      [200, 'text/plain', 'nosniff', undefined],
+    );
+  }
 });
 
 test('a log that no container stands for may be asked of the node; a container nobody knows is refused', async () => {

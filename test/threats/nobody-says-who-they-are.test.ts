@@ -101,3 +101,34 @@ test('a second request hidden in the first one’s body is never answered as its
     assert.match(text, /^$|^HTTP\/1\.1 (4\d\d|501)/, `${head}: ${text}`);
   }
 });
+
+test('a token in another spelling is no token: padding, bits that mean nothing, white space', async () => {
+  await told.admin('POST /api/v1/namespaces/default/serviceaccounts', {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { name: 'worker' },
+  });
+  const { status } = await told.admin('POST /api/v1/namespaces/default/serviceaccounts/worker/token', {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'TokenRequest',
+    spec: {},
+  });
+  const token: string = status.token;
+  const ask = (spelled: string): Promise<string> => raw(post(`Authorization: Bearer ${spelled}\r\n`));
+  assert.match(await ask(token), /^HTTP\/1\.1 201[\s\S]*system:serviceaccount:default:worker/);
+  const [head, body, signature] = token.split('.') as [string, string, string];
+  // 64 bytes of signature leave four bits of the last character without a meaning.
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+  const sameBytes = signature.slice(0, -1) + alphabet[alphabet.indexOf(signature.at(-1)!) ^ 1]!;
+  assert.deepEqual(Buffer.from(sameBytes, 'base64url'), Buffer.from(signature, 'base64url'));
+  for (const spelled of [
+    `${token}=`,
+    `${token}==`,
+    `${head}=.${body}.${signature}`,
+    `${head}.${body}=.${signature}`,
+    `${head}.${body}.${sameBytes}`,
+    `${head}.${body}.${signature.slice(0, 9)} ${signature.slice(9)}`,
+    `${token.replaceAll('-', '+').replaceAll('_', '/')}=`,
+  ])
+    assert.match(await ask(spelled), /^HTTP\/1\.1 401/, spelled);
+});

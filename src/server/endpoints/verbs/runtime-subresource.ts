@@ -73,7 +73,7 @@ async function readLog(exchange: Exchange): Promise<ApiResponse> {
     const path = ['containerLogs', namespace, name, container].map(encodeURIComponent).join('/');
     // Who watches over a WebSocket is our affair: the node is asked for bytes.
     const question = { ...ownQuestion(exchange, `/${path}`), upgradable: false, upgradeTo: undefined };
-    return askNode(exchange, pod.spec!.nodeName!, question);
+    return askNode(exchange, pod.spec!.nodeName!, question).then((answer) => answer && asText(answer));
   };
   const asked = exchange.query.get('container') ?? '';
   if (asked !== '' && pod.spec?.nodeName && !allContainers(pod).some((one) => one.name === asked)) {
@@ -88,6 +88,21 @@ async function readLog(exchange: Exchange): Promise<ApiResponse> {
   throw badRequest(
     `container ${JSON.stringify(container)} in pod ${JSON.stringify(pod.metadata.name)} is waiting to start: ContainerCreating`,
   );
+}
+
+const JSON_TYPE = /^application\/json(;|$)/;
+
+/**
+ * What a guest wrote, or a node says, is no page of this server's origin, whatever it looks like and whatever the node
+ * calls it: text, and nothing else.
+ */
+function asText({ headers, ...answer }: ApiResponse): ApiResponse {
+  const { 'content-type': type = '' } = headers;
+  const isStatus = answer.status >= 400 && JSON_TYPE.test(String(type));
+  return {
+    ...answer,
+    headers: { 'content-type': isStatus ? 'application/json' : 'text/plain', 'x-content-type-options': 'nosniff' },
+  };
 }
 
 const allContainers = ({ spec = {} }: PodParts): readonly { name: string }[] => [
