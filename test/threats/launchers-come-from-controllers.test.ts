@@ -87,6 +87,26 @@ test('the controllers make theirs, whose other labels stay the tenant’s to cha
   assert.equal((await change({ metadata: { labels: { a: 'b' } } })).status, 200);
   const taken = await change({ metadata: { labels: { 'kubevirt.io/migrationJobUID': 'm' } } });
   assert.equal(taken.status, 403);
+  // Whoever may resize Pods, because somebody gave him that right, does not make a launcher smaller than its guest.
+  await told.admin('POST /apis/rbac.authorization.k8s.io/v1/namespaces/default/roles', {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'Role',
+    metadata: { name: 'resizer' },
+    rules: [{ apiGroups: [''], resources: ['pods/resize'], verbs: ['patch', 'update'] }],
+  });
+  await told.admin('POST /apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings', {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: { name: 'resizer' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'resizer' },
+    subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'tenant' }],
+  });
+  const containers = spec.containers.map((one: { name: string; resources: { requests: object } }) =>
+    one.name === 'compute' ? { ...one, resources: { requests: { ...one.resources.requests, memory: '1Mi' } } } : one,
+  );
+  const shrunk = await told.ask(`PATCH ${PODS}/${metadata.name}/resize`, { ...tenant, body: { spec: { containers } } });
+  assert.equal(shrunk.status, 403, JSON.stringify(shrunk.json));
+  assert.match(shrunk.json.message, /only KubeVirt's controllers resize launcher pods/);
 });
 
 test('on a cluster of another make the policy of coracle rbac refuses the same', async () => {
@@ -129,6 +149,12 @@ test('on a cluster of another make the policy of coracle rbac refuses the same',
     const taken = { metadata: { labels: { 'kubevirt.io/migrationJobUID': 'm' } } };
     assert.equal((await ask('tenant', 'PATCH', `${PODS}/real`, taken))[0], 403);
     assert.equal((await ask('root', 'POST', PODS, fake('by-root')))[0], 201);
+    const size = (memory: string) => ({
+      spec: { containers: [{ name: 'compute', image: 'i', resources: { requests: { memory } } }] },
+    });
+    assert.equal((await ask('tenant', 'PATCH', `${PODS}/real/resize`, size('2Mi')))[0], 403);
+    assert.equal((await ask(controller, 'PATCH', `${PODS}/real/resize`, size('2Mi')))[0], 200);
+    assert.equal((await ask('tenant', 'PATCH', `${PODS}/plain/resize`, size('2Mi')))[0], 200);
   } finally {
     await other.stop();
   }

@@ -40,7 +40,7 @@ export const launcherPodsPolicy = (labels: Readonly<Record<string, string>>): Ma
             apiGroups: [''],
             apiVersions: ['v1'],
             operations: ['CREATE', 'UPDATE'],
-            resources: ['pods'],
+            resources: ['pods', 'pods/resize'],
             // As the server completes it, so that to apply it again changes nothing.
             scope: '*',
           },
@@ -54,10 +54,11 @@ export const launcherPodsPolicy = (labels: Readonly<Record<string, string>>): Ma
         {
           // Losing what made it one, or keeping it, is no claim.
           expression:
-            `variables.claim.size() == 0 || variables.claim == variables.oldClaim || ` +
+            `variables.claim.size() == 0 || (variables.claim == variables.oldClaim && ` +
+            `!(has(request.subResource) && request.subResource == 'resize')) || ` +
             `request.userInfo.username.startsWith('${ACCOUNTS}') || ` +
             `request.userInfo.groups.exists(g, g == 'system:masters')`,
-          message: "only KubeVirt's controllers make launcher pods",
+          message: "only KubeVirt's controllers make launcher pods, and resize them",
           reason: 'Forbidden',
         },
       ],

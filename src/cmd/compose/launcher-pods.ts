@@ -2,7 +2,7 @@
  * Launcher Pods come from KubeVirt's controllers alone. An agent starts the guest of an instance for a Pod that carries
  * the launcher's label and names the instance as its controller, both of which whoever may write Pods could write: with
  * requests of its own, so that quota, limits and scheduling would count something else than the guest gets, or with a
- * node of its choice.
+ * node of its choice. For the same reason nobody else resizes one.
  */
 import type { Pod } from '../../api/kinds/builtin/types.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
@@ -27,17 +27,18 @@ export const launcherPods = (isTrusted: (user: UserInfo) => boolean): AdmissionP
     (operation === 'CREATE' || operation === 'UPDATE') &&
     info.group === '' &&
     info.resource === 'pods' &&
-    subresource === '',
-  validate({ user, info, name, object, oldObject }) {
+    (subresource === '' || subresource === 'resize'),
+  validate({ user, info, name, subresource, object, oldObject }) {
     const now = claimOf(object as DeepReadonly<Pod> | undefined);
     // Losing what made it one, or keeping it, is no claim.
-    if (!now || deepEqual(now, claimOf(oldObject as DeepReadonly<Pod> | undefined))) return;
+    if (!now) return;
+    if (subresource !== 'resize' && deepEqual(now, claimOf(oldObject as DeepReadonly<Pod> | undefined))) return;
     if (isTrusted(user) || user.groups.includes(ADMINISTRATORS)) return;
     const [, instance] = now;
     throw forbidden(
       info,
       name || object?.metadata.generateName || '',
-      `only KubeVirt's controllers make launcher pods, of virtual machine instance ${JSON.stringify(instance)} as of others`,
+      `only KubeVirt's controllers ${subresource === 'resize' ? 'resize' : 'make'} launcher pods, of virtual machine instance ${JSON.stringify(instance)} as of others`,
     );
   },
 });
