@@ -4,8 +4,12 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { VALIDATING_ADMISSION_POLICIES as POLICY_TYPE } from '../../src/api/kinds/builtin/admission-policies.ts';
+import { createProtectionController } from '../../src/control/protection/protection-controller.ts';
 import { DELETION_POLICY, DELETION_POLICY_BINDING } from '../../src/domain/protection/deletion-policy.ts';
 import { eventually, startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { startServer } from '../testkit/in-process-server.ts';
+import { runControllers, until } from '../testkit/run-controllers.ts';
 
 const GROUP = '/apis/admissionregistration.k8s.io/v1';
 const POLICY = `${GROUP}/validatingadmissionpolicies/kubevirt-vm-deletion-protection`;
@@ -166,3 +170,27 @@ for (const [name, labels, isKept] of CASES) {
     await plane.admin(`DELETE ${MACHINES}/${name}`);
   });
 }
+
+test('where SSP is not served the policy is made and kept, and loses the name of an SSP object that is no more', async () => {
+  const server = await startServer();
+  const { client, stop } = runControllers(server, (environment) => [createProtectionController(environment)]);
+  const key = { namespace: '', name: 'kubevirt-vm-deletion-protection' };
+  const found = () => client.get(POLICY_TYPE, key).catch(() => undefined);
+  try {
+    await until(async () => (await found()) !== undefined);
+    const annotations = {
+      'operator-sdk/primary-resource': 'kubevirt/ssp',
+      'operator-sdk/primary-resource-type': 'SSP.ssp.kubevirt.io',
+    };
+    await client.patch(POLICY_TYPE, key, {
+      type: 'merge',
+      body: { metadata: { annotations }, spec: { failurePolicy: 'Ignore' } },
+    });
+    await until(async () => {
+      const { metadata, spec } = (await found())!;
+      return metadata.annotations === undefined && spec.failurePolicy === 'Fail';
+    });
+  } finally {
+    await stop();
+  }
+});
