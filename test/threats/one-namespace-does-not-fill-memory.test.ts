@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
+import { startPlane } from '../testkit/control-plane.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 const KIB = 1024;
@@ -67,4 +68,33 @@ test('after a restart the bytes count as before', async () => {
   await server.stop();
   server = await startServer({ backend, byteLimits });
   assert.equal((await put('greedy', 'after', 20 * KIB)).status, 403);
+});
+
+test('a store beyond its bounds starts, with what a start has to make, and is emptied again', async () => {
+  const full = createMemoryBackend();
+  const roles = '/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/roles';
+  const namesOf = (list: { items: { metadata: { name: string } }[] }) =>
+    list.items.map(({ metadata }) => metadata.name);
+  const before = await startPlane({ backend: full });
+  const names = namesOf(await before.admin(`GET ${roles}`));
+  // As a version would find it that has one more.
+  await before.admin(`DELETE ${roles}/${names[0]}`);
+  const map = (name: string) => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name },
+    data: { text: 'x'.repeat(300 * KIB) },
+  });
+  await before.admin(`POST ${maps('default')}`, map('large'));
+  await before.stop();
+
+  const told = await startPlane({ backend: full, byteLimits: { namespace: 100 * KIB, total: KIB } });
+  try {
+    assert.deepEqual(namesOf(await told.admin(`GET ${roles}`)), names);
+    const more = await told.ask(`POST ${maps('default')}`, { as: ['a', 'system:masters'], body: map('more') });
+    assert.equal(more.status, 403, JSON.stringify(more.json));
+    await told.admin(`DELETE ${maps('default')}/large`);
+  } finally {
+    await told.stop();
+  }
 });

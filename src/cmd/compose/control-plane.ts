@@ -170,16 +170,21 @@ const ADMIN_PEER = peerNamed('kubernetes-admin', 'system:masters');
 /** Starts the control plane on a backend; resolves when it is ready to serve. Rejects with StorageError when the state cannot be opened. */
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const { backend, clock, log, signal } = options;
+  // A store that is beyond its bounds starts as any other: else nobody could delete anything from it.
+  const { promise: limitsAfter, resolve: limit } = Promise.withResolvers<void>();
   const store = await createObjectStore({
     backend,
     clock,
     log,
     renew: renewStored,
     ...(options.byteLimits && { byteLimits: options.byteLimits }),
+    limitsAfter,
     signal,
   });
   try {
-    return await assemble(store, options);
+    const plane = await assemble(store, options);
+    limit();
+    return plane;
   } catch (error) {
     // Whoever tries again must find the state free.
     await store.close();

@@ -28,6 +28,8 @@ export interface ObjectStoreOptions {
   readonly heldLimits?: Partial<HeldLimits>;
   /** Bounds of the bytes that namespaces, and all of them, may hold; parts left out take their defaults. */
   readonly byteLimits?: Partial<ByteLimits>;
+  /** Until it resolves nothing is refused for its bytes: what a start has to make is made, whatever is stored. */
+  readonly limitsAfter?: Promise<void>;
   /** Applied to what older versions wrote; absent: it is taken as it is. */
   readonly renew?: Renew;
   /** Aborting it while the log is being read gives the opening up. */
@@ -63,6 +65,7 @@ export async function createObjectStore(options: ObjectStoreOptions): Promise<Ob
       revision: opened.revision,
       corrupt: opened.corrupt,
       byteLimits: options.byteLimits,
+      limitsAfter: options.limitsAfter,
       compactionInterval: options.compactionInterval ?? COMPACTION_INTERVAL,
     });
     let objects = 0;

@@ -45,6 +45,7 @@ export interface PublishedStoreOptions {
   readonly compactionInterval: number;
   /** Bounds of the bytes held; parts left out take their defaults. */
   readonly byteLimits?: Partial<ByteLimits> | undefined;
+  readonly limitsAfter?: Promise<void> | undefined;
 }
 
 /** A write that was decided: `change` is shown once it is durable. */
@@ -79,6 +80,8 @@ export class PublishedStore implements ObjectStore {
   readonly #queue: CommitQueue<DecidedWrite>;
   readonly #compactor: Compactor;
   readonly #bytes: NamespaceBytes;
+  /** Whether what is too much is refused. */
+  #isLimited: boolean;
   /** Newest decided write of each key that is not durable yet. Bounded by the queue. */
   readonly #decided = new Map<string, DecidedWrite>();
   readonly #observers = new WriteObservers();
@@ -104,6 +107,10 @@ export class PublishedStore implements ObjectStore {
     this.#revision = options.revision;
     this.#lastDecided = options.revision;
     this.#corrupt = new Set(options.corrupt);
+    this.#isLimited = options.limitsAfter === undefined;
+    void options.limitsAfter?.then(() => {
+      this.#isLimited = true;
+    });
     this.#bytes = new NamespaceBytes(
       options.byteLimits ?? {},
       (name) => this.get({ prefix: '/namespaces', namespace: '', name })?.metadata.annotations,
@@ -298,7 +305,8 @@ export class PublishedStore implements ObjectStore {
     const revision = this.#lastDecided + 1;
     const shown = stampObject(place, revision, decision, this.#memory);
     const growth = (deletes ? 0 : shown.size) - (current?.size ?? 0);
-    const tooMuch = group?.begun ? undefined : this.#bytes.refusal(place.namespace, growth, current === undefined);
+    const isFree = group?.begun || !this.#isLimited;
+    const tooMuch = isFree ? undefined : this.#bytes.refusal(place.namespace, growth, current === undefined);
     if (tooMuch) throw tooMuch;
     // Taken only now: an object that cannot be serialised costs no revision.
     this.#lastDecided = revision;
