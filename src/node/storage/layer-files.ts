@@ -94,10 +94,18 @@ function blockGraph(chain: LayerChain): object {
   };
 }
 
-/** Throws PoolError `InUse` while any process has this one image open for writing; what lies below it is not looked at. */
+/**
+ * Throws PoolError `InUse` while any process has this one image open for writing; what lies below it is not looked at.
+ * A raw image may be read beside its writer, so QEMU's locks are asked by name: no writer beside us.
+ */
 export const checkUnused = async ({ file, format }: LayerChain, signal: AbortSignal): Promise<void> => {
-  const alone = { driver: format, file: { driver: 'file', filename: file } };
-  await qemuImg(['info', `json:${JSON.stringify(alone)}`], signal);
+  const alone = {
+    driver: format,
+    file: { driver: 'file', filename: file },
+    ...(format === 'qcow2' && { backing: null }),
+  };
+  const asked = { driver: 'blkdebug', 'unshare-child-perms': ['write'], image: alone };
+  await qemuImg(['info', `json:${JSON.stringify(asked)}`], signal);
 };
 
 /** Makes what a guest sees of an image larger. */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { cpSync, existsSync } from 'node:fs';
 import { mkdir, mkdtemp, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -111,6 +112,25 @@ test('snapshots of several volumes are taken all or none', async (t) => {
   assert.equal((await pool.inspect()).snapshots.length, 2);
   await assert.rejects(pool.createVolume({ ...raw(1), handle: '../x' }), refused('Invalid'));
 });
+
+for (const format of ['raw', 'qcow2'] as const)
+  test(`a ${format} volume that an unknown process writes to is not snapshotted, and nothing is left of the attempt`, async (t) => {
+    const pool = await poolIn(t);
+    await pool.createVolume({ ...raw(1), format });
+    const disk = pool.diskOf(VOLUME);
+    const before = await filesIn(pool);
+    const holder = spawn('qemu-io', [`json:${JSON.stringify(graph(disk))}`]);
+    t.after(() => holder.kill());
+    const ended = new Promise((done) => holder.once('exit', done));
+    holder.stdin.write('write -q 0 64k\nlength\n');
+    await new Promise((said) => holder.stdout.once('data', said));
+    const snapshots = [{ handle: SNAPSHOT, volume: VOLUME }];
+    await assert.rejects(pool.createSnapshots({ snapshots }), refused('InUse'));
+    assert.deepEqual(await filesIn(pool), before);
+    holder.stdin.end('quit\n');
+    await ended;
+    await pool.createSnapshots({ snapshots });
+  });
 
 test('who has a volume decides what may be done with it', async (t) => {
   const pool = await poolIn(t);
