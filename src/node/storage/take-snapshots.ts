@@ -88,13 +88,12 @@ export async function freezeVolumes(
   const { store, directory, signal, step } = context;
   const switches = await Promise.all(handles.map((handle) => planSwitch(context, handle)));
   try {
-    // Both at once: each is a process of its own, and whoever waits for a snapshot waits for the longer one only.
+    // Both at once: one is a process of its own, and whoever waits for a snapshot waits for the longer one only.
     const works = switches.flatMap(({ handle, layer, overlay, disk }) => [
       makeLayer(join(directory, overlay), {
         format: 'qcow2',
         bytes: store.state.volumes[handle]?.bytes ?? 0,
         backing: chainOf(context, layer),
-        signal,
       }),
       ...(disk ? [] : [checkUnused(chainOf(context, layer), signal)]),
     ]);
