@@ -10,6 +10,7 @@ import { benchExpand } from './expand-http.ts';
 import { type BenchContext, type Figure, figureLine, type Outcome } from './figure.ts';
 import { benchFork } from './fork.ts';
 import { benchMigration } from './migration.ts';
+import { benchProtection } from './protection.ts';
 import { benchScale } from './scale.ts';
 import { benchStorage } from './storage.ts';
 import { benchVms } from './vms.ts';
@@ -23,6 +24,7 @@ const BENCHES: ReadonlyMap<string, (context: BenchContext) => Promise<Outcome>> 
   ['storage', benchStorage],
   ['scale', benchScale],
   ['expand', benchExpand],
+  ['protection', benchProtection],
 ]);
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`);

@@ -63,6 +63,14 @@ const BUDGETS: readonly Budget[] = [
   { figure: 'many.rss.listed', below: 600, because: '50,000 objects, after a list of all' },
   { figure: 'policy.cpu', below: 20, because: 'one ValidatingAdmissionPolicy on one write, in the mean' },
   { figure: 'eviction.p99', below: 5, because: '200 evictions/s' },
+  ...['refused.claim', 'refused.secret', 'allowed.secret', 'refused.namespace', 'allowed.namespace'].map(
+    (verdict): Budget => ({
+      figure: `protection.${verdict}`,
+      below: 100,
+      because: 'one deletion, beside 10,000 protected machines that refer to 100,000 objects',
+    }),
+  ),
+  { figure: 'protection.other.ratio', below: 1.1, because: 'writes of other kinds cost what they cost without it' },
   { figure: 'expand.p99', below: 5, because: '500 requests/s to expand-vm-spec' },
   { figure: 'boot.extra', below: 300, because: 'more than the same QEMU started by hand, to the first console byte' },
   { figure: 'launcher.p50', below: 150, because: '100 VMs, from the answer to the Pod seen by a watcher' },

@@ -85,6 +85,9 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'create admissionregistration.k8s.io/validatingadmissionpolicies': 'the policy of deletion protection',
     'create admissionregistration.k8s.io/validatingadmissionpolicybindings': 'its binding',
   },
+  'coracle-deletion-webhook': {
+    'create admissionregistration.k8s.io/validatingwebhookconfigurations': 'has the API server ask it about deletions',
+  },
   'coracle-migration': { 'create /pods': 'launcher Pods at the other end of a migration' },
   'coracle-clusterrole-aggregation': {
     'escalate rbac.authorization.k8s.io/clusterroles': 'writes rules that others hold into the role that collects them',

@@ -230,7 +230,17 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'controllers',
     summary: 'Run the controllers alone, against any cluster',
-    flags: { kubeconfig: KUBECONFIG, 'data-dir': DATA_DIR, controllers: CONTROLLERS },
+    flags: {
+      kubeconfig: KUBECONFIG,
+      'data-dir': DATA_DIR,
+      controllers: CONTROLLERS,
+      'webhook-address': {
+        type: 'string',
+        value: 'IP',
+        summary: 'address of this host at which the API server asks about deletions (default: it does not ask)',
+      },
+      'webhook-port': { type: 'string', value: 'N', summary: 'port of that; 0 picks a free one (default: 0)' },
+    },
     load: async () => (await import('./controllers.ts')).controllers,
   },
   {

@@ -1,9 +1,18 @@
 /** `coracle controllers`: the controllers alone, against any cluster, each under its own service account. */
 import { randomUUID } from 'node:crypto';
+import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import { systemClock } from '../../base/clock/clock.ts';
+import type { Logger } from '../../base/log/log.ts';
 import { whileLeading } from '../../client/leader/leader-lease.ts';
-import { COMPONENT_NAMESPACE, chooseComponents, keepRunning, runComponent } from '../compose/components.ts';
+import {
+  COMPONENT_NAMESPACE,
+  chooseComponents,
+  DELETION_WEBHOOK,
+  keepRunning,
+  runComponent,
+} from '../compose/components.ts';
+import { type ServeWebhook, webhookEndpoint } from '../compose/deletion-webhook.ts';
 import { connectAs, serverMake } from '../compose/remote-components.ts';
 import { clusterFrom } from '../config/cluster.ts';
 import { type CommandContext, CommandError, textFlag, UsageError } from './command.ts';
@@ -30,14 +39,22 @@ export async function controllers(context: CommandContext): Promise<number> {
     const { isOurs, lacks } = await serverMake(cluster.client, stop.signal);
     const abroad = !isOurs;
     if (lacks !== undefined) context.note(`warning: ${lacks}`);
-    const chosen = chooseComponents(list, { abroad });
+    const serveWebhook = webhooksAt(context, log);
+    // Where nobody says how the API server reaches this process, it cannot ask.
+    const chosen = chooseComponents(serveWebhook ? list : `${list},-${DELETION_WEBHOOK}`, { abroad });
     const identities = await Promise.all(
       chosen.map(({ account }) => connectAs(cluster, account, { clock: systemClock, log })),
     );
     const identity = `${hostname()}_${randomUUID()}`;
     const running = chosen.map((component, at) => {
       const { client } = identities[at]!;
-      const options = { component, client, facts: { rootCa }, clock: systemClock, log };
+      const options = {
+        component,
+        client,
+        facts: { rootCa, ...(serveWebhook && { serveWebhook }) },
+        clock: systemClock,
+        log,
+      };
       if (!abroad) return keepRunning({ ...options, signal: stop.signal });
       return whileLeading(
         {
@@ -60,4 +77,19 @@ export async function controllers(context: CommandContext): Promise<number> {
     stop.release();
     await cluster.close();
   }
+}
+
+/** Serves webhooks at `--webhook-address`; undefined without. @throws UsageError */
+function webhooksAt(context: CommandContext, log: Logger): ServeWebhook | undefined {
+  const address = textFlag(context.flags, 'webhook-address');
+  const port = Number(textFlag(context.flags, 'webhook-port') ?? 0);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new UsageError('--webhook-port: a number from 0 to 65535');
+  if (address === undefined) {
+    if (textFlag(context.flags, 'webhook-port') !== undefined)
+      throw new UsageError('--webhook-port goes with --webhook-address');
+    return undefined;
+  }
+  if (isIP(address) === 0) throw new UsageError('--webhook-address: an IP address of this host');
+  return webhookEndpoint({ address, port, clock: systemClock, log });
 }

@@ -1,5 +1,6 @@
 /** The roles of the components, from the rules that each names: for the embedded server, and printed for another one. */
 import { leaderRules } from '../../client/leader/leader-lease.ts';
+import { partsPolicy } from '../../domain/protection/parts-policy.ts';
 import { NODE_AGENT_RULES } from '../../node/agent/rbac.ts';
 import type { PolicyBinding, PolicyRole } from '../../server/auth/bootstrap-policy.ts';
 import type { PolicyRule } from '../../server/auth/rbac.ts';
@@ -61,6 +62,9 @@ export function controllerManifests(components: readonly Component[]): Manifest[
       },
     ]),
     ...unprotectPolicy(PART_OF),
+    ...partsPolicy(`system:serviceaccount:${COMPONENT_NAMESPACE}:`).map(
+      ({ metadata, ...rest }) => ({ ...rest, metadata: { ...metadata, labels: PART_OF } }) as unknown as Manifest,
+    ),
   ];
 }
 

@@ -46,6 +46,7 @@ import {
   workloadUpdateControllerRules,
 } from '../../control/workload-update/workload-update-controller.ts';
 import { clusterSettings } from './cluster-settings.ts';
+import { createDeletionWebhookComponent, DELETION_WEBHOOK_RULES, type ServeWebhook } from './deletion-webhook.ts';
 import { createPeerKeyWork } from './peer-keys.ts';
 
 export interface PolicyRuleData {
@@ -81,6 +82,8 @@ export interface ComponentFacts {
   readonly keys?: KeyHolder;
   /** Only beside the server that knows how agents are reached. */
   readonly askAgent?: AskAgent;
+  /** Serves a webhook where the API server reaches it; only where an address for that is given. */
+  readonly serveWebhook?: ServeWebhook;
   /** Reaches the port of a node's agent; only where the keys are. */
   readonly connectNode?: (nodeName: string, client: Client) => Promise<ApiHandler>;
 }
@@ -91,6 +94,10 @@ export const COMPONENT_NAMESPACE = 'kubevirt';
 /** Account of node agents on servers that do not know them as nodes; the embedded one has none of that name. */
 export const AGENT_ACCOUNT = 'coracle-agent';
 
+/** Name of the component that an API server of another make asks about deletions. */
+export const DELETION_WEBHOOK = 'deletion-webhook';
+
+const NO_ENDPOINT: ServeWebhook = () => Promise.reject(new Error('no address is given for webhooks'));
 const NO_AGENTS: AskAgent = (nodeName) => Promise.reject(new Error(`node ${nodeName} cannot be reached from here`));
 
 /** Every component a control plane runs, in no order. */
@@ -262,6 +269,13 @@ export const COMPONENTS_ABROAD: readonly Component[] = [
         namespace: COMPONENT_NAMESPACE,
         agentUser: `system:serviceaccount:${COMPONENT_NAMESPACE}:${AGENT_ACCOUNT}`,
       }),
+  },
+  {
+    name: DELETION_WEBHOOK,
+    account: `coracle-${DELETION_WEBHOOK}`,
+    rules: DELETION_WEBHOOK_RULES,
+    create: (environment, { serveWebhook = NO_ENDPOINT }) =>
+      createDeletionWebhookComponent(environment, { serve: serveWebhook, namespace: COMPONENT_NAMESPACE }),
   },
 ];
 

@@ -4,12 +4,13 @@
  * Flow: monitors fill the owner graph > objects whose owners changed are enqueued by uid > a pass decides by the graph,
  * and, before it acts, again by what is stored > delete, strip references, or remove a finalizer.
  * Guarantees: nothing is deleted before every owner was confirmed absent by the server; deletions carry the uid and
- * resourceVersion that were judged. Caveat: a dependent created while its owner is being deleted in the foreground may
+ * resourceVersion that were judged. What a protected machine holds stays, without its owners. Caveat: a dependent created while its owner is being deleted in the foreground may
  * not be waited for; it is collected after.
  */
 import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
 import { apiVersionOf, type ResourceType } from '../../api/meta/gvk.ts';
 import type { DeepReadonly, KubeObject, ObjectKey, OwnerReference } from '../../api/meta/object.ts';
+import { ApiError } from '../../api/meta/status.ts';
 import { nextTurn } from '../../base/clock/next-turn.ts';
 import { isNotFound } from '../../client/api-failure.ts';
 import {
@@ -23,6 +24,8 @@ import type { ControllerEnvironment, Runnable } from '../../client/controller/en
 import { type Discovery, findKind } from '../../client/discovery/discover.ts';
 import { createEventRecorder } from '../../client/events/recorder.ts';
 import { removeFinalizer } from '../../client/finalizer/finalizer.ts';
+import { DELETION_POLICY_NAME } from '../../domain/protection/deletion-policy.ts';
+import { PROTECTED_MACHINE_CAUSE } from '../../domain/protection/refusal-text.ts';
 import { createDiscoveryCache, MAX_AGE_MS } from './discovery-cache.ts';
 import { createGarbageMonitors } from './garbage-monitors.ts';
 import { garbageVerdict, type OwnerState } from './garbage-verdict.ts';
@@ -195,11 +198,17 @@ export function createGarbageCollectorController(environment: ControllerEnvironm
           object: node.name,
           policy: verdict.policy,
         });
-        await client.delete(node.type, keyOfNode(node), {
-          propagationPolicy: verdict.policy,
-          preconditions: { uid: node.uid, resourceVersion },
-          signal,
-        });
+        try {
+          await client.delete(node.type, keyOfNode(node), {
+            propagationPolicy: verdict.policy,
+            preconditions: { uid: node.uid, resourceVersion },
+            signal,
+          });
+        } catch (error) {
+          if (!isHeldByMachine(error)) throw error;
+          // Something of theirs for good: an owner that waits for it would wait until they are unprotected.
+          await patchMetadata(node, current, { ownerReferences: [] }, signal);
+        }
         return DONE;
       }
     }
@@ -360,6 +369,13 @@ export function createGarbageCollectorController(environment: ControllerEnvironm
     },
   };
 }
+
+/** A protected machine refers to it, or it is one: that holds it, as an owner would. */
+const isHeldByMachine = (error: unknown): boolean =>
+  error instanceof ApiError &&
+  (error.status.details?.causes ?? []).some(
+    ({ reason, message = '' }) => reason === PROTECTED_MACHINE_CAUSE || message.includes(`'${DELETION_POLICY_NAME}'`),
+  );
 
 const keyOfNode = ({ namespace, name }: GraphNode): ObjectKey => ({ namespace, name });
 

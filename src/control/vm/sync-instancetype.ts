@@ -21,6 +21,7 @@ import {
   unexpectedDataMessage,
 } from '../../domain/instancetype/revision.ts';
 import type { ClusterConfig } from '../../domain/machine-defaults/cluster-config.ts';
+import { referencesOf } from '../../domain/protection/references.ts';
 import type { SourceLookup } from './source-lookup.ts';
 import type { SyncFailure } from './vm-status.ts';
 
@@ -36,6 +37,11 @@ export interface SyncInstancetypeOptions {
    * what it shall hold, `layers` what the matchers stand for.
    */
   readonly keepStart: (vm: DeepReadonly<VirtualMachine>, layers: Layers) => Promise<void>;
+  /**
+   * Hears of a copy that the machine names no longer, once this pass is stored: not before may it go, as a protected
+   * machine keeps what it names (`removeRevision`).
+   */
+  readonly unneeded: (name: string) => void;
 }
 
 export type InstancetypeOutcome =
@@ -140,7 +146,7 @@ async function captureName(
       const newName = await ensureRevision(options.client, renewed, 'upgrading');
       const status = { ...vm.status, [refOf(field)]: { controllerRevisionRef: { name: newName } } };
       await options.keepStart({ ...vm, status } as VirtualMachine, layersOf(found));
-      await removeRevision(vm, name, options).catch(() => {});
+      options.unneeded(name);
       return newName;
     }
     default:
@@ -202,25 +208,32 @@ async function releaseRefs(vm: VirtualMachine, options: SyncInstancetypeOptions)
     await options.keepStart(vm, {});
     for (const field of stale) {
       const name = vm.status?.[refOf(field)]?.controllerRevisionRef?.name;
-      if (name) await removeRevision(vm, name, options);
+      if (name) options.unneeded(name);
     }
   }
   for (const field of stale) delete vm.status?.[refOf(field)];
 }
 
-/** Deletes a copy that the machine owns; one of somebody else's stays. */
-async function removeRevision(
-  vm: VirtualMachine,
+/**
+ * Deletes a copy that the machine owns and, as it is stored now, does not name; one of somebody else's stays. So does one
+ * that may not go: it goes with the machine.
+ */
+export async function removeRevision(
+  vm: DeepReadonly<VirtualMachine>,
   name: string,
-  { client, lookup }: SyncInstancetypeOptions,
+  { client, lookup }: Pick<SyncInstancetypeOptions, 'client' | 'lookup'>,
 ): Promise<void> {
   const namespace = vm.metadata.namespace ?? '';
+  const isNamed = referencesOf(vm).some(
+    (each) => each.resource === CONTROLLER_REVISIONS.resource && each.name === name,
+  );
+  if (isNamed) return;
   const revision = await lookup.reader.revision(namespace, name);
   const isOwn = revision?.metadata.ownerReferences?.some(({ uid }) => uid === vm.metadata.uid) ?? false;
   if (revision === undefined || !isOwn) return;
   try {
     await client.delete(CONTROLLER_REVISIONS, { namespace, name });
   } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== 404) throw error;
+    if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 403)) throw error;
   }
 }

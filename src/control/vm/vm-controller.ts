@@ -48,7 +48,7 @@ import { keepPciTopology } from './keep-pci-topology.ts';
 import { persistFirmwareUuid } from './persist-firmware-uuid.ts';
 import { createSourceLookup } from './source-lookup.ts';
 import { createStartRecord } from './start-record.ts';
-import { syncInstancetype } from './sync-instancetype.ts';
+import { removeRevision, syncInstancetype } from './sync-instancetype.ts';
 import { updateInstance } from './update-instance.ts';
 import { applyVmStatus, NOT_LIVE_UPDATABLE, type SyncFailure } from './vm-status.ts';
 import {
@@ -114,6 +114,8 @@ interface Pass {
   restartRequired: string | undefined;
   /** What instance type and preference stand for; undefined while that cannot be told: nothing is started then. */
   layers: Layers | undefined;
+  /** Copies of instance type and preference that go when the machine is stored without naming them. */
+  readonly unneeded: string[];
   requeueMs: number | undefined;
   readonly signal: AbortSignal;
 }
@@ -174,6 +176,7 @@ export function createVmController(options: VmControllerOptions): Controller {
       lookup,
       config: config(),
       keepStart: (next, layers) => start.keep({ vm: next, instance: pass.instance, layers }),
+      unneeded: (name) => pass.unneeded.push(name),
     });
     switch (outcome.type) {
       case 'layers':
@@ -419,6 +422,7 @@ export function createVmController(options: VmControllerOptions): Controller {
         failure: identity.failure,
         restartRequired: knownRestart(cached, found),
         layers: undefined,
+        unneeded: [],
         requeueMs: identity.failure && REFUSED_UUID_RETRY_MS,
         signal,
       };
@@ -444,8 +448,13 @@ export function createVmController(options: VmControllerOptions): Controller {
       });
       tellProblem(cached, after);
       tellDuplicate(cached, after);
-      await commit(client, VIRTUAL_MACHINES, { before: cached, after, order: 'status-last' });
+      const stored = await commit<VirtualMachine>(client, VIRTUAL_MACHINES, {
+        before: cached,
+        after,
+        order: 'status-last',
+      });
       if (error) throw error;
+      for (const name of pass.unneeded) await removeRevision(stored ?? cached, name, { client, lookup });
       return pass.requeueMs === undefined ? DONE : requeueAfter(pass.requeueMs);
     },
   });

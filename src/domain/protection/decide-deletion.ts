@@ -36,7 +36,7 @@ export interface Refusal {
 
 /** How many machines a refusal names. */
 export const MAX_NAMED = 10;
-/** Of up to so many the first by name are named, of more the first that come: a verdict does not sort ten thousand. */
+/** So many are looked at for the first by name: a verdict does not walk through ten thousand. */
 const MAX_SORTED = 200;
 
 const CLAIMS = PERSISTENT_VOLUME_CLAIMS;
@@ -78,6 +78,21 @@ const RESTORED_FROM: ReadonlySet<string> = new Set([
   'snapshot.kubevirt.io/virtualmachinesnapshotcontents',
   'snapshot.storage.k8s.io/volumesnapshots',
 ]);
+
+const named = (key: string): ResourceName => {
+  const [group = '', resource = ''] = key.split('/');
+  return { group, resource };
+};
+/** Every kind that may be guarded. */
+export const GUARDED_KINDS: readonly ResourceName[] = [
+  ...new Set([...REFERABLE, ...RESTORED_FROM, ...Object.keys(RULES)]),
+].map(named);
+/** Those of them that hold machines, or define what they refer to. */
+export const HOLDERS: readonly ResourceName[] = [
+  '/namespaces',
+  'kubevirt.io/kubevirts',
+  'apiextensions.k8s.io/customresourcedefinitions',
+].map(named);
 
 const keyOf = ({ group, resource }: ResourceName): string => `${group}/${resource}`;
 
@@ -186,23 +201,19 @@ function refusal(
 ): Refusal | undefined {
   const total = machines.size;
   if (total === 0) return undefined;
-  const named = total > MAX_SORTED ? first(machines, MAX_NAMED) : [...machines];
-  const sorted = named.length === 1 ? named : named.sort((a, b) => (text(a) < text(b) ? -1 : 1)).slice(0, MAX_NAMED);
+  const blockers = firstOf(machines);
   return {
     reason,
-    blockers: sorted.map((vm) => ({ namespace: vm.namespace, name: vm.name, why: why(vm) })),
+    blockers: blockers.map((vm) => ({ namespace: vm.namespace, name: vm.name, why: why(vm) })),
     total,
-    pending: sorted.every(({ pending }) => pending === true),
+    pending: blockers.every(({ pending }) => pending === true),
   };
 }
 
-function first(machines: Machines, count: number): GuardingMachine[] {
-  const found: GuardingMachine[] = [];
-  for (const vm of machines) {
-    found.push(vm);
-    if (found.length === count) break;
-  }
-  return found;
+/** Those to name: of some the first by name, of very many the first that come, in the same order. */
+function firstOf(machines: Machines): readonly GuardingMachine[] {
+  if (machines.first) return machines.first(MAX_NAMED, MAX_SORTED);
+  return [...machines].sort((a, b) => (text(a) < text(b) ? -1 : 1)).slice(0, MAX_NAMED);
 }
 
 const text = ({ namespace, name }: GuardingMachine): string => `${namespace}/${name}`;

@@ -23,7 +23,11 @@ export interface GuardingMachine {
 }
 
 /** Some machines, and how many they are, known without walking through them. */
-export type Machines = Iterable<GuardingMachine> & { readonly size: number };
+export type Machines = Iterable<GuardingMachine> & {
+  readonly size: number;
+  /** The first `count` by namespace and name of the first `among` that come, where that is known for less. */
+  readonly first?: (count: number, among: number) => readonly GuardingMachine[];
+};
 
 /** An object that is to be deleted. */
 export interface DeletionTarget extends ResourceName {

@@ -136,6 +136,7 @@ const guarding = (found: IndexedObjects<IndexedKind>): Machines => ({
   *[Symbol.iterator]() {
     for (const each of found) yield guardingMachine(each);
   },
+  first: (count, among) => found.first(count, among).map(guardingMachine),
 });
 
 const guardingMachine = ({ namespace, name, object, value, pending }: IndexedObject<IndexedKind>): GuardingMachine => ({

@@ -92,11 +92,38 @@ const MACHINE_FIELDS: readonly Place[] = [
   ['status.memoryDumpRequest.claimName', CLAIM],
 ];
 
+const TEMPLATES: readonly Place[] = [['metadata.name', DATA_VOLUME, CLAIM]];
+
 /** Volumes that are asked for and not yet in the spec. */
 const VOLUME_REQUESTS: readonly Place[] = [
   ['addVolumeOptions.volumeSource.persistentVolumeClaim.claimName', CLAIM],
   ['addVolumeOptions.volumeSource.dataVolume.name', DATA_VOLUME, CLAIM],
 ];
+
+/** Where the names of one kind stand in a machine, list by list: for those who cannot call `referencesOf`. */
+export interface ReferencePlaces {
+  /** Paths from the top of the machine. */
+  readonly fields: readonly string[];
+  /** Paths of lists from the top, and within their entries. */
+  readonly lists: readonly (readonly [list: string, paths: readonly string[]])[];
+}
+
+/** The places of a kind. Networks, which may name another namespace, and what is not captured yet are not among them. */
+export function referencePlaces({ group, resource }: ResourceName): ReferencePlaces {
+  const of = (places: readonly Place[]): string[] =>
+    places.flatMap(([path, ...targets]) =>
+      targets.some((each) => each.group === group && each.resource === resource) ? [path] : [],
+    );
+  const lists: readonly (readonly [string, readonly Place[]])[] = [
+    ...INSTANCE_LISTS.map(([list, places]) => [`spec.template.spec.${list}`, places] as const),
+    ['spec.dataVolumeTemplates', TEMPLATES],
+    ['status.volumeRequests', VOLUME_REQUESTS],
+  ];
+  return {
+    fields: [...of(INSTANCE_FIELDS).map((path) => `spec.template.spec.${path}`), ...of(MACHINE_FIELDS)],
+    lists: lists.flatMap(([list, places]) => (of(places).length > 0 ? [[list, of(places)] as const] : [])),
+  };
+}
 
 /** All of them; the same object once for each field that names it. The machine may be incomplete: nothing is taken for granted. */
 export function referencesOf(vm: DeepReadonly<VirtualMachine>): Reference[] {
@@ -118,7 +145,7 @@ export function referencesOf(vm: DeepReadonly<VirtualMachine>): Reference[] {
   };
   for (const [name, places] of INSTANCE_LISTS) list(vm, `spec.template.spec.${name}`, places);
   fields(at(vm, 'spec.template.spec'), 'spec.template.spec.', INSTANCE_FIELDS);
-  list(vm, 'spec.dataVolumeTemplates', [['metadata.name', DATA_VOLUME, CLAIM]]);
+  list(vm, 'spec.dataVolumeTemplates', TEMPLATES);
   fields(vm, '', MACHINE_FIELDS);
   list(vm, 'status.volumeRequests', VOLUME_REQUESTS);
   for (const field of ['instancetype', 'preference'] as const) {

@@ -23,7 +23,11 @@ export interface IndexedObject<T> {
 }
 
 /** Some objects, and how many. */
-export type IndexedObjects<T> = Iterable<IndexedObject<T>> & { readonly size: number };
+export interface IndexedObjects<T> extends Iterable<IndexedObject<T>> {
+  readonly size: number;
+  /** The first `count` by namespace and name of the first `among` that come. */
+  first(count: number, among: number): IndexedObject<T>[];
+}
 
 /** Keys of a state, each with a value that is handed out with it; undefined: the state is not indexed at all. */
 export type KeysOf<T> = (object: T, place: Place) => ReadonlyMap<string, string> | undefined;
@@ -101,6 +105,7 @@ export class StateIndex<T> {
       *[Symbol.iterator]() {
         for (const kept of all) yield shown(kept, key);
       },
+      first: (count, among) => firstOf(all, count, among).map((kept) => shown(kept, key)),
     };
   }
 
@@ -149,7 +154,25 @@ export class StateIndex<T> {
   }
 }
 
-const NONE: IndexedObjects<never> = { size: 0, *[Symbol.iterator]() {} };
+const NONE: IndexedObjects<never> = { size: 0, *[Symbol.iterator]() {}, first: () => [] };
+
+function firstOf<P extends Place>(all: Iterable<P>, count: number, among: number): P[] {
+  const first: P[] = [];
+  let seen = 0;
+  for (const each of all) {
+    if (seen++ === among) break;
+    const last = first[count - 1];
+    if (last && !isBefore(each, last)) continue;
+    let at = first.length;
+    while (at > 0 && isBefore(each, first[at - 1]!)) at--;
+    first.splice(at, 0, each);
+    if (first.length > count) first.pop();
+  }
+  return first;
+}
+
+const isBefore = (a: Place, b: Place): boolean =>
+  a.namespace === b.namespace ? a.name < b.name : a.namespace < b.namespace;
 
 const idOf = ({ namespace, name }: Place): string => `${namespace}/${name}`;
 
