@@ -10,8 +10,7 @@ import { systemClock } from '../../src/base/clock/clock.ts';
 import { createLogger, type LogRecord } from '../../src/base/log/log.ts';
 import { isNotFound } from '../../src/client/api-failure.ts';
 import type { Client } from '../../src/client/client.ts';
-import type { AskAgent } from '../../src/client/controller/ask-agent.ts';
-import { COMPONENTS, chooseComponents, runComponent } from '../../src/cmd/compose/components.ts';
+import { chooseComponents, runComponent } from '../../src/cmd/compose/components.ts';
 import type { ControlPlaneOptions } from '../../src/cmd/compose/control-plane.ts';
 import { NODE_VM_RULES } from '../../src/node/agent/rbac.ts';
 import { eventually, type FakeNode, startFakeNode } from './fake-node.ts';
@@ -46,8 +45,6 @@ export interface FakeClusterOptions {
   /** As `--controllers`. */
   readonly components?: string;
   readonly plane?: Partial<ControlPlaneOptions>;
-  /** Runs the controller of saved memory as well, over these agents. */
-  readonly memory?: AskAgent;
 }
 
 const NAMESPACE = 'default';
@@ -72,15 +69,11 @@ export async function startFakeCluster(options: FakeClusterOptions = {}): Promis
   let components: { readonly stop: AbortController; readonly running: Promise<unknown> };
   const startComponents = (): void => {
     const own = new AbortController();
-    const chosen = [
-      ...chooseComponents(options.components ?? DEFAULT_COMPONENTS),
-      ...COMPONENTS.filter(({ name }) => name === 'memory' && options.memory),
-    ];
-    const running = chosen.map(async (component) =>
+    const running = chooseComponents(options.components ?? DEFAULT_COMPONENTS).map(async (component) =>
       runComponent({
         component,
         client: board.plane.clientFor(component.account),
-        facts: { rootCa: '', askAgent: options.memory ?? board.plane.askAgent },
+        facts: { rootCa: '', askAgent: board.plane.askAgent },
         clock: systemClock,
         log,
         signal: own.signal,

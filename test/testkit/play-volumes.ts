@@ -10,7 +10,6 @@ import { isAlreadyExists, isConflict, isNotFound } from '../../src/client/api-fa
 import type { Client } from '../../src/client/client.ts';
 import { createInformer } from '../../src/client/informer/informer.ts';
 import { BIND_COMPLETED, SELECTED_NODE } from '../../src/domain/storage/claim-step.ts';
-import { POOL_DRIVER } from '../../src/domain/storage/pool-names.ts';
 
 /** Plays until the signal aborts. */
 export async function playVolumes(client: Client, signal: AbortSignal): Promise<void> {
@@ -44,7 +43,7 @@ async function bind(client: Client, { metadata, spec }: DeepReadonly<PersistentV
         capacity: { storage: String(spec?.resources?.requests?.['storage'] ?? '1Gi') },
         storageClassName: spec?.storageClassName ?? '',
         volumeMode: spec?.volumeMode ?? 'Filesystem',
-        csi: { driver: POOL_DRIVER, volumeHandle: uid },
+        hostPath: { path: '/played' },
         claimRef: { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace, name, uid },
       },
     });

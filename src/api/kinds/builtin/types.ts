@@ -270,7 +270,6 @@ export interface PersistentVolumeClaimStatus {
   conditions?: Condition[];
   allocatedResources?: ResourceList;
   allocatedResourceStatuses?: Record<string, string>;
-  currentVolumeAttributesClassName?: string;
 }
 
 export interface PersistentVolumeClaim extends KubeObject {
@@ -294,7 +293,6 @@ export interface PersistentVolume extends KubeObject {
     claimRef?: ObjectReference;
     persistentVolumeReclaimPolicy?: 'Retain' | 'Delete' | 'Recycle';
     storageClassName?: string;
-    volumeAttributesClassName?: string;
     volumeMode?: 'Filesystem' | 'Block';
     mountOptions?: string[];
     nodeAffinity?: { required?: NodeSelector };
