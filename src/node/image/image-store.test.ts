@@ -200,6 +200,32 @@ test('a decompression bomb stops at the bound', async () => {
   await assert.rejects(ensure('bomb:v1'), isPull(/unpacks to more than 1000000 bytes/));
 });
 
+test('a pull ends before the node has no room for itself, leaves nothing, and is made when there is room', async () => {
+  const GIB = 1024 ** 3;
+  let free = 50 * GIB;
+  const space = async () => ({ free, total: 100 * GIB });
+  store = await openImageStore(join(dir, 'short'), { clock, space });
+  const layer = await tarOf([{ name: 'disk/a', content: DISK }]);
+  registry.addImage('large', 'v1', [layer]);
+  // The disk fills while the layer comes, whose end is held back until then.
+  registry.cutBlobs.push(1000);
+  registry.cutWhen = async () => {
+    free = 1.9 * GIB;
+    await new Promise(() => {});
+  };
+  const noRoom = isPull(
+    /large:v1: the disk of \S+\/short has 1945 MiB free, of which the node keeps 2048; free some there$/,
+  );
+  await assert.rejects(ensure('large:v1'), noRoom);
+  assert.deepEqual([await readdir(join(dir, 'short/parts')), await readdir(join(dir, 'short/scratch'))], [[], []]);
+  // As it is, no connection is made for one.
+  const asked = registry.requests.length;
+  await assert.rejects(ensure('large:v1'), noRoom);
+  assert.equal(registry.requests.length, asked);
+  free = 50 * GIB;
+  assert.deepEqual(await content(await ensure('large:v1')), DISK);
+});
+
 test('later layers replace and white out, paths pick one file, kernels come out too', async () => {
   registry.addImage('layers', 'v1', [
     await tarOf([

@@ -7,7 +7,9 @@ import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat, statfs } from 'node:f
 import { join } from 'node:path';
 import type { Clock } from '../../base/clock/clock.ts';
 import { type Logger, silentLogger } from '../../base/log/log.ts';
+import type { DiskSpace } from '../../domain/machine/disk-room.ts';
 import { syncDirectory, writeFileAtomic } from './atomic-file.ts';
+import { guardDisk, spaceOf } from './disk-guard.ts';
 import { mayHave, repositoryOf, withAccess } from './image-access.ts';
 import { createLayerParts } from './layer-parts.ts';
 import { pullImage } from './pull.ts';
@@ -83,6 +85,8 @@ export interface ImageStoreOptions {
   readonly maxBytes?: number;
   /** Bytes of one image. Default 64 GiB. */
   readonly maxImageBytes?: number;
+  /** Of the file system of the store; looked up when not given. */
+  readonly space?: () => Promise<DiskSpace>;
 }
 
 export interface ImageStore {
@@ -120,6 +124,7 @@ export async function openImageStore(directory: string, options: ImageStoreOptio
       ));
     if (age > 24 * 3600_000) await rm(at('scratch', name), { recursive: true, force: true });
   }
+  const space = options.space ?? (() => spaceOf(directory));
   const calls = createSharedCalls();
   const maxImageBytes = options.maxImageBytes ?? MAX_IMAGE_BYTES;
   // Room for the layers of one image, so that a broken download of any image can be continued.
@@ -245,11 +250,13 @@ export async function openImageStore(directory: string, options: ImageStoreOptio
         key,
         request.signal,
         async (signal, progress) => {
+          const guard = await guardDisk(directory, { space, clock, signal });
           try {
+            guard.signal.throwIfAborted();
             const found = await pullImage(ref, {
               wanted: request.wanted,
               clock,
-              signal,
+              signal: guard.signal,
               architecture: options.architecture ?? 'amd64',
               parts,
               scratchDirectory: await mkdtemp(at('scratch', 'pull-')),
@@ -288,16 +295,21 @@ export async function openImageStore(directory: string, options: ImageStoreOptio
             return result(reference, entry, 'paths' in found);
           } catch (error) {
             signal.throwIfAborted();
-            await parts.prune(isDiskFull(error));
-            if (error instanceof ImageError) throw error;
-            const text = isDiskFull(error)
-              ? `no room is left in ${directory} (${await freeText(directory)}); free some there`
-              : error instanceof Error
-                ? error.message
-                : String(error);
+            const problem = guard.problem();
+            await parts.prune(problem !== undefined || isDiskFull(error));
+            if (problem === undefined && error instanceof ImageError) throw error;
+            const text =
+              problem ??
+              (isDiskFull(error)
+                ? `no room is left in ${directory} (${await freeText(directory)}); free some there`
+                : error instanceof Error
+                  ? error.message
+                  : String(error));
             // The registry's own sentences begin with its name and the repository.
             const prefix = text.startsWith(`${ref.registry}/${ref.repository}: `) ? '' : `image ${reference}: `;
             throw new ImageError('ErrImagePull', `${prefix}${text}`, { cause: error });
+          } finally {
+            guard.stop();
           }
         },
         request.onProgress,
