@@ -262,14 +262,15 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
   const merge = options.merge && !isSameFile(kubeconfig, dir.kubeconfig);
   if (merge)
     changeUserKubeconfig(note, () => editUserKubeconfig(kubeconfig, (text) => mergeKubeconfig(text, host.access)));
+  // Before it is known to run: who waits for that reads the warnings then.
+  const full = await fullDisk(dir.root);
+  if (full !== undefined) note(`${WARNING}${full}`);
   await publishRunning(dir, {
     url: host.url,
     version: VERSION,
     nodes: host.nodes,
     startedAt: new Date(systemClock.now()).toISOString(),
   });
-  const full = await fullDisk(dir.root);
-  if (full !== undefined) note(`${WARNING}${full}`);
   print(readyLine(context, { dir, url: host.url, seconds: (systemClock.monotonic() - options.started) / 1000 }));
   // Node writes it at the end, and a process that is killed has none: the next start would compile everything again.
   flushCompileCache();
