@@ -23,18 +23,20 @@ const ADMIN: [string, string] = ['admin', 'system:masters'];
 // biome-ignore lint/suspicious/noExplicitAny: objects of every shape.
 type Any = any;
 
+const machine = {
+  apiVersion: 'kubevirt.io/v1',
+  kind: 'VirtualMachine',
+  metadata: { name: 'db', labels: { 'kubevirt.io/vm-delete-protection': 'true' } },
+  spec: { runStrategy: 'Halted', template: { spec: { domain: { devices: {} } } } },
+};
+
 let plane: TestPlane;
 before(
   async () => {
     plane = await startPlane();
     const components = ['protection', 'ssp', 'validatingadmissionpolicy-status-controller'];
     await plane.run(components, { rootCa: '', version: '1.2.3' });
-    await plane.admin(`POST ${MACHINES}`, {
-      apiVersion: 'kubevirt.io/v1',
-      kind: 'VirtualMachine',
-      metadata: { name: 'db', labels: { 'kubevirt.io/vm-delete-protection': 'true' } },
-      spec: { runStrategy: 'Halted', template: { spec: { domain: { devices: {} } } } },
-    });
+    await plane.admin(`POST ${MACHINES}`, machine);
   },
   { timeout: 20_000 },
 );
@@ -274,4 +276,53 @@ test('with one that leads without a Lease there is no endless quarrel', async ()
   }
   assert.ok(writes > 1, 'it was put back at first');
   assert.ok(await isKept());
+});
+
+test('its own deletion: it deletes the policy, which comes back in nobody’s name, and is not taken for its own', async () => {
+  await plane.admin(`PATCH ${LEASES}/734f7229.kubevirt.io`, { spec: lease(3600).spec });
+  await operate(POLICIES, typed(DELETION_POLICY));
+  await operate(BINDINGS, typed(DELETION_POLICY_BINDING));
+  await plane.admin(`DELETE ${SSPS}/theirs`);
+  for (const path of OPERANDS) {
+    const { metadata } = await read(path);
+    assert.equal(metadata.annotations['operator-sdk/primary-resource'], 'kubevirt/theirs');
+    await plane.admin(`DELETE ${path}`);
+    // What it waits for: gone, or there without its annotations.
+    await eventually(
+      () => read(path),
+      (found) => found !== undefined && found.metadata.uid !== metadata.uid && found.metadata.annotations === undefined,
+    );
+  }
+  assert.deepEqual((await read(`${SSPS}/theirs`)).metadata.finalizers, [FINALIZER], 'that is for it to take off');
+  await plane.admin(`PATCH ${SSPS}/theirs`, { metadata: { finalizers: null } });
+  assert.equal(await read(`${SSPS}/theirs`), undefined);
+  await eventually(isKept, Boolean);
+});
+
+test('the objects that its client sends are taken as they are, and decide', async () => {
+  const bare = await startPlane();
+  try {
+    const policy = await bare.admin(`POST ${POLICIES}`, typed(DELETION_POLICY));
+    const binding = await bare.admin(`POST ${BINDINGS}`, typed(DELETION_POLICY_BINDING));
+    const { matchConstraints, ...spec } = DELETION_POLICY.spec;
+    const { resourceRules, ...rest } = policy.spec.matchConstraints;
+    assert.deepEqual(rest, { namespaceSelector: {}, objectSelector: {}, matchPolicy: 'Equivalent' });
+    assert.deepEqual(
+      { ...policy.spec, matchConstraints: undefined, rules: resourceRules },
+      {
+        ...spec,
+        matchConstraints: undefined,
+        rules: matchConstraints!.resourceRules!.map((rule) => ({ ...rule, scope: '*' })),
+      },
+    );
+    assert.deepEqual(binding.spec, DELETION_POLICY_BINDING.spec);
+    assert.ok(policy.metadata.creationTimestamp);
+    await bare.admin(`POST ${MACHINES}`, machine);
+    await eventually(
+      () => bare.ask(`DELETE ${MACHINES}/db?dryRun=All`, { as: ADMIN }),
+      ({ status }) => status === 422,
+    );
+  } finally {
+    await bare.stop();
+  }
 });
