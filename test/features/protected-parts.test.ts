@@ -281,6 +281,21 @@ describe('what a protected machine refers to', () => {
     await unprotect('moves');
   });
 
+  it('what is on its way out already goes on: it is not decided again, and its finalizers can be removed', async () => {
+    await makeNamespace('under-way');
+    const path = `${secrets('under-way')}/part`;
+    await plane.admin(`POST ${secrets('under-way')}`, {
+      ...secret,
+      metadata: { name: 'part', finalizers: ['example.com/hold'] },
+    });
+    await plane.admin(`DELETE ${path}`);
+    await plane.admin(`POST ${machines('under-way')}`, machine('vm', volume({ secret: { secretName: 'part' } })));
+    assert.equal((await remove(path)).status, 200);
+    await plane.admin(`PATCH ${path}`, { metadata: { finalizers: [] } });
+    assert.equal((await plane.ask(`GET ${path}`, { as: ADMIN })).status, 404);
+    await unprotect('under-way');
+  });
+
   it('its own deletion takes the parts with it: a machine that is being deleted guards nothing', async () => {
     await makeNamespace('going');
     await plane.admin(`POST ${secrets('going')}`, secret);
