@@ -6,7 +6,8 @@ import { test } from 'node:test';
 import { openWorkspace } from './workspace.ts';
 
 const LABEL = 'kubevirt.io/vm-delete-protection';
-const vm = (name: string, { label = '', finalizer = '', volumes = '' } = {}): string => `
+const STOPPED_FIRST = 'coracle.dev/delete-only-when-stopped';
+const vm = (name: string, { label = '', finalizer = '', volumes = '', run = 'Halted' } = {}): string => `
 apiVersion: kubevirt.io/v1
 kind: VirtualMachine
 metadata:
@@ -15,7 +16,7 @@ metadata:
   labels: {${label}}
   finalizers: [${finalizer}]
 spec:
-  runStrategy: Halted
+  runStrategy: ${run}
   template: {spec: {domain: {devices: {}, memory: {guest: 64Mi}}, volumes: [${volumes}]}}
 `;
 const secret = (name: string): string => `{name: ${name}, secret: {secretName: ${name}}}`;
@@ -26,6 +27,7 @@ const OBJECTS = [
   vm('db', { label: `${LABEL}: "true"`, volumes: `${secret('keys')}, ${secret('absent')}` }),
   vm('web', { volumes: secret('keys') }),
   vm('stuck', { finalizer: 'example.com/hold' }),
+  vm('busy', { label: `${STOPPED_FIRST}: "true"`, run: 'Always' }),
   `
 apiVersion: snapshot.kubevirt.io/v1beta1
 kind: VirtualMachineSnapshot
@@ -40,11 +42,16 @@ test('delete and protect status say what the server says, why, and what to do', 
   const coracle = (...argv: string[]) => at.run([...argv, '--data-dir', at.data]);
   const created = await at.kubectl(['create', '-f', '-'], OBJECTS.join('---'));
   assert.equal(created.code, 0, created.stderr);
-  // One that the machine owns, though no graph has it.
+  // Objects that it owns: one that no graph has, and one that the protected machine needs.
   const uid = (await at.kubectl(['get', 'vm', 'web', '-n', 'shop', '-o', 'jsonpath={.metadata.uid}'])).stdout;
   const owner = `{apiVersion: kubevirt.io/v1, kind: VirtualMachine, name: web, uid: ${uid}}`;
   const notes = `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: notes, namespace: shop, ownerReferences: [${owner}]}\n`;
   assert.equal((await at.kubectl(['create', '-f', '-'], notes)).code, 0);
+  const owned = JSON.stringify({
+    metadata: { ownerReferences: [{ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name: 'web', uid }] },
+  });
+  const patched = await at.kubectl(['patch', 'secret', 'keys', '-n', 'shop', '--type=merge', '-p', owned]);
+  assert.equal(patched.code, 0, patched.stderr);
 
   const preview = async (...argv: string[]) => {
     const { code, stdout, stderr } = await coracle('delete', ...argv, '--what-if', '-o', 'json');
@@ -83,7 +90,23 @@ test('delete and protect status say what the server says, why, and what to do', 
   ]);
   assert.ok(kubectlDb.stderr.includes(words), kubectlDb.stderr);
   assert.deepEqual([kubectlDb.code, web.verdict, kubectlWeb.code], [1, { allowed: true }, 0]);
-  assert.deepEqual(fates(web), ['Secret/keys Kept VirtualMachine/db', 'ConfigMap/notes Deleted']);
+  assert.deepEqual(fates(web), ['Secret/keys Held VirtualMachine/db', 'ConfigMap/notes Deleted']);
+
+  // One that is to be stopped first, and what goes with an instance.
+  const launcher = ['get', 'pods', '-n', 'shop', '-l', 'kubevirt.io=virt-launcher', '-o', 'name'];
+  while ((await at.kubectl(launcher)).stdout === '') await new Promise((wake) => setTimeout(wake, 200));
+  const busy = await preview('vm', 'busy', '-n', 'shop');
+  assert.deepEqual(
+    [busy.verdict.code, busy.blocks.map(({ reason, command }: Record<string, string>) => `${reason}: ${command}`)],
+    [403, ['DeleteOnlyWhenStopped: virtctl stop busy -n shop']],
+  );
+  assert.ok(busy.verdict.message.endsWith(busy.blocks[0].message), busy.verdict.message);
+  assert.deepEqual(
+    fates(busy)
+      .slice(0, 2)
+      .map((text) => text.replace(/-busy-\w+/, '-busy')),
+    ['VirtualMachineInstance/busy Deleted', 'Pod/virt-launcher-busy Deleted'],
+  );
 
   // Its namespace.
   assert.deepEqual(
@@ -95,7 +118,7 @@ test('delete and protect status say what the server says, why, and what to do', 
   assert.ok(kubectlShop.stderr.includes(shop.verdict.message), kubectlShop.stderr);
   assert.equal(
     shop.counts.find((each: { resource: string }) => each.resource === 'virtualmachines.kubevirt.io').count,
-    3,
+    4,
   );
 
   // A refusal is one line, with the way out; the other ways to call it wrong.
@@ -140,15 +163,24 @@ test('delete and protect status say what the server says, why, and what to do', 
   assert.deepEqual([parts.length, parts[0].usedBy, whoMay.you], [2, ['web'], true]);
 
   // Without the server's graph (and to a user who may only view) the same is put together from the objects.
+  const needs = 'coracle.dev/unprotect-needs-permission=true';
+  assert.equal((await at.kubectl(['annotate', 'kubevirt', 'kubevirt', '-n', 'kubevirt', needs])).code, 0);
   const gates = '{"spec":{"configuration":{"developerConfiguration":{"featureGates":[]}}}}';
   const off = await at.kubectl(['patch', 'kubevirt', 'kubevirt', '-n', 'kubevirt', '--type=merge', '-p', gates]);
   assert.equal(off.code, 0, off.stderr);
-  const viewer = await kubeconfigOf('viewer');
-  const [again, asViewer] = await Promise.all([
+  const [viewer, editor] = await Promise.all([kubeconfigOf('view'), kubeconfigOf('edit')]);
+  const [again, asEditor, asViewer] = await Promise.all([
     preview('vm', 'db', '-n', 'shop'),
+    at.run(['delete', 'vm', 'db', '-n', 'shop', '--what-if', '-o', 'json', '--kubeconfig', editor]),
     at.run(['delete', 'vm', 'db', '-n', 'shop', '--what-if', '-o', 'json', '--kubeconfig', viewer]),
   ]);
   assert.deepEqual(fates(again), fates(db));
+  const { verdict, blocks } = JSON.parse(asEditor.stdout);
+  assert.deepEqual(
+    [verdict.code, blocks[0].whoMay.you, blocks[0].whoMay.verbs],
+    [422, false, ['patch', 'update', 'unprotect']],
+    'who may change the machine may not unprotect it',
+  );
   const seen = JSON.parse(asViewer.stdout);
   assert.deepEqual([asViewer.code, seen.verdict.code, seen.blocks[0].whoMay.you], [1, 403, false]);
   assert.equal(seen.blocks[0].whoMay.grants, undefined, 'a viewer may not read RBAC');
@@ -166,6 +198,9 @@ test('delete and protect status say what the server says, why, and what to do', 
     [0, 'virtualmachine.kubevirt.io "web" deleted from shop namespace\n', ''],
   );
   assert.equal((await at.kubectl(['get', 'vm', 'web', '-n', 'shop'])).code, 1);
+  const notesGone = ['wait', 'cm/notes', '-n', 'shop', '--for=delete', '--timeout=60s'];
+  assert.equal((await at.kubectl(notesGone)).code, 0, 'it goes with the machine');
+  assert.equal((await at.kubectl(['get', 'secret', 'keys', '-n', 'shop'])).code, 0, 'it was to be held back');
   const held = await coracle('delete', 'vm', 'stuck', '-n', 'shop', '--timeout', '1');
   assert.equal(held.code, 1);
   assert.match(
@@ -179,11 +214,11 @@ test('delete and protect status say what the server says, why, and what to do', 
   assert.equal((await at.kubectl(lift)).code, 0, 'the command that the preview gave');
   assert.deepEqual((await coracle('delete', 'vm', 'db', '-n', 'shop')).code, 0);
 
-  /** Of an account with the role `view` in the namespace. */
-  async function kubeconfigOf(account: string): Promise<string> {
+  /** Of an account with a ClusterRole in the namespace. */
+  async function kubeconfigOf(account: 'view' | 'edit'): Promise<string> {
     await at.kubectl(['create', 'serviceaccount', account, '-n', 'shop']);
     const subject = `--serviceaccount=shop:${account}`;
-    await at.kubectl(['create', 'rolebinding', account, '-n', 'shop', '--clusterrole=view', subject]);
+    await at.kubectl(['create', 'rolebinding', account, '-n', 'shop', `--clusterrole=${account}`, subject]);
     const token = (await at.kubectl(['create', 'token', account, '-n', 'shop'])).stdout.trim();
     const config = JSON.parse((await at.kubectl(['config', 'view', '--raw', '-o', 'json'])).stdout);
     config.users = config.users.map(({ name }: { name: string }) => ({ name, user: { token } }));
