@@ -1,0 +1,145 @@
+/** The manifests of a commit, out of a bare repository. Nothing in it is run, followed out of the tree, or written. */
+import { gitOutput } from './git-command.ts';
+import { type SourceFile, SourceError, type SourceTree, type UnreadFile } from './source.ts';
+
+export interface ReadOptions {
+  readonly directory: string;
+  readonly commit: string;
+  /** In the tree; '' = its root. */
+  readonly path: string;
+  readonly signal: AbortSignal;
+  readonly limits?: Partial<TreeLimits>;
+}
+
+export interface TreeLimits {
+  /** Entries of the tree, of any kind. */
+  readonly entries: number;
+  /** Files that are read. */
+  readonly files: number;
+  readonly fileBytes: number;
+  readonly totalBytes: number;
+}
+
+const LIMITS: TreeLimits = { entries: 200_000, files: 20_000, fileBytes: 5 * 1024 ** 2, totalBytes: 64 * 1024 ** 2 };
+/** Of the list of entries. */
+const MAX_LIST_BYTES = 64 * 1024 ** 2;
+const LIST_MS = 60_000;
+const READ_MS = 120_000;
+const MANIFEST = /\.(yaml|yml|json)$/;
+/** Files that steer other programs, of which some look like manifests. */
+const OTHERS = /(^|\/)(\.git|\.github|\.gitlab)\/|(^|\/)\.gitlab-ci\.yml$/;
+const KUSTOMIZATION = /^(kustomization\.ya?ml|Kustomization)$/;
+
+interface Entry {
+  readonly mode: string;
+  readonly id: string;
+  readonly bytes: number;
+  /** From the root of the repository. */
+  readonly path: string;
+}
+
+/** Reads them. Rejects with SourceError when the directory is not there or holds more than the limits. */
+export async function readTree(options: ReadOptions): Promise<SourceTree> {
+  const { path, signal } = options;
+  const limits = { ...LIMITS, ...options.limits };
+  const entries = await listEntries(options, limits.entries);
+  const inDirectory = (entry: Entry): string => (path === '' ? entry.path : entry.path.slice(path.length + 1));
+  const wanted: Entry[] = [];
+  const unread: UnreadFile[] = [];
+  let bytes = 0;
+  for (const entry of entries) {
+    // A submodule is another repository, which was not asked for.
+    if (entry.mode === '160000') continue;
+    if (OTHERS.test(entry.path) || !(MANIFEST.test(entry.path) || KUSTOMIZATION.test(inDirectory(entry)))) continue;
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
+    if (/[\u0000-\u001f\u007f]/.test(entry.path)) unread.push({ path: JSON.stringify(entry.path), problem: 'its name holds control characters' });
+    else if (entry.mode !== '120000' && entry.bytes > limits.fileBytes)
+      unread.push({ path: entry.path, problem: `it has ${entry.bytes} bytes; ${limits.fileBytes} are read` });
+    else {
+      wanted.push(entry);
+      bytes += entry.bytes;
+    }
+  }
+  if (wanted.length > limits.files) throw new SourceError(`the directory holds ${wanted.length} manifests; ${limits.files} are read`);
+  if (bytes > limits.totalBytes) throw new SourceError(`the manifests have ${bytes} bytes; ${limits.totalBytes} are read`);
+  const plain = wanted.filter(({ mode }) => mode !== '120000');
+  const links = wanted.filter(({ mode }) => mode === '120000');
+  const files: SourceFile[] = [];
+  const add = (list: readonly Entry[], answers: readonly (Uint8Array | string)[]): void =>
+    list.forEach((entry, at) => {
+      const answer = answers[at] ?? 'it could not be read';
+      if (answer.length > limits.fileBytes)
+        unread.push({ path: entry.path, problem: `it leads to ${answer.length} bytes; ${limits.fileBytes} are read` });
+      else if (typeof answer === 'string') unread.push({ path: entry.path, problem: answer });
+      else files.push({ path: entry.path, bytes: answer });
+    });
+  const call = { directory: options.directory, signal, limit: limits.totalBytes };
+  add(plain, await readObjects(plain.map(({ id }) => id), call));
+  // By path, so that git itself follows them, within the tree alone.
+  add(links, await readObjects(links.map((entry) => `${options.commit}:${entry.path}`), { ...call, followsLinks: true }));
+  const inOrder = (a: { path: string }, b: { path: string }): number => (a.path < b.path ? -1 : 1);
+  return { files: files.sort(inOrder), unread: unread.sort(inOrder) };
+}
+
+async function listEntries({ directory, commit, path, signal }: ReadOptions, maxEntries: number): Promise<Entry[]> {
+  const call = { directory, signal, timeoutMs: LIST_MS, maxStdout: MAX_LIST_BYTES };
+  const top = await gitOutput(['rev-parse', '--verify', '--quiet', '--end-of-options', `${commit}:${path}`], call).catch(() => {
+    signal.throwIfAborted();
+    throw new SourceError(`commit ${commit} has no directory ${JSON.stringify(path)}`);
+  });
+  const tree = Buffer.from(top).toString('latin1').trim();
+  const out = Buffer.from(await gitOutput(['ls-tree', '-r', '-l', '-z', '--full-tree', tree], call));
+  const entries: Entry[] = [];
+  for (let from = 0; from < out.length; ) {
+    const end = out.indexOf(0, from);
+    const tab = out.indexOf(9, from);
+    const [mode = '', , id = '', size = ''] = out.toString('latin1', from, tab).split(/ +/);
+    const name = out.toString('utf8', tab + 1, end);
+    entries.push({ mode, id, bytes: Number(size) || 0, path: path === '' ? name : `${path}/${name}` });
+    if (entries.length > maxEntries) throw new SourceError(`the directory holds more than ${maxEntries} files`);
+    from = end + 1;
+  }
+  return entries;
+}
+
+interface Batch {
+  readonly directory: string;
+  readonly signal: AbortSignal;
+  readonly limit: number;
+  readonly followsLinks?: boolean;
+}
+
+/** The contents of each name, or why there are none. */
+async function readObjects(names: readonly string[], batch: Batch): Promise<(Uint8Array | string)[]> {
+  if (names.length === 0) return [];
+  const out = Buffer.from(
+    await gitOutput(['cat-file', '--batch', '--buffer', ...(batch.followsLinks ? ['--follow-symlinks'] : [])], {
+      directory: batch.directory,
+      signal: batch.signal,
+      timeoutMs: READ_MS,
+      input: Buffer.from(`${names.join('\n')}\n`),
+      // A link may lead to any file of the tree.
+      maxStdout: batch.limit + names.length * 256 + 1024,
+    }),
+  );
+  const answers: (Uint8Array | string)[] = [];
+  let from = 0;
+  while (answers.length < names.length && from < out.length) {
+    const end = out.indexOf(10, from);
+    const words = out.toString('utf8', from, end).split(' ');
+    from = end + 1;
+    const size = Number(words[2]);
+    if (words.length === 3 && words[1] === 'blob') {
+      answers.push(out.subarray(from, from + size));
+      from += size + 1;
+    } else if (words.length === 3 && words[1] === 'tree') {
+      answers.push('it is a link to a directory');
+      from += size + 1;
+    } else if (['symlink', 'dangling', 'loop', 'notdir'].includes(words[0]!)) {
+      // What it leads to, or the name asked for, follows.
+      from += Number(words[1]) + 1;
+      answers.push(words[0] === 'symlink' ? 'it is a link that leads out of the repository' : 'it is a link that leads nowhere');
+    } else answers.push('it could not be read');
+  }
+  return answers;
+}
