@@ -74,6 +74,11 @@ export interface SubresourceOptions extends CallOptions {
 }
 
 export interface Client {
+  /**
+   * The same server, asked in another's name (`Impersonate-User`): what that one may not do is refused with 403. Takes the
+   * right to impersonate it.
+   */
+  impersonating(user: string): Client;
   get<T extends KubeObject>(type: ResourceType<T>, key: ObjectKey, options?: SubresourceOptions): Promise<T>;
   /** One page when `limit` is given, else everything. */
   list<T extends KubeObject>(type: ResourceType<T>, options?: ListCallOptions): Promise<ObjectList<T>>;

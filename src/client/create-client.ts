@@ -18,6 +18,8 @@ export interface ClientOptions {
   readonly userAgent?: string;
   /** Bearer token, or where to get the newest. */
   readonly token?: string | (() => string);
+  /** In whose name it asks. */
+  readonly impersonate?: string;
 }
 
 const JSON_TYPE = 'application/json';
@@ -51,12 +53,13 @@ interface Call {
  * many as there are user agents or tokens.
  */
 export function createClient(handler: ApiHandler, options: ClientOptions = {}): Client {
-  const { userAgent = 'coracle', token } = options;
+  const { userAgent = 'coracle', token, impersonate } = options;
 
   const send = (call: Call, signal: AbortSignal): Promise<ApiResponse> => {
     const headers: Record<string, string> = { accept: call.accept ?? JSON_TYPE, 'user-agent': userAgent };
     if (call.body !== undefined) headers['content-type'] = call.contentType ?? JSON_TYPE;
     if (token !== undefined) headers['authorization'] = `Bearer ${typeof token === 'string' ? token : token()}`;
+    if (impersonate !== undefined) headers['impersonate-user'] = impersonate;
     const response = handler({
       method: call.method,
       path: call.path,
@@ -128,6 +131,8 @@ export function createClient(handler: ApiHandler, options: ClientOptions = {}): 
   const statusEndpoints = createStatusEndpoints((path, signal) => call({ method: 'GET', path, signal }));
 
   return {
+    impersonating: (user) => createClient(handler, { ...options, impersonate: user }),
+
     get: async <T extends KubeObject>(type: ResourceType<T>, key: ObjectKey, request: SubresourceOptions = {}) =>
       (await call({
         method: 'GET',

@@ -77,6 +77,18 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'patch /secrets': 'gives them to the machine',
     'delete /secrets': 'takes back those that it made for a machine that could not come back',
   },
+  'coracle-gitops': {
+    'get /secrets': 'reads the secret that a sync names, in its namespace',
+    'create rbac.authorization.k8s.io/clusterrolebindings':
+      'gives the account of a RootSync cluster-admin or the roles it names',
+    'patch rbac.authorization.k8s.io/clusterrolebindings': 'the same, in the binding that all RootSyncs share',
+    'delete rbac.authorization.k8s.io/clusterrolebindings': 'takes them away',
+    'create rbac.authorization.k8s.io/rolebindings':
+      'gives the account of a RootSync the roles it names in a namespace',
+    'delete rbac.authorization.k8s.io/rolebindings': 'takes them away',
+    'bind rbac.authorization.k8s.io/clusterroles': 'who may write RootSyncs may do anything, as upstream',
+    'bind rbac.authorization.k8s.io/roles': 'the same',
+  },
   'coracle-vmi': {
     'create /pods': 'launcher Pods',
     'patch /pods': 'notes on a launcher Pod that its eviction is being seen to; a Pod that runs takes little else',
@@ -424,7 +436,26 @@ test('wide and dangerous rights are the ones on the list, each with its reason',
     );
 });
 
-test('each account is bound to one role, the one of its rules', async () => {
+test('another’s name is asked in by one component, and in the accounts of one namespace', async () => {
+  const named = COMPONENTS.filter(({ localRules = [] }) => JSON.stringify(localRules).includes('impersonate'));
+  assert.deepEqual(
+    named.map(({ account, localRules = [] }) => [account, localRules.map(({ namespace }) => namespace)]),
+    [['coracle-gitops', ['config-management-system']]],
+  );
+  const headers = bearer(await tokenOf('coracle-gitops'));
+  const ask = async (account: string) => {
+    const who = { 'impersonate-user': `system:serviceaccount:${account}` };
+    const path = '/api/v1/namespaces/default/configmaps/x';
+    return (await read({ method: 'GET', path, headers: { ...headers, ...who } })).json.message as string;
+  };
+  assert.match(
+    await ask('config-management-system:root-reconciler'),
+    /User "system:serviceaccount:config-management-system:root-reconciler" cannot get/,
+  );
+  assert.match(await ask('kube-system:any'), /cannot impersonate/);
+});
+
+test('each account is bound to one role, the one of its rules, in the cluster and in each namespace of its own', async () => {
   const { json } = await asAdmin('GET', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings');
   const local = await asAdmin('GET', '/apis/rbac.authorization.k8s.io/v1/rolebindings');
   type Binding = { roleRef: { name: string }; subjects?: { kind: string; name: string; namespace?: string }[] };
@@ -434,7 +465,18 @@ test('each account is bound to one role, the one of its rules', async () => {
         (subject) =>
           subject.kind === 'ServiceAccount' && subject.name === account && subject.namespace === COMPONENT_NAMESPACE,
       );
-    assert.deepEqual((local.json.items as Binding[]).filter(isMine), [], account);
+    const mine = (local.json.items as (Binding & { metadata: { namespace: string } })[]).filter(isMine);
+    const { localRules = [] } = COMPONENTS.find((one) => one.account === account) ?? {};
+    assert.deepEqual(
+      mine.map(({ metadata }) => metadata.namespace),
+      localRules.map(({ namespace }) => namespace),
+      account,
+    );
+    for (const { roleRef, metadata } of mine) {
+      const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${metadata.namespace}/roles/${roleRef.name}`;
+      const wanted = localRules.find(({ namespace }) => namespace === metadata.namespace)?.rules;
+      assert.deepEqual((await asAdmin('GET', path)).json.rules, wanted, account);
+    }
     const roles = new Set((json.items as Binding[]).filter(isMine).map(({ roleRef }) => roleRef.name));
     for (const name of roles) {
       const role = await asAdmin('GET', `/apis/rbac.authorization.k8s.io/v1/clusterroles/${name}`);

@@ -61,7 +61,11 @@ test('a branch is followed, a tag and a commit stay; only manifests below the di
   await repository.commit({ 'apps/a.yaml': 'a: 2', 'apps/deep/c.json': '{}', 'apps/.github/d.yaml': 'd: 1' });
   assert.deepEqual(await readAll(source), { 'apps/a.yaml': 'a: 2', 'apps/deep/c.json': '{}' });
   for (const revision of ['v1', 'refs/tags/v1', first])
-    assert.deepEqual(await readAll(sourceOf({ repo: repository.url, dir: 'apps', revision })), { 'apps/a.yaml': 'a: 1' }, revision);
+    assert.deepEqual(
+      await readAll(sourceOf({ repo: repository.url, dir: 'apps', revision })),
+      { 'apps/a.yaml': 'a: 1' },
+      revision,
+    );
   assert.equal(await sourceOf({ repo: repository.url, revision: 'v1' }).resolve(NEVER), first);
   assert.deepEqual(Object.keys(await readAll(sourceOf({ repo: repository.url }))), [
     'apps/a.yaml',
@@ -85,7 +89,11 @@ test('a rewritten branch is followed; a fetch that fails and a branch that is go
 });
 
 test('one commit of history is fetched, as many as asked for, or all', async () => {
-  for (const [depth, count] of [[undefined, '1'], [2, '2'], [0, await repository.git('rev-list', '--count', 'main')]] as const) {
+  for (const [depth, count] of [
+    [undefined, '1'],
+    [2, '2'],
+    [0, await repository.git('rev-list', '--count', 'main')],
+  ] as const) {
     const source = sourceOf({ repo: repository.url }, depth === undefined ? {} : { depth });
     const commit = await source.resolve(NEVER);
     const mirror = join(source.directory, readdirSync(source.directory).find((name) => name.endsWith('.git'))!);
@@ -119,19 +127,31 @@ test('a repository that outgrows its bound is refused, and takes no room', async
 test('HTTP with user and password: they are in no argument, no error and no file afterwards', async (t) => {
   const server = await serveRepository(repository, { username: 'robot', password: 'hunter2-secret' });
   t.after(() => server.stop());
-  const secrets = { login: { username: 'robot', token: 'hunter2-secret' }, wrong: { username: 'robot', token: 'not-the-one' } };
+  const secrets = {
+    login: { username: 'robot', token: 'hunter2-secret' },
+    wrong: { username: 'robot', token: 'not-the-one' },
+  };
   const source = sourceOf({ repo: server.url, auth: 'token', secretRef: { name: 'login' } }, { secrets });
   const args: string[] = [];
   const looking = setInterval(() => args.push(...argumentsOfChildren()), 1);
   const commit = await source.resolve(NEVER);
   clearInterval(looking);
   assert.equal(commit, await repository.git('rev-parse', 'main'));
-  assert.ok(args.some((line) => line.includes('git')), 'no git was seen at all');
-  assert.deepEqual(args.filter((line) => /hunter2/.test(line) || line.includes(btoa('robot:hunter2-secret'))), []);
+  assert.ok(
+    args.some((line) => line.includes('git')),
+    'no git was seen at all',
+  );
+  assert.deepEqual(
+    args.filter((line) => /hunter2/.test(line) || line.includes(btoa('robot:hunter2-secret'))),
+    [],
+  );
   assert.equal(readdirSync(source.directory).length, 1);
   const inUrl = sourceOf({ repo: server.url.replace('://', '://robot:hunter2-secret@') });
   assert.equal(await inUrl.resolve(NEVER), commit);
-  for (const [secretRef, expected] of [['wrong', /Authentication failed|could not read Username|403|401/], ['none', /has no key username/]] as const)
+  for (const [secretRef, expected] of [
+    ['wrong', /Authentication failed|could not read Username|403|401/],
+    ['none', /has no key username/],
+  ] as const)
     await assert.rejects(
       sourceOf({ repo: server.url, auth: 'token', secretRef: { name: secretRef } }, { secrets }).resolve(NEVER),
       (error: Error) => expected.test(error.message) && !/not-the-one|hunter2/.test(error.message),
@@ -146,9 +166,15 @@ test('a server that redirects to another does not hand on the password', async (
   const thief = await listen((request) => seen.push(request.headers.authorization));
   t.after(() => thief.stop());
   server.redirect = thief.url;
-  const source = sourceOf({ repo: server.url, auth: 'token', secretRef: { name: 'login' } }, { secrets: { login: { username: 'robot', token: 'hunter2-secret' } } });
+  const source = sourceOf(
+    { repo: server.url, auth: 'token', secretRef: { name: 'login' } },
+    { secrets: { login: { username: 'robot', token: 'hunter2-secret' } } },
+  );
   await assert.rejects(source.resolve(NEVER), { name: 'SourceError' });
-  assert.deepEqual(seen.filter((value) => value !== undefined), []);
+  assert.deepEqual(
+    seen.filter((value) => value !== undefined),
+    [],
+  );
 });
 
 test('a server that answers by 503 is an error, and what was fetched stays', async (t) => {
@@ -193,10 +219,11 @@ async function listen(seen: (request: import('node:http').IncomingMessage) => vo
   const { port } = server.address() as import('node:net').AddressInfo;
   return {
     url: `http://127.0.0.1:${port}`,
-    stop: () => new Promise<void>((resolve) => {
-      server.closeAllConnections();
-      server.close(() => resolve());
-    }),
+    stop: () =>
+      new Promise<void>((resolve) => {
+        server.closeAllConnections();
+        server.close(() => resolve());
+      }),
   };
 }
 

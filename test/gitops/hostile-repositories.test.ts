@@ -70,7 +70,11 @@ async function read(branch: string): Promise<SourceTree & { readonly directory: 
 const good: Entry = { mode: '100644', name: 'good.yaml', content: 'good: true' };
 const run = (): string => `#!/bin/sh\ntouch ${trace}\n`;
 const ROWS: readonly [what: string, entries: () => readonly Entry[], unread: readonly RegExp[]][] = [
-  ['a link to a file of this host', () => [{ mode: '120000', name: 'l.yaml', content: join(place, 'outside.yaml') }], [/leads out/]],
+  [
+    'a link to a file of this host',
+    () => [{ mode: '120000', name: 'l.yaml', content: join(place, 'outside.yaml') }],
+    [/leads out/],
+  ],
   ['a link that climbs out', () => [{ mode: '120000', name: 'l.yaml', content: '../../../etc/passwd' }], [/leads out/]],
   ['a link that leads to itself', () => [{ mode: '120000', name: 'l.yaml', content: 'l.yaml' }], [/nowhere/]],
   ['a link to nothing', () => [{ mode: '120000', name: 'l.yaml', content: 'missing' }], [/nowhere/]],
@@ -83,30 +87,51 @@ const ROWS: readonly [what: string, entries: () => readonly Entry[], unread: rea
   ['the same in other letters', () => [{ mode: '100755', name: '.GIT/hooks/post-checkout', content: run() }], []],
   ['the same as HFS+ reads it', () => [{ mode: '100755', name: '.g\u200cit/hooks/post-checkout', content: run() }], []],
   ['the same as NTFS reads it', () => [{ mode: '100755', name: 'git~1/hooks/post-checkout', content: run() }], []],
-  ['a filter by attributes', () => [
-    { mode: '100644', name: '.gitattributes', content: '*.yaml filter=evil diff=evil merge=evil' },
-    { mode: '100644', name: '.gitconfig', content: `[filter "evil"]\n\tsmudge = touch ${trace}\n` },
-  ], []],
-  ['a submodule', () => [
-    { mode: '160000', name: 'sub', id: 'a'.repeat(40) },
-    { mode: '100644', name: '.gitmodules', content: `[submodule "sub"]\n\tpath = sub\n\turl = ext::sh -c "touch ${trace}"\n\tupdate = !touch ${trace}\n` },
-  ], []],
-  ['a submodule whose path is a link', () => [
-    { mode: '160000', name: 'sub.yaml', id: 'b'.repeat(40) },
-    { mode: '120000', name: '.gitmodules', content: '/etc/passwd' },
-  ], []],
-  ['a pointer to a large file elsewhere', () => [
-    { mode: '100644', name: '.lfsconfig', content: `[lfs]\n\turl = http://127.0.0.1:1/\n` },
-  ], []],
+  [
+    'a filter by attributes',
+    () => [
+      { mode: '100644', name: '.gitattributes', content: '*.yaml filter=evil diff=evil merge=evil' },
+      { mode: '100644', name: '.gitconfig', content: `[filter "evil"]\n\tsmudge = touch ${trace}\n` },
+    ],
+    [],
+  ],
+  [
+    'a submodule',
+    () => [
+      { mode: '160000', name: 'sub', id: 'a'.repeat(40) },
+      {
+        mode: '100644',
+        name: '.gitmodules',
+        content: `[submodule "sub"]\n\tpath = sub\n\turl = ext::sh -c "touch ${trace}"\n\tupdate = !touch ${trace}\n`,
+      },
+    ],
+    [],
+  ],
+  [
+    'a submodule whose path is a link',
+    () => [
+      { mode: '160000', name: 'sub.yaml', id: 'b'.repeat(40) },
+      { mode: '120000', name: '.gitmodules', content: '/etc/passwd' },
+    ],
+    [],
+  ],
+  [
+    'a pointer to a large file elsewhere',
+    () => [{ mode: '100644', name: '.lfsconfig', content: `[lfs]\n\turl = http://127.0.0.1:1/\n` }],
+    [],
+  ],
   ['an executable manifest', () => [{ mode: '100755', name: 'x.txt', content: run() }], []],
 ];
 
 for (const [what, entries, unread] of ROWS) {
   test(`${what}: the rest is read, and nothing else is touched`, async () => {
     const { files, unread: found, directory } = await read(await commitOf([good, ...entries()]));
-    assert.deepEqual(files.map(({ path, bytes }) => [path, Buffer.from(bytes).toString()]), [['good.yaml', 'good: true']]);
+    assert.deepEqual(
+      files.map(({ path, bytes }) => [path, Buffer.from(bytes).toString()]),
+      [['good.yaml', 'good: true']],
+    );
     assert.equal(found.length, unread.length, JSON.stringify(found));
-    unread.forEach((pattern, at) => assert.match(found[at]!.problem, pattern));
+    for (const [at, pattern] of unread.entries()) assert.match(found[at]!.problem, pattern);
     assert.equal(existsSync(trace), false, 'something of the repository ran');
     const [mirror = ''] = readdirSync(directory);
     assert.ok(!existsSync(join(directory, mirror, 'hooks')) && readdirSync(directory).length === 1);
@@ -116,15 +141,23 @@ for (const [what, entries, unread] of ROWS) {
 
 test('a link within the tree is read as what it leads to', async () => {
   const { files } = await read(await commitOf([good, { mode: '120000', name: 'l.yaml', content: 'good.yaml' }]));
-  assert.deepEqual(files.map(({ path, bytes }) => [path, Buffer.from(bytes).toString()]), [
-    ['good.yaml', 'good: true'],
-    ['l.yaml', 'good: true'],
-  ]);
+  assert.deepEqual(
+    files.map(({ path, bytes }) => [path, Buffer.from(bytes).toString()]),
+    [
+      ['good.yaml', 'good: true'],
+      ['l.yaml', 'good: true'],
+    ],
+  );
 });
 
 test('trees beyond the limits are refused as a whole, single files are left out', async () => {
   await repository.commit({ 'a.yaml': 'a: 1', 'b.yaml': 'b: 22222', 'c.txt': 'c' });
-  const at = { directory: join(repository.path, '.git'), commit: await repository.git('rev-parse', 'main'), path: '', signal: NEVER };
+  const at = {
+    directory: join(repository.path, '.git'),
+    commit: await repository.git('rev-parse', 'main'),
+    path: '',
+    signal: NEVER,
+  };
   await assert.rejects(readTree({ ...at, limits: { entries: 2 } }), /more than 2 files/);
   await assert.rejects(readTree({ ...at, limits: { files: 1 } }), /2 manifests; 1 are read/);
   await assert.rejects(readTree({ ...at, limits: { totalBytes: 5 } }), /bytes; 5 are read/);

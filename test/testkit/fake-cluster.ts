@@ -10,7 +10,7 @@ import { systemClock } from '../../src/base/clock/clock.ts';
 import { createLogger, type LogRecord } from '../../src/base/log/log.ts';
 import { isNotFound } from '../../src/client/api-failure.ts';
 import type { Client } from '../../src/client/client.ts';
-import { chooseComponents, runComponent } from '../../src/cmd/compose/components.ts';
+import { type ComponentFacts, chooseComponents, runComponent } from '../../src/cmd/compose/components.ts';
 import type { ControlPlaneOptions } from '../../src/cmd/compose/control-plane.ts';
 import { NODE_VM_RULES } from '../../src/node/agent/rbac.ts';
 import { eventually, type FakeNode, startFakeNode } from './fake-node.ts';
@@ -45,6 +45,8 @@ export interface FakeClusterOptions {
   /** As `--controllers`. */
   readonly components?: string;
   readonly plane?: Partial<ControlPlaneOptions>;
+  /** More of what components may need to know. */
+  readonly facts?: Partial<ComponentFacts>;
 }
 
 const NAMESPACE = 'default';
@@ -73,7 +75,7 @@ export async function startFakeCluster(options: FakeClusterOptions = {}): Promis
       runComponent({
         component,
         client: board.plane.clientFor(component.account),
-        facts: { rootCa: '', askAgent: board.plane.askAgent },
+        facts: { rootCa: '', askAgent: board.plane.askAgent, ...options.facts },
         clock: systemClock,
         log,
         signal: own.signal,

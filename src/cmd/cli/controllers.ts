@@ -5,6 +5,7 @@ import { hostname } from 'node:os';
 import { systemClock } from '../../base/clock/clock.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { whileLeading } from '../../client/leader/leader-lease.ts';
+import { createGitOpsController } from '../../gitops/sync/gitops-controller.ts';
 import {
   COMPONENT_NAMESPACE,
   chooseComponents,
@@ -51,7 +52,7 @@ export async function controllers(context: CommandContext): Promise<number> {
       const options = {
         component,
         client,
-        facts: { rootCa, ...(serveWebhook && { serveWebhook }) },
+        facts: { rootCa, createGitOps: createGitOpsController, ...(serveWebhook && { serveWebhook }) },
         clock: systemClock,
         log,
       };

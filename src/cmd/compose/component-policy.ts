@@ -17,24 +17,41 @@ const PART_OF = { 'app.kubernetes.io/part-of': 'coracle' };
 const RBAC = 'rbac.authorization.k8s.io';
 
 /** One ClusterRole and binding for each component, holding exactly the rules it names. */
-export function policyOf(
-  components: readonly { readonly account: string; readonly rules: readonly PolicyRuleData[] }[],
-): { roles: PolicyRole[]; bindings: PolicyBinding[] } {
+export function policyOf(components: readonly Pick<Component, 'account' | 'rules' | 'localRules'>[]): {
+  roles: PolicyRole[];
+  bindings: PolicyBinding[];
+} {
   const name = roleName;
   return {
-    roles: components.map(({ account, rules }) => ({
-      kind: 'ClusterRole',
-      name: name(account),
-      exact: true,
-      rules: rules as readonly PolicyRule[],
-    })),
-    bindings: components.map(({ account }) => ({
-      kind: 'ClusterRoleBinding',
-      name: name(account),
-      roleKind: 'ClusterRole',
-      role: name(account),
-      subjects: [{ kind: 'ServiceAccount', name: account, namespace: COMPONENT_NAMESPACE }],
-    })),
+    roles: components.flatMap(({ account, rules, localRules = [] }): PolicyRole[] => [
+      { kind: 'ClusterRole', name: name(account), exact: true, rules: rules as readonly PolicyRule[] },
+      ...localRules.map(
+        (local): PolicyRole => ({
+          kind: 'Role',
+          namespace: local.namespace,
+          name: name(account),
+          exact: true,
+          rules: local.rules as readonly PolicyRule[],
+        }),
+      ),
+    ]),
+    bindings: components.flatMap(({ account, localRules = [] }): PolicyBinding[] => {
+      const subjects = [{ kind: 'ServiceAccount', name: account, namespace: COMPONENT_NAMESPACE }] as const;
+      const role = name(account);
+      return [
+        { kind: 'ClusterRoleBinding', name: role, roleKind: 'ClusterRole', role, subjects },
+        ...localRules.map(
+          ({ namespace }): PolicyBinding => ({
+            kind: 'RoleBinding',
+            namespace,
+            name: role,
+            roleKind: 'Role',
+            role,
+            subjects,
+          }),
+        ),
+      ];
+    }),
   };
 }
 
@@ -45,12 +62,18 @@ export type Manifest = { readonly apiVersion: string; readonly kind: string } & 
 export function controllerManifests(components: readonly Component[]): Manifest[] {
   const { roles, bindings } = policyOf(components);
   return [
-    namespace,
+    ...[
+      COMPONENT_NAMESPACE,
+      ...components.flatMap(({ localRules = [] }) => localRules.map((one) => one.namespace)),
+    ].map(namespaceNamed),
     ...[...components.map(({ account }) => account), STARTER_ACCOUNT].map(account),
-    ...roles.map(({ name, rules }) => clusterRole(name, rules)),
-    ...bindings.map(({ name, subjects }) => clusterRoleBinding(name, subjects[0]!.name)),
-    ...components.flatMap(({ account, namespaceRules = [], fills = [] }) => [
+    ...roles.filter(({ kind }) => kind === 'ClusterRole').map(({ name, rules }) => clusterRole(name, rules)),
+    ...bindings
+      .filter(({ kind }) => kind === 'ClusterRoleBinding')
+      .map(({ name, subjects }) => clusterRoleBinding(name, subjects[0]!.name)),
+    ...components.flatMap(({ account, namespaceRules = [], localRules = [], fills = [] }) => [
       ...localRole(roleName(account), account, [...leaderRules(account), ...namespaceRules]),
+      ...localRules.flatMap((local) => localRole(roleName(account), account, local.rules, local.namespace)),
       ...fills.map(({ kind, name }) => empty(kind, name)),
     ]),
     ...localRole(STARTER_ROLE, STARTER_ACCOUNT, [
@@ -70,7 +93,7 @@ export function controllerManifests(components: readonly Component[]): Manifest[
 
 /** What `coracle node` needs there. */
 export const agentManifests = (): Manifest[] => [
-  namespace,
+  namespaceNamed(COMPONENT_NAMESPACE),
   account(AGENT_ACCOUNT),
   clusterRole(AGENT_ROLE, NODE_AGENT_RULES as readonly PolicyRule[]),
   clusterRoleBinding(AGENT_ROLE, AGENT_ACCOUNT),
@@ -80,7 +103,7 @@ export const agentManifests = (): Manifest[] => [
 
 const STARTER_ROLE = 'coracle:controllers';
 const roleName = (account: string): string => `coracle:${account.replace(/^coracle-/, '')}`;
-const namespace: Manifest = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: COMPONENT_NAMESPACE } };
+const namespaceNamed = (name: string): Manifest => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
 const account = (name: string): Manifest => ({
   apiVersion: 'v1',
   kind: 'ServiceAccount',
@@ -100,9 +123,14 @@ const clusterRoleBinding = (name: string, holder: string): Manifest => ({
   roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name },
   subjects: [subject(holder)],
 });
-/** A role in the components' namespace, and its binding. */
-const localRole = (name: string, holder: string, rules: readonly PolicyRuleData[]): Manifest[] => {
-  const metadata = { name, namespace: COMPONENT_NAMESPACE, labels: PART_OF };
+/** A role in one namespace, the components' own when none is given, and its binding. */
+const localRole = (
+  name: string,
+  holder: string,
+  rules: readonly PolicyRuleData[],
+  namespace = COMPONENT_NAMESPACE,
+): Manifest[] => {
+  const metadata = { name, namespace, labels: PART_OF };
   return [
     { apiVersion: `${RBAC}/v1`, kind: 'Role', metadata, rules },
     {

@@ -3,9 +3,11 @@
  * They know nothing but a client; where that client leads is decided elsewhere.
  */
 import { NODES } from '../../api/kinds/builtin/resource-types.ts';
+import { CONFIG_SYNC_NAMESPACE } from '../../api/kinds/config-sync/kinds.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { ApiHandler } from '../../base/http/seam.ts';
 import type { Logger } from '../../base/log/log.ts';
+import { aborted } from '../../base/signal/abortable.ts';
 import { createLinkedController } from '../../base/signal/linked-controller.ts';
 import type { Client } from '../../client/client.ts';
 import type { AskAgent } from '../../client/controller/ask-agent.ts';
@@ -45,6 +47,7 @@ import {
   createWorkloadUpdateController,
   workloadUpdateControllerRules,
 } from '../../control/workload-update/workload-update-controller.ts';
+import { gitopsNamespaceRules, gitopsRules } from '../../gitops/sync/gitops-rules.ts';
 import { clusterSettings } from './cluster-settings.ts';
 import { createDeletionWebhookComponent, DELETION_WEBHOOK_RULES, type ServeWebhook } from './deletion-webhook.ts';
 import { createPeerKeyWork } from './peer-keys.ts';
@@ -65,6 +68,8 @@ export interface Component {
   readonly rules: readonly PolicyRuleData[];
   /** More rules, for `COMPONENT_NAMESPACE` alone. */
   readonly namespaceRules?: readonly PolicyRuleData[];
+  /** More rules, each for one namespace alone. */
+  readonly localRules?: readonly { readonly namespace: string; readonly rules: readonly PolicyRuleData[] }[];
   /** Objects it fills and may not make: kind and name, in `COMPONENT_NAMESPACE`. */
   readonly fills?: readonly { readonly kind: 'Secret' | 'ConfigMap'; readonly name: string }[];
   /** It runs beside the embedded server, which holds the cluster's keys, and nowhere else. */
@@ -84,6 +89,8 @@ export interface ComponentFacts {
   readonly askAgent?: AskAgent;
   /** Serves a webhook where the API server reaches it; only where an address for that is given. */
   readonly serveWebhook?: ServeWebhook;
+  /** Only where there is a file system, and git. */
+  readonly createGitOps?: (environment: ControllerEnvironment) => Runnable;
   /** Reaches the port of a node's agent; only where the keys are. */
   readonly connectNode?: (nodeName: string, client: Client) => Promise<ApiHandler>;
 }
@@ -202,6 +209,14 @@ export const COMPONENTS: readonly Component[] = [
     account: 'coracle-snapshot',
     rules: snapshotControllerRules,
     create: (environment) => createSnapshotControllers(environment),
+  },
+  {
+    name: 'gitops',
+    account: 'coracle-gitops',
+    rules: gitopsRules,
+    localRules: [{ namespace: CONFIG_SYNC_NAMESPACE, rules: gitopsNamespaceRules }],
+    create: (environment, { createGitOps }) =>
+      createGitOps?.(environment) ?? { name: 'gitops', start: (signal) => aborted(signal) },
   },
   {
     name: 'scheduler',

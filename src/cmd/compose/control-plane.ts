@@ -417,7 +417,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
     object.metadata.creationTimestamp = formatTime(clock.now());
   };
   const componentPolicy = policyOf([
-    ...COMPONENTS.map(({ account, rules }) => ({ account, rules })),
+    ...COMPONENTS,
     { account: VIRT_API_ACCOUNT, rules: virt.rules },
     { account: EVIDENCE_ACCOUNT, rules: evidenceRules },
   ]);

@@ -5,6 +5,8 @@ import type { Clock } from '../../base/clock/clock.ts';
 import { startTlsServer, type TlsServer } from '../../base/http/tls-server.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { MetricFamily } from '../../base/metrics/metric-family.ts';
+import type { ControllerEnvironment } from '../../client/controller/environment.ts';
+import { createGitOpsController } from '../../gitops/sync/gitops-controller.ts';
 import type { StoppingGuest } from '../../node/agent/agent.ts';
 import { NODE_VM_RULES } from '../../node/agent/rbac.ts';
 import type { AuthenticationSetup } from '../../server/auth/authentication-configuration.ts';
@@ -205,6 +207,8 @@ export async function startHost(options: HostOptions): Promise<Host> {
           keys: { sign: pki.sign, signToken: plane.signLegacyToken },
           askAgent: plane.askAgent,
           connectNode: nodes.connect,
+          createGitOps: (environment: ControllerEnvironment) =>
+            createGitOpsController({ ...environment, directory: dir.gitops }),
         },
         clock,
         log,

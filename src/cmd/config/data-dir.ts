@@ -20,6 +20,8 @@ export interface DataDir {
   readonly images: string;
   /** One directory a node: VM directories, probe results. */
   readonly nodes: string;
+  /** Mirrors of Git repositories. */
+  readonly gitops: string;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -42,6 +44,7 @@ export function dataDirAt(path: string): DataDir {
     log: join(root, 'coracle.log'),
     images: join(root, 'images'),
     nodes: join(root, 'nodes'),
+    gitops: join(root, 'gitops'),
   };
 }
 

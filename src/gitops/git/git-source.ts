@@ -1,6 +1,7 @@
 /** A Git repository as a source: spec and secrets in, commits and files out. */
-import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+
 import { createHash } from 'node:crypto';
+import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { GitSpec } from '../../api/kinds/config-sync/kinds.ts';
 import type { Clock } from '../../base/clock/clock.ts';
@@ -108,7 +109,9 @@ async function accessOf(
   const key = (name: string): string => {
     const value = held[name];
     if (value === undefined || value === '')
-      throw new SourceError(`secret ${JSON.stringify(spec.secretRef?.name ?? '')} has no key ${name}, which auth ${spec.auth} needs`);
+      throw new SourceError(
+        `secret ${JSON.stringify(spec.secretRef?.name ?? '')} has no key ${name}, which auth ${spec.auth} needs`,
+      );
     return value;
   };
   const authority = spec.caCertSecretRef?.name ? (await secret(spec.caCertSecretRef.name, signal))['cert'] : undefined;
@@ -128,7 +131,9 @@ async function accessOf(
       ssh: {
         keyFile: await file('key', key('ssh')),
         // Without a list of its own a host is believed the first time, and known from then on.
-        knownHostsFile: held['known_hosts'] ? await file('known_hosts', held['known_hosts']) : join(directory, 'known_hosts'),
+        knownHostsFile: held['known_hosts']
+          ? await file('known_hosts', held['known_hosts'])
+          : join(directory, 'known_hosts'),
         acceptsNewHosts: !held['known_hosts'],
       },
     }),

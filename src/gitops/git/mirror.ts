@@ -105,7 +105,12 @@ export function openMirror({ directory, clock, maxBytes = MAX_BYTES }: MirrorOpt
     return existsSync(join(directory, 'shallow')) ? ['--unshallow'] : [];
   };
 
-  const fetchCommit = async (commit: string, depth: number, access: GitAccess, signal: AbortSignal): Promise<string> => {
+  const fetchCommit = async (
+    commit: string,
+    depth: number,
+    access: GitAccess,
+    signal: AbortSignal,
+  ): Promise<string> => {
     if (await has(commit, signal)) return commit;
     try {
       await bounded([...depthArgs(depth), 'origin', `+${commit}:${HEAD_REF}`], access, signal);
@@ -114,7 +119,11 @@ export function openMirror({ directory, clock, maxBytes = MAX_BYTES }: MirrorOpt
       if (!(error instanceof SourceError)) throw error;
       // Some servers give out refs alone.
       await make(signal);
-      await bounded([...depthArgs(0), 'origin', '+refs/heads/*:refs/heads/*', '+refs/tags/*:refs/tags/*'], access, signal);
+      await bounded(
+        [...depthArgs(0), 'origin', '+refs/heads/*:refs/heads/*', '+refs/tags/*:refs/tags/*'],
+        access,
+        signal,
+      );
     }
     if (!(await has(commit, signal))) throw new SourceError(`the repository has no commit ${commit}`);
     return commit;

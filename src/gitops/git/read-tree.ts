@@ -1,6 +1,6 @@
 /** The manifests of a commit, out of a bare repository. Nothing in it is run, followed out of the tree, or written. */
 import { gitOutput } from './git-command.ts';
-import { type SourceFile, SourceError, type SourceTree, type UnreadFile } from './source.ts';
+import { SourceError, type SourceFile, type SourceTree, type UnreadFile } from './source.ts';
 
 export interface ReadOptions {
   readonly directory: string;
@@ -52,7 +52,8 @@ export async function readTree(options: ReadOptions): Promise<SourceTree> {
     if (entry.mode === '160000') continue;
     if (OTHERS.test(entry.path) || !(MANIFEST.test(entry.path) || KUSTOMIZATION.test(inDirectory(entry)))) continue;
     // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
-    if (/[\u0000-\u001f\u007f]/.test(entry.path)) unread.push({ path: JSON.stringify(entry.path), problem: 'its name holds control characters' });
+    if (/[\u0000-\u001f\u007f]/.test(entry.path))
+      unread.push({ path: JSON.stringify(entry.path), problem: 'its name holds control characters' });
     else if (entry.mode !== '120000' && entry.bytes > limits.fileBytes)
       unread.push({ path: entry.path, problem: `it has ${entry.bytes} bytes; ${limits.fileBytes} are read` });
     else {
@@ -60,8 +61,10 @@ export async function readTree(options: ReadOptions): Promise<SourceTree> {
       bytes += entry.bytes;
     }
   }
-  if (wanted.length > limits.files) throw new SourceError(`the directory holds ${wanted.length} manifests; ${limits.files} are read`);
-  if (bytes > limits.totalBytes) throw new SourceError(`the manifests have ${bytes} bytes; ${limits.totalBytes} are read`);
+  if (wanted.length > limits.files)
+    throw new SourceError(`the directory holds ${wanted.length} manifests; ${limits.files} are read`);
+  if (bytes > limits.totalBytes)
+    throw new SourceError(`the manifests have ${bytes} bytes; ${limits.totalBytes} are read`);
   const plain = wanted.filter(({ mode }) => mode !== '120000');
   const links = wanted.filter(({ mode }) => mode === '120000');
   const files: SourceFile[] = [];
@@ -74,16 +77,31 @@ export async function readTree(options: ReadOptions): Promise<SourceTree> {
       else files.push({ path: entry.path, bytes: answer });
     });
   const call = { directory: options.directory, signal, limit: limits.totalBytes };
-  add(plain, await readObjects(plain.map(({ id }) => id), call));
+  add(
+    plain,
+    await readObjects(
+      plain.map(({ id }) => id),
+      call,
+    ),
+  );
   // By path, so that git itself follows them, within the tree alone.
-  add(links, await readObjects(links.map((entry) => `${options.commit}:${entry.path}`), { ...call, followsLinks: true }));
+  add(
+    links,
+    await readObjects(
+      links.map((entry) => `${options.commit}:${entry.path}`),
+      { ...call, followsLinks: true },
+    ),
+  );
   const inOrder = (a: { path: string }, b: { path: string }): number => (a.path < b.path ? -1 : 1);
   return { files: files.sort(inOrder), unread: unread.sort(inOrder) };
 }
 
 async function listEntries({ directory, commit, path, signal }: ReadOptions, maxEntries: number): Promise<Entry[]> {
   const call = { directory, signal, timeoutMs: LIST_MS, maxStdout: MAX_LIST_BYTES };
-  const top = await gitOutput(['rev-parse', '--verify', '--quiet', '--end-of-options', `${commit}:${path}`], call).catch(() => {
+  const top = await gitOutput(
+    ['rev-parse', '--verify', '--quiet', '--end-of-options', `${commit}:${path}`],
+    call,
+  ).catch(() => {
     signal.throwIfAborted();
     throw new SourceError(`commit ${commit} has no directory ${JSON.stringify(path)}`);
   });
@@ -138,7 +156,9 @@ async function readObjects(names: readonly string[], batch: Batch): Promise<(Uin
     } else if (['symlink', 'dangling', 'loop', 'notdir'].includes(words[0]!)) {
       // What it leads to, or the name asked for, follows.
       from += Number(words[1]) + 1;
-      answers.push(words[0] === 'symlink' ? 'it is a link that leads out of the repository' : 'it is a link that leads nowhere');
+      answers.push(
+        words[0] === 'symlink' ? 'it is a link that leads out of the repository' : 'it is a link that leads nowhere',
+      );
     } else answers.push('it could not be read');
   }
   return answers;

@@ -55,10 +55,27 @@ test('file:// is for those who may read this host', () => {
 });
 
 test('refs and directories that lead elsewhere are refused', () => {
-  for (const ref of ['', '-x', '--upload-pack=x', 'a..b', 'a b', 'a:b', 'a^', 'a~1', 'a*', 'x@{1}', '/a', 'a/', '.a', 'a.lock', 'a\nb'])
+  for (const ref of [
+    '',
+    '-x',
+    '--upload-pack=x',
+    'a..b',
+    'a b',
+    'a:b',
+    'a^',
+    'a~1',
+    'a*',
+    'x@{1}',
+    '/a',
+    'a/',
+    '.a',
+    'a.lock',
+    'a\nb',
+  ])
     assert.throws(() => checkRef(ref), { name: 'SourceError' }, ref);
   for (const ref of ['main', 'feature/x', 'v1.2.3', 'refs/heads/main', 'release-1.0']) checkRef(ref);
-  for (const dir of ['..', 'a/../..', '/../etc', 'a\u0000b']) assert.throws(() => treePath(dir), { name: 'SourceError' }, dir);
+  for (const dir of ['..', 'a/../..', '/../etc', 'a\u0000b'])
+    assert.throws(() => treePath(dir), { name: 'SourceError' }, dir);
   assert.deepEqual(['', '/', '/a/b/', './a//b', '.'].map(treePath), ['', '', 'a/b', 'a/b', '']);
 });
 
@@ -78,7 +95,12 @@ test('nothing of this process reaches git, and one protocol is allowed', () => {
   process.env['GIT_SSH_COMMAND'] = 'evil';
   process.env['GIT_CONFIG_PARAMETERS'] = "'core.sshCommand=evil'";
   try {
-    const env = environment('/m', { protocol: 'ssh', url: 'git@h:x', secrets: [], ssh: { keyFile: "/a'b c", knownHostsFile: '/k', acceptsNewHosts: false } });
+    const env = environment('/m', {
+      protocol: 'ssh',
+      url: 'git@h:x',
+      secrets: [],
+      ssh: { keyFile: "/a'b c", knownHostsFile: '/k', acceptsNewHosts: false },
+    });
     assert.equal(env['GIT_ALLOW_PROTOCOL'], 'ssh');
     assert.match(env['GIT_SSH_COMMAND'] ?? '', /'-i' '\/a'\\''b c'.*StrictHostKeyChecking=yes/);
     assert.equal(env['GIT_CONFIG_PARAMETERS'], undefined);

@@ -22,19 +22,24 @@ const HOST = /^([A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])$/;
  * @throws SourceError for any other protocol and for what a program could take for an option
  */
 export function parseRepositoryUrl(text: string, { allowsFile }: { readonly allowsFile: boolean }): RepositoryUrl {
-  if (text === '' || UNSAFE.test(text) || text.startsWith('-')) throw new SourceError('the URL of the repository is not valid');
+  if (text === '' || UNSAFE.test(text) || text.startsWith('-'))
+    throw new SourceError('the URL of the repository is not valid');
   const scp = SCP.exec(text);
   if (scp && !text.includes('://')) return { protocol: 'ssh', url: text };
   let parsed: URL;
   try {
     parsed = new URL(text);
   } catch {
-    throw new SourceError('the URL of the repository is not valid; it is https://, http:// or ssh://, or user@host:path');
+    throw new SourceError(
+      'the URL of the repository is not valid; it is https://, http:// or ssh://, or user@host:path',
+    );
   }
   const protocol = parsed.protocol.slice(0, -1);
   if (protocol === 'file') {
-    if (!allowsFile) throw new SourceError('file:// repositories are for RootSyncs: they are read with the rights of this host');
-    if (parsed.host !== '' || !text.startsWith('file:///')) throw new SourceError('a file:// repository names an absolute path');
+    if (!allowsFile)
+      throw new SourceError('file:// repositories are for RootSyncs: they are read with the rights of this host');
+    if (parsed.host !== '' || !text.startsWith('file:///'))
+      throw new SourceError('a file:// repository names an absolute path');
     return { protocol, url: text };
   }
   if (protocol !== 'https' && protocol !== 'http' && protocol !== 'ssh')
@@ -54,9 +59,10 @@ export function parseRepositoryUrl(text: string, { allowsFile }: { readonly allo
 }
 
 /** A URL as it may be shown: without user and password. */
-export const shownUrl = (text: string): string => text.replace(/^([a-z+]+:\/\/)[^/@]*@/i, (whole, scheme: string) =>
-  whole.includes(':', scheme.length) || /^https?:/i.test(scheme) ? scheme : whole,
-);
+export const shownUrl = (text: string): string =>
+  text.replace(/^([a-z+]+:\/\/)[^/@]*@/i, (whole, scheme: string) =>
+    whole.includes(':', scheme.length) || /^https?:/i.test(scheme) ? scheme : whole,
+  );
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
 const BAD_REF = /[\u0000-\u0020\u007f~^:?*[\\]|\.\.|@\{|\/\/|\.lock(\/|$)|(^|\/)\.|\.$|\/$/;

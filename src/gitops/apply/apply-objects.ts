@@ -1,0 +1,178 @@
+/** Applies what is declared: each object once what it depends on is there and ready. */
+import type { ObjectRef, ResourceStatus, SyncError } from '../../api/kinds/config-sync/kinds.ts';
+import type { KubeObject } from '../../api/meta/object.ts';
+import { ApiError } from '../../api/meta/status.ts';
+import type { Clock } from '../../base/clock/clock.ts';
+import type { Declared } from '../plan/declare.ts';
+import { type ManagedBy, managedObject, managementMetadata } from '../plan/managed-object.ts';
+import { keyOfRef, refId, refText } from '../plan/object-ref.ts';
+import { compareRefs, dependencies } from '../plan/order.ts';
+import { ownershipOf } from '../plan/ownership.ts';
+import { MUTATION } from '../status/metadata-keys.ts';
+import { apiSyncError, errorResource, syncError } from '../status/sync-error.ts';
+import { managerName, type SyncIdentity, syncOfManager } from '../status/sync-identity.ts';
+import { healthOf } from './health.ts';
+import type { ServedKinds } from './kind-catalog.ts';
+import { type Acted, type Effect, type GraphTask, type Obstacle, runGraph } from './run-graph.ts';
+import type { Target } from './target.ts';
+
+export interface ApplyOptions {
+  readonly declared: readonly Declared[];
+  /** Objects that are about to be pruned: what depends on one is not applied. */
+  readonly doomed: ReadonlySet<string>;
+  readonly by: ManagedBy;
+  readonly target: Target;
+  readonly kinds: () => Promise<ServedKinds>;
+  /** True for a sync that is there. */
+  readonly exists: (sync: SyncIdentity) => boolean;
+  readonly reconcileMs: number;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+export interface ApplyOutcome {
+  readonly errors: readonly SyncError[];
+  /** By id: what the server answered to the apply. */
+  readonly applied: ReadonlyMap<string, KubeObject>;
+  /** Ids of what another manager has: no longer ours. */
+  readonly lost: ReadonlySet<string>;
+  /** Ids of those of which it is not known whether they are there. */
+  readonly unsure: ReadonlySet<string>;
+  readonly statuses: readonly ResourceStatus[];
+}
+
+/** Applies them all. Rejects with the signal's reason alone. */
+export async function applyObjects(options: ApplyOptions): Promise<ApplyOutcome> {
+  const { by, target, signal } = options;
+  const errors: SyncError[] = [];
+  const applied = new Map<string, KubeObject>();
+  const lost = new Set<string>();
+  const unsure = new Set<string>();
+  const statuses = new Map<string, ResourceStatus>();
+  const ordered = [...options.declared].sort((a, b) => compareRefs(a.ref, b.ref));
+  const byId = new Map(ordered.map((one) => [refId(one.ref), one]));
+  const resourceOf = ({ ref, type, path }: Declared) => [errorResource(ref, { version: type.version, path })];
+  const note = (one: Declared, more: Pick<ResourceStatus, 'actuation' | 'reconcile' | 'status'>): void => {
+    statuses.set(refId(one.ref), { ...one.ref, sourceHash: by.commit.slice(0, 7), strategy: 'Apply', ...more });
+  };
+
+  const act = async (one: Declared): Promise<Acted> => {
+    const id = refId(one.ref);
+    try {
+      const live = await target.get(one.type, keyOfRef(one.ref), signal);
+      const rival = live && rivalOf(live, one, options);
+      if (rival !== undefined) {
+        lost.add(id);
+        errors.push(conflictError(one, by.sync, rival));
+        note(one, { status: 'Unknown', actuation: 'Skipped', reconcile: 'Skipped' });
+        return 'skipped';
+      }
+      const stored = await applyOne(one, live, options);
+      applied.set(id, stored);
+      const health = healthOf(stored);
+      note(one, { status: health, actuation: 'Succeeded', reconcile: reconcileOf(health) });
+      return 'done';
+    } catch (error) {
+      signal.throwIfAborted();
+      // An answer says that nothing was written; without one nobody knows.
+      if (!(error instanceof ApiError) || error.code >= 500) unsure.add(id);
+      errors.push(apiSyncError(error, `failed to apply ${refText(one.ref)}`, resourceOf(one)));
+      note(one, { status: 'Unknown', actuation: 'Failed', reconcile: 'Skipped' });
+      return 'failed';
+    }
+  };
+  const needs = dependencies(ordered);
+  const outside = new Map<string, () => Promise<Effect>>();
+  for (const { dependsOn } of ordered)
+    for (const ref of dependsOn) if (!byId.has(refId(ref))) outside.set(refId(ref), () => effectOutside(ref, options));
+  const tasks = ordered.map(
+    (one): GraphTask => ({
+      id: refId(one.ref),
+      needs: needs.get(refId(one.ref)) ?? new Set(),
+      act: () => act(one),
+      effect: () => effectOf(one, options),
+    }),
+  );
+  await runGraph({
+    tasks,
+    external: outside,
+    cycles: 'skip',
+    effectMs: options.reconcileMs,
+    clock: options.clock,
+    signal,
+    onObstacle: ({ id }, need, obstacle) => {
+      const one = byId.get(id)!;
+      const why = options.doomed.has(need) ? 'dependency scheduled for delete' : OBSTACLES[obstacle];
+      errors.push(syncError(2009, `skipped apply of ${refText(one.ref)}: ${why}: ${need}`, resourceOf(one)));
+      note(one, { status: 'Unknown', actuation: 'Skipped', reconcile: 'Skipped' });
+    },
+  });
+  return { errors, applied, lost, unsure, statuses: [...statuses.values()] };
+}
+
+const OBSTACLES: Readonly<Record<Obstacle, string>> = {
+  failed: 'dependency apply actuation failed',
+  skipped: 'dependency apply actuation skipped',
+  'not-ready': 'dependency apply reconcile failed',
+  timeout: 'dependency apply reconcile timeout',
+  cycle: 'cyclic dependency',
+};
+
+const reconcileOf = (health: ResourceStatus['status']): NonNullable<ResourceStatus['reconcile']> =>
+  health === 'Current' ? 'Succeeded' : health === 'InProgress' || health === 'Unknown' ? 'Pending' : 'Failed';
+
+/** The other manager that keeps this sync from an object; undefined when it may have it. */
+export function rivalOf(
+  live: KubeObject,
+  { ref }: Pick<Declared, 'ref'>,
+  { by, exists }: { readonly by: Pick<ManagedBy, 'sync'>; readonly exists: (sync: SyncIdentity) => boolean },
+): string | undefined {
+  const ownership = ownershipOf(live, ref, by.sync);
+  if (ownership.by !== 'other') return undefined;
+  const rival = syncOfManager(ownership.manager);
+  // A RootSync goes before every RepoSync, and what is left of a sync that is gone is free for the taking by one.
+  if (by.sync.kind === 'RootSync' && (rival.kind === 'RepoSync' || !exists(rival))) return undefined;
+  return ownership.manager;
+}
+
+/** KNV1060. */
+export const conflictError = ({ ref, type, path }: Declared, sync: SyncIdentity, rival: string): SyncError =>
+  syncError(
+    1060,
+    `management conflict: ${refText(ref)} is declared by "${managerName(sync)}" and managed by "${rival}": declare it in one source alone`,
+    [errorResource(ref, { version: type.version, path })],
+  );
+
+/** Writes one object: as it is declared, or where it wants no changes, its metadata alone. */
+export async function applyOne(
+  one: Declared,
+  live: KubeObject | undefined,
+  { by, target, signal }: Pick<ApplyOptions, 'by' | 'target' | 'signal'>,
+): Promise<KubeObject> {
+  if (live && one.object.metadata.annotations?.[MUTATION] === 'ignore')
+    return target.merge(
+      one.type,
+      keyOfRef(one.ref),
+      { metadata: { ...managementMetadata(one, by), uid: live.metadata.uid } },
+      signal,
+    );
+  return target.apply(one.type, managedObject(one, by), signal);
+}
+
+async function effectOf({ ref, type }: Declared, { target, signal }: ApplyOptions): Promise<Effect> {
+  try {
+    const health = healthOf(await target.get(type, keyOfRef(ref), signal));
+    return health === 'Current' ? 'ready' : health === 'Failed' ? 'failed' : 'waiting';
+  } catch (error) {
+    signal.throwIfAborted();
+    return error instanceof ApiError && error.code === 403 ? 'failed' : 'waiting';
+  }
+}
+
+/** Of an object that this source does not declare: waited for as for its own. */
+async function effectOutside(ref: ObjectRef, options: ApplyOptions): Promise<Effect> {
+  if (options.doomed.has(refId(ref))) return 'failed';
+  const type = (await options.kinds()).byRef(ref);
+  if (type === undefined || type === 'unknown') return 'waiting';
+  return effectOf({ ref, type } as Declared, options);
+}

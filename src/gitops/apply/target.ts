@@ -1,0 +1,94 @@
+/** The API as the objects of a sync are written: under the account of its reconciler, each call within a time. */
+import type { ResourceType } from '../../api/meta/gvk.ts';
+import type { KubeObject, ObjectKey } from '../../api/meta/object.ts';
+import type { Clock } from '../../base/clock/clock.ts';
+import { createLinkedController } from '../../base/signal/linked-controller.ts';
+import { isNotFound } from '../../client/api-failure.ts';
+import type { Client, DeleteCallOptions, Patch } from '../../client/client.ts';
+import { FIELD_MANAGER } from '../status/metadata-keys.ts';
+
+type AnyType = ResourceType<KubeObject>;
+
+export interface Target {
+  readonly client: Client;
+  /** Undefined when it is not there. */
+  get(type: AnyType, key: ObjectKey, signal: AbortSignal): Promise<KubeObject | undefined>;
+  /** Server-side apply; what others own is taken over when `force` says so. */
+  apply(
+    type: AnyType,
+    object: KubeObject,
+    signal: AbortSignal,
+    options?: { readonly force?: boolean; readonly dryRun?: boolean },
+  ): Promise<KubeObject>;
+  merge(type: AnyType, key: ObjectKey, body: object, signal: AbortSignal): Promise<KubeObject>;
+  /** True when it is on its way out or gone, false when it was another object than that uid. */
+  delete(
+    type: AnyType,
+    live: KubeObject,
+    signal: AbortSignal,
+    propagationPolicy: NonNullable<DeleteCallOptions['propagationPolicy']>,
+  ): Promise<void>;
+}
+
+/** Makes it. `timeoutMs` bounds each call. */
+export function createTarget(
+  client: Client,
+  { clock, timeoutMs }: { readonly clock: Clock; readonly timeoutMs: () => number },
+): Target {
+  const within = async <T>(signal: AbortSignal, act: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+    const linked = createLinkedController(signal);
+    const ms = timeoutMs();
+    const stop = clock.schedule(ms, () => linked.abort(new Error(`the API server did not answer within ${ms} ms`)));
+    try {
+      return await act(linked.signal);
+    } finally {
+      stop();
+      linked.release();
+    }
+  };
+  const patch = (
+    type: AnyType,
+    key: ObjectKey,
+    body: Patch,
+    signal: AbortSignal,
+    dryRun = false,
+  ): Promise<KubeObject> =>
+    within(signal, (linked) =>
+      client.patch(type, key, body, { signal: linked, fieldManager: FIELD_MANAGER, ...(dryRun && { dryRun }) }),
+    );
+  return {
+    client,
+    async get(type, key, signal) {
+      try {
+        return await within(signal, (linked) => client.get(type, key, { signal: linked }));
+      } catch (error) {
+        if (isNotFound(error)) return undefined;
+        throw error;
+      }
+    },
+    apply: (type, object, signal, { force = true, dryRun = false } = {}) =>
+      patch(
+        type,
+        { namespace: object.metadata.namespace ?? '', name: object.metadata.name ?? '' },
+        { type: 'apply', body: object, fieldManager: FIELD_MANAGER, force },
+        signal,
+        dryRun,
+      ),
+    merge: (type, key, body, signal) => patch(type, key, { type: 'merge', body }, signal),
+    async delete(type, live, signal, propagationPolicy) {
+      const { uid } = live.metadata;
+      const key = { namespace: live.metadata.namespace ?? '', name: live.metadata.name ?? '' };
+      try {
+        await within(signal, (linked) =>
+          client.delete(type, key, {
+            signal: linked,
+            propagationPolicy,
+            ...(uid !== undefined && { preconditions: { uid } }),
+          }),
+        );
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,61 @@
+/** A declared object as it is applied: with what says whose it is and where it comes from. */
+import { apiVersionOf } from '../../api/meta/gvk.ts';
+import type { UnstructuredObject } from '../../api/meta/object.ts';
+import { shownUrl } from '../git/repository-url.ts';
+import {
+  DECLARED_VERSION,
+  GIT_CONTEXT,
+  MANAGED,
+  MANAGED_BY,
+  MANAGER,
+  OWNING_INVENTORY,
+  PART_OF,
+  RESOURCE_ID,
+  SOURCE_PATH,
+  TOKEN,
+} from '../status/metadata-keys.ts';
+import { applySetId, inventoryId, managerName, type SyncIdentity } from '../status/sync-identity.ts';
+import type { Declared } from './declare.ts';
+import { resourceId } from './object-ref.ts';
+
+export interface ManagedBy {
+  readonly sync: SyncIdentity;
+  readonly commit: string;
+  readonly git: { readonly repo: string; readonly branch: string; readonly revision: string };
+}
+
+/** The metadata alone. */
+export function managementMetadata(one: Declared, { sync, commit, git }: ManagedBy) {
+  return {
+    labels: {
+      [MANAGED_BY.key]: MANAGED_BY.value,
+      [PART_OF]: applySetId(sync),
+      [DECLARED_VERSION]: one.type.version,
+    },
+    annotations: {
+      [MANAGED]: 'enabled',
+      [RESOURCE_ID]: resourceId(one.ref),
+      [MANAGER]: managerName(sync),
+      [OWNING_INVENTORY]: inventoryId(sync),
+      [TOKEN]: commit,
+      ...(one.path !== undefined && { [SOURCE_PATH]: one.path }),
+      [GIT_CONTEXT]: JSON.stringify({ repo: shownUrl(git.repo), branch: git.branch, rev: git.revision }),
+    },
+  };
+}
+
+/** The whole object. */
+export function managedObject(one: Declared, by: ManagedBy): UnstructuredObject {
+  const { labels, annotations } = managementMetadata(one, by);
+  const { creationTimestamp: _null, ...metadata } = one.object.metadata;
+  const { status: _empty, ...object } = one.object;
+  return {
+    ...object,
+    apiVersion: apiVersionOf(one.type),
+    metadata: {
+      ...metadata,
+      labels: { ...metadata.labels, ...labels },
+      annotations: { ...metadata.annotations, ...annotations },
+    },
+  } as UnstructuredObject;
+}

@@ -1,0 +1,264 @@
+/**
+ * Puts drift back: watches what a sync has applied, and writes an object anew when it is no longer what the last applied
+ * commit declares. Fields that nobody declared belong to whoever sets them.
+ *
+ * It rests while an attempt runs, so that the two never write in turns.
+ */
+import type { SyncError } from '../../api/kinds/config-sync/kinds.ts';
+import { deepEqual } from '../../api/meta/deep-equal.ts';
+import { apiVersionOf, type ResourceType } from '../../api/meta/gvk.ts';
+import type { DeepReadonly, KubeObject } from '../../api/meta/object.ts';
+import type { Clock } from '../../base/clock/clock.ts';
+import type { Logger } from '../../base/log/log.ts';
+import { createLinkedController, type LinkedController } from '../../base/signal/linked-controller.ts';
+import { createInformer, type Informer } from '../../client/informer/informer.ts';
+import { createWorkQueue } from '../../client/queue/work-queue.ts';
+import { applyOne, conflictError, rivalOf } from '../apply/apply-objects.ts';
+import type { Target } from '../apply/target.ts';
+import type { Declared } from '../plan/declare.ts';
+import { type ManagedBy, managedObject, managementMetadata } from '../plan/managed-object.ts';
+import { keyOfRef, refId, refOf, refText } from '../plan/object-ref.ts';
+import { isDetached, ownershipOf, releasePatch } from '../plan/ownership.ts';
+import { MUTATION, PART_OF } from '../status/metadata-keys.ts';
+import { apiSyncError, errorResource, syncError } from '../status/sync-error.ts';
+import { applySetId, type SyncIdentity } from '../status/sync-identity.ts';
+import { createFightDetector } from './fight.ts';
+
+type Live = DeepReadonly<KubeObject>;
+
+/** What is to be kept as it is. */
+export interface Kept {
+  readonly by: ManagedBy;
+  readonly enabled: readonly Declared[];
+  readonly disabled: readonly Declared[];
+  /** Ids of undeclared objects that stay all the same: they could not be pruned, or what is declared of them is not valid. */
+  readonly spared: ReadonlySet<string>;
+  /** Nothing undeclared is deleted: it may be declared by a file that could not be read. */
+  readonly sparesAll: boolean;
+  /** By id: what the apply was answered, which is no drift. */
+  readonly applied: ReadonlyMap<string, KubeObject>;
+}
+
+export interface Remediator {
+  /** Rests; resolves when the write under way has ended. */
+  pause(): Promise<void>;
+  /** Goes on with what is declared now. */
+  resume(kept: Kept): void;
+  /** Conflicts and fights, as they are now. */
+  errors(): readonly SyncError[];
+  /** The newest state known of an object that is watched. */
+  live(one: Declared): Live | undefined;
+  /** Resolves when all of it has ended. */
+  stop(): Promise<void>;
+}
+
+export interface RemediatorOptions {
+  readonly sync: SyncIdentity;
+  readonly target: Target;
+  readonly exists: (sync: SyncIdentity) => boolean;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Hears that errors or the health of objects may have changed. */
+  readonly onChange: () => void;
+  readonly signal: AbortSignal;
+}
+
+interface Watch {
+  readonly informer: Informer<KubeObject>;
+  readonly stop: LinkedController;
+  readonly ended: Promise<void>;
+}
+
+/** Makes it; it rests until `resume`. */
+export function createRemediator(options: RemediatorOptions): Remediator {
+  const { sync, target, clock, log, signal } = options;
+  const watches = new Map<string, Watch>();
+  const fight = createFightDetector(clock);
+  const conflicts = new Map<string, SyncError>();
+  const failures = new Map<string, SyncError>();
+  let kept: Kept | undefined;
+  let declared = new Map<string, Declared>();
+  let disabled = new Map<string, Declared>();
+  const types = new Map<string, ResourceType<KubeObject>>();
+  let isResting = true;
+  let running: Promise<void> | undefined;
+
+  const pass = async (id: string): Promise<void> => {
+    // What came while it rested is looked at as a whole by `resume`.
+    if (isResting || !kept) return queue.forget(id);
+    const now = kept;
+    const work = remediate(id, now);
+    running = work.then(
+      () => {},
+      () => {},
+    );
+    try {
+      await work;
+      failures.delete(id);
+      queue.forget(id);
+    } catch (error) {
+      if (signal.aborted) return;
+      const one = declared.get(id);
+      if (one)
+        failures.set(
+          id,
+          apiSyncError(error, `failed to put back ${refText(one.ref)}`, [errorResource(one.ref, one.type)]),
+        );
+      log.warn('drift could not be put back', {
+        object: id,
+        error: error instanceof Error ? error.message : String(error),
+      });
+      queue.addRateLimited(id);
+    } finally {
+      running = undefined;
+      options.onChange();
+    }
+  };
+  const queue = createWorkQueue({ clock, concurrency: 1, run: pass });
+  queue.start();
+
+  const remediate = async (id: string, { by, spared, sparesAll }: Kept): Promise<void> => {
+    const one = declared.get(id) ?? disabled.get(id);
+    const type = one?.type ?? types.get(id);
+    if (!type) return;
+    const ref = one?.ref ?? refOfId(id);
+    const live = await target.get(type, keyOfRef(ref), signal);
+    conflicts.delete(id);
+    if (declared.has(id)) return putBack(declared.get(id)!, live, by);
+    // Whose it is on the way out is nobody's any more.
+    if (!live || live.metadata.deletionTimestamp !== undefined || ownershipOf(live, ref, sync).by !== 'us') return;
+    const patch = releasePatch(live, sync);
+    if (disabled.has(id)) {
+      if (patch) await target.merge(type, keyOfRef(ref), patch, signal);
+      return;
+    }
+    if (sparesAll || spared.has(id) || (live.metadata.ownerReferences ?? []).length > 0) return;
+    if (isDetached(live, ref)) {
+      if (patch) await target.merge(type, keyOfRef(ref), patch, signal);
+    } else {
+      log.info('deleted an object that carries our metadata and is not declared', { object: id });
+      await target.delete(type, live, signal, 'Background');
+    }
+  };
+
+  const putBack = async (one: Declared, live: KubeObject | undefined, by: ManagedBy): Promise<void> => {
+    const id = refId(one.ref);
+    // Made anew once it is gone.
+    if (live?.metadata.deletionTimestamp !== undefined) return;
+    const rival = live && rivalOf(live, one, { by, exists: options.exists });
+    if (rival !== undefined) {
+      conflicts.set(id, conflictError(one, sync, rival));
+      return;
+    }
+    if (live && !(await isDrifted(one, live, by))) return fight.calm(id);
+    log.info('drift is put back', { object: id, was: live ? 'changed' : 'deleted' });
+    if (live) await applyOne(one, live, { by, target, signal });
+    else await target.apply(one.type, managedObject(one, by), signal, { force: false });
+    if (fight.wrote(id)) log.warn('something else keeps changing an object that is declared', { object: id });
+  };
+
+  const isDrifted = async (one: Declared, live: KubeObject, by: ManagedBy): Promise<boolean> => {
+    if (one.object.metadata.annotations?.[MUTATION] === 'ignore') {
+      const { labels, annotations } = managementMetadata(one, by);
+      const lacks = (have: Readonly<Record<string, string>> = {}, want: Readonly<Record<string, string>>) =>
+        Object.entries(want).some(([key, value]) => have[key] !== value);
+      return lacks(live.metadata.labels, labels) || lacks(live.metadata.annotations, annotations);
+    }
+    const wanted = await target.apply(one.type, managedObject(one, by), signal, { dryRun: true });
+    return !deepEqual(comparable(live), comparable(wanted));
+  };
+
+  const watch = (type: ResourceType<KubeObject>): void => {
+    const name = `${apiVersionOf(type)}/${type.resource}`;
+    if (watches.has(name)) return;
+    const stop = createLinkedController(signal);
+    const informer = createInformer<KubeObject>(target.client, type, {
+      clock,
+      log,
+      labelSelector: `${PART_OF}=${applySetId(sync)}`,
+      ...(sync.kind === 'RepoSync' && { namespace: sync.namespace }),
+    });
+    informer.onChange(({ object, previous, type: change }) => {
+      const id = refId(refOf(object as KubeObject));
+      types.set(id, type);
+      if (change !== 'deleted' && kept?.applied.get(id)?.metadata.resourceVersion === object.metadata.resourceVersion)
+        return;
+      if (change === 'modified' && deepEqual(comparable(previous), comparable(object))) return options.onChange();
+      queue.add(id);
+    });
+    watches.set(name, { informer, stop, ended: informer.start(stop.signal) });
+  };
+
+  return {
+    async pause() {
+      isResting = true;
+      await running;
+    },
+    resume(next) {
+      kept = next;
+      declared = new Map(next.enabled.map((one) => [refId(one.ref), one]));
+      disabled = new Map(next.disabled.map((one) => [refId(one.ref), one]));
+      for (const map of [conflicts, failures]) for (const id of map.keys()) if (!declared.has(id)) map.delete(id);
+      isResting = false;
+      const wanted = new Map(
+        [...next.enabled, ...next.disabled].map(({ type }) => [`${apiVersionOf(type)}/${type.resource}`, type]),
+      );
+      for (const [name, { stop }] of watches) {
+        if (wanted.has(name)) continue;
+        stop.abort(new Error('the kind is no longer declared'));
+        watches.delete(name);
+      }
+      for (const type of wanted.values()) watch(type);
+      // What happened while it rested.
+      for (const [id, one] of declared) {
+        const { informer } = watches.get(`${apiVersionOf(one.type)}/${one.type.resource}`)!;
+        if (!informer.isSynced) continue;
+        const seen = informer.get(keyOfRef(one.ref));
+        if (seen?.metadata.resourceVersion !== next.applied.get(id)?.metadata.resourceVersion) queue.add(id);
+      }
+      for (const { informer } of watches.values())
+        for (const object of informer.list()) {
+          const id = refId(refOf(object as KubeObject));
+          if (!declared.has(id)) queue.add(id);
+        }
+    },
+    errors: () => [
+      ...conflicts.values(),
+      ...[...fight.fights].flatMap((id) => {
+        const one = declared.get(id);
+        if (!one) return [];
+        return [
+          syncError(2005, `something else keeps changing ${refText(one.ref)}: it is put back again and again`, [
+            errorResource(one.ref, { version: one.type.version, path: one.path }),
+          ]),
+        ];
+      }),
+      ...failures.values(),
+    ],
+    live: (one) => watches.get(`${apiVersionOf(one.type)}/${one.type.resource}`)?.informer.get(keyOfRef(one.ref)),
+    async stop() {
+      isResting = true;
+      await queue.stop();
+      await running;
+      for (const { stop } of watches.values()) stop.abort(new Error('the sync has ended'));
+      await Promise.all([...watches.values()].map(({ ended }) => ended));
+      for (const { stop } of watches.values()) stop.release();
+    },
+  };
+}
+
+function refOfId(id: string) {
+  const [group = '', kind = '', namespace = '', ...name] = id.split('/');
+  return { group, kind, namespace, name: name.join('/') };
+}
+
+/** An object without what the server keeps about it. */
+function comparable(object: unknown): unknown {
+  const {
+    metadata,
+    status: _status,
+    ...rest
+  } = object as Record<string, unknown> & { metadata: Record<string, unknown> };
+  const { managedFields: _m, generation: _g, resourceVersion: _r, creationTimestamp: _c, ...kept } = metadata;
+  return { ...rest, metadata: kept };
+}

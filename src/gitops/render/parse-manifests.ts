@@ -1,0 +1,81 @@
+/** Files to objects: documents taken apart, lists flattened, what is for local tools left out. */
+import type { SyncError } from '../../api/kinds/config-sync/kinds.ts';
+import type { UnstructuredObject } from '../../api/meta/object.ts';
+import { parseYaml } from '../../api/schema/parse-json.ts';
+import type { SourceTree } from '../git/source.ts';
+import { LOCAL_CONFIG } from '../status/metadata-keys.ts';
+import { syncError } from '../status/sync-error.ts';
+
+export interface ParsedObject {
+  readonly object: UnstructuredObject;
+  /** File that declares it. */
+  readonly path: string;
+}
+
+export interface ParsedSource {
+  readonly objects: readonly ParsedObject[];
+  readonly errors: readonly SyncError[];
+  /** False when something could not be read that may declare any object. */
+  readonly isWhole: boolean;
+}
+
+/** Objects of one commit; more are an error. */
+const MAX_OBJECTS = 20_000;
+
+/** Parses every file. What cannot be read is an error of that file alone. */
+export function parseManifests({ files, unread }: SourceTree): ParsedSource {
+  const objects: ParsedObject[] = [];
+  const errors: SyncError[] = unread.map(({ path, problem }) =>
+    syncError(2001, `${path} is not read: ${problem}`, [{ sourcePath: path }]),
+  );
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  for (const { path, bytes } of files) {
+    try {
+      const text = decoder.decode(bytes);
+      const documents = path.endsWith('.json') ? [text] : documentsOf(text);
+      for (const document of documents) objects.push(...objectsOf(document).map((object) => ({ object, path })));
+    } catch (error) {
+      const message = error instanceof Error ? error.message.split('\n')[0] : String(error);
+      errors.push(syncError(1006, `${path} cannot be read: ${message}`, [{ sourcePath: path }]));
+    }
+  }
+  if (objects.length > MAX_OBJECTS) {
+    errors.push(syncError(2009, `the source declares ${objects.length} objects; ${MAX_OBJECTS} are taken: split it`));
+    return { objects: [], errors, isWhole: false };
+  }
+  return {
+    objects: objects.filter(({ object }) => !isLocal(object)),
+    errors,
+    isWhole: errors.length === 0,
+  };
+}
+
+/** At lines that begin with `---`. A block text may not hold one, and upstream splits there as well. */
+const documentsOf = (text: string): string[] =>
+  text.split(/^---(?:[ \t].*)?\r?$/m).filter((one) => !/^(\s*(#.*)?(\r?\n|$))*$/.test(one));
+
+function objectsOf(text: string): UnstructuredObject[] {
+  const parsed = parseYaml(text);
+  const [duplicate] = parsed.duplicates();
+  if (duplicate !== undefined) throw new Error(`field ${duplicate} is there twice`);
+  if (parsed.value === null) return [];
+  return flatten(parsed.value);
+}
+
+function flatten(value: unknown): UnstructuredObject[] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new Error('it holds something that is no object');
+  const object = value as Partial<UnstructuredObject>;
+  for (const field of ['apiVersion', 'kind'] as const)
+    if (typeof object[field] !== 'string' || object[field] === '') throw new Error(`an object has no ${field}`);
+  if (object.kind!.endsWith('List') && Array.isArray(object['items'])) return object['items'].flatMap(flatten);
+  const { metadata } = object;
+  if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata))
+    throw new Error(`a ${object.kind} has no metadata`);
+  return [object as UnstructuredObject];
+}
+
+const isLocal = ({ metadata: { annotations } }: UnstructuredObject): boolean => {
+  const value = (annotations as Record<string, unknown> | undefined)?.[LOCAL_CONFIG];
+  return value !== undefined && value !== null && value !== 'false';
+};

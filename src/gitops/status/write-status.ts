@@ -1,0 +1,53 @@
+/** Writes the status of one sync: read, change, write if it differs, and again when somebody was faster. */
+import type { Sync, SyncStatus } from '../../api/kinds/config-sync/kinds.ts';
+import { cloneJson } from '../../api/meta/deep-clone.ts';
+import type { ResourceType } from '../../api/meta/gvk.ts';
+import type { ObjectKey } from '../../api/meta/object.ts';
+import { isConflict, isNotFound } from '../../client/api-failure.ts';
+import type { Client } from '../../client/client.ts';
+import { commit } from '../../client/commit/commit.ts';
+
+export interface SyncObject {
+  readonly type: ResourceType<Sync>;
+  readonly key: ObjectKey;
+  readonly uid: string;
+}
+
+const ATTEMPTS = 5;
+
+/** The sync as it is stored; undefined when it is gone or another one of that name. Rejects with ApiError. */
+export async function readSync(
+  client: Client,
+  { type, key, uid }: SyncObject,
+  signal: AbortSignal,
+): Promise<Sync | undefined> {
+  try {
+    const found = await client.get(type, key, { signal });
+    return found.metadata.uid === uid ? found : undefined;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Changes the status, or with `subresource: ''` the rest. Does nothing when the sync is gone. Rejects with ApiError. */
+export async function changeSync(
+  client: Client,
+  sync: SyncObject,
+  change: (copy: Sync & { status: SyncStatus }) => void,
+  { signal, subresource = 'status' }: { readonly signal: AbortSignal; readonly subresource?: '' | 'status' },
+): Promise<Sync | undefined> {
+  for (let attempt = 1; ; attempt++) {
+    const before = await readSync(client, sync, signal);
+    if (!before) return undefined;
+    const after = cloneJson(before) as Sync & { status: SyncStatus };
+    if (subresource === 'status') after.status ??= {};
+    change(after);
+    try {
+      return (await commit(client, sync.type, { before, after, subresource, signal })) ?? before;
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      if (!isConflict(error) || attempt >= ATTEMPTS) throw error;
+    }
+  }
+}

@@ -1,0 +1,131 @@
+/** Every RootSync and RepoSync of the cluster, each with a task of its own; aside while upstream's manager is installed. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { NAMESPACES } from '../../api/kinds/builtin/resource-types.ts';
+import { CONFIG_SYNC_NAMESPACE, REPO_SYNCS, ROOT_SYNCS, type Sync } from '../../api/kinds/config-sync/kinds.ts';
+import type { ResourceType } from '../../api/meta/gvk.ts';
+import { type DeepReadonly, type KubeObject, keyOf } from '../../api/meta/object.ts';
+import { aborted } from '../../base/signal/abortable.ts';
+import { createLinkedController } from '../../base/signal/linked-controller.ts';
+import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
+import { createEventRecorder } from '../../client/events/recorder.ts';
+import { createKindCatalog } from '../apply/kind-catalog.ts';
+import type { SyncIdentity, SyncKind } from '../status/sync-identity.ts';
+import type { AttemptStep } from './attempt.ts';
+import { type SyncTask, startSyncTask } from './sync-task.ts';
+
+export interface GitOpsOptions extends ControllerEnvironment {
+  /** For mirrors of repositories, private to this process; a temporary one when absent. */
+  readonly directory?: string;
+  readonly onStep?: (step: AttemptStep) => void;
+}
+
+const DEPLOYMENTS: ResourceType<KubeObject> = {
+  group: 'apps',
+  version: 'v1',
+  resource: 'deployments',
+  kind: 'Deployment',
+  namespaced: true,
+};
+const UPSTREAM = 'reconciler-manager';
+
+/** Makes the component. */
+export function createGitOpsController(options: GitOpsOptions): Runnable {
+  const { client, informers, clock, log } = options;
+  const syncs = { RootSync: informers.of(ROOT_SYNCS), RepoSync: informers.of(REPO_SYNCS) };
+  const namespaces = informers.of(NAMESPACES);
+  const managers = informers.of(DEPLOYMENTS, { fieldSelector: `metadata.name=${UPSTREAM}` });
+  const catalog = createKindCatalog(client, clock);
+
+  const start = async (signal: AbortSignal): Promise<void> => {
+    const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'coracle-gitops-')));
+    const events = createEventRecorder(client, { component: 'coracle-gitops', clock, log, signal });
+    /** By kind and uid. */
+    const tasks = new Map<string, SyncTask & { readonly stop: () => void; readonly namespace: string }>();
+    const exists = ({ kind, namespace, name }: SyncIdentity): boolean =>
+      syncs[kind].get({ namespace, name }) !== undefined;
+    const isAside = (): boolean => managers.list(CONFIG_SYNC_NAMESPACE).length > 0;
+    let isReady = false;
+
+    const begin = (kind: SyncKind, object: DeepReadonly<Sync>): void => {
+      const { uid = '' } = object.metadata;
+      const key = keyOf(object);
+      const id = `${kind}/${uid}`;
+      const known = tasks.get(id);
+      if (known) {
+        known.changed(object);
+        return;
+      }
+      const own = createLinkedController(signal);
+      const task = startSyncTask({
+        sync: { kind, ...key },
+        object: { type: kind === 'RootSync' ? ROOT_SYNCS : REPO_SYNCS, key, uid },
+        client,
+        catalog,
+        exists,
+        isNamespaceGoing: () =>
+          namespaces.get({ namespace: '', name: key.namespace })?.metadata.deletionTimestamp !== undefined,
+        directory: join(directory, uid),
+        events,
+        clock,
+        log: log.with({ sync: `${kind}/${key.namespace}/${key.name}` }),
+        signal: own.signal,
+        ...(options.onStep && { onStep: options.onStep }),
+      });
+      task.changed(object);
+      tasks.set(id, {
+        ...task,
+        namespace: key.namespace,
+        stop: () => own.abort(new Error('the sync is not ours to run')),
+      });
+      void task.ended.finally(() => {
+        own.release();
+        tasks.delete(id);
+        // It ended, and the sync is there: it came between.
+        const again = syncs[kind].get(key);
+        if (again && isReady && !signal.aborted && !isAside() && again.metadata.uid !== uid) begin(kind, again);
+      });
+    };
+    const beginAll = (): void => {
+      if (!isReady) return;
+      if (isAside()) {
+        for (const task of tasks.values()) task.stop();
+        return;
+      }
+      for (const kind of ['RootSync', 'RepoSync'] as const)
+        for (const object of syncs[kind].list()) begin(kind, object);
+    };
+    const unsubscribe = [
+      ...(['RootSync', 'RepoSync'] as const).map((kind) =>
+        syncs[kind].onChange(({ type, object }) => {
+          if (!isReady || isAside()) return;
+          if (type !== 'deleted') begin(kind, object);
+          else tasks.get(`${kind}/${object.metadata.uid}`)?.changed(undefined);
+        }),
+      ),
+      namespaces.onChange(({ object, previous }) => {
+        if (object.metadata.deletionTimestamp === undefined || previous?.metadata.deletionTimestamp !== undefined)
+          return;
+        for (const task of tasks.values()) if (task.namespace === object.metadata.name) task.interrupt();
+      }),
+      managers.onChange(() => {
+        if (isAside()) log.warn('upstream’s reconciler-manager is installed: its syncs are left to it');
+        beginAll();
+      }),
+    ];
+    try {
+      await Promise.all([...Object.values(syncs), namespaces, managers].map((informer) => informer.synced(signal)));
+      isReady = true;
+      beginAll();
+      await aborted(signal);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    } finally {
+      for (const end of unsubscribe) end();
+      await Promise.all([...tasks.values()].map(({ ended }) => ended));
+      if (options.directory === undefined) await rm(directory, { recursive: true, force: true });
+    }
+  };
+  return { name: 'gitops', start };
+}

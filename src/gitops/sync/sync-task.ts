@@ -1,0 +1,407 @@
+/**
+ * The life of one sync: set up, fetch, attempt, watch, and in the end finalize. One loop, one thing at a time; whatever
+ * changes wakes it. States and steps are in docs/gitops.md.
+ */
+
+import type { ResourceStatus, Sync, SyncError } from '../../api/kinds/config-sync/kinds.ts';
+import type { DeepReadonly } from '../../api/meta/object.ts';
+import type { Clock } from '../../base/clock/clock.ts';
+import type { Logger } from '../../base/log/log.ts';
+import { backoffDelay } from '../../base/retry/backoff.ts';
+import { createLinkedController } from '../../base/signal/linked-controller.ts';
+import type { Client } from '../../client/client.ts';
+import type { EventRecorder } from '../../client/events/recorder.ts';
+import { isDeleting } from '../../client/finalizer/finalizer.ts';
+import { healthOf } from '../apply/health.ts';
+import { type Inventory, openInventory } from '../apply/inventory.ts';
+import type { KindCatalog } from '../apply/kind-catalog.ts';
+import { createTarget, type Target } from '../apply/target.ts';
+import { type Source, SourceError } from '../git/source.ts';
+import { refId } from '../plan/object-ref.ts';
+import { createRemediator, type Kept, type Remediator } from '../remediate/remediator.ts';
+import { type ParsedSource, parseManifests } from '../render/parse-manifests.ts';
+import { render } from '../render/render.ts';
+import { MANAGER_FINALIZER, PROPAGATION_POLICY, RECONCILER_FINALIZER } from '../status/metadata-keys.ts';
+import { SyncFailure, syncError } from '../status/sync-error.ts';
+import { applySetId, reconcilerUser, type SyncIdentity } from '../status/sync-identity.ts';
+import { changeSync, readSync, type SyncObject } from '../status/write-status.ts';
+import { ensureAccount } from './accounts.ts';
+import { type AttemptStep, attempt, declaredBy } from './attempt.ts';
+import { planOf, type SyncPlan } from './check-spec.ts';
+import { endSync } from './end-sync.ts';
+import { openSource } from './open-source.ts';
+import { type CommitOf, SyncReport } from './sync-report.ts';
+
+export interface SyncTaskOptions {
+  readonly sync: SyncIdentity;
+  readonly object: SyncObject;
+  /** As the component itself. */
+  readonly client: Client;
+  readonly catalog: KindCatalog;
+  readonly exists: (sync: SyncIdentity) => boolean;
+  /** True while the namespace of the sync is on its way out. */
+  readonly isNamespaceGoing: () => boolean;
+  /** Private to this sync. */
+  readonly directory: string;
+  readonly events: EventRecorder;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  readonly onStep?: (step: AttemptStep) => void;
+}
+
+export interface SyncTask {
+  /** The sync as it is now: what it was doing for an older spec is cut off. */
+  changed(object: DeepReadonly<Sync> | undefined): void;
+  /** Something that it goes by has changed: it begins anew. */
+  interrupt(): void;
+  /** Resolves when it has ended: the sync is gone, or the signal aborted. */
+  readonly ended: Promise<void>;
+}
+
+const RETRY = { baseMs: 1000, maxMs: 5 * 60_000, factor: 2, jitter: 0.1 };
+const GOING = { baseMs: 500, maxMs: 30_000, factor: 2, jitter: 0.1 };
+const RESYNC_MS = 60 * 60_000;
+/** A spec that is not valid may become so by something else than a write of it: a secret. */
+const RECHECK_MS = 15_000;
+/** Between two looks at the health of objects. */
+const HEALTH_MS = 500;
+const API_SERVER_MS = 15_000;
+const SHORTEST_MS = 10;
+
+/** Starts it. */
+export function startSyncTask(options: SyncTaskOptions): SyncTask {
+  const { clock, signal } = options;
+  let newest: string | undefined;
+  let wakeUp = (): void => {};
+  let interrupt = (): void => {};
+  const life = new SyncLife(options, () => wakeUp());
+  const run = async (): Promise<void> => {
+    for (;;) {
+      signal.throwIfAborted();
+      const linked = createLinkedController(signal);
+      const woken = new Promise<void>((resolve) => {
+        wakeUp = resolve;
+      });
+      interrupt = () => linked.abort(new Error('the sync has changed'));
+      let waitMs: number | undefined;
+      try {
+        waitMs = await life.step(linked.signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        // A change of the sync cut it off: it begins anew.
+        if (!linked.signal.aborted) throw error;
+        waitMs = 0;
+      } finally {
+        interrupt = () => {};
+        linked.release();
+      }
+      if (waitMs === undefined) return;
+      const pause = createLinkedController(signal);
+      await Promise.race([woken, clock.sleep(waitMs, pause.signal).catch(() => {})]);
+      pause.abort(new Error('woken'));
+      pause.release();
+    }
+  };
+  const ended = run()
+    .catch((error: unknown) => {
+      if (!signal.aborted)
+        options.log.error('the task of a sync has failed', { error: String((error as Error)?.stack ?? error) });
+    })
+    .finally(() => life.stop());
+  return {
+    ended,
+    changed(object) {
+      const now = whatCounts(object);
+      if (now === newest) return;
+      newest = now;
+      interrupt();
+      wakeUp();
+    },
+    interrupt() {
+      interrupt();
+      wakeUp();
+    },
+  };
+}
+
+/** What of a sync makes a difference: it writes its status itself. */
+const whatCounts = (object: DeepReadonly<Sync> | undefined): string =>
+  JSON.stringify([
+    object?.metadata.uid,
+    object?.metadata.generation,
+    object?.metadata.deletionTimestamp,
+    object?.metadata.annotations?.[PROPAGATION_POLICY],
+  ]);
+
+class SyncLife {
+  readonly #options: SyncTaskOptions;
+  readonly #report: SyncReport;
+  readonly #target: Target;
+  readonly #inventory: Inventory;
+  readonly #remediator: Remediator;
+  readonly #wake: () => void;
+  #plan: SyncPlan | undefined;
+  #source: { readonly source: Source; readonly generation: number } | undefined;
+  /** What the last attempt was at. */
+  #done: { readonly commit: string; readonly generation: number } | undefined;
+  /** What the origin last said, and when it is asked again. */
+  #commit: string | undefined;
+  #pollAt = 0;
+  #failures = 0;
+  /** Attempts in a row after which objects were on their way out still. */
+  #goings = 0;
+  #retryAt = 0;
+  #kept: Kept | undefined;
+  #statuses: readonly ResourceStatus[] = [];
+  #errors: readonly SyncError[] = [];
+  #isHealthDue = false;
+  #finalizingSince: number | undefined;
+
+  constructor(options: SyncTaskOptions, wake: () => void) {
+    const { sync, client, clock, log, signal } = options;
+    this.#options = options;
+    this.#wake = wake;
+    this.#report = new SyncReport(options);
+    this.#target = createTarget(client.impersonating(reconcilerUser(sync)), {
+      clock,
+      timeoutMs: () => this.#plan?.apiServerMs ?? API_SERVER_MS,
+    });
+    this.#inventory = openInventory({ client, sync, showsStatus: () => this.#plan?.showsStatus ?? true });
+    this.#remediator = createRemediator({
+      sync,
+      target: this.#target,
+      exists: options.exists,
+      clock,
+      log,
+      signal,
+      onChange: () => this.#healthChanged(),
+    });
+  }
+
+  async stop(): Promise<void> {
+    await this.#remediator.stop();
+  }
+
+  /** Does what is to be done now; returns after how many milliseconds to look again, undefined when it is over. */
+  async step(signal: AbortSignal): Promise<number | undefined> {
+    const { client, object, log } = this.#options;
+    let read: Sync | undefined;
+    try {
+      read = await readSync(client, object, signal);
+      if (!read) return undefined;
+      return isDeleting(read) ? await this.#finalize(read, signal) : await this.#work(read, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      const retryMs = Math.round(backoffDelay(RETRY, ++this.#failures));
+      log.warn('a sync could not be worked on', {
+        error: error instanceof Error ? error.message : String(error),
+        retryMs,
+      });
+      if (read && !isDeleting(read)) {
+        // The next set-up takes the condition back.
+        this.#source = undefined;
+        await this.#report.stalled(error, signal).catch(() => {});
+      }
+      return retryMs;
+    }
+  }
+
+  async #work(object: Sync, signal: AbortSignal): Promise<number> {
+    const { sync, clock } = this.#options;
+    const generation = object.metadata.generation ?? 0;
+    try {
+      this.#plan = planOf(object, sync);
+    } catch (error) {
+      if (!(error instanceof SyncFailure)) throw error;
+      await this.#remediator.pause();
+      await this.#report.refused(error, generation, signal);
+      return RECHECK_MS;
+    }
+    const plan = this.#plan;
+    if (this.#source?.generation !== generation) {
+      await this.#setUp(object, plan, signal);
+      this.#source = { source: openSource(plan, this.#options), generation };
+      this.#pollAt = 0;
+      this.#failures = 0;
+    }
+    const { source } = this.#source;
+    // The health of objects wakes it as well, and is no reason to ask the origin.
+    if (clock.monotonic() >= this.#pollAt) await this.#poll(source, plan, signal);
+    const commit = this.#commit;
+    if (commit === undefined) {
+      await this.#publishHealth(signal);
+      return Math.max(this.#pollAt - clock.monotonic(), SHORTEST_MS);
+    }
+    const isNew = this.#done?.commit !== commit || this.#done.generation !== generation;
+    if (isNew) {
+      this.#failures = 0;
+      this.#goings = 0;
+    }
+    if (isNew || clock.monotonic() >= this.#retryAt) {
+      await this.#attempt(source, { git: plan.gitStatus, commit }, signal);
+      this.#done = { commit, generation };
+    } else await this.#publishHealth(signal);
+    return Math.max(Math.min(this.#pollAt, this.#retryAt) - clock.monotonic(), SHORTEST_MS);
+  }
+
+  /** Asks the origin which commit it is; undefined while it does not say. */
+  async #poll(source: Source, plan: SyncPlan, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    this.#pollAt = clock.monotonic() + plan.periodMs;
+    try {
+      this.#commit = await source.resolve(signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof SourceError)) throw error;
+      this.#commit = undefined;
+      // When it is back its commit is attempted again, whichever it is: the status says so.
+      this.#done = undefined;
+      this.#pollAt = clock.monotonic() + Math.max(plan.periodMs, backoffDelay(RETRY, ++this.#failures));
+      await this.#report.sourceFailed({ git: plan.gitStatus }, error.message, signal);
+    }
+  }
+
+  /** Finalizers before anything that they guard. */
+  async #setUp(object: Sync, plan: SyncPlan, signal: AbortSignal): Promise<void> {
+    const { client, sync } = this.#options;
+    await changeSync(
+      client,
+      this.#options.object,
+      ({ metadata }) => {
+        const missing = [MANAGER_FINALIZER, RECONCILER_FINALIZER].filter((one) => !metadata.finalizers?.includes(one));
+        if (missing.length > 0) metadata.finalizers = [...(metadata.finalizers ?? []), ...missing];
+        metadata.labels = { ...metadata.labels, 'applyset.kubernetes.io/id': applySetId(sync) };
+        metadata.annotations = { ...metadata.annotations, 'applyset.kubernetes.io/tooling': 'configsync.gke.io/v1' };
+      },
+      { signal, subresource: '' },
+    );
+    await ensureAccount(client, sync, plan, signal);
+    await this.#report.ready(object.metadata.generation ?? 0, signal);
+  }
+
+  async #attempt(source: Source, of: CommitOf, signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#options;
+    const parsed = await this.#readCommit(source, of, signal);
+    if (!parsed) return this.#retryLater();
+    await this.#remediator.pause();
+    const { sourceErrors, isGoing } = await this.#apply(parsed, of, signal);
+    // What was applied before is kept as it is, also while a newer commit is refused as a whole.
+    if (this.#kept) this.#remediator.resume(this.#kept);
+    const errors = withFights(this.#errors, this.#remediator.errors());
+    await this.#report.synced(of, { source: sourceErrors, sync: errors }, signal);
+    const count = errors.length + sourceErrors.length;
+    log.info('a commit was synced', { commit: of.commit, objects: this.#kept?.enabled.length ?? 0, errors: count });
+    if (count > 0) return this.#retryLater();
+    this.#failures = 0;
+    this.#goings = isGoing ? this.#goings + 1 : 0;
+    this.#retryAt = clock.monotonic() + (isGoing ? backoffDelay(GOING, this.#goings) : RESYNC_MS);
+  }
+
+  /** Undefined when it cannot be read or rendered; the status says why. */
+  async #readCommit(source: Source, of: CommitOf, signal: AbortSignal): Promise<ParsedSource | undefined> {
+    try {
+      const rendered = render(await source.read(of.commit, signal), this.#plan?.dir ?? '');
+      const parsed = parseManifests(rendered.tree);
+      await this.#report.syncing(of, rendered.message, parsed.errors, signal);
+      return parsed;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof SourceError) await this.#report.sourceFailed(of, error.message, signal);
+      else if (error instanceof SyncFailure) await this.#report.renderingFailed(of, error.errors, signal);
+      else throw error;
+      return undefined;
+    }
+  }
+
+  async #apply(
+    parsed: ParsedSource,
+    { commit }: CommitOf,
+    signal: AbortSignal,
+  ): Promise<{ sourceErrors: readonly SyncError[]; isGoing: boolean }> {
+    const { sync, catalog, exists, clock, onStep } = this.#options;
+    const shared = {
+      sync,
+      plan: this.#plan!,
+      commit,
+      parsed,
+      target: this.#target,
+      inventory: this.#inventory,
+      catalog,
+      exists,
+      clock,
+      signal,
+      ...(onStep && { onStep }),
+    };
+    let sourceErrors: readonly SyncError[] = parsed.errors;
+    try {
+      const set = await declaredBy(shared);
+      sourceErrors = set.errors;
+      const outcome = await attempt(set, shared);
+      this.#errors = outcome.errors;
+      this.#statuses = outcome.statuses;
+      this.#kept = outcome.kept;
+      return { sourceErrors, isGoing: outcome.isGoing };
+    } catch (error) {
+      signal.throwIfAborted();
+      const message = error instanceof Error ? error.message : String(error);
+      this.#errors = error instanceof SyncFailure ? error.errors : [syncError(2002, message)];
+      return { sourceErrors, isGoing: false };
+    }
+  }
+
+  #retryLater(): void {
+    this.#retryAt = this.#options.clock.monotonic() + backoffDelay(RETRY, ++this.#failures);
+  }
+
+  #healthChanged(): void {
+    if (this.#isHealthDue) return;
+    this.#isHealthDue = true;
+    this.#options.clock.schedule(HEALTH_MS, () => this.#wake());
+  }
+
+  /** What the watches say of objects and conflicts, where it differs from what is written. */
+  async #publishHealth(signal: AbortSignal): Promise<void> {
+    if (!this.#isHealthDue || !this.#kept) return;
+    this.#isHealthDue = false;
+    const byId = new Map(this.#kept.enabled.map((one) => [refId(one.ref), one]));
+    this.#statuses = this.#statuses.map((old): ResourceStatus => {
+      const one = byId.get(refId(old));
+      if (!one || old.strategy !== 'Apply' || old.actuation !== 'Succeeded') return old;
+      const health = healthOf(this.#remediator.live(one));
+      const reconcile = health === 'Current' ? 'Succeeded' : health === 'InProgress' ? 'Pending' : 'Failed';
+      return { ...old, status: health, reconcile };
+    });
+    await this.#inventory.report(this.#statuses, signal);
+    const { by } = this.#kept;
+    if (this.#done?.commit !== by.commit) return;
+    await this.#report.watched(
+      { git: this.#plan!.gitStatus, commit: by.commit },
+      withFights(this.#errors, this.#remediator.errors()),
+      signal,
+    );
+  }
+
+  async #finalize(object: Sync, signal: AbortSignal): Promise<number | undefined> {
+    await this.#remediator.pause();
+    this.#finalizingSince ??= this.#options.clock.monotonic();
+    const { object: syncObject, ...options } = this.#options;
+    return endSync({
+      ...options,
+      object,
+      syncObject,
+      target: this.#target,
+      inventory: this.#inventory,
+      since: this.#finalizingSince,
+      failures: () => ++this.#failures,
+      event: (type, reason, message) => this.#report.event(type, reason, message),
+      signal,
+    });
+  }
+}
+
+/** Errors of the attempt and those that the watches found: conflicts are in both. */
+function withFights(errors: readonly SyncError[], found: readonly SyncError[]): readonly SyncError[] {
+  const known = new Set(errors.map(({ errorMessage }) => errorMessage));
+  return [...errors, ...found.filter(({ errorMessage }) => !known.has(errorMessage))];
+}
