@@ -31,14 +31,15 @@ export type Ownership =
  */
 export function ownershipOf(live: Live, ref: ObjectRef, sync: SyncIdentity): Ownership {
   const annotations = live.metadata.annotations ?? {};
-  if (annotations[MANAGED] === 'enabled' && annotations[RESOURCE_ID] === resourceId(ref)) {
+  const id = annotations[RESOURCE_ID];
+  if (id !== undefined && id !== resourceId(ref)) return { by: 'nobody' };
+  if (annotations[MANAGED] === 'enabled' && id !== undefined) {
     const manager = annotations[MANAGER] ?? '';
     if (manager === managerName(sync)) return { by: 'us' };
     if (manager !== '') return { by: 'other', manager };
   }
-  const inventory = annotations[OWNING_INVENTORY];
-  if (inventory === undefined || inventory === '') return { by: 'nobody' };
-  return inventory === inventoryId(sync) ? { by: 'us' } : { by: 'other', manager: inventory };
+  const inventory = annotations[OWNING_INVENTORY] ?? '';
+  return inventory === '' || inventory === inventoryId(sync) ? { by: 'nobody' } : { by: 'other', manager: inventory };
 }
 
 /** True for an object that is let go where it would be deleted: it says so itself, or everything stands on it. */

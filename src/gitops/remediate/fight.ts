@@ -4,26 +4,31 @@ import type { Clock } from '../../base/clock/clock.ts';
 export interface FightDetector {
   /** Counts a write; true while there is a fight over the object. */
   wrote(id: string): boolean;
-  /** The object was found as it should be. */
+  /** The object was found as it should be: a fight is over once it has cooled down. */
   calm(id: string): void;
   readonly fights: ReadonlySet<string>;
 }
 
 const HOT = 5;
-const MINUTE_MS = 60_000;
+const WARM = 3;
+/** Heat falls by e in this time; after it a fight may be over. */
+export const COOLING_MS = 60_000;
 /** Objects that are remembered. */
 const MAX_REMEMBERED = 10_000;
 
 /** Makes one. */
-export function createFightDetector(clock: Clock): FightDetector {
+export function createFightDetector(clock: Pick<Clock, 'monotonic'>): FightDetector {
   const heats = new Map<string, { heat: number; at: number }>();
   const fights = new Set<string>();
+  const heatOf = (id: string, now: number): number => {
+    const last = heats.get(id);
+    return last ? last.heat * Math.exp(-(now - last.at) / COOLING_MS) : 0;
+  };
   return {
     fights,
     wrote(id) {
       const now = clock.monotonic();
-      const last = heats.get(id) ?? { heat: 0, at: now };
-      const heat = last.heat * Math.exp(-(now - last.at) / MINUTE_MS) + 1;
+      const heat = heatOf(id, now) + 1;
       heats.delete(id);
       heats.set(id, { heat, at: now });
       const oldest = heats.keys().next().value;
@@ -32,7 +37,8 @@ export function createFightDetector(clock: Clock): FightDetector {
       return fights.has(id);
     },
     calm(id) {
-      fights.delete(id);
+      // What is written is seen again at once, and is as it should be: that alone is no end.
+      if (heatOf(id, clock.monotonic()) < WARM) fights.delete(id);
     },
   };
 }

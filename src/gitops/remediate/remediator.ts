@@ -22,7 +22,7 @@ import { isDetached, ownershipOf, releasePatch } from '../plan/ownership.ts';
 import { MUTATION, PART_OF } from '../status/metadata-keys.ts';
 import { apiSyncError, errorResource, syncError } from '../status/sync-error.ts';
 import { applySetId, type SyncIdentity } from '../status/sync-identity.ts';
-import { createFightDetector } from './fight.ts';
+import { COOLING_MS, createFightDetector } from './fight.ts';
 
 type Live = DeepReadonly<KubeObject>;
 
@@ -154,7 +154,9 @@ export function createRemediator(options: RemediatorOptions): Remediator {
     log.info('drift is put back', { object: id, was: live ? 'changed' : 'deleted' });
     if (live) await applyOne(one, live, { by, target, signal });
     else await target.apply(one.type, managedObject(one, by), signal, { force: false });
-    if (fight.wrote(id)) log.warn('something else keeps changing an object that is declared', { object: id });
+    if (!fight.wrote(id)) return;
+    log.warn('something else keeps changing an object that is declared', { object: id });
+    queue.addAfter(id, COOLING_MS);
   };
 
   const isDrifted = async (one: Declared, live: KubeObject, by: ManagedBy): Promise<boolean> => {

@@ -211,7 +211,7 @@ async function letGo(disabled: readonly Declared[], { target, sync, signal }: At
   for (const { ref, type, path } of disabled) {
     try {
       const live = await target.get(type, keyOfRef(ref), signal);
-      if (!live || ownershipOf(live, ref, sync).by !== 'us') continue;
+      if (!live || ownershipOf(live, ref, sync).by === 'other') continue;
       const patch = releasePatch(live, sync);
       if (patch) await target.merge(type, keyOfRef(ref), patch, signal);
     } catch (error) {

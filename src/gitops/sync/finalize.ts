@@ -61,7 +61,7 @@ export async function releaseObjects(options: FinalizeOptions): Promise<SyncErro
     try {
       if (type === 'unknown') throw new Error(`the server does not say whether it serves ${ref.kind} of ${ref.group}`);
       const live = await target.get(type, keyOfRef(ref), signal);
-      if (!live || ownershipOf(live, ref, sync).by !== 'us') continue;
+      if (!live || ownershipOf(live, ref, sync).by === 'other') continue;
       const patch = releasePatch(live, sync);
       if (patch) await target.merge(type, keyOfRef(ref), patch, signal);
     } catch (error) {

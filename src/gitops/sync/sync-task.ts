@@ -373,11 +373,15 @@ class SyncLife {
       return { ...old, status: health, reconcile };
     });
     await this.#inventory.report(this.#statuses, signal);
+    const found = this.#remediator.errors();
+    // Whether the other manager has let go shows no watch of ours: it is asked for.
+    const isContested = found.some(({ code }) => code === '1060');
+    if (isContested && this.#retryAt - this.#options.clock.monotonic() > RETRY.maxMs) this.#retryLater();
     const { by } = this.#kept;
     if (this.#done?.commit !== by.commit) return;
     await this.#report.watched(
       { git: this.#plan!.gitStatus, commit: by.commit },
-      withFights(this.#errors, this.#remediator.errors()),
+      withFights(this.#errors, found),
       signal,
     );
   }

@@ -1,0 +1,371 @@
+/**
+ * How syncs are deleted, by each row of the table in docs/gitops.md: what is left, what the conditions say meanwhile, and
+ * that each way ends.
+ */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import {
+  CLUSTER_ROLE_BINDINGS,
+  CONFIG_MAPS,
+  EVENTS,
+  NAMESPACES,
+  ROLE_BINDINGS,
+  SERVICE_ACCOUNTS,
+} from '../../src/api/kinds/builtin/resource-types.ts';
+import {
+  CONFIG_SYNC_NAMESPACE,
+  REPO_SYNCS,
+  RESOURCE_GROUPS,
+  ROOT_SYNCS,
+} from '../../src/api/kinds/config-sync/kinds.ts';
+import { VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { eventually } from '../testkit/fake-node.ts';
+import { createRepository, type GitRepository, type GitServer, serveRepository } from '../testkit/git-repository.ts';
+import {
+  condition,
+  configMapYaml,
+  createNamespace,
+  type GitOpsCluster,
+  type SyncName,
+  startGitOpsCluster,
+} from '../testkit/gitops-cluster.ts';
+
+const POLICY = 'configsync.gke.io/deletion-propagation-policy';
+const DEPENDS_ON = 'config.kubernetes.io/depends-on';
+let at: GitOpsCluster;
+before(async () => {
+  at = await startGitOpsCluster({ components: 'gitops,namespace-controller,garbage-collector-controller,protection' });
+});
+after(async () => {
+  await at.stop();
+  assert.deepEqual(at.cluster.errors, []);
+});
+
+type Policy = 'Foreground' | 'Orphan' | undefined;
+interface Row {
+  readonly at: SyncName;
+  readonly namespace: string;
+  readonly commit: string;
+}
+let rows = 0;
+
+/** A synced sync of two objects, the second of which depends on the first, in a namespace of its own. */
+async function start(
+  kind: 'RootSync' | 'RepoSync',
+  policy: Policy,
+  spec: object = {},
+): Promise<Row & { readonly own: GitRepository; readonly server: GitServer }> {
+  const namespace = `row-${rows++}`;
+  await createNamespace(at.client, namespace);
+  const own = await createRepository();
+  const needs = { annotations: { [DEPENDS_ON]: `/namespaces/${namespace}/ConfigMap/a` } };
+  const made = await own.commit({
+    'a.yaml': configMapYaml('a', { k: '1' }, { namespace }),
+    'b.yaml': configMapYaml('b', { k: '1' }, { namespace, ...needs }),
+  });
+  const ownServer = await serveRepository(own);
+  const more = { ...(policy && { annotations: { [POLICY]: policy } }), spec };
+  const name: SyncName = kind === 'RootSync' ? namespace : [namespace, 'repo-sync'];
+  if (kind === 'RootSync') await at.rootSync(namespace, ownServer.url, more);
+  else {
+    await at.client.create(ROLE_BINDINGS, {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'RoleBinding',
+      metadata: { name: 'syncs', namespace },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'edit' },
+      subjects: [{ kind: 'ServiceAccount', name: `ns-reconciler-${namespace}`, namespace: CONFIG_SYNC_NAMESPACE }],
+    });
+    await at.repoSync(namespace, 'repo-sync', ownServer.url, more);
+  }
+  await at.synced(name, made);
+  return { at: name, namespace, commit: made, own, server: ownServer };
+}
+const end = async (row: { readonly own: GitRepository; readonly server: GitServer }): Promise<void> => {
+  await row.server.stop();
+  row.own.remove();
+};
+const remove = ({ at: name }: Row): Promise<void> =>
+  typeof name === 'string'
+    ? at.client.delete(ROOT_SYNCS, { namespace: CONFIG_SYNC_NAMESPACE, name })
+    : at.client.delete(REPO_SYNCS, { namespace: name[0], name: name[1] });
+const annotate = ({ at: name }: Row, policy: string) => {
+  const body = { metadata: { annotations: { [POLICY]: policy } } };
+  return typeof name === 'string'
+    ? at.client.patch(ROOT_SYNCS, { namespace: CONFIG_SYNC_NAMESPACE, name }, { type: 'merge', body })
+    : at.client.patch(REPO_SYNCS, { namespace: name[0], name: name[1] }, { type: 'merge', body });
+};
+const isGone = async ({ at: name }: Row): Promise<void> => {
+  await eventually(`${String(name)} is gone`, async () =>
+    (await at.sync(name)) === undefined ? true : undefined,
+  ).catch(async (error: Error) => {
+    throw new Error(`${error.message}: ${JSON.stringify(await at.sync(name))}`);
+  });
+};
+/** Nothing of the sync itself is left. */
+async function nothingOfItsOwn({ at: name, namespace }: Row): Promise<void> {
+  assert.equal(await at.inventory(name), undefined);
+  const account = typeof name === 'string' ? `root-reconciler-${name}` : `ns-reconciler-${namespace}`;
+  assert.equal(await at.find(SERVICE_ACCOUNTS, account, CONFIG_SYNC_NAMESPACE), undefined);
+  const shared = await at.find(CLUSTER_ROLE_BINDINGS, 'configsync.gke.io:root-reconciler');
+  assert.ok(!shared?.subjects?.some((one) => one.name === account));
+}
+const patchMap = (namespace: string, name: string, body: object) =>
+  at.client.patch(CONFIG_MAPS, { namespace, name }, { type: 'merge', body });
+const left = async (namespace: string): Promise<string[]> =>
+  (await at.client.list(CONFIG_MAPS, { namespace })).items
+    .map(({ metadata }) => metadata.name!)
+    .filter((name) => name.length === 1)
+    .sort();
+
+for (const kind of ['RootSync', 'RepoSync'] as const) {
+  test(`${kind}, Foreground: its objects go, dependents first, and everything of its own`, async (t) => {
+    const row = await start(kind, 'Foreground');
+    t.after(() => end(row));
+    await patchMap(row.namespace, 'b', { metadata: { finalizers: ['example.org/hold'] } });
+    await remove(row);
+    const finalizing = await at.until(
+      row.at,
+      'finalizing',
+      (one) => condition(one, 'ReconcilerFinalizing')?.status === 'True',
+    );
+    assert.equal(condition(finalizing, 'ReconcilerFinalizing')?.reason, 'ResourcesDeleting');
+    await eventually('b is going', async () => (await at.configMap('b', row.namespace))?.metadata.deletionTimestamp);
+    assert.equal((await at.configMap('a', row.namespace))?.metadata.deletionTimestamp, undefined);
+    await patchMap(row.namespace, 'b', { metadata: { finalizers: null } });
+    await isGone(row);
+    assert.deepEqual(await left(row.namespace), []);
+    await nothingOfItsOwn(row);
+  });
+
+  for (const policy of ['Orphan', undefined] as const)
+    test(`${kind}, ${policy ?? 'no policy'}: its objects stay without its metadata, and another sync of that name takes them up`, async (t) => {
+      const row = await start(kind, policy);
+      t.after(() => end(row));
+      await remove(row);
+      await isGone(row);
+      await nothingOfItsOwn(row);
+      for (const name of ['a', 'b']) {
+        const { labels = {}, annotations = {} } = (await at.configMap(name, row.namespace))!.metadata;
+        assert.deepEqual([labels, Object.keys(annotations).filter((key) => key !== DEPENDS_ON)], [{}, []], name);
+      }
+      if (typeof row.at === 'string') await at.rootSync(row.at, row.server.url);
+      else await at.repoSync(row.namespace, 'repo-sync', row.server.url);
+      await at.synced(row.at, row.commit);
+    });
+
+  test(`${kind}, its source is gone, its spec no longer valid and the process killed: it ends all the same`, async (t) => {
+    const row = await start(kind, 'Foreground');
+    await end(row);
+    t.after(() => {});
+    const type = kind === 'RootSync' ? ROOT_SYNCS : REPO_SYNCS;
+    const key =
+      typeof row.at === 'string'
+        ? { namespace: CONFIG_SYNC_NAMESPACE, name: row.at }
+        : { namespace: row.namespace, name: 'repo-sync' };
+    await at.client.patch(type, key, { type: 'merge', body: { spec: { git: { repo: 'nonsense' } } } });
+    await at.until(row.at, 'Stalled', (one) => condition(one, 'Stalled')?.status === 'True');
+    await at.cluster.restart(() => remove(row));
+    await isGone(row);
+    assert.deepEqual(await left(row.namespace), []);
+    await nothingOfItsOwn(row);
+  });
+
+  test(`${kind}, Foreground, without its inventory: what its labels name is deleted`, async (t) => {
+    const row = await start(kind, 'Foreground');
+    t.after(() => end(row));
+    await at.cluster.restart(async () => {
+      const key =
+        typeof row.at === 'string'
+          ? { namespace: CONFIG_SYNC_NAMESPACE, name: row.at }
+          : { namespace: row.namespace, name: 'repo-sync' };
+      await at.client.delete(RESOURCE_GROUPS, key);
+      await remove(row);
+    });
+    await isGone(row);
+    assert.deepEqual(await left(row.namespace), []);
+  });
+
+  test(`${kind}, Foreground, objects that depend on each other: they go at once`, async (t) => {
+    const row = await start(kind, 'Foreground');
+    t.after(() => end(row));
+    await patchMap(row.namespace, 'a', {
+      metadata: { annotations: { [DEPENDS_ON]: `/namespaces/${row.namespace}/ConfigMap/b` } },
+    });
+    await remove(row);
+    await isGone(row);
+    assert.deepEqual(await left(row.namespace), []);
+  });
+
+  test(`${kind}, Foreground, an object that does not go: the condition names it and the command that decides`, async (t) => {
+    const row = await start(kind, 'Foreground', { override: { reconcileTimeout: '1s' } });
+    t.after(() => end(row));
+    await patchMap(row.namespace, 'b', { metadata: { finalizers: ['example.org/hold'] } });
+    await remove(row);
+    const failing = await at.until(
+      row.at,
+      'failing',
+      (one) => condition(one, 'ReconcilerFinalizerFailure')?.status === 'True',
+    );
+    const found = condition(failing, 'ReconcilerFinalizerFailure');
+    assert.equal(found?.reason, 'DestroyFailure');
+    assert.match(
+      found?.message ?? '',
+      new RegExp(`ConfigMap ${row.namespace}/b.*kubectl annotate ${kind.toLowerCase()} .*${POLICY}=Orphan`),
+    );
+    assert.match(found?.errors?.map(({ errorMessage }) => errorMessage).join() ?? '', /reconcile timeout/);
+    assert.ok(await at.configMap('a', row.namespace), 'what the object depends on is gone');
+    await annotate(row, 'Orphan');
+    await isGone(row);
+    assert.equal(
+      (await at.configMap('a', row.namespace))?.metadata.annotations?.['configmanagement.gke.io/managed'],
+      undefined,
+    );
+    await patchMap(row.namespace, 'b', { metadata: { finalizers: null } });
+  });
+}
+
+for (const policy of ['Foreground', 'Orphan'] as const) {
+  test(`RepoSync, ${policy}, its namespace is deleted: both end`, async (t) => {
+    const row = await start('RepoSync', policy);
+    t.after(() => end(row));
+    await at.client.delete(NAMESPACES, { namespace: '', name: row.namespace });
+    await at.gone(NAMESPACES as never, row.namespace);
+    assert.equal(await at.find(SERVICE_ACCOUNTS, `ns-reconciler-${row.namespace}`, CONFIG_SYNC_NAMESPACE), undefined);
+  });
+
+  test(`RepoSync, ${policy}, its rights are gone and its namespace is deleted: both end`, async (t) => {
+    const row = await start('RepoSync', policy);
+    t.after(() => end(row));
+    await patchMap(row.namespace, 'a', { metadata: { finalizers: ['example.org/hold'] } });
+    await at.client.delete(ROLE_BINDINGS, { namespace: row.namespace, name: 'syncs' });
+    await remove(row);
+    await at.client.delete(NAMESPACES, { namespace: '', name: row.namespace });
+    await isGone(row);
+    await patchMap(row.namespace, 'a', { metadata: { finalizers: null } });
+    await at.gone(NAMESPACES as never, row.namespace);
+  });
+}
+
+test('RepoSync, its rights are gone: Foreground says so; Orphan ends after its time, with an event', async (t) => {
+  const row = await start('RepoSync', 'Foreground', { override: { reconcileTimeout: '1s' } });
+  t.after(() => end(row));
+  await at.client.delete(ROLE_BINDINGS, { namespace: row.namespace, name: 'syncs' });
+  await remove(row);
+  const failing = await at.until(
+    row.at,
+    'failing',
+    (one) => condition(one, 'ReconcilerFinalizerFailure')?.status === 'True',
+  );
+  assert.ok(condition(failing, 'ReconcilerFinalizerFailure')?.errors?.some(({ code }) => code === '2013'));
+  assert.deepEqual(await left(row.namespace), ['a', 'b']);
+  await annotate(row, 'Orphan');
+  await isGone(row);
+  const event = await eventually('an event', async () =>
+    (await at.client.list(EVENTS, { namespace: row.namespace })).items.find(
+      ({ reason }) => reason === 'FinalizerReleased',
+    ),
+  );
+  assert.match(event.message ?? '', /metadata of this sync is left on: ConfigMap .*\/a/);
+});
+
+test('RootSync that declares the namespace: deleted together, and the namespace first', async (t) => {
+  for (const isFirst of [false, true]) {
+    const own = await createRepository();
+    t.after(own.remove);
+    const namespace = `whole-${isFirst}`;
+    const made = await own.commit({
+      'ns.yaml': JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }),
+      'a.yaml': configMapYaml('a', {}, { namespace }),
+    });
+    await at.rootSync(namespace, own.url, { annotations: { [POLICY]: 'Foreground' } });
+    await at.synced(namespace, made);
+    await at.cluster.restart(async () => {
+      if (isFirst) await at.client.delete(NAMESPACES, { namespace: '', name: namespace });
+      await at.client.delete(ROOT_SYNCS, { namespace: CONFIG_SYNC_NAMESPACE, name: namespace });
+    });
+    await isGone({ at: namespace, namespace, commit: made });
+    await at.gone(NAMESPACES as never, namespace);
+  }
+});
+
+test('RootSync that declares a RepoSync: all goes, level by level', async (t) => {
+  const inner = await createRepository();
+  t.after(inner.remove);
+  await inner.commit({ 'a.yaml': configMapYaml('a', {}) });
+  const innerServer = await serveRepository(inner);
+  t.after(() => innerServer.stop());
+  const outer = await createRepository();
+  t.after(outer.remove);
+  const namespace = 'levels';
+  const made = await outer.commit({
+    'ns.yaml': JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }),
+    'binding.yaml': JSON.stringify({
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'RoleBinding',
+      metadata: { name: 'syncs', namespace },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'edit' },
+      subjects: [{ kind: 'ServiceAccount', name: `ns-reconciler-${namespace}`, namespace: CONFIG_SYNC_NAMESPACE }],
+    }),
+    'sync.yaml': JSON.stringify({
+      apiVersion: 'configsync.gke.io/v1beta1',
+      kind: 'RepoSync',
+      metadata: {
+        name: 'repo-sync',
+        namespace,
+        annotations: {
+          [POLICY]: 'Foreground',
+          [DEPENDS_ON]: `rbac.authorization.k8s.io/namespaces/${namespace}/RoleBinding/syncs`,
+        },
+      },
+      spec: { git: { repo: innerServer.url, branch: 'main', auth: 'none', period: '100ms' } },
+    }),
+  });
+  await at.rootSync('outer', outer.url, { annotations: { [POLICY]: 'Foreground' } });
+  await at.synced('outer', made);
+  await at.synced([namespace, 'repo-sync'], await inner.git('rev-parse', 'main'));
+  await at.client.delete(ROOT_SYNCS, { namespace: CONFIG_SYNC_NAMESPACE, name: 'outer' });
+  await isGone({ at: 'outer', namespace, commit: made });
+  await at.gone(NAMESPACES as never, namespace);
+});
+
+test('a protected machine is kept, with its namespace, when it is pruned and when its sync is deleted; and goes once it is unprotected', async (t) => {
+  const own = await createRepository();
+  t.after(own.remove);
+  const namespace = 'vault';
+  const machine = {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachine',
+    metadata: { name: 'precious', namespace, labels: { 'kubevirt.io/vm-delete-protection': 'True' } },
+    spec: { runStrategy: 'Halted', template: { spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } } },
+  };
+  const first = await own.commit({
+    'ns.yaml': JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }),
+    'stays.yaml': configMapYaml('beside-vault', {}),
+    'vm.yaml': JSON.stringify(machine),
+  });
+  await at.rootSync('vault', own.url, { annotations: { [POLICY]: 'Foreground' } });
+  await at.synced('vault', first);
+  await own.commit({ 'vm.yaml': null, 'ns.yaml': null });
+  const failing = await at.failing('vault', ['2009', '2009']);
+  const texts = failing.status?.sync?.errors?.map(({ errorMessage }) => errorMessage).join('\n') ?? '';
+  assert.match(texts, /failed to delete VirtualMachine\.kubevirt\.io, vault\/precious: .*vm-delete-protection/i);
+  assert.match(texts, /skipped delete of Namespace, \/vault: dependent delete actuation failed/);
+  assert.ok((await at.inventory('vault'))?.some(({ name }) => name === 'precious'));
+  await at.client.delete(ROOT_SYNCS, { namespace: CONFIG_SYNC_NAMESPACE, name: 'vault' });
+  const finalizing = await at.until(
+    'vault',
+    'failing',
+    (one) => condition(one, 'ReconcilerFinalizerFailure')?.status === 'True',
+  );
+  assert.match(condition(finalizing, 'ReconcilerFinalizerFailure')?.message ?? '', /VirtualMachine vault\/precious/);
+  assert.equal((await at.find(VIRTUAL_MACHINES, 'precious', namespace))?.metadata.deletionTimestamp, undefined);
+  assert.equal((await at.find(NAMESPACES, namespace))?.metadata.deletionTimestamp, undefined);
+  await at.client.patch(
+    VIRTUAL_MACHINES,
+    { namespace, name: 'precious' },
+    { type: 'merge', body: { metadata: { labels: { 'kubevirt.io/vm-delete-protection': null }, finalizers: null } } },
+  );
+  await at.gone(VIRTUAL_MACHINES as never, 'precious', namespace);
+  await isGone({ at: 'vault', namespace, commit: first });
+  await at.gone(NAMESPACES as never, namespace);
+});
