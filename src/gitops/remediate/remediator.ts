@@ -200,7 +200,9 @@ export function createRemediator(options: RemediatorOptions): Remediator {
       kept = next;
       declared = new Map(next.enabled.map((one) => [refId(one.ref), one]));
       disabled = new Map(next.disabled.map((one) => [refId(one.ref), one]));
-      for (const map of [conflicts, failures]) for (const id of map.keys()) if (!declared.has(id)) map.delete(id);
+      // The attempt has looked at every object, and says itself what stands in the way.
+      conflicts.clear();
+      failures.clear();
       isResting = false;
       const wanted = new Map(
         [...next.enabled, ...next.disabled].map(({ type }) => [`${apiVersionOf(type)}/${type.resource}`, type]),

@@ -1,5 +1,5 @@
 /** Every RootSync and RepoSync of the cluster, each with a task of its own; aside while upstream's manager is installed. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { NAMESPACES } from '../../api/kinds/builtin/resource-types.ts';
@@ -79,9 +79,12 @@ export function createGitOpsController(options: GitOpsOptions): Runnable {
         namespace: key.namespace,
         stop: () => own.abort(new Error('the sync is not ours to run')),
       });
-      void task.ended.finally(() => {
+      void task.ended.finally(async () => {
         own.release();
         tasks.delete(id);
+        // Its mirror goes with it, and stays when only the task ends.
+        if (syncs[kind].get(key)?.metadata.uid !== uid && isReady && !signal.aborted)
+          await rm(join(directory, uid), { recursive: true, force: true });
         // It ended, and the sync is there: it came between.
         const again = syncs[kind].get(key);
         if (again && isReady && !signal.aborted && !isAside() && again.metadata.uid !== uid) begin(kind, again);
@@ -101,7 +104,10 @@ export function createGitOpsController(options: GitOpsOptions): Runnable {
         syncs[kind].onChange(({ type, object }) => {
           if (!isReady || isAside()) return;
           if (type !== 'deleted') begin(kind, object);
-          else tasks.get(`${kind}/${object.metadata.uid}`)?.changed(undefined);
+          else {
+            tasks.get(`${kind}/${object.metadata.uid}`)?.changed(undefined);
+            for (const task of tasks.values()) task.retryConflicts();
+          }
         }),
       ),
       namespaces.onChange(({ object, previous }) => {
@@ -116,6 +122,10 @@ export function createGitOpsController(options: GitOpsOptions): Runnable {
     ];
     try {
       await Promise.all([...Object.values(syncs), namespaces, managers].map((informer) => informer.synced(signal)));
+      await removeMirrors(
+        directory,
+        new Set([...syncs.RootSync.list(), ...syncs.RepoSync.list()].map(({ metadata }) => metadata.uid ?? '')),
+      );
       isReady = true;
       beginAll();
       await aborted(signal);
@@ -128,4 +138,10 @@ export function createGitOpsController(options: GitOpsOptions): Runnable {
     }
   };
   return { name: 'gitops', start };
+}
+
+/** Those of syncs that went while nobody looked. */
+async function removeMirrors(directory: string, uids: ReadonlySet<string>): Promise<void> {
+  const names = await readdir(directory).catch(() => []);
+  for (const name of names) if (!uids.has(name)) await rm(join(directory, name), { recursive: true, force: true });
 }

@@ -55,6 +55,8 @@ export interface SyncTask {
   changed(object: DeepReadonly<Sync> | undefined): void;
   /** Something that it goes by has changed: it begins anew. */
   interrupt(): void;
+  /** Another sync is gone: what that had may be free. */
+  retryConflicts(): void;
   /** Resolves when it has ended: the sync is gone, or the signal aborted. */
   readonly ended: Promise<void>;
 }
@@ -122,6 +124,7 @@ export function startSyncTask(options: SyncTaskOptions): SyncTask {
       interrupt();
       wakeUp();
     },
+    retryConflicts: () => life.retryConflicts(),
   };
 }
 
@@ -181,6 +184,13 @@ class SyncLife {
 
   async stop(): Promise<void> {
     await this.#remediator.stop();
+  }
+
+  retryConflicts(): void {
+    if (![...this.#errors, ...this.#remediator.errors()].some(isConflictError)) return;
+    this.#retryAt = 0;
+    this.#failures = 0;
+    this.#wake();
   }
 
   /** Does what is to be done now; returns after how many milliseconds to look again, undefined when it is over. */
@@ -375,7 +385,7 @@ class SyncLife {
     await this.#inventory.report(this.#statuses, signal);
     const found = this.#remediator.errors();
     // Whether the other manager has let go shows no watch of ours: it is asked for.
-    const isContested = found.some(({ code }) => code === '1060');
+    const isContested = found.some(isConflictError);
     if (isContested && this.#retryAt - this.#options.clock.monotonic() > RETRY.maxMs) this.#retryLater();
     const { by } = this.#kept;
     if (this.#done?.commit !== by.commit) return;
@@ -403,6 +413,8 @@ class SyncLife {
     });
   }
 }
+
+const isConflictError = ({ code }: SyncError): boolean => code === '1060';
 
 /** Errors of the attempt and those that the watches found: conflicts are in both. */
 function withFights(errors: readonly SyncError[], found: readonly SyncError[]): readonly SyncError[] {
