@@ -2,5 +2,5 @@ import { test } from 'node:test';
 import { walkProtection } from '../testkit/protection-walk.ts';
 
 test('long walks: nothing goes that a protected machine stands on, nothing hangs', { timeout: 900_000 }, () =>
-  walkProtection({ runs: 150, steps: 80 }),
+  walkProtection({ runs: 60, steps: 60 }),
 );

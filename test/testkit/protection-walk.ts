@@ -316,7 +316,8 @@ async function perform(
         apiVersion: 'snapshot.kubevirt.io/v1beta1',
         kind: 'VirtualMachineSnapshot',
         metadata: { name: each.name },
-        spec: { source: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name: each.name } },
+        // A machine whose claims nobody binds is let go by then.
+        spec: { source: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name: each.name }, failureDeadline: '1s' },
       });
       return;
     case 'restore':
@@ -407,7 +408,8 @@ async function walk(plane: TestPlane, steps: readonly (readonly Op[])[], run: nu
     await within('machines and what they own are gone', async () =>
       spaces.every((space) => model.vms(space).length === 0) && owned().length === 0 ? true : undefined,
     ).catch((error: Error) => {
-      throw new Error(`${error.message}: ${owned().join(', ')}`);
+      const left = spaces.flatMap((space) => model.vms(space).map((vm) => `machine ${space}/${vm.name}`));
+      throw new Error(`${error.message}: ${[...left, ...owned()].join(', ')}`);
     });
     for (const space of spaces) await plane.ask(`DELETE /api/v1/namespaces/${space}`, { as: ADMIN });
     await within('the namespaces are gone', async () => {
