@@ -98,6 +98,18 @@ test('SPECIFICATION.md: every promise is proved by a test that exists, or pendin
   assert.deepEqual(deadPromises(readHere('SPECIFICATION.md') ?? '', readHere), []);
 });
 
+test('no page holds what a merge left undecided', () => {
+  const folders = ['docs', 'src', 'test', 'tools', 'bench', 'examples'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+  );
+  const pages = [...readdirSync(root), ...folders].filter((name) => name.endsWith('.md'));
+  assert.ok(pages.includes('CHANGELOG.md'));
+  assert.deepEqual(
+    pages.filter((path) => /^(<{7}|={7}|>{7})( |$)/m.test(readHere(path) ?? '')),
+    [],
+  );
+});
+
 test('README.md and docs/: every link and every file:symbol leads somewhere', () => {
   const docs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
