@@ -53,6 +53,7 @@ const BUDGETS: readonly Budget[] = [
   { figure: 'migration.pause', below: 300, because: 'from the stop on the source to the go on the target' },
   { figure: 'fork.answers', below: 2000, because: '256 MiB guest, from the start of `coracle fork` to its console' },
   { figure: 'snapshot.offline', below: 300, because: 'a sparse volume of 10 GiB, from the call to its answer' },
+  { figure: 'restore.copied', below: 1024, because: 'a volume of a snapshot that holds 64 MiB shares them' },
   { figure: 'snapshot.paused', below: 200, because: 'two volumes of a guest that writes: its writes are held back' },
   ...(['http1', 'http2'] as const).map(
     (protocol): Budget => ({ figure: `watchers.p99.${protocol}`, below: 250, because: '1,000 watchers, 200 writes/s' }),

@@ -20,6 +20,7 @@ import { PROTOBUF_COMMANDS } from './cases/protobuf.ts';
 import { READ } from './cases/read.ts';
 import { REMOVE } from './cases/remove.ts';
 import { SNAPSHOTS } from './cases/snapshots.ts';
+import { VOLUMES_AND_COPIES } from './cases/volumes-and-copies.ts';
 import { findKubectls, type Kubectl, runKubectl } from './kubectl.ts';
 import { runStep, type Step, type StepContext } from './steps.ts';
 
@@ -78,6 +79,7 @@ suite('tables', { skip, concurrency: 2 }, () => {
     ...ADMISSION,
     ...INSTANCETYPES,
     ...SNAPSHOTS,
+    ...VOLUMES_AND_COPIES,
     ...PROTECTION,
   ]) {
     test(group.name, async (t) => {

@@ -1,4 +1,7 @@
-/** The controller of snapshots and restores is killed after each of its writes in turn: the next one finishes the work. */
+/**
+ * A controller of snapshots, restores, clones or forks is killed after each of its writes in turn: the next one finishes
+ * the work, and nothing is left over.
+ */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type CrashBoard, startCrashBoard } from '../testkit/crash-a-snapshot.ts';
@@ -30,3 +33,9 @@ test('a restore in place ends, wherever its controller was killed', () =>
   afterEach((write) => board.restore(write, 'in-place'), 9));
 test('a restore to a new machine ends, wherever its controller was killed', () =>
   afterEach((write) => board.restore(write, 'new'), 7));
+for (const killed of ['clone', 'snapshot'] as const)
+  test(`a clone ends, wherever the controller of ${killed}s was killed`, () =>
+    afterEach((write) => board.clone(write, killed), killed === 'clone' ? 6 : 16));
+for (const killed of ['memory', 'snapshot'] as const)
+  test(`a fork ends, wherever the controller of ${killed === 'memory' ? 'memory' : 'snapshots'} was killed`, () =>
+    afterEach((write) => board.fork(write, killed), killed === 'memory' ? 7 : 5));

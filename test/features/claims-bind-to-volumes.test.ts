@@ -55,6 +55,7 @@ const told = (name: string, reason: string, message: RegExp) =>
     ),
   );
 
+const CSI = { hostPath: null, csi: { driver: 'somebody.example', volumeHandle: 'h' } };
 // Each in a class of its own, so that they do not take each other's volumes.
 const CHOICES: readonly [what: string, volumes: Record<string, object>, wanted: object, got: string | undefined][] = [
   ['the smallest that fits', { a: { capacity: { storage: '5Gi' } }, b: { capacity: { storage: '2Gi' } } }, {}, 'b'],
@@ -68,6 +69,12 @@ const CHOICES: readonly [what: string, volumes: Record<string, object>, wanted: 
   ['none without its access mode', { a: {} }, { accessModes: ['ReadWriteMany'] }, undefined],
   ['none of another mode', { a: {}, b: { volumeMode: 'Block' } }, { volumeMode: 'Block' }, 'b'],
   ['none of another class', { a: { storageClassName: 'elsewhere' } }, {}, undefined],
+  [
+    'one of its VolumeAttributesClass',
+    { a: {}, b: { capacity: { storage: '9Gi' }, volumeAttributesClassName: 'fast', ...CSI } },
+    { volumeAttributesClassName: 'fast' },
+    'b',
+  ],
   [
     'one that its selector selects',
     { a: {}, b: { labels: { disk: 'fast' } } },
@@ -101,6 +108,7 @@ for (const [index, [what, volumes, wanted, got]] of CHOICES.entries()) {
     assert.equal(taken['spec'].claimRef.uid, bound['metadata'].uid);
     assert.equal(taken['status'].phase, 'Bound');
     assert.deepEqual(bound['status'].capacity, taken['spec'].capacity);
+    assert.equal(bound['status'].currentVolumeAttributesClassName, taken['spec'].volumeAttributesClassName);
     assert.equal(bound['metadata'].annotations['pv.kubernetes.io/bind-completed'], 'yes');
   });
 }
@@ -141,6 +149,26 @@ test('a claim that waits for its first Pod is given to the provisioner when a no
   });
   await told('selected', 'ExternalProvisioning', /./);
 });
+
+for (const [what, spec, wanted] of [
+  ['too small', { capacity: { storage: '1Mi' } }, 'requested PV is too small'],
+  ['of another class', { storageClassName: 'other' }, 'storageClassName does not match'],
+  [
+    'of another VolumeAttributesClass',
+    { volumeAttributesClassName: 'x', ...CSI },
+    'volumeAttributesClassName does not match',
+  ],
+  ['of another mode', { volumeMode: 'Block' }, 'incompatible volumeMode'],
+  ['without its access mode', { accessModes: ['ReadWriteMany'] }, 'incompatible accessMode'],
+] as const)
+  test(`a claim that names a volume ${what} is told so`, async () => {
+    const name = what.toLowerCase().replaceAll(' ', '-');
+    await volume(name, { storageClassName: name, ...spec });
+    await claim(name, { storageClassName: name, volumeName: name });
+    await told(name, 'VolumeMismatch', new RegExp(`^Cannot bind to requested volume "${name}": ${wanted}$`));
+    assert.equal((await get(`${CLAIMS}/${name}`))['status'].phase, 'Pending');
+    assert.equal((await get(`${VOLUMES}/${name}`))['spec'].claimRef, undefined);
+  });
 
 test('a volume whose claim is deleted is Released, and free again when its claimRef is taken away', async () => {
   await volume('kept', { storageClassName: 'kept' });

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
+import { NODES } from '../../src/api/kinds/builtin/resource-types.ts';
 import {
   VIRTUAL_MACHINE_CLONES,
   VIRTUAL_MACHINE_INSTANCES,
@@ -20,17 +21,27 @@ import type { ResourceType } from '../../src/api/meta/gvk.ts';
 import type { KubeObject, UnstructuredObject } from '../../src/api/meta/object.ts';
 import { isNotFound } from '../../src/client/api-failure.ts';
 import { canonicalUuid, legacyFirmwareUuid } from '../../src/domain/identity/firmware-identity.ts';
+import { POOL_LABEL } from '../../src/domain/storage/pool-names.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
 import { eventually } from '../testkit/fake-node.ts';
+import { playMemory } from '../testkit/play-memory.ts';
 import { playStorage, type StoragePlayer } from '../testkit/storage-player.ts';
 
 let cluster: FakeCluster;
 let storage: StoragePlayer;
 before(async () => {
   cluster = await startFakeCluster({
-    nodes: ['node-1'],
-    components: 'vm,vmi,scheduler,snapshot,clone,garbage-collector-controller',
+    nodes: ['node-1', 'node-2'],
+    components: 'vm,vmi,migration,scheduler,snapshot,clone,garbage-collector-controller',
+    memory: playMemory().askAgent,
   });
+  // Both have what is saved.
+  for (const name of ['node-1', 'node-2'])
+    await cluster.client.patch(
+      NODES,
+      { namespace: '', name },
+      { type: 'merge', body: { metadata: { labels: { [POOL_LABEL]: 'pool' } } } },
+    );
   storage = playStorage(cluster.client);
 });
 after(async () => {
@@ -52,11 +63,11 @@ const GIVEN = ['5d307ca9-b3ef-428c-8861-06e72d69f223', 'A1307CA9-B3EF-428C-8861-
 type Step =
   | { readonly do: 'create'; readonly vm: number; readonly given?: number | undefined }
   | { readonly do: 'createOld'; readonly vm: number }
-  | { readonly do: 'start' | 'stop' | 'restart' | 'replace' | 'delete'; readonly vm: number }
+  | { readonly do: 'start' | 'stop' | 'restart' | 'migrate' | 'replace' | 'delete'; readonly vm: number }
   | { readonly do: 'give'; readonly vm: number; readonly given: number }
   | { readonly do: 'snapshot'; readonly vm: number; readonly isOld: boolean }
   | { readonly do: 'restore'; readonly snapshot: number; readonly to: number }
-  | { readonly do: 'clone'; readonly vm: number; readonly to: number }
+  | { readonly do: 'clone' | 'fork'; readonly vm: number; readonly to: number }
   | { readonly do: 'crash' };
 
 const vm = fc.nat({ max: 2 });
@@ -67,11 +78,11 @@ const creation = (at: fc.Arbitrary<number>): fc.Arbitrary<Step> =>
   );
 const step: fc.Arbitrary<Step> = fc.oneof(
   creation(vm),
-  fc.record({ do: fc.constantFrom('start', 'stop', 'restart', 'replace', 'delete'), vm }),
+  fc.record({ do: fc.constantFrom('start', 'stop', 'restart', 'migrate', 'replace', 'delete'), vm }),
   fc.record({ do: fc.constant('give' as const), vm, given: fc.nat({ max: 1 }) }),
   fc.record({ do: fc.constant('snapshot' as const), vm, isOld: fc.boolean() }),
   fc.record({ do: fc.constant('restore' as const), snapshot: fc.nat({ max: 3 }), to: vm }),
-  fc.record({ do: fc.constant('clone' as const), vm, to: vm }),
+  fc.record({ do: fc.constantFrom('clone', 'fork'), vm, to: vm }),
   fc.constant({ do: 'crash' as const }),
 );
 
@@ -135,6 +146,11 @@ class World {
         if (known.guest === undefined) return;
         await this.#stop(name, known);
         return this.#start(name, known);
+      case 'migrate':
+        if (known.guest !== undefined) await cluster.untilPhase(await cluster.migrate(name), 'Succeeded');
+        return;
+      case 'fork':
+        return this.#fork(name, known, this.name(step.to));
       case 'replace':
         return this.#replace(name);
       case 'give':
@@ -300,6 +316,33 @@ class World {
     this.machines.set(target, { uid: machine.metadata.uid ?? '', uuid: uuidOf(machine), guest: undefined });
   }
 
+  async #fork(source: string, known: Known, target: string): Promise<void> {
+    if (this.machines.has(target)) return;
+    // What was changed since its guest was started has to be in it before it can be forked.
+    if (known.guest !== undefined) await this.#stop(source, known);
+    await this.#start(source, known);
+    const name = `${source}-f${++this.#made}`;
+    await cluster.client.create(VIRTUAL_MACHINE_SNAPSHOTS, {
+      apiVersion: 'snapshot.kubevirt.io/v1beta1',
+      kind: 'VirtualMachineSnapshot',
+      metadata: {
+        name,
+        namespace: 'default',
+        annotations: { 'coracle.dev/include-memory': 'true', 'coracle.dev/fork-into': target },
+      },
+      spec: { source: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name: source } },
+    } as VirtualMachineSnapshot);
+    await runs(target);
+    await eventually(`${name} is over`, async () => {
+      const snapshot = await orAbsent(cluster.client.get(VIRTUAL_MACHINE_SNAPSHOTS, key(name)));
+      return !snapshot && (await machineNamed(source)).status?.snapshotInProgress === undefined;
+    });
+    const machine = await machineNamed(target);
+    this.#isNew(uuidOf(machine));
+    const uuid = uuidOf(machine);
+    this.machines.set(target, { uid: machine.metadata.uid ?? '', uuid, guest: uuid });
+  }
+
   #isNew(uuid: string): void {
     assert.match(uuid, /^[0-9a-f-]{14}4/, 'a random UUID');
     assert.ok(!this.#seen.has(uuid) && !isAsked(uuid), 'a new one');
@@ -338,7 +381,7 @@ async function live(steps: readonly Step[]): Promise<void> {
 }
 
 test(
-  'the life of a machine of an older server: upgrade, snapshots old and new, restores, a clone',
+  'the life of a machine of an older server: upgrade, snapshots old and new, restores, a clone, a fork',
   {
     timeout: 60_000,
   },
@@ -363,6 +406,11 @@ test(
       { do: 'crash' },
       { do: 'replace', vm: 2 },
       { do: 'restart', vm: 2 },
+      { do: 'migrate', vm: 2 },
+      { do: 'delete', vm: 1 },
+      { do: 'fork', vm: 0, to: 1 },
+      { do: 'migrate', vm: 1 },
+      { do: 'restart', vm: 1 },
     ]),
 );
 

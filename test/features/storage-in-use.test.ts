@@ -57,6 +57,24 @@ test('a claim stays while a bound Pod uses it', async () => {
   await gone(`${PATH}/persistentvolumeclaims/used`);
 });
 
+test('a Pod that has ended holds no claim', async () => {
+  await claim('done');
+  await server.create(`${PATH}/pods`, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'ended' },
+    spec: {
+      nodeName: 'node1',
+      containers: [{ name: 'c', image: 'i' }],
+      volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'done' } }],
+    },
+  } as never);
+  await server.request('PATCH', `${PATH}/pods/ended/status`, { body: { status: { phase: 'Succeeded' } } });
+  await server.request('DELETE', `${PATH}/persistentvolumeclaims/done`);
+  await gone(`${PATH}/persistentvolumeclaims/done`);
+  assert.equal((await server.request('GET', `${PATH}/pods/ended`)).status, 200);
+});
+
 test('a volume stays while it is bound', async () => {
   await server.create('/api/v1/persistentvolumes', {
     apiVersion: 'v1',

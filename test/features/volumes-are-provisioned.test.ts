@@ -95,6 +95,15 @@ test('a resize that the pool refuses is told on the claim', async () => {
   await plane.settled(`${CLAIMS}/stuck`, ({ status }) => status.capacity.storage === '2Gi');
 });
 
+test('a claim that names a VolumeAttributesClass is told that there is none', async () => {
+  await plane.claim('attributed', { volumeAttributesClassName: 'fast' });
+  await plane.told('attributed', 'ProvisioningFailed', /has no VolumeAttributesClasses, and the claim names "fast"/);
+  assert.deepEqual(
+    plane.pool.calls.filter((call) => call.includes('fast')),
+    [],
+  );
+});
+
 test('a claim of a claim is made from its volume, and asks for no less', async () => {
   const { metadata } = await plane.claim('origin');
   await bound('origin');

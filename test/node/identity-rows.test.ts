@@ -54,6 +54,22 @@ test('a new machine: what is written in it is what its guest sees, through resta
   await patch('web', { runStrategy: 'Halted' });
 });
 
+test('who is given a UUID and a serial sees them from the first boot, with and without a machine', {
+  timeout: 240_000,
+}, async () => {
+  const given = { uuid: '6D307CA9-B3EF-428C-8861-06E72D69F223', serial: 'SER-7' };
+  const seen = { uuid: given.uuid.toLowerCase(), serial: given.serial };
+  await createVm('named', 'Always', given);
+  await runs('named');
+  assert.deepEqual(await guest('named'), seen);
+  await patch('named', { runStrategy: 'Halted' });
+  const other = { uuid: '7d307ca9-b3ef-428c-8861-06e72d69f223', serial: 'SER-8' };
+  await board.createVmi('named-alone', specWith(other));
+  await runs('named-alone');
+  assert.deepEqual(await guest('named-alone'), other);
+  await board.client.delete(VIRTUAL_MACHINE_INSTANCES, keyOf('named-alone'));
+});
+
 test('an instance without a machine has a UUID of its own and no serial', { timeout: 120_000 }, async () => {
   const { spec } = await board.createVmi('alone', specWith());
   await runs('alone');
@@ -70,7 +86,11 @@ test('a machine of an older server that was stopped wakes up as who it was', { t
   await hasUuid('slept');
   await patch('slept', { runStrategy: 'Always' });
   await runs('slept');
-  assert.equal((await guest('slept')).uuid, legacyFirmwareUuid('slept'));
+  const seen = await guest('slept');
+  assert.equal(seen.uuid, legacyFirmwareUuid('slept'));
+  // It had none, and is given none.
+  assert.equal(firmwareOf(await vm('slept')).serial ?? '', '');
+  assert.doesNotMatch(seen.serial, /[0-9a-f]{8}-/);
   await patch('slept', { runStrategy: 'Halted' });
 });
 
@@ -91,10 +111,11 @@ test('a fork is somebody new: its guest sees it when it has booted, as its memor
     spec: { source: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name: 'source' } },
   } as unknown as VirtualMachineSnapshot);
   await runs('fork');
-  const { uuid } = firmwareOf(await vm('fork'));
+  const { uuid, serial } = firmwareOf(await vm('fork'));
   assert.match(uuid ?? '', /^.{14}4/, 'random');
-  assert.equal((await guest('fork')).uuid, seen.uuid, 'its memory is a copy');
+  assert.deepEqual(await guest('fork'), seen, 'its memory is a copy');
   await restart('fork');
-  assert.equal((await guest('fork')).uuid, uuid);
+  assert.deepEqual(await guest('fork'), { uuid, serial });
+  assert.notEqual(serial, seen.serial);
   assert.deepEqual(await guest('source'), seen);
 });

@@ -91,7 +91,7 @@ test('an old snapshot of it: restored it is who it was; another machine, and a c
     kind: 'VirtualMachineClone',
     metadata: { name: 'copy', namespace: NAMESPACE },
     spec: {
-      source: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name: 'old' },
+      source: { apiGroup: 'snapshot.kubevirt.io', kind: 'VirtualMachineSnapshot', name: 'before' },
       target: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name: 'copy' },
       newSMBiosSerial: 'SER-2',
     },

@@ -1,16 +1,24 @@
-/** One snapshot, or one restore, whose controller is killed after a given write; another one takes over. */
+/** One snapshot, restore, clone or fork, a controller of which is killed after a given write; another one takes over. */
 import assert from 'node:assert/strict';
 import { PERSISTENT_VOLUME_CLAIMS } from '../../src/api/kinds/builtin/resource-types.ts';
 import {
+  VIRTUAL_MACHINE_CLONES,
+  VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINE_RESTORES,
   VIRTUAL_MACHINE_SNAPSHOT_CONTENTS,
   VIRTUAL_MACHINE_SNAPSHOTS,
   VIRTUAL_MACHINES,
+  type VirtualMachine,
 } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { VOLUME_SNAPSHOTS } from '../../src/api/kinds/volume-snapshot/kinds.ts';
+import { deepEqual } from '../../src/api/meta/deep-equal.ts';
+import type { ResourceType } from '../../src/api/meta/gvk.ts';
+import type { KubeObject } from '../../src/api/meta/object.ts';
+import { isNotFound } from '../../src/client/api-failure.ts';
 import { runUntilWrite } from './crashing-component.ts';
 import { type FakeCluster, startFakeCluster } from './fake-cluster.ts';
 import { eventually } from './fake-node.ts';
+import { playMemory } from './play-memory.ts';
 import { key, type SavedMachines, savedMachines } from './saved-machines.ts';
 import { playStorage } from './storage-player.ts';
 
@@ -21,24 +29,29 @@ export interface CrashBoard {
   restore(after: number, target: 'same' | 'in-place' | 'new'): Promise<boolean>;
   /** Deletes a snapshot while it is being taken. */
   deleteSnapshot(after: number): Promise<boolean>;
+  /** Clones a machine with two claims; either of the two controllers at work is the one that is killed. */
+  clone(after: number, killed: 'clone' | 'snapshot'): Promise<boolean>;
+  /** Forks a machine that runs, with a claim. */
+  fork(after: number, killed: 'memory' | 'snapshot'): Promise<boolean>;
   stop(): Promise<void>;
 }
 
 export async function startCrashBoard(): Promise<CrashBoard> {
   const cluster = await startFakeCluster({
-    nodes: [],
-    components: 'vm,garbage-collector-controller,persistentvolumeclaim-protection-controller',
+    nodes: ['node-1'],
+    components: 'vm,vmi,scheduler,garbage-collector-controller,persistentvolumeclaim-protection-controller',
   });
   const storage = playStorage(cluster.client);
   const words = savedMachines(cluster.client);
   let serial = 0;
+  const agent = playMemory();
   /** Runs it until it is killed or `done`, then another one until `done`. */
-  const run = async (after: number, done: () => Promise<unknown>): Promise<boolean> => {
-    const first = runUntilWrite(cluster.board, 'snapshot', after);
+  const run = async (after: number, done: () => Promise<unknown>, killed = 'snapshot'): Promise<boolean> => {
+    const first = runUntilWrite(cluster.board, killed, after, agent);
     const outcome = await Promise.race([first.crashed.then(() => 'crashed'), done().then(() => 'done')]);
     await first.stop();
     if (outcome === 'done') return true;
-    const second = runUntilWrite(cluster.board, 'snapshot', Number.POSITIVE_INFINITY);
+    const second = runUntilWrite(cluster.board, killed, Number.POSITIVE_INFINITY, agent);
     try {
       await done();
     } catch (error) {
@@ -115,12 +128,131 @@ export async function startCrashBoard(): Promise<CrashBoard> {
       for (const claim of marked) assert.equal(claim.metadata.ownerReferences?.[0]?.uid, machine.metadata.uid);
       return ended;
     },
+    async clone(after, killed) {
+      const vm = `v${++serial}`;
+      await words.machine(vm, [`${vm}-a`, `${vm}-b`]);
+      const before = await objectsOf(cluster);
+      const other = runUntilWrite(cluster.board, killed === 'clone' ? 'snapshot' : 'clone', Number.POSITIVE_INFINITY);
+      await cluster.client.create(VIRTUAL_MACHINE_CLONES, {
+        apiVersion: 'clone.kubevirt.io/v1beta1',
+        kind: 'VirtualMachineClone',
+        metadata: { name: `c-${vm}`, namespace: 'default' },
+        spec: {
+          source: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name: vm },
+          target: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name: `${vm}-new` },
+        },
+      });
+      const done = async (): Promise<void> => {
+        await words.until(
+          VIRTUAL_MACHINE_CLONES,
+          `c-${vm}`,
+          ({ status }) => status?.phase === 'Succeeded' && !status.snapshotName && !status.restoreName,
+        );
+        const made = await words.vm(`${vm}-new`);
+        assert.equal(volumesOf(made).filter((each) => each.persistentVolumeClaim).length, 2);
+        await onlyClaimsAreNew(cluster, before, made);
+      };
+      const ended = await run(after, done, killed);
+      await other.stop();
+      await isUnlocked(words, vm);
+      await isUnlocked(words, `${vm}-new`);
+      assert.notEqual(uuidOf(await words.vm(`${vm}-new`)), uuidOf(await words.vm(vm)));
+      await cluster.client.delete(VIRTUAL_MACHINE_CLONES, key(`c-${vm}`));
+      return ended;
+    },
+    async fork(after, killed) {
+      const vm = `v${++serial}`;
+      await words.machine(vm, [`${vm}-a`], { runStrategy: 'Always' });
+      const running = (name: string) =>
+        eventually(`${name} runs`, async () => {
+          const vmi = await cluster.client.get(VIRTUAL_MACHINE_INSTANCES, key(name)).catch(ifAbsent);
+          return vmi?.status?.phase === 'Running' ? vmi : undefined;
+        });
+      const { metadata } = await running(vm);
+      const before = await objectsOf(cluster);
+      const other = runUntilWrite(
+        cluster.board,
+        killed === 'memory' ? 'snapshot' : 'memory',
+        Number.POSITIVE_INFINITY,
+        agent,
+      );
+      const annotations = { 'coracle.dev/include-memory': 'true', 'coracle.dev/fork-into': `${vm}-new` };
+      await cluster.client.create(VIRTUAL_MACHINE_SNAPSHOTS, {
+        apiVersion: 'snapshot.kubevirt.io/v1beta1',
+        kind: 'VirtualMachineSnapshot',
+        metadata: { name: `f-${vm}`, namespace: 'default', annotations },
+        spec: { source: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name: vm } },
+      });
+      const done = async (): Promise<void> => {
+        await running(`${vm}-new`);
+        await onlyClaimsAreNew(cluster, before, await words.vm(`${vm}-new`));
+      };
+      const ended = await run(after, done, killed);
+      await other.stop();
+      await isUnlocked(words, vm);
+      assert.deepEqual([...agent.states], [], 'saved memory');
+      assert.equal((await running(vm)).metadata.uid, metadata.uid, 'the source goes on');
+      assert.notEqual(uuidOf(await words.vm(`${vm}-new`)), uuidOf(await words.vm(vm)));
+      for (const name of [vm, `${vm}-new`])
+        await cluster.client.patch(VIRTUAL_MACHINES, key(name), {
+          type: 'merge',
+          body: { spec: { runStrategy: 'Halted' } },
+        });
+      return ended;
+    },
     async stop() {
       await storage.stop();
       await cluster.stop();
     },
   };
 }
+
+function ifAbsent(error: unknown): undefined {
+  if (!isNotFound(error)) throw error;
+}
+
+const uuidOf = ({ spec }: VirtualMachine): string => spec.template.spec?.domain.firmware?.uuid ?? '';
+
+/** What clones and forks make on their way, and claims; as `resource name`. */
+async function objectsOf(cluster: FakeCluster): Promise<string[]> {
+  const types = [
+    VIRTUAL_MACHINE_SNAPSHOTS,
+    VIRTUAL_MACHINE_SNAPSHOT_CONTENTS,
+    VIRTUAL_MACHINE_RESTORES,
+    VOLUME_SNAPSHOTS,
+    PERSISTENT_VOLUME_CLAIMS,
+  ] as readonly ResourceType<KubeObject>[];
+  const lists = await Promise.all(
+    types.map(async (type) => {
+      const { items } = await cluster.client.list(type, { namespace: 'default' });
+      return items.map(({ metadata }) => `${type.resource} ${metadata.name}`);
+    }),
+  );
+  return lists.flat();
+}
+
+/** Waits until nothing is there that was not before, but the claims of the machine, which are its own. */
+async function onlyClaimsAreNew(
+  cluster: FakeCluster,
+  before: readonly string[],
+  machine: VirtualMachine,
+): Promise<void> {
+  const claims = volumesOf(machine).flatMap((each) => each.persistentVolumeClaim?.claimName ?? []);
+  const wanted = [...before, ...claims.map((name) => `${PERSISTENT_VOLUME_CLAIMS.resource} ${name}`)].sort();
+  let last: string[] = [];
+  await eventually('nothing is left over', async () => {
+    last = (await objectsOf(cluster)).sort();
+    return deepEqual(last, wanted);
+  }).catch((error: Error) => {
+    throw new Error(`${error.message}: ${last.filter((each) => !wanted.includes(each)).join(', ')}`);
+  });
+  for (const name of claims) {
+    const claim = await cluster.client.get(PERSISTENT_VOLUME_CLAIMS, key(name));
+    assert.equal(claim.metadata.ownerReferences?.[0]?.uid, machine.metadata.uid, name);
+  }
+}
+
+const volumesOf = ({ spec }: VirtualMachine) => spec.template.spec?.volumes ?? [];
 
 /** Contents and VolumeSnapshots of a snapshot. */
 async function namesWith(cluster: FakeCluster, uid: string): Promise<string[]> {

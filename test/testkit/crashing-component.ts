@@ -2,7 +2,7 @@
 import { systemClock } from '../../src/base/clock/clock.ts';
 import { silentLogger } from '../../src/base/log/log.ts';
 import type { Client } from '../../src/client/client.ts';
-import { chooseComponents, runComponent } from '../../src/cmd/compose/components.ts';
+import { COMPONENTS, type ComponentFacts, runComponent } from '../../src/cmd/compose/components.ts';
 import type { InProcessControlPlane } from './in-process-control-plane.ts';
 
 export interface CrashingComponent {
@@ -16,15 +16,21 @@ export interface CrashingComponent {
 const NEVER = new Promise<never>(() => {});
 
 /** Runs a component whose `after`th write, events not counted, is its last; `Infinity` for one that lives. */
-export function runUntilWrite(board: InProcessControlPlane, name: string, after: number): CrashingComponent {
-  const [component] = chooseComponents(name);
+export function runUntilWrite(
+  board: InProcessControlPlane,
+  name: string,
+  after: number,
+  facts: Partial<ComponentFacts> = {},
+): CrashingComponent {
+  const component = COMPONENTS.find((each) => each.name === name);
+  if (!component) throw new Error(`no component ${name}`);
   const own = new AbortController();
   const writes: string[] = [];
   let tellCrash = (): void => {};
   const crashed = new Promise<void>((resolve) => {
     tellCrash = resolve;
   });
-  const client = board.plane.clientFor(component!.account);
+  const client = board.plane.clientFor(component.account);
   const counted =
     <A extends readonly unknown[], R>(verb: string, call: (...args: A) => Promise<R>) =>
     async (...args: A): Promise<R> => {
@@ -58,9 +64,9 @@ export function runUntilWrite(board: InProcessControlPlane, name: string, after:
     raw: counted('raw', client.raw.bind(client)) as Client['raw'],
   };
   const running = runComponent({
-    component: component!,
+    component,
     client: watched,
-    facts: { rootCa: '' },
+    facts: { rootCa: '', ...facts },
     clock: systemClock,
     log: silentLogger,
     signal: own.signal,

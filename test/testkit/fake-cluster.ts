@@ -10,7 +10,8 @@ import { systemClock } from '../../src/base/clock/clock.ts';
 import { createLogger, type LogRecord } from '../../src/base/log/log.ts';
 import { isNotFound } from '../../src/client/api-failure.ts';
 import type { Client } from '../../src/client/client.ts';
-import { type ComponentFacts, chooseComponents, runComponent } from '../../src/cmd/compose/components.ts';
+import type { AskAgent } from '../../src/client/controller/ask-agent.ts';
+import { COMPONENTS, type ComponentFacts, chooseComponents, runComponent } from '../../src/cmd/compose/components.ts';
 import type { ControlPlaneOptions } from '../../src/cmd/compose/control-plane.ts';
 import { NODE_VM_RULES } from '../../src/node/agent/rbac.ts';
 import { eventually, type FakeNode, startFakeNode } from './fake-node.ts';
@@ -47,6 +48,8 @@ export interface FakeClusterOptions {
   readonly plane?: Partial<ControlPlaneOptions>;
   /** More of what components may need to know. */
   readonly facts?: Partial<ComponentFacts>;
+  /** Runs the controller of saved memory as well, over these agents. */
+  readonly memory?: AskAgent;
 }
 
 const NAMESPACE = 'default';
@@ -71,11 +74,15 @@ export async function startFakeCluster(options: FakeClusterOptions = {}): Promis
   let components: { readonly stop: AbortController; readonly running: Promise<unknown> };
   const startComponents = (): void => {
     const own = new AbortController();
-    const running = chooseComponents(options.components ?? DEFAULT_COMPONENTS).map(async (component) =>
+    const chosen = [
+      ...chooseComponents(options.components ?? DEFAULT_COMPONENTS),
+      ...COMPONENTS.filter(({ name }) => name === 'memory' && options.memory),
+    ];
+    const running = chosen.map(async (component) =>
       runComponent({
         component,
         client: board.plane.clientFor(component.account),
-        facts: { rootCa: '', askAgent: board.plane.askAgent, ...options.facts },
+        facts: { rootCa: '', askAgent: options.memory ?? board.plane.askAgent, ...options.facts },
         clock: systemClock,
         log,
         signal: own.signal,

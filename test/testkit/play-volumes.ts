@@ -10,6 +10,7 @@ import { isAlreadyExists, isConflict, isNotFound } from '../../src/client/api-fa
 import type { Client } from '../../src/client/client.ts';
 import { createInformer } from '../../src/client/informer/informer.ts';
 import { BIND_COMPLETED, SELECTED_NODE } from '../../src/domain/storage/claim-step.ts';
+import { POOL_DRIVER } from '../../src/domain/storage/pool-names.ts';
 
 /** Plays until the signal aborts. */
 export async function playVolumes(client: Client, signal: AbortSignal): Promise<void> {
@@ -43,7 +44,7 @@ async function bind(client: Client, { metadata, spec }: DeepReadonly<PersistentV
         capacity: { storage: String(spec?.resources?.requests?.['storage'] ?? '1Gi') },
         storageClassName: spec?.storageClassName ?? '',
         volumeMode: spec?.volumeMode ?? 'Filesystem',
-        hostPath: { path: '/played' },
+        csi: { driver: POOL_DRIVER, volumeHandle: uid },
         claimRef: { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace, name, uid },
       },
     });

@@ -12,6 +12,7 @@ import {
   STORAGE_CLASSES,
 } from '../../api/kinds/builtin/resource-types.ts';
 import type { PersistentVolumeClaim } from '../../api/kinds/builtin/types.ts';
+import { attributesClassOf, classNameOf } from '../../api/kinds/builtin/volume-claims.ts';
 import type { DeepReadonly, ObjectKey } from '../../api/meta/object.ts';
 import { keyOf } from '../../api/meta/object.ts';
 import { isAlreadyExists, isNotFound } from '../../client/api-failure.ts';
@@ -31,7 +32,6 @@ import { BIND_COMPLETED, SELECTED_NODE, STORAGE_PROVISIONER } from '../../domain
 import type { PoolFacts, VolumeMade } from '../../domain/storage/pool-calls.ts';
 import { POOL_DRIVER } from '../../domain/storage/pool-names.ts';
 import { createCall, formatOf, sourceOf, volumeNameFor, volumeObject } from '../../domain/storage/provision-plan.ts';
-import { classNameOf } from '../../domain/storage/volume-classes.ts';
 import { type ConnectNode, createPools, PoolCallError, poolOf } from './pools.ts';
 import { type FoundSource, findClaimSource, findSnapshotSource, SourceError } from './volume-source.ts';
 
@@ -128,6 +128,11 @@ export function createProvisionerController(options: PoolControllerOptions): Con
     const format = formatOf(classOf(claim));
     if (!format) throw new SourceError('parameter "format" of the StorageClass must be raw or qcow2');
     if (claim.spec?.selector) throw new SourceError('claim Selector is not supported');
+    const attributes = attributesClassOf(claim);
+    if (attributes !== '')
+      throw new SourceError(
+        `driver ${POOL_DRIVER} has no VolumeAttributesClasses, and the claim names "${attributes}"`,
+      );
     const asked = sourceOf(claim);
     if (asked.type === 'refused') throw new SourceError(asked.message);
     const about = { claim, name: 'name' in asked ? asked.name : '' };

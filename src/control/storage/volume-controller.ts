@@ -15,7 +15,7 @@ import {
   STORAGE_CLASSES,
 } from '../../api/kinds/builtin/resource-types.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../../api/kinds/builtin/types.ts';
-import { claimsOfPod } from '../../api/kinds/builtin/volume-claims.ts';
+import { claimsOfPod, classNameOf, namesNoClass } from '../../api/kinds/builtin/volume-claims.ts';
 import type { DeepReadonly, ObjectKey } from '../../api/meta/object.ts';
 import { keyOf } from '../../api/meta/object.ts';
 import { isNotFound } from '../../client/api-failure.ts';
@@ -31,7 +31,6 @@ import {
   STORAGE_PROVISIONER,
   STORAGE_PROVISIONER_BETA,
 } from '../../domain/storage/claim-step.ts';
-import { classNameOf, namesNoClass } from '../../domain/storage/volume-classes.ts';
 import { unbound, volumeStep } from '../../domain/storage/volume-step.ts';
 
 type Claim = DeepReadonly<PersistentVolumeClaim>;

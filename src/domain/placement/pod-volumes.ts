@@ -9,12 +9,11 @@ import type {
   Pod,
   StorageClass,
 } from '../../api/kinds/builtin/types.ts';
-import { claimsOfPod, holdingOf } from '../../api/kinds/builtin/volume-claims.ts';
+import { claimsOfPod, classNameOf, holdingOf } from '../../api/kinds/builtin/volume-claims.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { BIND_COMPLETED, SELECTED_NODE } from '../storage/claim-step.ts';
 import { matchVolume, reachesVolume } from '../storage/match-volume.ts';
 import { POOL_DRIVER, POOL_LABEL } from '../storage/pool-names.ts';
-import { classNameOf } from '../storage/volume-classes.ts';
 import { matchesTerm } from './node-affinity.ts';
 
 type Claim = DeepReadonly<PersistentVolumeClaim>;

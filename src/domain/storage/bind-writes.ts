@@ -4,6 +4,7 @@
  * server refuses the second by its revision, and whoever stops halfway is found again by the volume.
  */
 import type { PersistentVolume, PersistentVolumeClaim } from '../../api/kinds/builtin/types.ts';
+import { attributesClassOf } from '../../api/kinds/builtin/volume-claims.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { BIND_COMPLETED, BOUND_BY_CONTROLLER } from './claim-step.ts';
 
@@ -47,18 +48,20 @@ export function withVolume(claim: Claim, volumeName: string): Claim {
 /** The claim's status when it is bound: what the volume offers. Its size is taken over once; later it grows by itself. */
 export function boundStatus(claim: Claim, volume: Volume): Claim {
   const becomes = claim.status?.phase !== 'Bound';
+  const attributes = attributesClassOf(volume);
   const status = {
     ...claim.status,
     phase: 'Bound' as const,
     ...(volume.spec?.accessModes && { accessModes: volume.spec.accessModes }),
     ...((becomes || claim.status?.capacity === undefined) &&
       volume.spec?.capacity && { capacity: volume.spec.capacity }),
+    ...(becomes && attributes !== '' && { currentVolumeAttributesClassName: attributes }),
   };
   return { ...claim, status };
 }
 
 /** The status of a claim without a volume. */
 export function unboundStatus(claim: Claim, phase: 'Pending' | 'Lost'): Claim {
-  const { accessModes: _, capacity: __, ...rest } = claim.status ?? {};
+  const { accessModes: _, capacity: __, currentVolumeAttributesClassName: ___, ...rest } = claim.status ?? {};
   return { ...claim, status: { ...rest, phase } };
 }

@@ -3,10 +3,10 @@
  * over what is known, without calls. Words of events are upstream's: people search for them.
  */
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../api/kinds/builtin/types.ts';
-import { holdingOf, mismatchOf } from '../../api/kinds/builtin/volume-claims.ts';
+import { classNameOf, holdingOf, mismatchOf, namesNoClass } from '../../api/kinds/builtin/volume-claims.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
+import { defaultClassOf } from './default-class.ts';
 import { matchVolume } from './match-volume.ts';
-import { classNameOf, defaultClassOf, namesNoClass } from './volume-classes.ts';
 
 type Volume = DeepReadonly<PersistentVolume>;
 type Claim = DeepReadonly<PersistentVolumeClaim>;

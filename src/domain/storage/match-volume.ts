@@ -3,7 +3,7 @@
  * access modes): one that is kept for it, else the smallest that fits, of those with the fewest access modes.
  */
 import type { Node, PersistentVolume, PersistentVolumeClaim } from '../../api/kinds/builtin/types.ts';
-import { holdingOf } from '../../api/kinds/builtin/volume-claims.ts';
+import { attributesClassOf, classNameOf, holdingOf } from '../../api/kinds/builtin/volume-claims.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { quantityToBytes } from '../../api/quantity/quantity.ts';
 import {
@@ -13,7 +13,6 @@ import {
   matchesLabels,
 } from '../../api/selector/label-selector.ts';
 import { matchesNodeSelector } from '../placement/node-affinity.ts';
-import { classNameOf } from './volume-classes.ts';
 
 type Volume = DeepReadonly<PersistentVolume>;
 type Claim = DeepReadonly<PersistentVolumeClaim>;
@@ -56,6 +55,7 @@ export function matchVolume(claim: Claim, volumes: readonly Volume[], options: M
       !taken?.has(volume.metadata.name ?? '') &&
       capacityOf(volume) >= wanted &&
       modeOf(volume) === modeOf(claim) &&
+      attributesClassOf(volume) === attributesClassOf(claim) &&
       volume.metadata.deletionTimestamp === undefined &&
       offersModes(volume, claim),
   );

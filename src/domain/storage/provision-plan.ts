@@ -3,12 +3,12 @@
  * external-provisioner makes of CSI's CreateVolume).
  */
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../api/kinds/builtin/types.ts';
+import { classNameOf } from '../../api/kinds/builtin/volume-claims.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { formatQuantity, quantityFromBytes } from '../../api/quantity/quantity.ts';
 import { modeOf, requestOf } from './match-volume.ts';
 import type { CreateVolume, VolumeFormat, VolumeMade } from './pool-calls.ts';
 import { POOL_ATTRIBUTE, POOL_DRIVER, POOL_LABEL } from './pool-names.ts';
-import { classNameOf } from './volume-classes.ts';
 import { PROVISIONED_BY } from './volume-step.ts';
 
 type Claim = DeepReadonly<PersistentVolumeClaim>;

@@ -1,5 +1,5 @@
 /**
- * The files of layers, made and changed with qemu-img: formats are always named, from our own metadata, and a name is
+ * The files of layers, made here and changed with qemu-img: formats are always named, from our own metadata, and a name is
  * never text of a user's. What is made is on the disk when it is there (fsync).
  */
 import { randomBytes } from 'node:crypto';
@@ -8,6 +8,7 @@ import { dirname, join, relative } from 'node:path';
 import { run } from '../../base/process/run.ts';
 import type { VolumeFormat } from '../../domain/storage/pool-calls.ts';
 import { syncDirectory } from '../image/atomic-file.ts';
+import { emptyQcow2 } from './empty-qcow2.ts';
 import { PoolError } from './pool-error.ts';
 
 const TIMEOUT_MS = 60_000;
@@ -38,6 +39,11 @@ export async function qemuImg(argv: readonly string[], signal: AbortSignal, time
   throw new Error(result.message);
 }
 
+function orNoSpace(error: NodeJS.ErrnoException): never {
+  if (error.code === 'ENOSPC') throw new PoolError('NoSpace', 'no room is left for the volume');
+  throw error;
+}
+
 /** A name for a new layer in the directory of `handle`: its id. */
 export const newLayerId = (handle: string, format: VolumeFormat): string =>
   `${handle}/layer-${randomBytes(6).toString('hex')}.${format}`;
@@ -49,34 +55,23 @@ export async function makeLayer(
     format,
     bytes,
     backing,
-    signal,
   }: {
     readonly format: VolumeFormat;
     readonly bytes: number;
     /** It is not opened: a running guest may hold its lock. */
     readonly backing?: LayerChain;
-    readonly signal: AbortSignal;
   },
 ): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  if (format === 'raw') {
-    const file = await open(path, 'wx', 0o600);
-    try {
-      await file.truncate(bytes);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-  } else {
-    const over = backing ? ['-u', '-b', relative(dirname(path), backing.file), '-F', backing.format] : [];
-    await qemuImg(['create', '-q', '-f', 'qcow2', ...over, path, String(bytes)], signal);
-    const file = await open(path, 'r+');
-    try {
-      await file.chmod(0o600);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+  const over = backing && { name: relative(dirname(path), backing.file), format: backing.format };
+  const image = format === 'raw' ? { length: bytes, parts: [] } : emptyQcow2({ bytes, ...(over && { backing: over }) });
+  const file = await open(path, 'wx', 0o600).catch(orNoSpace);
+  try {
+    await file.truncate(image.length).catch(orNoSpace);
+    for (const { at, bytes: part } of image.parts) await file.write(part, 0, part.length, at).catch(orNoSpace);
+    await file.sync().catch(orNoSpace);
+  } finally {
+    await file.close();
   }
   await syncDirectory(dirname(path));
   await syncDirectory(dirname(dirname(path)));
@@ -94,10 +89,18 @@ function blockGraph(chain: LayerChain): object {
   };
 }
 
-/** Throws PoolError `InUse` while any process has this one image open for writing; what lies below it is not looked at. */
+/**
+ * Throws PoolError `InUse` while any process has this one image open for writing; what lies below it is not looked at.
+ * A raw image may be read beside its writer, so QEMU's locks are asked by name: no writer beside us.
+ */
 export const checkUnused = async ({ file, format }: LayerChain, signal: AbortSignal): Promise<void> => {
-  const alone = { driver: format, file: { driver: 'file', filename: file } };
-  await qemuImg(['info', `json:${JSON.stringify(alone)}`], signal);
+  const alone = {
+    driver: format,
+    file: { driver: 'file', filename: file },
+    ...(format === 'qcow2' && { backing: null }),
+  };
+  const asked = { driver: 'blkdebug', 'unshare-child-perms': ['write'], image: alone };
+  await qemuImg(['info', `json:${JSON.stringify(asked)}`], signal);
 };
 
 /** Makes what a guest sees of an image larger. */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { cpSync, existsSync } from 'node:fs';
 import { mkdir, mkdtemp, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -49,6 +50,12 @@ const holds = (disk: VolumeDisk, at: number, pattern: number): Promise<void> =>
 const refused = (reason: string) => (error: unknown) => error instanceof PoolError && error.reason === reason;
 const filesIn = async (pool: Pool): Promise<string[]> =>
   (await readdir(pool.directory, { recursive: true })).filter((name) => /\.(raw|qcow2|img)$/.test(name)).sort();
+
+/** Bytes on the disk of all images. */
+const usedIn = async (pool: Pool): Promise<number> => {
+  const sizes = (await filesIn(pool)).map(async (name) => (await stat(join(pool.directory, name))).blocks * 512);
+  return (await Promise.all(sizes)).reduce((sum, bytes) => sum + bytes, 0);
+};
 
 test('a volume, its snapshot and what is made of them share layers, and each is whatever becomes of the others', async (t) => {
   const pool = await poolIn(t);
@@ -111,6 +118,39 @@ test('snapshots of several volumes are taken all or none', async (t) => {
   assert.equal((await pool.inspect()).snapshots.length, 2);
   await assert.rejects(pool.createVolume({ ...raw(1), handle: '../x' }), refused('Invalid'));
 });
+
+test('what is made of a snapshot or of a volume copies none of its content', async (t) => {
+  const pool = await poolIn(t);
+  await pool.createVolume(raw(1, 64));
+  for (const at of [0, 20, 40]) await io(pool.diskOf(VOLUME), `write -q -P 7 ${at}M 10M`, 'flush');
+  await pool.createSnapshots({ snapshots: [{ handle: SNAPSHOT, volume: VOLUME }] });
+  const before = await usedIn(pool);
+  assert.ok(before > 30 * MIB);
+  await pool.createVolume({ ...raw(3, 64), source: { kind: 'snapshot', handle: SNAPSHOT } });
+  await pool.createVolume({ ...raw(2, 128), source: { kind: 'volume', handle: VOLUME } });
+  for (const handle of [CLONE, OTHER]) await io(pool.diskOf(handle), 'read -q -P 7 40M 10M');
+  const copied = (await usedIn(pool)) - before;
+  assert.ok(copied < 2 * MIB, `${copied} bytes`);
+});
+
+for (const format of ['raw', 'qcow2'] as const)
+  test(`a ${format} volume that an unknown process writes to is not snapshotted, and nothing is left of the attempt`, async (t) => {
+    const pool = await poolIn(t);
+    await pool.createVolume({ ...raw(1), format });
+    const disk = pool.diskOf(VOLUME);
+    const before = await filesIn(pool);
+    const holder = spawn('qemu-io', [`json:${JSON.stringify(graph(disk))}`]);
+    t.after(() => holder.kill());
+    const ended = new Promise((done) => holder.once('exit', done));
+    holder.stdin.write('write -q 0 64k\nlength\n');
+    await new Promise((said) => holder.stdout.once('data', said));
+    const snapshots = [{ handle: SNAPSHOT, volume: VOLUME }];
+    await assert.rejects(pool.createSnapshots({ snapshots }), refused('InUse'));
+    assert.deepEqual(await filesIn(pool), before);
+    holder.stdin.end('quit\n');
+    await ended;
+    await pool.createSnapshots({ snapshots });
+  });
 
 test('who has a volume decides what may be done with it', async (t) => {
   const pool = await poolIn(t);

@@ -88,16 +88,17 @@ export async function freezeVolumes(
   const { store, directory, signal, step } = context;
   const switches = await Promise.all(handles.map((handle) => planSwitch(context, handle)));
   try {
-    await Promise.all(
-      switches.map(({ handle, layer, overlay }) =>
-        makeLayer(join(directory, overlay), {
-          format: 'qcow2',
-          bytes: store.state.volumes[handle]?.bytes ?? 0,
-          backing: chainOf(context, layer),
-          signal,
-        }),
-      ),
-    );
+    // Both at once: one is a process of its own, and whoever waits for a snapshot waits for the longer one only.
+    const works = switches.flatMap(({ handle, layer, overlay, disk }) => [
+      makeLayer(join(directory, overlay), {
+        format: 'qcow2',
+        bytes: store.state.volumes[handle]?.bytes ?? 0,
+        backing: chainOf(context, layer),
+      }),
+      ...(disk ? [] : [checkUnused(chainOf(context, layer), signal)]),
+    ]);
+    const failed = (await Promise.allSettled(works)).find(({ status }) => status === 'rejected');
+    if (failed?.status === 'rejected') throw failed.reason;
     step('overlays made');
     const online = switches.filter(({ disk }) => disk);
     if (online.length > 0) await switchOnline(context, online);
@@ -114,17 +115,14 @@ export async function freezeVolumes(
   return frozen;
 }
 
-/** Looks how a volume can be reached, and that nobody unknown has it open. */
+/** Looks how a volume can be reached; that nobody unknown has one open which is not running is still to be checked. */
 async function planSwitch(context: PoolContext, handle: string): Promise<Switch> {
-  const { store, users, signal, directory } = context;
+  const { store, users, directory } = context;
   const reach = users.reach(handle);
   await settleVolume(context, handle);
   const layer = store.state.volumes[handle]?.top ?? '';
   const plan = { handle, layer, overlay: newLayerId(handle, 'qcow2') };
-  if (reach.how === 'offline') {
-    await checkUnused(chainOf(context, layer), signal);
-    return plan;
-  }
+  if (reach.how === 'offline') return plan;
   const { root, nodes } = await openLayers(reach.disk, directory);
   if (nodes.get(layer) !== root)
     throw new PoolError('Conflict', `volume ${handle}: the guest writes to another layer than it is known to`);

@@ -14,7 +14,7 @@ import { freezeVolumes } from './take-snapshots.ts';
  * its image where that is not ours to choose.
  */
 export async function createVolume(context: PoolContext, request: CreateVolume, file?: string): Promise<VolumeMade> {
-  const { store, directory, signal, step, clock } = context;
+  const { store, directory, step, clock } = context;
   const { handle, mode, source } = request;
   const provisional = request.provisional === true && { provisionalSince: new Date(clock.now()).toISOString() };
   const bytes = checkedBytes(request.bytes);
@@ -29,7 +29,7 @@ export async function createVolume(context: PoolContext, request: CreateVolume, 
   const format = from ? 'qcow2' : request.format;
   const id = file === undefined ? newLayerId(handle, format) : `${handle}/${file}`;
   const backing = from && chainOf(context, from.layer);
-  await makeLayer(join(directory, id), { format, bytes, signal, ...(backing && { backing }) });
+  await makeLayer(join(directory, id), { format, bytes, ...(backing && { backing }) });
   step('layer made');
   if (source && mode === 'Filesystem') {
     await copyFiles(join(directory, source.handle), join(directory, handle));

@@ -270,6 +270,7 @@ export interface PersistentVolumeClaimStatus {
   conditions?: Condition[];
   allocatedResources?: ResourceList;
   allocatedResourceStatuses?: Record<string, string>;
+  currentVolumeAttributesClassName?: string;
 }
 
 export interface PersistentVolumeClaim extends KubeObject {
@@ -293,6 +294,7 @@ export interface PersistentVolume extends KubeObject {
     claimRef?: ObjectReference;
     persistentVolumeReclaimPolicy?: 'Retain' | 'Delete' | 'Recycle';
     storageClassName?: string;
+    volumeAttributesClassName?: string;
     volumeMode?: 'Filesystem' | 'Block';
     mountOptions?: string[];
     nodeAffinity?: { required?: NodeSelector };

@@ -27,13 +27,29 @@ export function holdingOf(volume: Pick<Volume, 'spec'>, claim: Pick<Claim, 'meta
   return reference.uid === uid ? 'bound' : 'other';
 }
 
+const LEGACY_CLASS = 'volume.beta.kubernetes.io/storage-class';
+
+/** Name of its class: the annotation of old goes first; '' for none. */
+export const classNameOf = ({ metadata, spec }: Volume | Claim): string =>
+  metadata.annotations?.[LEGACY_CLASS] ?? spec?.storageClassName ?? '';
+
+/** Name of its VolumeAttributesClass; '' for none. */
+export const attributesClassOf = ({ spec }: Volume | Claim): string => spec?.volumeAttributesClassName ?? '';
+
+/** True when the claim never said which class it wants, not even that it wants none. */
+export const namesNoClass = ({ metadata, spec }: Claim): boolean =>
+  metadata.annotations?.[LEGACY_CLASS] === undefined && (spec?.storageClassName ?? undefined) === undefined;
+
 /** Why the claim cannot have the volume that it asks for, in the binder's words; undefined when it can. */
 export function mismatchOf(volume: Volume, claim: Claim): string | undefined {
   const [have, want] = [volume.spec, claim.spec];
   const bytes = (amount: unknown): number => (amount === undefined ? 0 : quantityToBytes(String(amount)));
+  if (volume.metadata.deletionTimestamp !== undefined)
+    return `the volume is marked for deletion "${volume.metadata.name}"`;
   if (bytes(have?.capacity?.['storage']) < bytes(want?.resources?.requests?.['storage']))
     return 'requested PV is too small';
-  if ((have?.storageClassName ?? '') !== (want?.storageClassName ?? '')) return 'storageClassName does not match';
+  if (classNameOf(volume) !== classNameOf(claim)) return 'storageClassName does not match';
+  if (attributesClassOf(volume) !== attributesClassOf(claim)) return 'volumeAttributesClassName does not match';
   if ((have?.volumeMode ?? 'Filesystem') !== (want?.volumeMode ?? 'Filesystem')) return 'incompatible volumeMode';
   const offered = new Set(have?.accessModes ?? []);
   if (!(want?.accessModes ?? []).every((mode) => offered.has(mode))) return 'incompatible accessMode';
