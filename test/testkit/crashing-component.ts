@@ -17,7 +17,7 @@ const NEVER = new Promise<never>(() => {});
 
 /** Runs a component whose `after`th write, events not counted, is its last; `Infinity` for one that lives. */
 export function runUntilWrite(
-  board: InProcessControlPlane,
+  board: Pick<InProcessControlPlane, 'plane'>,
   name: string,
   after: number,
   facts: Partial<ComponentFacts> = {},
