@@ -1,10 +1,9 @@
 /** Binds the admission chain to one request: its user, its resource, its warnings. */
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
-import { ApiError } from '../../api/meta/status.ts';
 import { runMutating, runValidating } from '../admission/chain.ts';
 import type { AdmissionAttributes, AdmissionOperation } from '../admission/plugin.ts';
 import type { AdmissionHooks, AdmissionSubject } from '../registry/write-call.ts';
-import type { DeletionRefused, Exchange } from './exchange.ts';
+import type { Exchange } from './exchange.ts';
 import { operationOptions } from './operation-options.ts';
 
 /** A class, not a literal with a spread and a getter: those make an object that is slow to build and to read. */
@@ -70,7 +69,7 @@ export function admissionHooks(
   exchange: Exchange,
   bound: { readonly info: ResourceInfo; readonly subresource: string; readonly dryRun: boolean },
 ): AdmissionHooks {
-  const { admission, admissionMetrics, deletionRefused } = exchange.server;
+  const { admission, admissionMetrics } = exchange.server;
   return {
     mutate(operation, subject) {
       const attributes = new BoundAttributes(exchange, bound, { operation, subject });
@@ -90,25 +89,7 @@ export function admissionHooks(
     },
     validate(operation, subject) {
       const attributes = new BoundAttributes(exchange, bound, { operation, subject });
-      const run = (): Promise<void> | void => runValidating(admission, attributes, admissionMetrics);
-      return operation === 'DELETE' && deletionRefused ? noting(deletionRefused, attributes, run) : run();
+      return runValidating(admission, attributes, admissionMetrics);
     },
   };
-}
-
-/** Has a refusal heard of, and throws it. */
-function noting(
-  refused: DeletionRefused,
-  attributes: AdmissionAttributes,
-  run: () => Promise<void> | void,
-): Promise<void> | void {
-  const note = (error: unknown): never => {
-    if (error instanceof ApiError && error.code < 500) refused(attributes, error);
-    throw error;
-  };
-  try {
-    return run()?.catch(note);
-  } catch (error) {
-    note(error);
-  }
 }

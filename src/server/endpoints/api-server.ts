@@ -25,7 +25,7 @@ import type { ComponentHealth } from './component-health.ts';
 import { createCorsPolicy } from './cors.ts';
 import { createDiscovery } from './discovery-routes.ts';
 import { createDocuments } from './documents.ts';
-import type { BodyDecoder, CreateOnlyHandler, DeletionRefused, Server, SubresourceHandler } from './exchange.ts';
+import type { BodyDecoder, CreateOnlyHandler, Server, SubresourceHandler } from './exchange.ts';
 import { createFlowControl, type FlowControl } from './flow-control/flow-control.ts';
 import { createHealthChecks, type HealthCheck } from './health.ts';
 import { createJoinedLists } from './joined-lists.ts';
@@ -86,8 +86,6 @@ export interface ApiServerOptions {
   readonly components?: () => readonly ComponentHealth[];
   /** Where the durations of admission are counted; absent = nowhere. */
   readonly admissionMetrics?: AdmissionMetrics;
-  /** Hears of deletions that admission refused. */
-  readonly deletionRefused?: DeletionRefused;
   /** Kinds of which a collection is deleted whole or not at all. */
   readonly deletesWhole?: NonNullable<Registry['deletesWhole']>;
   /** Metric families of other rooms, asked at each scrape. */
@@ -151,7 +149,6 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     authorize: options.authorize,
     admission: options.admission,
     admissionMetrics: options.admissionMetrics,
-    deletionRefused: options.deletionRefused,
     aggregated,
     aggregator,
     flowControl,

@@ -2,7 +2,6 @@
 
 import type { ResourceInfo, SubresourceInfo } from '../../api/kinds/resource.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
-import type { ApiError } from '../../api/meta/status.ts';
 import type { ParsedJson } from '../../api/schema/parse-json.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Compressor } from '../../base/http/gzip-blocks.ts';
@@ -10,7 +9,7 @@ import type { ApiHandler, ApiRequest, ApiResponse } from '../../base/http/seam.t
 import type { Logger } from '../../base/log/log.ts';
 import { createLinkedController, type LinkedController } from '../../base/signal/linked-controller.ts';
 import type { AdmissionMetrics } from '../admission/admission-metrics.ts';
-import type { AdmissionAttributes, AdmissionPlugin } from '../admission/plugin.ts';
+import type { AdmissionPlugin } from '../admission/plugin.ts';
 import type { Aggregator } from '../aggregation/aggregator.ts';
 import type { Auditor } from '../audit/auditor.ts';
 import type { AuditRecord } from '../audit/record.ts';
@@ -35,12 +34,6 @@ import type { RequestMetrics } from './request-metrics.ts';
 import { WarningRecorder } from './warnings.ts';
 import type { FrameCache } from './watch-frames.ts';
 import type { WatchPace } from './watch-pace.ts';
-
-/**
- * Hears of a deletion that validating admission refused, of one object or of one in a collection: every such refusal
- * passes here once, whichever policy, webhook or plug-in it comes from, before the client is answered.
- */
-export type DeletionRefused = (attributes: AdmissionAttributes, refusal: ApiError) => void;
 
 /** Decodes a body of one media type; `info` is the resource it is meant for. Throws ApiError 400. */
 export type BodyDecoder = (bytes: Uint8Array, info: ResourceInfo | undefined) => ParsedJson;
@@ -81,8 +74,6 @@ export interface Server {
   readonly authorize: Authorizer;
   readonly admission: readonly AdmissionPlugin[];
   readonly admissionMetrics: AdmissionMetrics | undefined;
-  /** Hears of every deletion that validating admission refused. */
-  readonly deletionRefused: DeletionRefused | undefined;
   readonly aggregated: readonly AggregatedApi[];
   /** Groups that other servers answer for. */
   readonly aggregator: Aggregator;
