@@ -155,7 +155,10 @@ test('delete and protect status say what the server says, why, and what to do', 
     coracle('protect', 'status', 'db.shop', '-o', 'json'),
   ]);
   assert.match(table.stdout, /^NAMESPACE .*\nshop +db +no +1 Secret +Secret\/absent\n$/);
-  assert.deepEqual([none.code, none.stdout], [0, 'no machine is protected\n']);
+  assert.deepEqual(
+    [none.code, none.stdout],
+    [0, 'no machine is protected in namespace default (all namespaces: -A)\n'],
+  );
   assert.match(one.stdout, /^VirtualMachine shop\/db is protected\n/);
   assert.match(one.stdout, /^who may lift the protection: you; .*ClusterRoleBinding /m);
   assert.match(one.stdout, /^Secret +absent +missing +spec\.template\.spec\.volumes\[1\]\.secret\.secretName$/m);

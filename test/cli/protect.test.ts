@@ -66,7 +66,11 @@ spec: {source: {apiGroup: kubevirt.io, kind: VirtualMachine, name: saved}}
   const labelled = await at.kubectl(words);
   assert.equal(labelled.code, 0, labelled.stderr);
   const none = await audit('-n', 'shop');
-  assert.deepEqual([none.code, none.stdout], [0, 'no unprotected machine looks precious\n'], 'the command did it');
+  assert.deepEqual(
+    [none.code, none.stdout],
+    [0, 'no unprotected machine looks precious in namespace shop (all namespaces: -A)\n'],
+    'the command did it',
+  );
 
   const wrong = [
     [['protect', 'constructor'], /^error: protect takes: audit/],

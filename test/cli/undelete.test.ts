@@ -25,11 +25,17 @@ test('undelete and bin say what there is, what comes back, and what stands in th
     assert.equal((await at.kubectl(['create', '-f', '-'], vm(uuid))).code, 0);
     assert.equal((await at.kubectl(['delete', 'vm', 'db'])).code, 0);
   };
-  assert.equal((await run('bin', 'list')).stdout, 'the bin is empty\n');
+  assert.equal(
+    (await run('bin', 'list')).stdout,
+    'the bin holds no machine in namespace default (all namespaces: -A)\n',
+  );
   const none = await run('undelete', 'vm', 'db');
   assert.deepEqual(
     [none.code, none.stderr],
-    [1, 'error: the bin holds no virtual machine default/db (see: coracle bin list -n default)\n'],
+    [
+      1,
+      'error: the bin holds no virtual machine default/db (see: coracle bin list -n default; of all namespaces: coracle bin list -A)\n',
+    ],
   );
   await one(FIRST);
   // Times in records are of whole seconds.
@@ -51,14 +57,18 @@ test('undelete and bin say what there is, what comes back, and what stands in th
   const taken = await run('undelete', 'vm', 'db');
   assert.equal(taken.code, 1);
   assert.match(taken.stderr, /^error: virtual machine default\/db is there already; .*--name NEW\n$/m);
-  const json = JSON.parse((await run('undelete', 'vm', 'db', '--name', 'db-old', '--json')).stdout);
+  const json = JSON.parse((await run('undelete', 'vm', 'db.default', '--name', 'db-old', '--json')).stdout);
   assert.equal(json.name, 'db-old');
   assert.equal(await uuidOf('db-old'), FIRST);
 
   assert.equal((await at.kubectl(['delete', 'vm', 'db', 'db-old'])).code, 0);
-  assert.equal((await run('bin', 'empty', 'vm', 'db')).stdout, '1 machine released, with 0 B\n');
+  assert.equal(
+    (await run('bin', 'empty', 'vm', 'db', '-n', 'kube-system')).stderr,
+    'error: the bin holds no virtual machine kube-system/db (see: coracle bin list -n kube-system; of all namespaces: coracle bin list -A)\n',
+  );
+  assert.equal((await run('bin', 'empty', 'vm', 'db.default')).stdout, '1 machine released, with 0 B\n');
   assert.equal((await run('bin', 'empty', '-A')).stdout, '1 machine released, with 0 B\n');
-  assert.equal((await run('bin', 'list')).stdout, 'the bin is empty\n');
+  assert.equal((await run('bin', 'list', '-A')).stdout, 'the bin holds no machine\n');
   assert.equal((await run('undelete', 'db')).code, 2);
   assert.equal((await run('bin', 'burn')).code, 2);
 

@@ -109,6 +109,24 @@ test('whoever may make machines in a namespace lists, empties and undeletes ther
   assert.equal(board.pool.volumes.has(handle), false, 'emptied: its disk is released');
 });
 
+test('who asks too late, while its storage is being released, is answered so', async () => {
+  await board.machine('late', { uuid: UUID(40) });
+  const handle = await board.handle('late-disk');
+  await board.remove('late');
+  await board.record('late');
+  const { metadata } = await content('late');
+  const path = `${CONTENTS}/${metadata.name}`;
+  board.pool.inUse.add(handle);
+  await board.settled(path, ({ status }) => status?.goneAt !== undefined);
+  await board.admin(`DELETE ${path}`);
+  await board.admin(`PATCH ${path}`, { spec: { undelete: { id: 'late' } } });
+  const { status } = await board.settled(path, (one) => one['status']?.failedRequest === 'late');
+  assert.match(status.message, /^its time is over, or the bin was emptied/);
+  board.pool.inUse.delete(handle);
+  await board.emptied();
+  assert.equal(board.pool.volumes.has(handle), false);
+});
+
 test('its space is shown, and the oldest goes first when room is needed', async () => {
   await board.machine('first', { uuid: UUID(4) });
   const first = await board.handle('first-disk');

@@ -343,7 +343,7 @@ describe('what holds protected machines', () => {
     );
   });
 
-  it('the definition of virtual machines, those of what they refer to, and the KubeVirt object stay', async () => {
+  it('the definition of virtual machines, those of what they refer to, the KubeVirt object and its namespace stay', async () => {
     await makeNamespace('upward');
     await plane.admin(`POST ${machines('upward')}`, machine('vm', volume({ dataVolume: { name: 'part' } })));
     const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
@@ -355,6 +355,10 @@ describe('what holds protected machines', () => {
         /protected VirtualMachine upward\/vm \(spec.template.spec.volumes\[0\].dataVolume.name\) refers to it/,
       ],
       ['/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt', /protected VirtualMachine upward\/vm exists/],
+      [
+        '/api/v1/namespaces/kubevirt',
+        /protected VirtualMachine upward\/vm \(run by KubeVirt kubevirt, which is in it\) exists; disable\/remove label/,
+      ],
     ];
     for (const as of SYSTEM)
       for (const [path, text] of stay)

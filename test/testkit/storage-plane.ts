@@ -1,5 +1,7 @@
 /** A control plane with the controllers of volumes and snapshots, over a pool in memory. */
 
+import { NODES } from '../../src/api/kinds/builtin/resource-types.ts';
+import type { Client } from '../../src/client/client.ts';
 import { startPlane, type TestPlane } from './control-plane.ts';
 import { createFakePool, type FakePool, poolNode } from './fake-pool.ts';
 
@@ -42,7 +44,12 @@ export async function startStoragePlane(
   await plane.admin('POST /api/v1/nodes', node);
   await plane.admin('PATCH /api/v1/nodes/n1/status', { status });
   await plane.admin('PATCH /api/v1/nodes/n1', { spec: { taints: null } });
-  await plane.run([...CONTROLLERS, ...more], { rootCa: '', connectNode: (name) => pool.connect(name) });
+  const connectNode = async (name: string, client: Client) => {
+    // As the real one does, which looks up the address with the rights of whoever asks.
+    await client.get(NODES, { namespace: '', name });
+    return pool.connect(name);
+  };
+  await plane.run([...CONTROLLERS, ...more], { rootCa: '', connectNode });
   const settled: StoragePlane['settled'] = async (path, holds) => {
     for (;;) {
       const { status: code, json } = await plane.ask(`GET ${path}`, { as: ['admin', 'system:masters'] });

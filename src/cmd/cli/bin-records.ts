@@ -4,6 +4,7 @@ import {
   DELETED_VIRTUAL_MACHINE_CONTENTS,
   DELETED_VIRTUAL_MACHINES,
 } from '../../api/kinds/coracle/kinds.ts';
+import type { ObjectKey } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';
 import { isNotFound } from '../../client/api-failure.ts';
 import type { Client } from '../../client/client.ts';
@@ -84,6 +85,30 @@ export async function binItems(
     a.deletedAt === b.deletedAt ? (a.id < b.id ? -1 : 1) : a.deletedAt < b.deletedAt ? 1 : -1,
   );
 }
+
+/**
+ * Those of the first of `targets` that the bin holds; of none where it holds neither. What the caller may not list behind
+ * the first counts as nothing.
+ */
+export async function deletedOf(
+  client: Client,
+  targets: readonly ObjectKey[],
+  { command, signal }: { readonly command: string; readonly signal: AbortSignal },
+): Promise<{ readonly key: ObjectKey; readonly items: readonly BinItem[] }> {
+  for (const [at, key] of targets.entries()) {
+    const items = await binItems(client, { namespace: key.namespace, command, signal }).catch((error: unknown) => {
+      if (at > 0 && error instanceof ApiError && error.code === 403) return [];
+      throw error;
+    });
+    const found = items.filter(({ name }) => name === key.name);
+    if (found.length > 0) return { key, items: found };
+  }
+  return { key: targets[0]!, items: [] };
+}
+
+/** That there is no such machine, and where to look. */
+export const notInBin = ({ namespace, name }: ObjectKey, record?: string): string =>
+  `the bin holds no virtual machine ${namespace}/${name}${record === undefined ? '' : ` as ${record}`} (see: coracle bin list -n ${namespace}; of all namespaces: coracle bin list -A)`;
 
 /** The machine that words like `vm NAME` or `vm/NAME` name. Throws UsageError. */
 export function deletedName({ words }: CommandContext, command: string): string {

@@ -2,8 +2,10 @@
 import { DELETED_VIRTUAL_MACHINE_CONTENTS, DELETED_VIRTUAL_MACHINES } from '../../api/kinds/coracle/kinds.ts';
 import { isNotFound } from '../../client/api-failure.ts';
 import { clusterFrom } from '../config/cluster.ts';
-import { type BinItem, binItems, deletedName } from './bin-records.ts';
+import { type BinItem, binItems, deletedName, deletedOf, notInBin } from './bin-records.ts';
 import { type CommandContext, CommandError, textFlag, UsageError } from './command.ts';
+import { machineTargets } from './machine-target.ts';
+import { nothingText } from './nothing-text.ts';
 import { textTable } from './text-table.ts';
 
 /** `coracle bin list` and `coracle bin empty [vm NAME]`. */
@@ -23,17 +25,28 @@ export async function bin(context: CommandContext): Promise<number> {
 interface Opened {
   readonly items: readonly BinItem[];
   readonly cluster: Awaited<ReturnType<typeof clusterFrom>>;
+  /** Undefined: all. */
+  readonly namespace: string | undefined;
 }
 
-async function open(context: CommandContext, command: string): Promise<Opened> {
+async function open(context: CommandContext, command: string, name?: string): Promise<Opened> {
   const { flags, signal } = context;
   const given = textFlag(flags, 'namespace');
   const everywhere = flags['all-namespaces'] === true;
   if (everywhere && given !== undefined) throw new UsageError('give --namespace or --all-namespaces, not both');
   const cluster = await clusterFrom(context);
   try {
-    const where = everywhere ? {} : { namespace: given ?? cluster.namespace };
-    return { cluster, items: await binItems(cluster.client, { ...where, command, signal }) };
+    const { client } = cluster;
+    const namespace = everywhere ? undefined : (given ?? cluster.namespace);
+    const where = namespace === undefined ? {} : { namespace };
+    if (name === undefined) return { cluster, namespace, items: await binItems(client, { ...where, command, signal }) };
+    if (namespace !== undefined) {
+      const targets = machineTargets(name, { given, ofContext: namespace });
+      const { key, items } = await deletedOf(client, targets, { command, signal });
+      return { cluster, namespace: key.namespace, items };
+    }
+    const items = await binItems(client, { command, signal });
+    return { cluster, namespace, items: items.filter((item) => item.name === name) };
   } catch (error) {
     await cluster.close();
     throw error;
@@ -42,14 +55,14 @@ async function open(context: CommandContext, command: string): Promise<Opened> {
 
 async function list(context: CommandContext): Promise<number> {
   const { flags, print } = context;
-  const { items, cluster } = await open(context, 'bin list');
+  const { items, cluster, namespace } = await open(context, 'bin list');
   await cluster.close();
   if (flags['json'] === true) {
     print(JSON.stringify({ items, usedBytes: bytesOf(items) }, undefined, 2));
     return 0;
   }
   if (items.length === 0) {
-    print('the bin is empty');
+    print(nothingText('the bin holds no machine', namespace));
     return 0;
   }
   const head = ['NAMESPACE', 'NAME', 'DELETED', 'BY', 'EXPIRES', 'DISKS', 'SPACE', 'STATE'];
@@ -83,11 +96,13 @@ function sizeText(bytes: number): string {
 async function empty(context: CommandContext): Promise<number> {
   const { flags, words, print, signal } = context;
   const name = words.length === 0 ? undefined : deletedName(context, 'bin empty');
-  const { items, cluster } = await open(context, 'bin empty');
+  const { items: chosen, cluster, namespace } = await open(context, 'bin empty', name);
   try {
     const { client } = cluster;
-    const chosen = items.filter((item) => name === undefined || item.name === name);
-    if (name !== undefined && chosen.length === 0) throw new CommandError(`the bin holds no virtual machine ${name}`);
+    if (name !== undefined && chosen.length === 0)
+      throw new CommandError(
+        namespace === undefined ? `the bin holds no virtual machine ${name}` : notInBin({ namespace, name }),
+      );
     for (const { kind, id, namespace } of chosen) {
       const deleting =
         kind === 'record'

@@ -384,7 +384,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'undelete',
     summary: 'Bring a deleted VM back, with its disks, firmware state and identity',
-    words: 'vm NAME',
+    words: 'vm NAME[.NAMESPACE]',
     choices: ['vm'],
     flags: {
       name: {
@@ -412,7 +412,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'bin',
     summary: 'Deleted VMs that can be brought back: list them and their space, or release it (empty [vm NAME])',
-    words: 'list | empty [vm NAME]',
+    words: 'list | empty [vm NAME[.NAMESPACE]]',
     choices: ['list', 'empty'],
     flags: {
       namespace: NAMESPACE,

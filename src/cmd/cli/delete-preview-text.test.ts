@@ -130,6 +130,7 @@ shop       db    yes            2 Secret      ConfigMap/c
 shop       web   no             nothing else`,
   );
   assert.equal(statusTable([]), 'no machine is protected');
+  assert.equal(statusTable([], 'shop'), 'no machine is protected in namespace shop (all namespaces: -A)');
   const one = { ...db, blocks: [block], whoMay: { verbs: [], you: true, grants: [] } };
   const parts = [part('Secret', 'a', 'Exists', { usedBy: ['web', 'x'] })];
   assert.equal(

@@ -14,6 +14,7 @@ import { isNotFound } from '../../client/api-failure.ts';
 import { findPreciousMachines, type PreciousMachine } from '../../domain/protection/precious-machines.ts';
 import { clusterFrom } from '../config/cluster.ts';
 import { type CommandContext, textFlag, UsageError } from './command.ts';
+import { nothingText } from './nothing-text.ts';
 import { outputFlag } from './output-flag.ts';
 import { textTable } from './text-table.ts';
 
@@ -28,7 +29,8 @@ export async function protectAudit(context: CommandContext): Promise<number> {
   const cluster = await clusterFrom(context);
   try {
     const { client } = cluster;
-    const where = { ...(!everywhere && { namespace: given ?? cluster.namespace }), signal };
+    const namespace = everywhere ? undefined : (given ?? cluster.namespace);
+    const where = { ...(namespace !== undefined && { namespace }), signal };
     const all = async <T extends KubeObject>(type: ResourceType<T>): Promise<readonly T[]> =>
       (await client.list(type, where)).items;
     /** What a cluster need not have, or the caller not see: the other signs still count. */
@@ -49,16 +51,16 @@ export async function protectAudit(context: CommandContext): Promise<number> {
       some(VIRTUAL_MACHINE_BACKUP_TRACKERS),
     ]);
     const items = findPreciousMachines({ vms, vmis, snapshots, backups, trackers, now: systemClock.now() });
-    print(output === 'json' ? JSON.stringify({ items }, undefined, 2) : tableOf(items));
+    print(output === 'json' ? JSON.stringify({ items }, undefined, 2) : tableOf(items, namespace));
     return 0;
   } finally {
     await cluster.close();
   }
 }
 
-const tableOf = (items: readonly PreciousMachine[]): string =>
+const tableOf = (items: readonly PreciousMachine[], namespace: string | undefined): string =>
   items.length === 0
-    ? 'no unprotected machine looks precious'
+    ? nothingText('no unprotected machine looks precious', namespace)
     : textTable(
         ['NAMESPACE', 'NAME', 'WHY', 'TO PROTECT IT'],
         items.map(({ namespace, name, reasons, command }) => [

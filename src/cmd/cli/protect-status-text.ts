@@ -1,6 +1,7 @@
 /** What `coracle protect status` prints for people. */
 import type { Block } from '../../domain/deletion-preview/deletion-preview.ts';
 import type { GuardedPart } from '../../domain/deletion-preview/guarded-parts.ts';
+import { nothingText } from './nothing-text.ts';
 import { textTable } from './text-table.ts';
 import { type Lifting, liftingText } from './who-may-lift.ts';
 
@@ -24,10 +25,10 @@ export interface MachineStatus {
   readonly parts: readonly PartStatus[];
 }
 
-/** Protected machines, a row each. */
-export const statusTable = (machines: readonly MachineStatus[]): string =>
+/** Protected machines of a namespace, or of all where none is given, a row each. */
+export const statusTable = (machines: readonly MachineStatus[], namespace?: string): string =>
   machines.length === 0
-    ? 'no machine is protected'
+    ? nothingText('no machine is protected', namespace)
     : textTable(
         ['NAMESPACE', 'NAME', 'STOPPED FIRST', 'KEEPS', 'MISSING'],
         machines.map(({ namespace, name, onlyWhenStopped, parts }) => [

@@ -40,8 +40,9 @@ export async function protectStatus(context: CommandContext): Promise<number> {
     const reader = clusterReader(cluster.client, signal);
     const namespace = given ?? cluster.namespace;
     if (word === undefined) {
-      const statuses = await statusesIn(reader, everywhere ? undefined : namespace);
-      print(asJson ? JSON.stringify({ items: statuses }, undefined, 2) : statusTable(statuses));
+      const where = everywhere ? undefined : namespace;
+      const statuses = await statusesIn(reader, where);
+      print(asJson ? JSON.stringify({ items: statuses }, undefined, 2) : statusTable(statuses, where));
     } else {
       const key = machineTargets(word, { given, ofContext: cluster.namespace });
       const status = await statusOf(reader, key, signal);

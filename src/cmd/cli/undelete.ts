@@ -5,14 +5,15 @@ import {
   type UndeleteRequest,
 } from '../../api/kinds/coracle/kinds.ts';
 import { VIRTUAL_MACHINES } from '../../api/kinds/kubevirt/kubevirt.ts';
-import type { KubeObject } from '../../api/meta/object.ts';
+import type { KubeObject, ObjectKey } from '../../api/meta/object.ts';
 import { systemClock } from '../../base/clock/clock.ts';
 import { isNotFound } from '../../client/api-failure.ts';
 import type { Client } from '../../client/client.ts';
 import { UNDELETED_FROM } from '../../domain/bin/bin-names.ts';
 import { clusterFrom } from '../config/cluster.ts';
-import { type BinItem, binItems, deletedName } from './bin-records.ts';
+import { type BinItem, deletedName, deletedOf, notInBin } from './bin-records.ts';
 import { type CommandContext, CommandError, numberFlag, textFlag } from './command.ts';
+import { machineTargets } from './machine-target.ts';
 
 const POLL_MS = 100;
 const MOST_SECONDS = 3600;
@@ -25,11 +26,10 @@ export async function undelete(context: CommandContext): Promise<number> {
   const cluster = await clusterFrom(context);
   try {
     const { client } = cluster;
-    const namespace = textFlag(flags, 'namespace') ?? cluster.namespace;
-    const item = chosen(context, await binItems(client, { namespace, command: 'undelete', signal }), {
-      name: wanted,
-      namespace,
-    });
+    const targets = machineTargets(wanted, { given: textFlag(flags, 'namespace'), ofContext: cluster.namespace });
+    const { key, items } = await deletedOf(client, targets, { command: 'undelete', signal });
+    const item = chosen(context, items, key);
+    const { namespace } = key;
     if (item.status.message) note(`before: ${item.status.message}`);
     const request: UndeleteRequest = { id: crypto.randomUUID() };
     const name = textFlag(flags, 'name');
@@ -47,19 +47,11 @@ export async function undelete(context: CommandContext): Promise<number> {
   }
 }
 
-/** The newest of the name, or the one whose record is named. */
-function chosen(
-  { flags, note }: CommandContext,
-  items: readonly BinItem[],
-  { name, namespace }: { readonly name: string; readonly namespace: string },
-): BinItem {
+/** The newest of them, or the one whose record is named. */
+function chosen({ flags, note }: CommandContext, items: readonly BinItem[], key: ObjectKey): BinItem {
   const record = textFlag(flags, 'record');
-  const found = items.filter((item) => item.name === name && (record === undefined || item.id === record));
-  const [item, ...others] = found;
-  if (!item)
-    throw new CommandError(
-      `the bin holds no virtual machine ${namespace}/${name}${record === undefined ? '' : ` as ${record}`} (see: coracle bin list -n ${namespace})`,
-    );
+  const [item, ...others] = items.filter(({ id }) => record === undefined || id === record);
+  if (!item) throw new CommandError(notInBin(key, record));
   for (const other of others) note(`also in the bin: deleted at ${other.deletedAt}, --record ${other.id}`);
   return item;
 }

@@ -67,7 +67,7 @@ export const binControllerRules: PolicyRule[] = [
   { apiGroups: ['kubevirt.io'], resources: ['kubevirts'], verbs: ['list', 'watch'] },
   { apiGroups: ['kubevirt.io'], resources: ['virtualmachines'], verbs: ['get', 'list', 'watch', 'create'] },
   { apiGroups: [''], resources: ['namespaces'], verbs: ['get'] },
-  { apiGroups: [''], resources: ['nodes'], verbs: ['list', 'watch'] },
+  { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
   {
     apiGroups: [''],
     resources: ['persistentvolumeclaims', 'persistentvolumes', 'secrets', 'configmaps'],
@@ -90,6 +90,8 @@ const ROOM_MS = 15_000;
 const WAIT_MS = 250;
 /** So is a pool that cannot be reached. */
 const SLOW_MS = 1000;
+/** The answer to requests that come too late. */
+const RELEASING = 'its time is over, or the bin was emptied: what is left of it is being released';
 /** Timers are set for no longer. */
 const LONGEST_MS = 3_600_000;
 const BY_UUID = 'bin.firmware-uuid';
@@ -125,7 +127,9 @@ export function createBinController(options: BinControllerOptions): Controller {
   const keep = async (pass: BinPass): Promise<ReconcileResult> => {
     const { content, record, now, signal } = pass;
     const { virtualMachine } = content.spec;
+    const request = record?.spec.undelete ?? content.spec.undelete;
     if (isDeleting(content)) {
+      if (request && request.id !== content.status?.failedRequest) throw new BinProblem(RELEASING);
       await releaseVolumes(pass);
       return DONE;
     }
@@ -145,7 +149,6 @@ export function createBinController(options: BinControllerOptions): Controller {
       await removeContent(client, content, signal);
       return DONE;
     }
-    const request = record?.spec.undelete ?? content.spec.undelete;
     if (request && request.id !== content.status.failedRequest) return accept(pass, request);
     return expire(pass);
   };
@@ -275,7 +278,8 @@ export function createBinController(options: BinControllerOptions): Controller {
       } catch (error) {
         if (error instanceof BinProblem) return failed(pass, error.message);
         if (!(error instanceof NotYet)) throw error;
-        if (content.status?.message !== error.message) await writeStatus(pass, { message: error.message });
+        const { message } = content.status ?? {};
+        if (message !== error.message && message !== RELEASING) await writeStatus(pass, { message: error.message });
         return requeueAfter(isDeleting(content) ? SLOW_MS : WAIT_MS);
       }
     },

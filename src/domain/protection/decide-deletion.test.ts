@@ -15,6 +15,8 @@ interface World {
   readonly claims?: readonly Parts[];
   readonly restores?: readonly Parts[];
   readonly contents?: readonly Parts[];
+  /** Namespaces with a KubeVirt object. */
+  readonly kubevirts?: readonly string[];
 }
 
 const object = (kind: string, name: string, { metadata, ...parts }: Parts = {}): KubeObject =>
@@ -35,7 +37,7 @@ const claim = (name: string, parts: Parts = {}): KubeObject => object('Persisten
 const state = (name: string, of: string, creationTimestamp: string): KubeObject =>
   claim(name, { metadata: { labels: { 'persistent-state-for': of }, creationTimestamp } });
 
-function lookupOf({ vms = [], claims = [], restores = [], contents = [] }: World): ProtectionLookup {
+function lookupOf({ vms = [], claims = [], restores = [], contents = [], kubevirts = [] }: World): ProtectionLookup {
   const machines = (namespace?: string): GuardingMachine[] =>
     (vms as never[] as VirtualMachine[])
       .filter((each) => guardsItsParts(each) && (namespace === undefined || each.metadata.namespace === namespace))
@@ -60,6 +62,7 @@ function lookupOf({ vms = [], claims = [], restores = [], contents = [] }: World
     claim: (_, name) => (claims as never[]).find((each: KubeObject) => each.metadata.name === name),
     stateClaims: (_, machine) =>
       (claims as never[]).filter((each: KubeObject) => each.metadata.labels?.['persistent-state-for'] === machine),
+    kubevirts: (namespace) => (kubevirts.includes(namespace) ? ['kubevirt'] : []),
     restores: () => (restores as never[]).filter(isUnderWay),
     content: (_, snapshot) =>
       (contents as never[]).find((each: { spec: Parts }) => each.spec.virtualMachineSnapshotName === snapshot),
@@ -242,6 +245,18 @@ const CASES: readonly [what: string, DeletionTarget, World, string[]][] = [
     ['ns/vm'],
   ],
   ['a namespace without one', target(object('Namespace', 'other', { metadata: { namespace: '' } })), one, []],
+  [
+    'the namespace of the KubeVirt object',
+    target(object('Namespace', 'kubevirt', { metadata: { namespace: '' } })),
+    { ...one, kubevirts: ['kubevirt'] },
+    ['ns/vm run by KubeVirt kubevirt, which is in it'],
+  ],
+  [
+    'the namespace of the KubeVirt object while nothing is protected',
+    target(object('Namespace', 'kubevirt', { metadata: { namespace: '' } })),
+    { kubevirts: ['kubevirt'] },
+    [],
+  ],
   [
     'the KubeVirt object',
     target(object('KubeVirt', 'kubevirt', { metadata: { namespace: 'kubevirt' } })),

@@ -50,7 +50,7 @@ const held =
 
 /** Rules of kinds that hold machines, and of those that machines name only by way of another object. */
 const RULES: Readonly<Record<string, Rule>> = {
-  '/namespaces': held('HoldsMachines', ({ name }, lookup) => lookup.machines(name)),
+  '/namespaces': namespace,
   'kubevirt.io/kubevirts': held('RunsMachines', (_, lookup) => lookup.machines()),
   'apiextensions.k8s.io/customresourcedefinitions': definition,
   '/persistentvolumes': persistentVolume,
@@ -108,6 +108,16 @@ export function decideDeletion(target: DeletionTarget, lookup: ProtectionLookup)
   const key = keyOf(target);
   const refused = (RULES[key] ?? (REFERABLE.has(key) ? referenced : undefined))?.(target, lookup);
   return refused ?? (RESTORED_FROM.has(key) ? restoredFrom(target, lookup) : undefined);
+}
+
+/** By the machines in it; the namespace of the KubeVirt object also as that, which would keep it from going for ever. */
+function namespace({ name }: DeletionTarget, lookup: ProtectionLookup): Refusal | undefined {
+  const refused = refusal('HoldsMachines', lookup.machines(name), () => '');
+  if (refused) return refused;
+  const [kubevirt] = lookup.kubevirts(name);
+  return kubevirt === undefined
+    ? undefined
+    : refusal('RunsMachines', lookup.machines(), () => `run by KubeVirt ${kubevirt}, which is in it`);
 }
 
 /** Refused by the machines that refer to it, but for one whose restore is about to put another in its place. */

@@ -53,6 +53,8 @@ export interface ProtectionLookup {
   claim(namespace: string, name: string): Claim | undefined;
   /** Claims labelled `persistent-state-for=<machine>`. */
   stateClaims(namespace: string, machine: string): Iterable<Claim>;
+  /** Names of the KubeVirt objects of a namespace that are not being deleted. */
+  kubevirts(namespace: string): readonly string[];
   /** Restores of the namespace that are under way (`isUnderWay`). */
   restores(namespace: string): Iterable<DeepReadonly<VirtualMachineRestore>>;
   /** The content of a VirtualMachineSnapshot. */

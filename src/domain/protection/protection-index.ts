@@ -1,5 +1,5 @@
 /**
- * What decisions about deletions ask of machines, claims, restores and contents, kept in indexes: by the objects that
+ * What decisions about deletions ask of machines, claims, KubeVirt objects, restores and contents, kept in indexes: by the objects that
  * machines refer to, by namespace, by whose firmware state a claim holds. Fed by writes of the store, or by informers.
  *
  * Bounds: nothing is held of a machine that is not guarding; else one entry for each object that it refers to. See
@@ -31,6 +31,7 @@ type Index = StateIndex<IndexedKind>;
 export const INDEXED_PREFIXES = [
   'kubevirt.io/virtualmachines',
   '/persistentvolumeclaims',
+  'kubevirt.io/kubevirts',
   'snapshot.kubevirt.io/virtualmachinerestores',
   'snapshot.kubevirt.io/virtualmachinesnapshotcontents',
 ] as const;
@@ -84,6 +85,9 @@ const contentKeys: KeysOf<IndexedKind> = ({ object }, { namespace }) => {
     : new Map([[`${namespace}/${virtualMachineSnapshotName}`, '']]);
 };
 
+const kubevirtKeys: KeysOf<IndexedKind> = ({ metadata }, { namespace }) =>
+  metadata.deletionTimestamp === undefined ? new Map([[namespace, '']]) : undefined;
+
 export interface ProtectionIndex {
   /** The parts that are fed, by prefix. */
   readonly parts: Readonly<Record<IndexedPrefix, Index>>;
@@ -96,9 +100,11 @@ export function createProtectionIndex(claim: ProtectionLookup['claim']): Protect
   const claims: Index = new StateIndex(claimKeys);
   const restores: Index = new StateIndex(restoreKeys);
   const contents: Index = new StateIndex(contentKeys);
+  const kubevirts: Index = new StateIndex(kubevirtKeys);
   const parts = {
     'kubevirt.io/virtualmachines': machines,
     '/persistentvolumeclaims': claims,
+    'kubevirt.io/kubevirts': kubevirts,
     'snapshot.kubevirt.io/virtualmachinerestores': restores,
     'snapshot.kubevirt.io/virtualmachinesnapshotcontents': contents,
   };
@@ -118,6 +124,7 @@ export function createProtectionIndex(claim: ProtectionLookup['claim']): Protect
         for (const { object, pending } of claims.withKey(`${namespace}/${machine}`))
           if (!pending) yield object.object as DeepReadonly<PersistentVolumeClaim>;
       },
+      kubevirts: (namespace) => [...kubevirts.withKey(namespace)].map(({ name }) => name).sort(),
       *restores(namespace) {
         for (const { object } of restores.withKey(namespace))
           yield object.object as DeepReadonly<VirtualMachineRestore>;

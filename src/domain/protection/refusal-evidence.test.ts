@@ -29,7 +29,7 @@ test('blockerEvent() names the object, and what of the machine needs it', () => 
   });
   assert.equal(
     blockerEvent({ namespace: 'shop', name: 'db' }, namespace).message,
-    'Namespace shop was not deleted, as "jane" asked',
+    'Namespace shop was not deleted, as "jane" asked: this machine is protected',
   );
 });
 

@@ -67,10 +67,10 @@ export function blockerEvent(
   { why = '' }: MachineName,
   request: RefusedRequest,
 ): { readonly reason: string; readonly message: string } {
-  const because = why === '' ? '' : `: this machine needs it (${why})`;
+  const because = why === '' ? 'this machine is protected' : `this machine needs it (${why})`;
   return {
     reason: REFUSAL_EVENTS.part,
-    message: `${nameOf(request)} was not deleted, as ${JSON.stringify(request.username)} asked${because}`,
+    message: `${nameOf(request)} was not deleted, as ${JSON.stringify(request.username)} asked: ${because}`,
   };
 }
 
