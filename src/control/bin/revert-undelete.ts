@@ -1,11 +1,16 @@
 /** Takes back what an undelete has made when it cannot be finished: the bin then holds the machine as before. */
 import { PERSISTENT_VOLUMES } from '../../api/kinds/builtin/resource-types.ts';
 import type { PersistentVolume } from '../../api/kinds/builtin/types.ts';
-import { DELETED_VIRTUAL_MACHINE_CONTENTS, type DeletedVirtualMachineContent } from '../../api/kinds/coracle/kinds.ts';
+import {
+  DELETED_VIRTUAL_MACHINE_CONTENTS,
+  type DeletedVirtualMachineContent,
+  type HeldVolume,
+} from '../../api/kinds/coracle/kinds.ts';
+import type { DeepReadonly } from '../../api/meta/object.ts';
 import { commit } from '../../client/commit/commit.ts';
 import { isDeleting, removeFinalizer } from '../../client/finalizer/finalizer.ts';
 import { holdLabel } from '../../domain/bin/bin-names.ts';
-import { isFrom, keptDependents, newNameOf } from '../../domain/bin/restored-objects.ts';
+import { claimReference, isFrom, keptDependents, newNameOf } from '../../domain/bin/restored-objects.ts';
 import { PROVISIONER_FINALIZER } from '../../domain/storage/provision-plan.ts';
 import { type BinPass, current, NotYet, orAbsent, planOf, typeOf, volumeNow, writeStatus } from './bin-pass.ts';
 
@@ -37,14 +42,31 @@ export async function revertUndelete(pass: BinPass): Promise<void> {
     if (!isDeleting(found)) await orAbsent(client.delete(typeOf(kept), key, { preconditions, signal }));
   }
   if (left !== undefined) throw new NotYet(`${left} is still being deleted`);
-  for (const { volume, handle } of content.spec.volumes ?? []) {
-    const name = volume.metadata.name ?? '';
-    const found = handle === undefined ? undefined : await volumeNow(pass, name);
-    if (!found || !isFrom(found, content)) continue;
+  for (const held of content.spec.volumes ?? []) {
+    const name = held.volume.metadata.name ?? '';
+    const found = await volumeNow(pass, name);
+    if (!found) continue;
+    if (!isFrom(found, content)) {
+      await releaseAgain(pass, found, held);
+      continue;
+    }
     await removeVolume(pass, found);
     throw new NotYet(`volume ${name} is still being deleted`);
   }
   await writeStatus(pass, { phase: 'Deleted', plan: undefined });
+}
+
+/** One that never went is kept for a claim by name: by that of the machine that is gone, so that no other claim gets it. */
+async function releaseAgain(
+  { content, client, signal }: BinPass,
+  volume: PersistentVolume,
+  { claim, volume: before }: DeepReadonly<HeldVolume>,
+): Promise<void> {
+  const wanted = claimReference(planOf(content), claim);
+  const { namespace, name, uid = '' } = volume.spec?.claimRef ?? {};
+  if (uid !== '' || namespace !== wanted.namespace || name !== wanted.name) return;
+  const after = { ...volume, spec: { ...volume.spec, claimRef: before.spec?.claimRef } } as PersistentVolume;
+  await commit(client, PERSISTENT_VOLUMES, { before: volume, after, signal });
 }
 
 /** One that no claim was bound to is nobody's to release: the deleter acts on those that were. */

@@ -109,13 +109,16 @@ async function makeVolume(pass: BinPass, held: DeepReadonly<HeldVolume>): Promis
   const now = await current(pass, claim, { namespace: wanted.namespace, name: wanted.name });
   if (isKept && ((reference.uid ?? '') === '' || (now && now.metadata.uid === reference.uid))) return;
   const { namespace = '', name: holder = '', uid } = reference ?? {};
-  const owner = reference && (await current(pass, claim, { namespace, name: holder }));
-  if (owner && owner.metadata.uid === uid && uid !== claim.metadata.uid)
+  const owner =
+    reference && ((await current(pass, claim, { namespace, name: holder })) as PersistentVolumeClaim | undefined);
+  // Another claim of that name has another volume, and does not hold this one.
+  const isHeld = owner !== undefined && (uid ? owner.metadata.uid === uid : (owner.spec?.volumeName || name) === name);
+  if (isHeld && uid && uid !== claim.metadata.uid)
     throw new BinProblem(
       `the disk of claim ${held.claim} is lost: volume ${name} is that of claim ${namespace}/${holder}`,
     );
   const isOurs = held.handle !== undefined && volume.spec?.persistentVolumeReclaimPolicy === 'Delete';
-  if (owner || isOurs || isDeleting(volume)) throw new NotYet(`volume ${name} is not released yet`);
+  if (isHeld || isOurs || isDeleting(volume)) throw new NotYet(`volume ${name} is not released yet`);
   const after: PersistentVolume = { ...volume, spec: { ...volume.spec, claimRef: wanted } };
   await commit(client, PERSISTENT_VOLUMES, { before: volume, after, signal });
 }

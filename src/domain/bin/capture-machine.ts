@@ -13,6 +13,7 @@ import {
 import type { VirtualMachine } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { type DeepReadonly, formatTime, type KubeObject, type ObjectMeta } from '../../api/meta/object.ts';
+import { backendStorageClaimOfVm, STATE_LABEL } from '../backend-storage/backend-storage.ts';
 import { withRevisionNames } from '../instancetype/revision-names.ts';
 import { placeOf } from '../storage/provision-plan.ts';
 import { BIN_FINALIZER, contentNameOf, holdLabel, recordNameOf } from './bin-names.ts';
@@ -48,7 +49,7 @@ export function captureMachine(capture: MachineCapture): CapturedMachine {
     metadata: metadataOf(vm),
     spec: withRevisionNames(vm),
   } as KubeObject;
-  const objects = [machine, ...dependents.map(keptObject)];
+  const objects = [machine, ...keptDependents(vm, dependents)];
   const volumes = dependents.flatMap((each) => heldVolume(each, volumeNamed) ?? []);
   const record = withNamespace ? undefined : recordNameOf(name, uid);
   const content: DeletedVirtualMachineContent = {
@@ -101,6 +102,26 @@ function metadataOf({ metadata }: Kept): ObjectMeta {
   } as DeepReadonly<ObjectMeta>);
 }
 
+/**
+ * The claim with the firmware state is known by its label alone from now on: a name of before labels means nothing for a
+ * machine of another name, and which of two is the newer one cannot be seen of claims that are made anew.
+ */
+function keptDependents(vm: DeepReadonly<VirtualMachine>, dependents: readonly Kept[]): KubeObject[] {
+  const claims = dependents.filter(isClaim);
+  const state = backendStorageClaimOfVm(vm, claims);
+  return dependents.map((each) => {
+    const kept = keptObject(each);
+    if (!state || !isClaim(each)) return kept;
+    const { [STATE_LABEL]: machine, ...labels } = kept.metadata.labels ?? {};
+    if (each === state) kept.metadata.labels = { ...labels, [STATE_LABEL]: vm.metadata.name ?? '' };
+    else if (machine === vm.metadata.name) kept.metadata.labels = labels;
+    return kept;
+  });
+}
+
+const isClaim = (object: Kept): object is DeepReadonly<PersistentVolumeClaim> =>
+  object.kind === 'PersistentVolumeClaim';
+
 function keptObject(object: Kept): KubeObject {
   const { status: _, metadata: __, ...rest } = object as Kept & { readonly status?: unknown };
   return { ...cloneJson<Omit<KubeObject, 'metadata'>>(rest), metadata: metadataOf(object) } as KubeObject;
@@ -108,12 +129,12 @@ function keptObject(object: Kept): KubeObject {
 
 /** The volume that a claim is bound to; undefined for other objects, and for claims without one. */
 function heldVolume(object: Kept, volumeNamed: MachineCapture['volumeNamed']): HeldVolume | undefined {
-  if (object.kind !== 'PersistentVolumeClaim') return undefined;
-  const claim = object as DeepReadonly<PersistentVolumeClaim>;
-  const bound = claim.spec?.volumeName ? volumeNamed(claim.spec.volumeName) : undefined;
+  if (!isClaim(object)) return undefined;
+  const { metadata, spec } = object;
+  const bound = spec?.volumeName ? volumeNamed(spec.volumeName) : undefined;
   // A claim names a volume as its writer likes: it is its own only where the volume says so.
-  if (!bound || bound.spec?.claimRef?.uid !== claim.metadata.uid) return undefined;
+  if (!bound || bound.spec?.claimRef?.uid !== metadata.uid) return undefined;
   const { status: _, ...volume } = cloneJson<PersistentVolume>(bound);
-  const { uid: __, resourceVersion: ___, managedFields: ____, creationTimestamp: _____, ...metadata } = volume.metadata;
-  return { claim: claim.metadata.name ?? '', volume: { ...volume, metadata }, ...placeOf(bound) };
+  const { uid: __, resourceVersion: ___, managedFields: ____, creationTimestamp: _____, ...kept } = volume.metadata;
+  return { claim: metadata.name ?? '', volume: { ...volume, metadata: kept }, ...placeOf(bound) };
 }
