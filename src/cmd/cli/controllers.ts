@@ -13,8 +13,9 @@ import {
   keepRunning,
   runComponent,
 } from '../compose/components.ts';
-import { type ServeWebhook, webhookEndpoint } from '../compose/deletion-webhook.ts';
+import type { ServeWebhook } from '../compose/deletion-webhook.ts';
 import { connectAs, serverMake } from '../compose/remote-components.ts';
+import { webhookEndpoint } from '../compose/webhook-endpoint.ts';
 import { clusterFrom } from '../config/cluster.ts';
 import { type CommandContext, CommandError, textFlag, UsageError } from './command.ts';
 import { processLog } from './process-log.ts';
