@@ -19,6 +19,7 @@ const block = {
   command: 'kubectl label vm db -n shop x-',
   whoMay: {
     verbs: ['patch', 'update'],
+    on: 'the machine',
     you: false,
     grants: Array.from({ length: 7 }, (_, i) => ({ subject: `User u${i}`, binding: 'RoleBinding b', role: 'Role r' })),
   },
@@ -88,8 +89,20 @@ test('a namespace: machines that keep it, what else does, and how much would go'
   const preview: NamespacePreview = {
     object: { kind: 'Namespace', name: 'shop' },
     verdict: { allowed: false, message: 'no' },
-    blocks: [{ reason: 'KruiseProtected', message: 'forbidden', command: 'kubectl label namespace shop y-' }],
-    machines: [{ name: 'db', blocks: [{ ...plain, whoMay: { verbs: ['patch', 'update', 'unprotect'], you: true } }] }],
+    blocks: [
+      {
+        reason: 'KruiseProtected',
+        message: 'forbidden',
+        command: 'kubectl label namespace shop y-',
+        whoMay: { verbs: ['update'], on: 'the namespace', you: false },
+      },
+    ],
+    machines: [
+      {
+        name: 'db',
+        blocks: [{ ...plain, whoMay: { verbs: ['patch', 'update', 'unprotect'], on: 'the machine', you: true } }],
+      },
+    ],
     counts: [{ resource: 'secrets', count: 2 }],
     finalizers: [],
     notListed: [],
@@ -99,7 +112,7 @@ test('a namespace: machines that keep it, what else does, and how much would go'
     `namespace shop would not be deleted: no
 
 AGAINST IT  TO LIFT IT                       WHO MAY
-forbidden   kubectl label namespace shop y-
+forbidden   kubectl label namespace shop y-  not you (it takes update on the namespace)
 
 PROTECTED VM  BY            TO LIFT IT                      WHO MAY
 db            label x=true  kubectl label vm db -n shop x-  you (it takes patch or update, and unprotect on the machine)
@@ -131,7 +144,7 @@ shop       web   no             nothing else`,
   );
   assert.equal(statusTable([]), 'no machine is protected');
   assert.equal(statusTable([], 'shop'), 'no machine is protected in namespace shop (all namespaces: -A)');
-  const one = { ...db, blocks: [block], whoMay: { verbs: [], you: true, grants: [] } };
+  const one = { ...db, blocks: [block], whoMay: { verbs: [], on: 'the machine', you: true, grants: [] } };
   const parts = [part('Secret', 'a', 'Exists', { usedBy: ['web', 'x'] })];
   assert.equal(
     machineStatusText({ ...one, parts }),

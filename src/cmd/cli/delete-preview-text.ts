@@ -61,11 +61,7 @@ function verdictText(what: string, { allowed, message }: Verdict, blocks: readon
   return `${what} would be deleted: what stands against it below is not enforced by this server`;
 }
 
-const blockCells = ({ message, command, whoMay }: PreviewBlock): string[] => [
-  message,
-  command,
-  whoMay === undefined ? '' : liftingText(whoMay),
-];
+const blockCells = ({ message, command, whoMay }: PreviewBlock): string[] => [message, command, liftingText(whoMay)];
 
 const blocksTable = (blocks: readonly PreviewBlock[]): string =>
   blocks.length === 0 ? '' : textTable(['AGAINST IT', 'TO LIFT IT', 'WHO MAY'], blocks.map(blockCells));

@@ -24,7 +24,7 @@ import { listedLookup } from '../../domain/deletion-preview/listed-lookup.ts';
 import { KRUISE_PROTECTION_LABEL, kruiseHookOf } from '../../domain/protection/kruise-label.ts';
 import { isActivePod, isBoundClaim, kruiseRefusal } from '../../domain/protection/kruise-refusal.ts';
 import { type ClusterReader, graphOfMachine, objectsOfNamespace, settingsOf } from './cluster-reader.ts';
-import { type Lifting, whoMayLift } from './who-may-lift.ts';
+import { type Lifting, whoMayLabelNamespace, whoMayLift, whoMayStop } from './who-may-lift.ts';
 
 /** What a dry run of the DELETE was answered. */
 export interface Verdict {
@@ -37,7 +37,7 @@ export interface Verdict {
 /** A reason against the deletion, and who may take it away. */
 export interface PreviewBlock extends Omit<Block, 'reason'> {
   readonly reason: Block['reason'] | 'KruiseProtected';
-  readonly whoMay?: Lifting;
+  readonly whoMay: Lifting;
 }
 
 interface Preview {
@@ -131,9 +131,12 @@ async function withLifting(
   },
 ): Promise<PreviewBlock[]> {
   return Promise.all(
-    blocks.map(async (block) =>
-      block.reason === 'Protected' ? { ...block, whoMay: await whoMayLift(reader, key, { settings, signal }) } : block,
-    ),
+    blocks.map(async (block) => ({
+      ...block,
+      whoMay: await (block.reason === 'Protected'
+        ? whoMayLift(reader, key, { settings, signal })
+        : whoMayStop(reader, key, signal)),
+    })),
   );
 }
 
@@ -180,6 +183,7 @@ export async function previewNamespace(
               reason: 'KruiseProtected',
               message: kruise,
               command: `kubectl label namespace ${name} ${KRUISE_PROTECTION_LABEL}-`,
+              whoMay: await whoMayLabelNamespace(reader, name, signal),
             },
           ],
     machines: await Promise.all(

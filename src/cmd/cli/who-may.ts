@@ -30,6 +30,7 @@ export interface Asked {
   readonly verbs: readonly string[];
   readonly group: string;
   readonly resource: string;
+  readonly subresource?: string;
   readonly namespace: string;
   readonly name: string;
 }
@@ -43,8 +44,8 @@ export function grantsOf({ roles, roleBindings, clusterRoles, clusterRoleBinding
     return role === undefined ? [] : effectiveRules(role, byName);
   };
   const allows = (rules: readonly PolicyRule[]): boolean => {
-    const { group, resource, namespace, name } = asked;
-    const at = { type: 'resource', group, version: '*', resource, subresource: '', namespace, name } as const;
+    const { group, resource, subresource = '', namespace, name } = asked;
+    const at = { type: 'resource', group, version: '*', resource, subresource, namespace, name } as const;
     return rules.some((rule) => asked.verbs.some((verb) => allowsResource(rule, { ...at, verb })));
   };
   const grants = (kind: string, bindings: readonly (RoleBinding | ClusterRoleBinding)[]): Grant[] =>
