@@ -32,7 +32,7 @@ test('coracle rbac prints the tables the embedded server uses, and no more than 
     'coracle-controllers',
     'coracle-agent',
   ]);
-  assert.deepEqual(names(both, 'Namespace'), ['kubevirt'], 'once');
+  assert.deepEqual(names(both, 'Namespace'), ['kubevirt', 'config-management-system'], 'once');
   for (const { account, rules } of chosen) {
     const role = both.find(
       ({ kind, metadata }) => kind === 'ClusterRole' && metadata.name === account.replace(/^coracle-/, 'coracle:'),
