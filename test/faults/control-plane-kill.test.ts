@@ -21,7 +21,7 @@ const random = (): number => {
 };
 
 test(`kill -9 at random moments, ${ROUNDS} rounds: no acknowledged write is lost, watchers see each change once`, {
-  timeout: 300_000,
+  timeout: 900_000,
 }, async (t) => {
   t.diagnostic(`CORACLE_SEED=${seed}`);
   const dir = mkdtempSync(join(tmpdir(), 'coracle-kill-'));
