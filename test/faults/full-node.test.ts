@@ -39,7 +39,10 @@ function free(disk: string): void {
   for (const name of readdirSync(disk)) if (name.startsWith('ballast-')) rmSync(join(disk, name));
 }
 
-/** A machine that fills its empty disk in small steps once it is up, and says when it is done. */
+/**
+ * A machine that fills its empty disk once it is up, and says when it is done: so slowly that an agent whose look at the
+ * disk comes seconds late still pauses it well before the API server has no room.
+ */
 const writer = () =>
   tinyVm('writer', ({ spec }) => {
     const { domain, volumes } = spec.template.spec!;
@@ -53,7 +56,7 @@ const writer = () =>
         volume.cloudInitNoCloud.userData = [
           '#!/bin/sh',
           'd=/dev/$(grep -l data /sys/block/vd*/serial | cut -d/ -f4)',
-          'for i in $(seq 0 63); do dd if=/dev/urandom of=$d bs=1M count=1 seek=$i 2>/dev/null; sync; sleep 0.2; done',
+          'for i in $(seq 0 47); do dd if=/dev/urandom of=$d bs=1M count=1 seek=$i 2>/dev/null; sync; sleep 0.5; done',
           'echo WRO""TE >/dev/console',
           '',
         ].join('\n');
