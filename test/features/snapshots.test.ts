@@ -293,7 +293,8 @@ test('a deadline that passes: failed, nothing left but the snapshot, the guest t
   await connectAgent('late');
   agentCalls.length = 0;
   storage.holds.add('snapshot');
-  await snapshotOf('s-late', 'late', { failureDeadline: '1s' });
+  // Long enough for a busy machine to freeze the guest before it.
+  await snapshotOf('s-late', 'late', { failureDeadline: '4s' });
   const snapshot = await untilSnapshot('s-late', 'failed', ({ status }) => status?.phase === 'Failed');
   assert.equal(condition(snapshot, 'Failure'), 'True snapshot deadline exceeded');
   assert.equal(condition(snapshot, 'Progressing'), 'False Operation failed');

@@ -15,11 +15,14 @@ export interface StoragePlane extends TestPlane {
   readonly pool: FakePool;
   /** Makes a claim for 1 GiB; `spec` goes before. */
   claim(name: string, spec?: object): Promise<Row>;
-  /** Asks for the object until `holds`; the runner's own limit ends a wait in vain. */
+  /** Asks for the object until `holds`; after 50 s it throws with what it saw last. */
   settled(path: string, holds: (object: Row) => boolean): Promise<Row>;
   /** Waits for an Event about the object of that name. */
   told(name: string, reason: string, message?: RegExp): Promise<void>;
 }
+
+/** Shorter than the limit of a test, which says nothing of what it waited for. */
+const SETTLED_MS = 50_000;
 
 const CONTROLLERS = [
   'persistentvolume-binder-controller',
@@ -51,9 +54,11 @@ export async function startStoragePlane(
   };
   await plane.run([...CONTROLLERS, ...more], { rootCa: '', connectNode });
   const settled: StoragePlane['settled'] = async (path, holds) => {
+    const end = Date.now() + SETTLED_MS;
     for (;;) {
       const { status: code, json } = await plane.ask(`GET ${path}`, { as: ['admin', 'system:masters'] });
       if (code === 200 ? holds(json) : code === 404 && holds({})) return json;
+      if (Date.now() > end) throw new Error(`${path} is still: ${code} ${JSON.stringify(json)}`);
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
   };

@@ -278,8 +278,10 @@ export function createBinController(options: BinControllerOptions): Controller {
       } catch (error) {
         if (error instanceof BinProblem) return failed(pass, error.message);
         if (!(error instanceof NotYet)) throw error;
-        const { message } = content.status ?? {};
-        if (message !== error.message && message !== RELEASING) await writeStatus(pass, { message: error.message });
+        const { message, phase } = content.status ?? {};
+        // What made an undelete fail stays to be read while what it made goes.
+        const isReason = phase === 'Reverting' || message === RELEASING;
+        if (message !== error.message && !isReason) await writeStatus(pass, { message: error.message });
         return requeueAfter(isDeleting(content) ? SLOW_MS : WAIT_MS);
       }
     },
