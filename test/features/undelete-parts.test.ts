@@ -122,7 +122,7 @@ const revisions: Part = {
     assert.equal(spec.domain.cpu.sockets, 2, 'the hardware of before, not that of today');
     assert.equal(spec.domain.memory.guest, '128Mi');
     assert.equal(spec.domain.devices.autoattachGraphicsDevice, false);
-    const { status } = await board.admin(`GET ${VMS}/${name}`);
+    const { status } = await board.settled(`${VMS}/${name}`, (now) => now['status'] !== undefined);
     assert.equal(
       status.conditions?.find(({ type }: Row) => type === 'Failure'),
       undefined,
