@@ -1,4 +1,12 @@
-/** The inventory of a sync: a ResourceGroup of its name that names every object that it has made or is about to make. */
+/**
+ * The inventory of a sync: what names every object that it has made or is about to make. It is a ResourceGroup of the
+ * sync's name, as upstream has it, and when that is full, further ones: its parts, which its `spec.subgroups` names.
+ *
+ * A process may be killed at every write. No entry is ever out of all parts while its object may be there: a part is named
+ * before it is made, an entry that moves is written where it comes before it is taken from where it was, and a part is
+ * empty before it is deleted. The first object goes last.
+ */
+import { createHash } from 'node:crypto';
 import {
   type ObjectRef,
   RESOURCE_GROUPS,
@@ -10,16 +18,24 @@ import { isNotFound } from '../../client/api-failure.ts';
 import type { Client } from '../../client/client.ts';
 import { refId } from '../plan/object-ref.ts';
 import { compareRefs } from '../plan/order.ts';
-import { INVENTORY_LABEL, MANAGED, MANAGED_BY, OWN_FIELD_MANAGER, STATUS_MODE } from '../status/metadata-keys.ts';
+import {
+  INVENTORY_LABEL,
+  MANAGED,
+  MANAGED_BY,
+  OWN_FIELD_MANAGER,
+  PART_OF_INVENTORY,
+  STATUS_MODE,
+} from '../status/metadata-keys.ts';
 import { SyncFailure, syncError } from '../status/sync-error.ts';
-import { inventoryId, type SyncIdentity } from '../status/sync-identity.ts';
+import { applySetId, inventoryId, type SyncIdentity } from '../status/sync-identity.ts';
+import { layOut } from './inventory-layout.ts';
 
 export interface Inventory {
   /** What it names; undefined when there is none. */
   read(signal: AbortSignal): Promise<readonly ObjectRef[] | undefined>;
-  /** Makes it name exactly these. Rejects with SyncFailure when they are too many for one object. */
+  /** Makes it name exactly these. Rejects with SyncFailure (KNV2009) when they are too many for all parts together. */
   write(refs: readonly ObjectRef[], signal: AbortSignal): Promise<void>;
-  /** Says what became of them; nothing is written when that is what it says. */
+  /** Says what became of them; nothing is written where that is what it says. */
   report(statuses: readonly ResourceStatus[], signal: AbortSignal): Promise<void>;
   remove(signal: AbortSignal): Promise<void>;
 }
@@ -29,104 +45,215 @@ export interface InventoryOptions {
   readonly sync: SyncIdentity;
   /** `spec.override.statusMode`: without it the status of single objects is left out. */
   readonly showsStatus: () => boolean;
+  /** Bytes of entries, in spec and status together, that one object may hold. */
+  readonly maxBytes?: number;
 }
 
-/** What one object of the API may hold. */
-const MAX_BYTES = 1.5 * 1024 * 1024;
+/** An API server takes 1.5 MiB: this leaves room for metadata and conditions. */
+const MAX_BYTES = 1024 * 1024;
+/** Some 200,000 objects. */
+const MAX_PARTS = 64;
+/** Names in a message. */
+const MAX_NAMED = 20;
+
+/** Name of a part, from 1; the first is the inventory that upstream knows. No sync has such a name by accident. */
+export function partName(sync: SyncIdentity, number: number): string {
+  if (number === 1) return sync.name;
+  const digest = createHash('sha256').update(applySetId(sync)).digest('hex').slice(0, 8);
+  return `${sync.name}.${digest}.${number}`;
+}
 
 /** Gives access to the inventory of a sync. */
-export function openInventory({ client, sync, showsStatus }: InventoryOptions): Inventory {
-  const key = { namespace: sync.namespace, name: sync.name };
-  const get = async (signal: AbortSignal): Promise<ResourceGroup | undefined> => {
+export function openInventory(options: InventoryOptions): Inventory {
+  return new PartedInventory(options);
+}
+
+class PartedInventory implements Inventory {
+  readonly #options: InventoryOptions;
+
+  constructor(options: InventoryOptions) {
+    this.#options = options;
+  }
+
+  async read(signal: AbortSignal): Promise<readonly ObjectRef[] | undefined> {
+    const parts = await this.#parts(signal);
+    if (!parts[0]) return undefined;
+    const refs = parts.flatMap((part) => part?.spec?.resources ?? []);
+    return [...new Map(refs.map((ref) => [refId(ref), ref])).values()];
+  }
+
+  async write(refs: readonly ObjectRef[], signal: AbortSignal): Promise<void> {
+    const { maxBytes = MAX_BYTES } = this.#options;
+    const found = await this.#parts(signal);
+    const laid = layOut(
+      found.map((part) => part?.spec?.resources ?? []),
+      refs.map(({ group, kind, namespace, name }) => ({ group, kind, namespace, name })),
+      maxBytes,
+    );
+    if (laid.length > MAX_PARTS)
+      throw new SyncFailure([
+        syncError(
+          2009,
+          `the inventory of ${refs.length} objects is too large: ${laid.length} ResourceGroups, of ${MAX_PARTS} at most. Split the source`,
+        ),
+      ]);
+    const named = Math.max(found.length, laid.length);
+    await this.#writePart(1, found[0], { resources: laid[0]!, parts: named }, signal);
+    for (let at = 1; at < laid.length; at++) await this.#writePart(at + 1, found[at], { resources: laid[at]! }, signal);
+    if (named === laid.length) return;
+    for (let at = named; at > laid.length; at--) await this.#delete(at, signal);
+    await this.#patch(1, { spec: this.#spec({ resources: laid[0]!, parts: laid.length }) }, signal);
+  }
+
+  async report(statuses: readonly ResourceStatus[], signal: AbortSignal): Promise<void> {
+    const shown = this.#options.showsStatus() ? [...statuses].sort(compareRefs) : [];
+    const parts = await this.#parts(signal);
+    for (const [at, part] of parts.entries()) {
+      if (!part) continue;
+      const own = new Set((part.spec?.resources ?? []).map(refId));
+      const resourceStatuses = parts.length === 1 ? shown : shown.filter((one) => own.has(refId(one)));
+      // Who looks at the first alone learns there that something failed, wherever its entry lies.
+      const failed = (at === 0 ? shown : resourceStatuses).filter(({ status }) => status === 'Failed').map(refId);
+      const status = {
+        observedGeneration: part.metadata.generation ?? 0,
+        resourceStatuses,
+        conditions: conditionsOf(failed),
+      };
+      if (deepEqual(part.status ?? {}, status)) continue;
+      await this.#options.client.patch(
+        RESOURCE_GROUPS,
+        this.#key(at + 1),
+        { type: 'merge', body: { status } },
+        { signal, subresource: 'status', fieldManager: 'configsync.gke.io/resource-group-controller' },
+      );
+    }
+  }
+
+  async remove(signal: AbortSignal): Promise<void> {
+    const { length } = await this.#parts(signal);
+    for (let number = length; number > 0; number--) await this.#delete(number, signal);
+  }
+
+  #key(number: number) {
+    const { sync } = this.#options;
+    return { namespace: sync.namespace, name: partName(sync, number) };
+  }
+
+  async #get(number: number, signal: AbortSignal): Promise<ResourceGroup | undefined> {
+    const { client, sync } = this.#options;
     try {
-      return await client.get(RESOURCE_GROUPS, key, { signal });
+      const found = await client.get(RESOURCE_GROUPS, this.#key(number), { signal });
+      const isOurs = number === 1 || found.metadata.labels?.[PART_OF_INVENTORY] === applySetId(sync);
+      return isOurs ? found : undefined;
     } catch (error) {
       if (isNotFound(error)) return undefined;
       throw error;
     }
-  };
-  const metadata = () => ({
-    labels: {
-      [MANAGED_BY.key]: MANAGED_BY.value,
-      [INVENTORY_LABEL]: inventoryId(sync),
-      'configsync.gke.io/sync-namespace': sync.namespace,
-      'configsync.gke.io/sync-name': sync.name,
-      'configsync.gke.io/sync-kind': sync.kind,
+  }
+
+  /** Every part, in order; undefined for one that is named and not there. At least one item. */
+  async #parts(signal: AbortSignal): Promise<(ResourceGroup | undefined)[]> {
+    const { sync } = this.#options;
+    const first = await this.#get(1, signal);
+    const parts = [first];
+    if (first) {
+      const names = new Set((first.spec?.subgroups ?? []).map(({ name }) => name));
+      for (let number = 2; names.has(partName(sync, number)); number++) parts.push(await this.#get(number, signal));
+      return parts;
+    }
+    // What named them was deleted by somebody: they are taken up again all the same.
+    for (let number = 2; ; number++) {
+      const part = await this.#get(number, signal);
+      if (!part) return parts;
+      parts.push(part);
+    }
+  }
+
+  #metadata(number: number) {
+    const { sync, showsStatus } = this.#options;
+    return {
+      labels: {
+        [MANAGED_BY.key]: MANAGED_BY.value,
+        // Upstream's clients look for one object of that label.
+        ...(number === 1 ? { [INVENTORY_LABEL]: inventoryId(sync) } : { [PART_OF_INVENTORY]: applySetId(sync) }),
+        'configsync.gke.io/sync-namespace': sync.namespace,
+        'configsync.gke.io/sync-name': sync.name,
+        'configsync.gke.io/sync-kind': sync.kind,
+      },
+      annotations: { [MANAGED]: 'enabled', [STATUS_MODE]: showsStatus() ? 'enabled' : 'disabled' },
+    };
+  }
+
+  #spec({ resources, parts = 1 }: PartContent) {
+    const subgroups = Array.from({ length: parts - 1 }, (_, at) => this.#key(at + 2));
+    return { resources, subgroups };
+  }
+
+  /** Writes a part where it differs; `found` is what is there. */
+  async #writePart(
+    number: number,
+    found: ResourceGroup | undefined,
+    content: PartContent,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const metadata = this.#metadata(number);
+    const { resources, subgroups } = this.#spec(content);
+    if (!found) {
+      const made = {
+        apiVersion: 'kpt.dev/v1alpha1',
+        kind: 'ResourceGroup',
+        metadata: { ...this.#key(number), ...metadata },
+        spec: { resources, ...(subgroups.length > 0 && { subgroups }) },
+      };
+      await this.#options.client.create(RESOURCE_GROUPS, made, { signal, fieldManager: OWN_FIELD_MANAGER });
+      return;
+    }
+    const { labels = {}, annotations = {} } = found.metadata;
+    const isSame =
+      deepEqual(found.spec?.resources ?? [], resources) &&
+      deepEqual(found.spec?.subgroups ?? [], subgroups) &&
+      Object.entries(metadata.labels).every(([name, value]) => labels[name] === value) &&
+      Object.entries(metadata.annotations).every(([name, value]) => annotations[name] === value);
+    if (!isSame) await this.#patch(number, { metadata, spec: this.#spec(content) }, signal);
+  }
+
+  async #patch(number: number, body: { spec: object; metadata?: object }, signal: AbortSignal): Promise<void> {
+    const { subgroups, ...spec } = body.spec as { subgroups: readonly object[] };
+    await this.#options.client.patch(
+      RESOURCE_GROUPS,
+      this.#key(number),
+      { type: 'merge', body: { ...body, spec: { ...spec, subgroups: subgroups.length > 0 ? subgroups : null } } },
+      { signal, fieldManager: OWN_FIELD_MANAGER },
+    );
+  }
+
+  async #delete(number: number, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#options.client.delete(RESOURCE_GROUPS, this.#key(number), {
+        signal,
+        propagationPolicy: 'Background',
+      });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+}
+
+interface PartContent {
+  readonly resources: ObjectRef[];
+  /** Of the first: how many it names, itself among them. */
+  readonly parts?: number;
+}
+
+function conditionsOf(failed: readonly string[]) {
+  const hasFailed = failed.length > 0;
+  return [
+    { type: 'Reconciling', status: 'False', reason: 'FinishReconciling', message: 'finish reconciling' },
+    {
+      type: 'Stalled',
+      status: hasFailed ? 'True' : 'False',
+      reason: hasFailed ? 'ComponentFailed' : 'FinishReconciling',
+      message: hasFailed ? `Failed: ${failed.slice(0, MAX_NAMED).join(', ')}` : 'finish reconciling',
     },
-    annotations: { [MANAGED]: 'enabled', [STATUS_MODE]: showsStatus() ? 'enabled' : 'disabled' },
-  });
-  return {
-    read: async (signal) => {
-      const found = await get(signal);
-      return found && (found.spec?.resources ?? []);
-    },
-    async write(refs, signal) {
-      const resources = [...refs]
-        .sort(compareRefs)
-        .map(({ group, kind, namespace, name }) => ({ group, kind, namespace, name }));
-      if (JSON.stringify(resources).length > MAX_BYTES / 2)
-        throw new SyncFailure([
-          syncError(2009, `the inventory of ${resources.length} objects is too large for one object: split the source`),
-        ]);
-      const found = await get(signal);
-      const options = { signal, fieldManager: OWN_FIELD_MANAGER };
-      if (!found) {
-        const made = {
-          apiVersion: 'kpt.dev/v1alpha1',
-          kind: 'ResourceGroup',
-          metadata: { ...key, ...metadata() },
-          spec: { resources },
-        };
-        await client.create(RESOURCE_GROUPS, made, options);
-        return;
-      }
-      const wanted = metadata();
-      const { labels = {}, annotations = {} } = found.metadata;
-      const isSame =
-        deepEqual(found.spec?.resources ?? [], resources) &&
-        Object.entries(wanted.labels).every(([name, value]) => labels[name] === value) &&
-        Object.entries(wanted.annotations).every(([name, value]) => annotations[name] === value);
-      if (isSame) return;
-      await client.patch(
-        RESOURCE_GROUPS,
-        key,
-        { type: 'merge', body: { metadata: wanted, spec: { resources } } },
-        options,
-      );
-    },
-    async report(statuses, signal) {
-      const found = await get(signal);
-      if (!found) return;
-      const shown = showsStatus() ? [...statuses].sort(compareRefs) : [];
-      const failed = shown.filter(({ status }) => status === 'Failed').map(refId);
-      const conditions = [
-        { type: 'Reconciling', status: 'False', reason: 'FinishReconciling', message: 'finish reconciling' },
-        {
-          type: 'Stalled',
-          status: failed.length > 0 ? 'True' : 'False',
-          reason: failed.length > 0 ? 'ComponentFailed' : 'FinishReconciling',
-          message: failed.length > 0 ? `Failed: ${failed.slice(0, 20).join(', ')}` : 'finish reconciling',
-        },
-      ];
-      const status = { observedGeneration: found.metadata.generation ?? 0, resourceStatuses: shown, conditions };
-      if (deepEqual(found.status ?? {}, status)) return;
-      await client.patch(
-        RESOURCE_GROUPS,
-        key,
-        { type: 'merge', body: { status } },
-        {
-          signal,
-          subresource: 'status',
-          fieldManager: 'configsync.gke.io/resource-group-controller',
-        },
-      );
-    },
-    async remove(signal) {
-      try {
-        await client.delete(RESOURCE_GROUPS, key, { signal, propagationPolicy: 'Background' });
-      } catch (error) {
-        if (!isNotFound(error)) throw error;
-      }
-    },
-  };
+  ];
 }

@@ -10,6 +10,8 @@ export const TOKEN = 'configmanagement.gke.io/token';
 export const SOURCE_PATH = 'configmanagement.gke.io/source-path';
 export const GIT_CONTEXT = 'configsync.gke.io/git-context';
 export const INVENTORY_LABEL = 'cli-utils.sigs.k8s.io/inventory-id';
+/** Of a further part of an inventory, which upstream does not have: the id of the sync's apply set. */
+export const PART_OF_INVENTORY = 'coracle.dev/part-of-inventory';
 export const STATUS_MODE = 'configsync.gke.io/status';
 
 export const DEPENDS_ON = 'config.kubernetes.io/depends-on';
