@@ -9,6 +9,8 @@ export interface FlagSpec {
   readonly multiple?: boolean;
   /** One letter: `f` for `-f`. */
   readonly short?: string;
+  /** Of a string flag: the value that it has when it is given without one; a value is then given with `=` alone. */
+  readonly bare?: string;
   /** An empty value has a meaning of its own; elsewhere it is refused. */
   readonly mayBeEmpty?: boolean;
 }
@@ -35,6 +37,8 @@ export interface Command {
   /** What the first word may be, where that is a fixed set: for completion. */
   readonly choices?: readonly string[];
   readonly flags: Readonly<Record<string, FlagSpec>>;
+  /** Of a group (`commandGroup`): the commands that its first word names. */
+  readonly subcommands?: readonly Command[];
   /** Loaded only when the command runs. Resolves to the exit code. */
   readonly load: () => Promise<(context: CommandContext) => Promise<number>>;
 }
@@ -45,19 +49,64 @@ export class UsageError extends Error {}
 /** The command could not do its work: one line, exit code 1. */
 export class CommandError extends Error {}
 
+/** A command whose first word names another command with flags of its own: `coracle GROUP SUBCOMMAND`. */
+export function commandGroup(name: string, summary: string, rows: readonly Command[]): Command {
+  const names = rows.map((row) => row.name);
+  return {
+    name,
+    summary,
+    words: names.join(' | '),
+    choices: names,
+    flags: {},
+    subcommands: rows.map((row) => ({ ...row, name: `${name} ${row.name}` })),
+    load: async () => async () => {
+      throw new UsageError(`${name} takes: ${names.join(', ')} (see: coracle ${name} --help)`);
+    },
+  };
+}
+
+/** The command that the words name, and what is left of them; undefined when there is none. */
+export function findCommand(
+  commands: readonly Command[],
+  [name, ...rest]: readonly string[],
+): { readonly command: Command; readonly rest: readonly string[] } | undefined {
+  const command = commands.find((candidate) => candidate.name === name);
+  if (!command) return undefined;
+  const sub = command.subcommands && findCommand(command.subcommands, [`${name} ${rest[0] ?? ''}`, ...rest.slice(1)]);
+  return sub ?? { command, rest };
+}
+
+/** Values that Go's programs take and parseArgs does not: `--flag=false`, and a flag that may do without its value. */
+function goStyle(command: Command, argv: readonly string[]): { args: string[]; set: Map<string, boolean> } {
+  const set = new Map<string, boolean>();
+  const end = argv.includes('--') ? argv.indexOf('--') : argv.length;
+  const args = argv.slice(0, end).flatMap((word) => {
+    const [, name = '', value] = /^--([\w-]+)(?:=(.*))?$/s.exec(word) ?? [];
+    const flag = Object.hasOwn(command.flags, name) ? command.flags[name] : undefined;
+    if (flag?.type === 'boolean') set.delete(name);
+    if (flag?.type === 'boolean' && (value === 'true' || value === 'false')) {
+      set.set(name, value === 'true');
+      return [];
+    }
+    return flag?.bare !== undefined && value === undefined ? [`${word}=${flag.bare}`] : [word];
+  });
+  return { args: [...args, ...argv.slice(end)], set };
+}
+
 /** Reads a command's flags and words. Throws UsageError. */
 export function readArguments(command: Command, argv: readonly string[]): { flags: FlagValues; words: string[] } {
   const options: NonNullable<ParseArgsConfig['options']> = { help: { type: 'boolean', short: 'h' } };
   for (const [name, flag] of Object.entries(command.flags))
     options[name] = { type: flag.type, multiple: flag.multiple ?? false, ...(flag.short && { short: flag.short }) };
   try {
-    const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
+    const { args, set } = goStyle(command, argv);
+    const { values, positionals } = parseArgs({ args, options, allowPositionals: true, strict: true });
     if (positionals.length > 0 && command.words === undefined && values['help'] !== true)
       throw new Error(`${command.name} takes no words, only flags, not "${positionals[0]}"`);
     // An empty value is a shell variable that was not set; taken as it is, `--data-dir ""` would mean the current directory.
     for (const [name, value] of Object.entries(values))
       if (value === '' && !command.flags[name]?.mayBeEmpty) throw new Error(`--${name} is empty`);
-    return { flags: values as FlagValues, words: positionals };
+    return { flags: { ...values, ...Object.fromEntries(set) } as FlagValues, words: positionals };
   } catch (error) {
     throw new UsageError(
       `${(error as Error).message.split('. ')[0]!.replace(/\.$/, '')} (see: coracle ${command.name} --help)`,
@@ -68,13 +117,21 @@ export function readArguments(command: Command, argv: readonly string[]): { flag
 /** Help of one command. */
 export function commandHelp(command: Command): string {
   const flags = Object.entries({ ...command.flags, help: { type: 'boolean', summary: 'show this' } as FlagSpec });
-  const left = flags.map(
-    ([name, flag]) =>
-      `  --${name}${flag.short ? `, -${flag.short}` : ''}${flag.type === 'string' ? ` ${flag.value ?? 'VALUE'}` : ''}`,
-  );
+  const left = flags.map(([name, flag]) => `  --${name}${flag.short ? `, -${flag.short}` : ''}${valueText(flag)}`);
   const width = Math.max(...left.map((text) => text.length)) + 2;
+  if (command.subcommands) {
+    const width = Math.max(...command.subcommands.map(({ name }) => name.length)) + 2;
+    const rows = command.subcommands.map(({ name, summary }) => `  ${name.padEnd(width)}${summary}`);
+    return `${command.summary}\n\nUsage: coracle ${command.name} SUBCOMMAND [flags]\n\nSubcommands:\n${rows.join('\n')}\n\nHelp of one: coracle ${command.name} SUBCOMMAND --help\n`;
+  }
   const usage = `coracle ${command.name} [flags]${command.words ? ` ${command.words}` : ''}`;
   return `${command.summary}\n\nUsage: ${usage}\n\nFlags:\n${flags.map(([, flag], i) => `${left[i]!.padEnd(width)}${flag.summary}`).join('\n')}\n`;
+}
+
+function valueText(flag: FlagSpec): string {
+  if (flag.type === 'boolean') return '';
+  const value = flag.value ?? 'VALUE';
+  return flag.bare === undefined ? ` ${value}` : `[=${value}]`;
 }
 
 /** A string flag, or undefined. */

@@ -3,7 +3,8 @@ import { AUDIT_FLAGS } from './audit-flags.ts';
 import { AUTHENTICATION_FLAGS } from './authentication-flags.ts';
 import { AUTHORIZATION_FLAGS } from './authorization-flags.ts';
 import { BYTE_LIMIT_FLAGS } from './byte-limit-flags.ts';
-import type { Command, FlagSpec } from './command.ts';
+import { type Command, commandGroup, type FlagSpec } from './command.ts';
+import { NOMOS_COMMANDS } from './nomos/nomos-commands.ts';
 import { OIDC_FLAGS } from './oidc-flags.ts';
 import { TOKEN_WEBHOOK_FLAGS } from './token-webhook-flags.ts';
 
@@ -423,6 +424,7 @@ export const COMMANDS: readonly Command[] = [
     },
     load: async () => (await import('./bin.ts')).bin,
   },
+  commandGroup('nomos', 'Sources of RootSyncs and RepoSyncs, with the flags of upstream’s nomos', NOMOS_COMMANDS),
   {
     name: 'version',
     summary: 'Print the version',

@@ -2,8 +2,12 @@ import { type CommandContext, UsageError } from './command.ts';
 import { COMMANDS } from './commands.ts';
 
 const names = COMMANDS.map((command) => command.name).join(' ');
+/** Flags by command; of a group those of all its subcommands. */
 const flagsOf = (prefix: string) =>
-  COMMANDS.map((c) => [c.name, [...Object.keys(c.flags), 'help'].map((f) => `${prefix}${f}`).join(' ')] as const);
+  COMMANDS.map((c) => {
+    const names = new Set([c, ...(c.subcommands ?? [])].flatMap(({ flags }) => Object.keys(flags)));
+    return [c.name, [...names, 'help'].map((f) => `${prefix}${f}`).join(' ')] as const;
+  });
 /** What may follow a command's name: its choices and its flags. */
 const wordsOf = () =>
   flagsOf('--').map(([name, flags], at) => [name, [...(COMMANDS[at]!.choices ?? []), flags].join(' ')] as const);

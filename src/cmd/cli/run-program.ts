@@ -1,4 +1,4 @@
-import { type Command, CommandError, commandHelp, readArguments, UsageError } from './command.ts';
+import { CommandError, commandHelp, findCommand, readArguments, UsageError } from './command.ts';
 import { COMMANDS } from './commands.ts';
 
 /** Overview of all commands. */
@@ -19,7 +19,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     process.exitCode = 1;
   });
   process.stderr.on('error', () => {}); // nobody is left to be told
-  const [name, ...rest] = argv;
+  const [name] = argv;
   if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
     print(programHelp());
     return name === undefined ? 2 : 0;
@@ -28,8 +28,9 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   const interrupt = (): void => interrupted.abort(new CommandError('interrupted'));
   process.once('SIGINT', interrupt);
   try {
-    const command = COMMANDS.find((candidate: Command) => candidate.name === (name === '--version' ? 'version' : name));
-    if (!command) throw new UsageError(`unknown command "${name}" (see: coracle --help)`);
+    const found = findCommand(COMMANDS, name === '--version' ? ['version', ...argv.slice(1)] : argv);
+    if (!found) throw new UsageError(`unknown command "${name}" (see: coracle --help)`);
+    const { command, rest } = found;
     const { flags, words } = readArguments(command, rest);
     if (flags['help'] === true) {
       print(commandHelp(command));

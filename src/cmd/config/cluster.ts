@@ -23,6 +23,8 @@ export interface Cluster {
 }
 
 export interface ClusterChoice {
+  /** A context of the kubeconfig by its name; the current one when absent. */
+  readonly context?: string;
   /** Single calls over HTTP/1.1: for far ends that are no clusters, and may speak nothing newer. */
   readonly single?: boolean;
   /** With `single`: connections stay for the next call. */
@@ -47,8 +49,14 @@ export function kubeconfigPath({ flags, environment }: ClusterChoice): string {
  * kubeconfig is missing or cannot be used, or its credential plug-in fails.
  */
 export async function clusterFrom(choice: ClusterChoice): Promise<Cluster> {
-  const { environment, single, keepAlive } = choice;
-  const access = openRenewedAccess(kubeconfigPath(choice), { clock: systemClock, environment, single, keepAlive });
+  const { environment, single, keepAlive, context } = choice;
+  const access = openRenewedAccess(kubeconfigPath(choice), {
+    clock: systemClock,
+    environment,
+    single,
+    keepAlive,
+    context,
+  });
   // A plug-in that cannot give anything is told now, and not with the first request.
   await access.current().catch((error: unknown) => {
     access.close();

@@ -83,6 +83,12 @@ export function readKubeconfigAccess(path: string, wanted?: string): KubeconfigA
   };
 }
 
+/** Names of the contexts of a kubeconfig, and the current one. Throws as `readKubeconfigAccess`. */
+export function kubeconfigContexts(path: string): { readonly names: readonly string[]; readonly current?: string } {
+  const { contexts = [], 'current-context': current } = readConfig(path);
+  return { names: contexts.map(({ name }) => String(name)), ...(current && { current }) };
+}
+
 function readConfig(path: string): Config {
   const text = readFileIfAny(path);
   if (text === undefined)

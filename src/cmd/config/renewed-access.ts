@@ -21,6 +21,8 @@ export interface RenewedAccess extends AccessSource {
 }
 
 export interface RenewedAccessOptions {
+  /** Name of a context; the current one when absent. */
+  readonly context?: string | undefined;
   readonly clock: Clock;
   /** What a plug-in inherits. */
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -45,7 +47,7 @@ interface Connected extends Access {
 /** Reads the kubeconfig at `path`. Throws an Error of one line when it cannot be used. */
 export function openRenewedAccess(path: string, options: RenewedAccessOptions): RenewedAccess {
   const { clock } = options;
-  const first = readKubeconfigAccess(path);
+  const first = readKubeconfigAccess(path, options.context);
   const ended = new AbortController();
   const closing = new Set<() => void>();
   let file = first;

@@ -20,15 +20,23 @@ export interface TreeLimits {
   readonly totalBytes: number;
 }
 
-const LIMITS: TreeLimits = { entries: 200_000, files: 20_000, fileBytes: 5 * 1024 ** 2, totalBytes: 64 * 1024 ** 2 };
+/** Of one commit. */
+export const TREE_LIMITS: TreeLimits = {
+  entries: 200_000,
+  files: 20_000,
+  fileBytes: 5 * 1024 ** 2,
+  totalBytes: 64 * 1024 ** 2,
+};
 /** Of the list of entries. */
 const MAX_LIST_BYTES = 64 * 1024 ** 2;
 const LIST_MS = 60_000;
 const READ_MS = 120_000;
-const MANIFEST = /\.(yaml|yml|json)$/;
+/** Files that hold objects. */
+export const MANIFEST = /\.(yaml|yml|json)$/;
 /** Files that steer other programs, of which some look like manifests. */
-const OTHERS = /(^|\/)(\.git|\.github|\.gitlab)\/|(^|\/)\.gitlab-ci\.yml$/;
-const KUSTOMIZATION = /^(kustomization\.ya?ml|Kustomization)$/;
+export const OTHERS = /(^|\/)(\.git|\.github|\.gitlab)\/|(^|\/)\.gitlab-ci\.yml$/;
+/** What asks for kustomize, in the directory that is synced. */
+export const KUSTOMIZATION = /^(kustomization\.ya?ml|Kustomization)$/;
 
 interface Entry {
   readonly mode: string;
@@ -41,7 +49,7 @@ interface Entry {
 /** Reads them. Rejects with SourceError when the directory is not there or holds more than the limits. */
 export async function readTree(options: ReadOptions): Promise<SourceTree> {
   const { path, signal } = options;
-  const limits = { ...LIMITS, ...options.limits };
+  const limits = { ...TREE_LIMITS, ...options.limits };
   const entries = await listEntries(options, limits.entries);
   const inDirectory = (entry: Entry): string => (path === '' ? entry.path : entry.path.slice(path.length + 1));
   const wanted: Entry[] = [];

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Command, commandGroup, commandHelp, findCommand, readArguments, UsageError } from './command.ts';
+
+const load = async () => async () => 0;
+const SUB: Command = {
+  name: 'sub',
+  summary: 'does it',
+  flags: {
+    on: { type: 'boolean', summary: '' },
+    limit: { type: 'string', bare: '1000', value: 'N', summary: '' },
+    name: { type: 'string', summary: '' },
+  },
+  load,
+};
+const COMMANDS = [commandGroup('group', 'has some', [SUB]), { ...SUB, name: 'alone' }];
+
+for (const [argv, flags] of [
+  [['--on'], { on: true }],
+  [['--on=true'], { on: true }],
+  [['--on=false'], { on: false }],
+  [['--on', '--on=false'], { on: false }],
+  [['--on=false', '--on'], { on: true }],
+  [['--limit'], { limit: '1000' }],
+  [['--limit=5'], { limit: '5' }],
+  [['--limit', '--name', 'x'], { limit: '1000', name: 'x' }],
+] as const)
+  test(`readArguments() reads ${argv.join(' ')} as Go programs do`, () => {
+    assert.deepEqual({ ...readArguments(SUB, argv).flags }, flags);
+  });
+
+for (const argv of [['--on=maybe'], ['--name'], ['--limit', '5'], ['--', '--limit']])
+  test(`readArguments() refuses ${argv.join(' ')}`, () => {
+    assert.throws(() => readArguments(SUB, argv), UsageError);
+  });
+
+test('a group hands on to the command that its first word names, which has flags and help of its own', async () => {
+  const found = findCommand(COMMANDS, ['group', 'sub', '--on']);
+  assert.deepEqual([found?.command.name, found?.rest], ['group sub', ['--on']]);
+  assert.match(commandHelp(found!.command), /Usage: coracle group sub \[flags\]/);
+  assert.match(commandHelp(COMMANDS[0]!), /Subcommands:\n {2}group sub {2}does it/);
+  assert.deepEqual(findCommand(COMMANDS, ['alone', 'sub'])?.rest, ['sub']);
+  assert.equal(findCommand(COMMANDS, ['sub']), undefined);
+  for (const words of [[], ['other']]) {
+    const group = findCommand(COMMANDS, ['group', ...words])!;
+    assert.equal(group.command.name, 'group');
+    const run = await group.command.load();
+    await assert.rejects(run({} as never), /group takes: sub/);
+  }
+});
