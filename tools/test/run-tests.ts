@@ -3,10 +3,11 @@
  * QEMU or drive kubectl run three at a time: every board has directories, ports and addresses of its own. Much of their time
  * is waiting, in which the units and features run, many files to a process, and are reported when all of them are through.
  * `npm run test:full` (`--full`) runs the long ones that `npm test` leaves out: chaos, fuzzing, fault matrices.
+ * `--record` keeps how long heavy files took, for the order of later runs.
  * Arguments pick files, long ones too: `npm test -- src/api test/features/patch.test.ts`. Two runs make the same choices,
  * unless CORACLE_SEED says otherwise (`test/testkit/seed.ts`).
  */
-import { globSync } from 'node:fs';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -28,8 +29,9 @@ process.env['NODE_COMPILE_CACHE'] ??= join(
 );
 if (distrustCache(process.env['NODE_COMPILE_CACHE']) !== undefined) delete process.env['NODE_COMPILE_CACHE'];
 const seeded = pathToFileURL(resolve(root, 'test/testkit/seed-properties.ts')).href;
-const wanted = process.argv.slice(2).filter((argument) => argument !== '--full');
+const wanted = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
 const full = process.argv.includes('--full');
+const record = process.argv.includes('--record');
 
 /** Files that only `npm run test:full` runs, unless they are named: long walks through faults, floods and random input. */
 const LONG_RUNNING =
@@ -38,40 +40,23 @@ const LONG_RUNNING =
 const all = globSync(['src/**/*.test.ts', 'test/**/*.test.ts', 'tools/**/*.test.ts', 'bench/**/*.test.ts'], {
   cwd: root,
 }).sort();
+const existing = new Set(all);
 const chosen = all.filter((file) =>
   wanted.length === 0
     ? LONG_RUNNING.test(file) === full
     : wanted.some((prefix) => file.startsWith(prefix)) && (!full || LONG_RUNNING.test(file)),
 );
 const heavy = (file: string): boolean =>
-  /^(test\/(node|compat|faults|history|fuzz|tour|cli)|tools\/guest)\//.test(file);
+  /^(test\/(node|compat|faults|gitops|history|fuzz|tour|cli)|tools\/guest)\//.test(file);
 
-/** Heavy files that take longest, longest first: begun last, one would run on alone. `npm test` prints how long each took. */
-const LONGEST = [
-  'test/fuzz/every-route.test.ts',
-  'test/node/post-copy.test.ts',
-  'test/node/migration-faults.test.ts',
-  'test/node/live-migration.test.ts',
-  'test/faults/drain-chaos.test.ts',
-  'test/faults/down-chaos.test.ts',
-  'test/faults/control-plane-kill.test.ts',
-  'test/faults/silent-node.test.ts',
-  'test/node/drain.test.ts',
-  'test/compat/kubectl.test.ts',
-  'test/compat/kubectl-verbs.test.ts',
-  'test/node/vm-lifecycle.test.ts',
-  'test/cli/command-line.test.ts',
-  'test/node/down.test.ts',
-  'test/node/agent.test.ts',
-  'test/node/backup.test.ts',
-  'test/node/live-update.test.ts',
-  'test/faults/guests-survive.test.ts',
-  'test/tour/readme-tour.test.ts',
-  'tools/guest/guest.test.ts',
-  'test/node/machine.test.ts',
-  'test/node/volumes.test.ts',
-  'test/tour/demo.test.ts',
-];
+/**
+ * Seconds that heavy files took, as `--record` wrote them: those that take longest begin first, for begun last one would run
+ * on alone. A file that is not in it is new, and takes as long as most.
+ */
+const DURATIONS = resolve(root, 'tools/test/durations.json');
+const recorded = JSON.parse(readFileSync(DURATIONS, 'utf8')) as Readonly<Record<string, number>>;
+const NEW_FILE_SECONDS = 30;
+const durationOf = (file: string): number => recorded[file] ?? NEW_FILE_SECONDS;
 
 /** Heavy files that wait for the light ones, when there is room for them. */
 const AFTER_LIGHT = /^test\/(cli|tour|compat\/helm)/;
@@ -86,8 +71,10 @@ const SHOWN = 15;
 
 /** How long each file took. */
 const seconds: [file: string, seconds: number][] = [];
-/** Tests that failed, by file: what they printed may stand far above. */
+/** Tests that failed, with why: what they printed may stand far above. */
 const failures: string[] = [];
+/** Of what a failure says; states that were waited for in vain can be long. */
+const FAILURE_CHARACTERS = 4_000;
 
 /** Runs `modules` in this order, `concurrency` at a time; true when all passed. `toldAtEnd`: in one piece, not as they end. */
 async function runModules(
@@ -111,13 +98,22 @@ async function runModules(
     const file = relative(root, resolve(root, name));
     if (chosen.includes(file)) seconds.push([file, details.duration_ms / 1000]);
   });
-  stream.on('test:fail', ({ name, file, nesting }) => {
-    if (nesting <= 1) failures.push(`${relative(root, file ?? '')}: ${name}`);
+  stream.on('test:fail', ({ name, file, details }) => {
+    // Suites and files fail with their tests, which say why.
+    if ((details.error as { failureType?: string }).failureType === 'subtestsFailed') return;
+    const failure = `failed: ${relative(root, file ?? '')}: ${name}\n${reasonOf(details.error)}`;
+    failures.push(failure);
+    process.stderr.write(`${failure}\n`);
   });
   const report = stream.compose(spec);
   if (toldAtEnd) process.stdout.write((await report.toArray()).join(''));
   else await pipeline(report, process.stdout, { end: false });
   return passed;
+}
+
+function reasonOf({ cause, message }: Error): string {
+  const text = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause ?? message);
+  return text.slice(0, FAILURE_CHARACTERS).replaceAll(/^/gm, '    ');
 }
 
 /** Takes light modules one at a time, until none is left. */
@@ -131,7 +127,11 @@ async function runLight(queue: string[]): Promise<boolean> {
 function summarize(): void {
   seconds.sort((a, b) => b[1] - a[1]);
   for (const [file, taken] of seconds.slice(0, SHOWN)) console.log(`${taken.toFixed(1).padStart(7)} s ${file}`);
-  for (const failure of failures) console.log(`failed: ${failure}`);
+  for (const failure of failures) console.log(failure);
+  if (!record) return;
+  const taken = seconds.filter(([file]) => heavy(file)).map(([file, each]) => [file, Math.round(each)] as const);
+  const all = Object.entries({ ...recorded, ...Object.fromEntries(taken) }).filter(([file]) => existing.has(file));
+  writeFileSync(DURATIONS, `${JSON.stringify(Object.fromEntries(all.sort()), undefined, 2)}\n`);
 }
 
 /** What the heavy tests drive: QEMU, kubectl, helm, the tiny guest. Where it cannot be had, those tests skip and say why. */
@@ -157,10 +157,9 @@ if (chosen.length === 0) {
     light.filter((file) => !ALONE.includes(file)),
   );
   const lightModules = [...batches.modules, ...light.filter((file) => ALONE.includes(file))];
-  const long = LONGEST.filter((file) => chosen.includes(file));
-  const rest = chosen.filter((file) => heavy(file) && !long.includes(file));
-  const beside = [...long, ...rest.filter((file) => !AFTER_LIGHT.test(file))];
-  const late = rest.filter((file) => AFTER_LIGHT.test(file));
+  const longestFirst = chosen.filter(heavy).sort((a, b) => durationOf(b) - durationOf(a));
+  const beside = longestFirst.filter((file) => !AFTER_LIGHT.test(file));
+  const late = longestFirst.filter((file) => AFTER_LIGHT.test(file));
   try {
     // One core's worth of light tests beside the heavy ones, which mostly wait; two when those are through.
     const besidePassed = runModules(beside, { concurrency: 3 });
