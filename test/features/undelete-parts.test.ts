@@ -151,6 +151,9 @@ const firmwareState = (what: string, nameOf: (name: string) => string, isLabelle
     await bound(claim);
     return { claim, handle: await board.handle(claim) };
   },
+  async meanwhile({ claim }) {
+    await board.gone(`${CLAIMS}/${claim}`);
+  },
   async check(vm, { handle }) {
     const { name, uid } = vm['metadata'];
     const { items } = await board.admin(`GET ${CLAIMS}?labelSelector=${STATE}%3D${name}`);
