@@ -16,7 +16,8 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { systemClock } from '../../src/base/clock/clock.ts';
-import { createGitSource, type SecretData } from '../../src/gitops/git/git-source.ts';
+import { createGitSource } from '../../src/gitops/git/git-source.ts';
+import type { SecretData } from '../../src/gitops/git/source.ts';
 import { createRepository, type GitRepository } from '../testkit/git-repository.ts';
 
 const NEVER = new AbortController().signal;

@@ -7,8 +7,8 @@ import { after, before, test } from 'node:test';
 import type { GitSpec } from '../../src/api/kinds/config-sync/kinds.ts';
 import { systemClock } from '../../src/base/clock/clock.ts';
 import { openPki } from '../../src/cmd/config/pki.ts';
-import { createGitSource, type SecretData } from '../../src/gitops/git/git-source.ts';
-import type { Source } from '../../src/gitops/git/source.ts';
+import { createGitSource } from '../../src/gitops/git/git-source.ts';
+import type { SecretData, Source } from '../../src/gitops/git/source.ts';
 import { createRepository, type GitRepository, type GitServer, serveRepository } from '../testkit/git-repository.ts';
 
 const NEVER = new AbortController().signal;

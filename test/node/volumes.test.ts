@@ -14,8 +14,8 @@ import {
   STORAGE_CLASSES,
 } from '../../src/api/kinds/builtin/resource-types.ts';
 import { KUBEVIRTS, VIRTUAL_MACHINE_INSTANCES } from '../../src/api/kinds/kubevirt/kinds.ts';
+import { type RegistryServer, startRegistry, tarOf } from '../../src/base/oci/testing/registry-server.ts';
 import { usualHostPort } from '../../src/domain/machine/host-ports.ts';
-import { type RegistryServer, startRegistry, tarOf } from '../../src/node/image/testing/registry-server.ts';
 import { ensureGuest } from '../../tools/guest/build-guest.ts';
 import { adminOf, startProcess } from '../testkit/control-plane-process.ts';
 import { type Board, collect, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';

@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '../../src/base/clock/clock.ts';
-import { addressRange } from '../../src/node/image/address-range.ts';
-import type { Resolve } from '../../src/node/image/checked-request.ts';
-import { parseReference } from '../../src/node/image/reference.ts';
-import { createRegistryClient } from '../../src/node/image/registry-client.ts';
+import { addressRange } from '../../src/base/oci/address-range.ts';
+import type { Resolve } from '../../src/base/oci/checked-request.ts';
+import { parseReference } from '../../src/base/oci/reference.ts';
+import { createRegistryClient } from '../../src/base/oci/registry-client.ts';
 
 const signal = new AbortController().signal;
 const credentials = { username: 'me', password: 'canary' };

@@ -9,10 +9,7 @@ import type { GitAccess } from './git-command.ts';
 import { type Mirror, openMirror } from './mirror.ts';
 import { readTree } from './read-tree.ts';
 import { checkRef, parseRepositoryUrl, treePath } from './repository-url.ts';
-import { type Source, SourceError } from './source.ts';
-
-/** Keys of a Secret, decoded. */
-export type SecretData = Readonly<Record<string, string>>;
+import { authorityOf, type ReadSecret, type Source, SourceError, type SourceTree } from './source.ts';
 
 export interface GitSourceOptions {
   readonly spec: GitSpec;
@@ -21,8 +18,7 @@ export interface GitSourceOptions {
   readonly allowsFile: boolean;
   /** Private to one sync: mirrors, and for the time of a call the files that hold credentials. */
   readonly directory: string;
-  /** The Secret of that name, where the sync is. Rejects with SourceError when it is not there. */
-  readonly secret: (name: string, signal: AbortSignal) => Promise<SecretData>;
+  readonly secret: ReadSecret;
   readonly clock: Clock;
   readonly maxBytes?: number;
 }
@@ -70,15 +66,16 @@ export function createGitSource(options: GitSourceOptions): Source {
     }
   };
 
+  const readBelow = async (commit: string, below: string, isAll: boolean, signal: AbortSignal): Promise<SourceTree> =>
+    readTree({ directory: (await open()).directory, commit, path: below, isAll, signal });
+
   return {
     async resolve(signal) {
       const at = await open();
       return withAccess(signal, (access) => at.fetch({ ...wanted, depth }, access, signal));
     },
-    async read(commit, signal) {
-      const at = await open();
-      return readTree({ directory: at.directory, commit, path, signal });
-    },
+    read: (commit, signal) => readBelow(commit, path, false, signal),
+    readAll: (commit, signal) => readBelow(commit, '', true, signal),
   };
 }
 
@@ -114,9 +111,7 @@ async function accessOf(
       );
     return value;
   };
-  const authority = spec.caCertSecretRef?.name ? (await secret(spec.caCertSecretRef.name, signal))['cert'] : undefined;
-  if (spec.caCertSecretRef?.name && !authority)
-    throw new SourceError(`secret ${JSON.stringify(spec.caCertSecretRef.name)} has no key cert`);
+  const authority = await authorityOf(spec, secret, signal);
   const proxy = spec.proxy || (spec.auth === 'token' ? held['https_proxy'] : undefined);
   return {
     protocol,

@@ -1,8 +1,8 @@
 /** The manifests of a directory of this host, as they lie: what a commit of it would give. */
 import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
-import { KUSTOMIZATION, MANIFEST, OTHERS, TREE_LIMITS } from './read-tree.ts';
 import { SourceError, type SourceFile, type SourceTree, type UnreadFile } from './source.ts';
+import { inOrder, isManifest, TREE_LIMITS } from './tree-rules.ts';
 
 /**
  * Reads them, within the limits of a commit. Links are followed to files of the directory alone.
@@ -26,7 +26,7 @@ export async function readDirectory(directory: string): Promise<SourceTree> {
         if (entry.name !== '.git') await walk(path);
         continue;
       }
-      if (OTHERS.test(path) || !(MANIFEST.test(path) || KUSTOMIZATION.test(path))) continue;
+      if (!isManifest(path)) continue;
       const bytes = await contentOf(root, path);
       if (typeof bytes === 'string') unread.push({ path, problem: bytes });
       else {
@@ -40,8 +40,7 @@ export async function readDirectory(directory: string): Promise<SourceTree> {
     }
   };
   await walk('');
-  const inOrder = (a: { path: string }, b: { path: string }): number => (a.path < b.path ? -1 : 1);
-  return { files: files.sort(inOrder), unread: unread.sort(inOrder) };
+  return inOrder({ files, unread });
 }
 
 /** Of one file, or why there is none. */

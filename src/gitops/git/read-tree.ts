@@ -1,42 +1,23 @@
 /** The manifests of a commit, out of a bare repository. Nothing in it is run, followed out of the tree, or written. */
 import { gitOutput } from './git-command.ts';
 import { SourceError, type SourceFile, type SourceTree, type UnreadFile } from './source.ts';
+import { hasOddName, inOrder, isManifest, oddName, TREE_LIMITS, type TreeLimits } from './tree-rules.ts';
 
 export interface ReadOptions {
   readonly directory: string;
   readonly commit: string;
   /** In the tree; '' = its root. */
   readonly path: string;
+  /** Every file, and not manifests alone. */
+  readonly isAll?: boolean;
   readonly signal: AbortSignal;
   readonly limits?: Partial<TreeLimits>;
 }
 
-export interface TreeLimits {
-  /** Entries of the tree, of any kind. */
-  readonly entries: number;
-  /** Files that are read. */
-  readonly files: number;
-  readonly fileBytes: number;
-  readonly totalBytes: number;
-}
-
-/** Of one commit. */
-export const TREE_LIMITS: TreeLimits = {
-  entries: 200_000,
-  files: 20_000,
-  fileBytes: 5 * 1024 ** 2,
-  totalBytes: 64 * 1024 ** 2,
-};
 /** Of the list of entries. */
 const MAX_LIST_BYTES = 64 * 1024 ** 2;
 const LIST_MS = 60_000;
 const READ_MS = 120_000;
-/** Files that hold objects. */
-export const MANIFEST = /\.(yaml|yml|json)$/;
-/** Files that steer other programs, of which some look like manifests. */
-export const OTHERS = /(^|\/)(\.git|\.github|\.gitlab)\/|(^|\/)\.gitlab-ci\.yml$/;
-/** What asks for kustomize, in the directory that is synced. */
-export const KUSTOMIZATION = /^(kustomization\.ya?ml|Kustomization)$/;
 
 interface Entry {
   readonly mode: string;
@@ -48,20 +29,17 @@ interface Entry {
 
 /** Reads them. Rejects with SourceError when the directory is not there or holds more than the limits. */
 export async function readTree(options: ReadOptions): Promise<SourceTree> {
-  const { path, signal } = options;
+  const { signal } = options;
   const limits = { ...TREE_LIMITS, ...options.limits };
   const entries = await listEntries(options, limits.entries);
-  const inDirectory = (entry: Entry): string => (path === '' ? entry.path : entry.path.slice(path.length + 1));
   const wanted: Entry[] = [];
   const unread: UnreadFile[] = [];
   let bytes = 0;
   for (const entry of entries) {
     // A submodule is another repository, which was not asked for.
     if (entry.mode === '160000') continue;
-    if (OTHERS.test(entry.path) || !(MANIFEST.test(entry.path) || KUSTOMIZATION.test(inDirectory(entry)))) continue;
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
-    if (/[\u0000-\u001f\u007f]/.test(entry.path))
-      unread.push({ path: JSON.stringify(entry.path), problem: 'its name holds control characters' });
+    if (!(options.isAll || isManifest(entry.path))) continue;
+    if (hasOddName(entry.path)) unread.push(oddName(entry.path));
     else if (entry.mode !== '120000' && entry.bytes > limits.fileBytes)
       unread.push({ path: entry.path, problem: `it has ${entry.bytes} bytes; ${limits.fileBytes} are read` });
     else {
@@ -69,10 +47,11 @@ export async function readTree(options: ReadOptions): Promise<SourceTree> {
       bytes += entry.bytes;
     }
   }
+  const what = options.isAll ? 'files' : 'manifests';
   if (wanted.length > limits.files)
-    throw new SourceError(`the directory holds ${wanted.length} manifests; ${limits.files} are read`);
+    throw new SourceError(`the directory holds ${wanted.length} ${what}; ${limits.files} are read`);
   if (bytes > limits.totalBytes)
-    throw new SourceError(`the manifests have ${bytes} bytes; ${limits.totalBytes} are read`);
+    throw new SourceError(`the ${what} have ${bytes} bytes; ${limits.totalBytes} are read`);
   const plain = wanted.filter(({ mode }) => mode !== '120000');
   const links = wanted.filter(({ mode }) => mode === '120000');
   const files: SourceFile[] = [];
@@ -100,8 +79,7 @@ export async function readTree(options: ReadOptions): Promise<SourceTree> {
       { ...call, followsLinks: true },
     ),
   );
-  const inOrder = (a: { path: string }, b: { path: string }): number => (a.path < b.path ? -1 : 1);
-  return { files: files.sort(inOrder), unread: unread.sort(inOrder) };
+  return inOrder({ files, unread });
 }
 
 async function listEntries({ directory, commit, path, signal }: ReadOptions, maxEntries: number): Promise<Entry[]> {

@@ -1,6 +1,12 @@
-/** What a sync gets its objects from: Git now; OCI images and Helm charts have the same face. */
+/** What a sync gets its objects from: Git repositories, OCI images and Helm charts have this face. */
 
-/** One file of a commit, below the directory that is synced. */
+/** Keys of a Secret, decoded. */
+export type SecretData = Readonly<Record<string, string>>;
+
+/** The Secret of that name, where the sync is. Rejects with SourceError when it is not there. */
+export type ReadSecret = (name: string, signal: AbortSignal) => Promise<SecretData>;
+
+/** One file of a commit. */
 export interface SourceFile {
   /** From the root of the source, with `/`. */
   readonly path: string;
@@ -17,6 +23,8 @@ export interface UnreadFile {
 export interface SourceTree {
   readonly files: readonly SourceFile[];
   readonly unread: readonly UnreadFile[];
+  /** Of namespaced objects that name none; without it that of the sync. */
+  readonly defaultNamespace?: string;
 }
 
 export interface Source {
@@ -24,9 +32,24 @@ export interface Source {
   resolve(signal: AbortSignal): Promise<string>;
   /** The files of a commit that `resolve` gave. Rejects with SourceError. */
   read(commit: string, signal: AbortSignal): Promise<SourceTree>;
+  /** Every file of the commit, for a program that renders it; links are what they lead to. Rejects with SourceError. */
+  readAll(commit: string, signal: AbortSignal): Promise<SourceTree>;
 }
 
 /** The source cannot be had, or not as it is. The message is for users and holds no credentials. */
 export class SourceError extends Error {
   override readonly name = 'SourceError';
+}
+
+/** PEM of the authority that a spec names; undefined when it names none. Rejects with SourceError for a Secret without it. */
+export async function authorityOf(
+  { caCertSecretRef }: { readonly caCertSecretRef?: { readonly name?: string } },
+  secret: ReadSecret,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const name = caCertSecretRef?.name ?? '';
+  if (name === '') return undefined;
+  const { cert } = await secret(name, signal);
+  if (!cert) throw new SourceError(`secret ${JSON.stringify(name)} has no key cert`);
+  return cert;
 }

@@ -52,7 +52,7 @@ export function declare(source: ParsedSource, sync: SyncIdentity, served: KindLo
 
   for (const { object: raw, path } of source.objects) {
     const type = lookup(raw.apiVersion, raw.kind);
-    const object = inNamespace(raw, type, sync);
+    const object = inNamespace(raw, type, source.defaultNamespace ?? ownNamespace(sync));
     const ref = refOf(object);
     const refuse = ({ code, text }: Problem, list = errors): void => {
       const { version } = parseApiVersion(raw.apiVersion);
@@ -128,13 +128,15 @@ function withDefinitions(objects: readonly ParsedObject[], served: KindLookup): 
   return (apiVersion, kind) => served(apiVersion, kind) ?? own.get(`${apiVersion}/${kind}`);
 }
 
+const ownNamespace = ({ kind, namespace }: SyncIdentity): string => (kind === 'RootSync' ? 'default' : namespace);
+
 function inNamespace(
   object: UnstructuredObject,
   type: ResourceType<KubeObject> | undefined,
-  { kind, namespace }: SyncIdentity,
+  namespace: string,
 ): UnstructuredObject {
   if (object.metadata.namespace || !type?.namespaced) return object;
-  return { ...object, metadata: { ...object.metadata, namespace: kind === 'RootSync' ? 'default' : namespace } };
+  return { ...object, metadata: { ...object.metadata, namespace } };
 }
 
 function dependsOnOf({ metadata }: UnstructuredObject): readonly ObjectRef[] | string {

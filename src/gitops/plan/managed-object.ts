@@ -1,7 +1,6 @@
 /** A declared object as it is applied: with what says whose it is and where it comes from. */
 import { apiVersionOf } from '../../api/meta/gvk.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
-import { shownUrl } from '../git/repository-url.ts';
 import {
   DECLARED_VERSION,
   GIT_CONTEXT,
@@ -18,14 +17,21 @@ import { applySetId, inventoryId, managerName, type SyncIdentity } from '../stat
 import type { Declared } from './declare.ts';
 import { resourceId } from './object-ref.ts';
 
+export interface SourceContext {
+  readonly repo: string;
+  readonly branch?: string;
+  readonly rev?: string;
+}
+
 export interface ManagedBy {
   readonly sync: SyncIdentity;
   readonly commit: string;
-  readonly git: { readonly repo: string; readonly branch: string; readonly revision: string };
+  /** Where it comes from, as annotation `git-context` says: of every kind of source. */
+  readonly context: SourceContext;
 }
 
 /** The metadata alone. */
-export function managementMetadata(one: Declared, { sync, commit, git }: ManagedBy) {
+export function managementMetadata(one: Declared, { sync, commit, context }: ManagedBy) {
   return {
     labels: {
       [MANAGED_BY.key]: MANAGED_BY.value,
@@ -39,7 +45,7 @@ export function managementMetadata(one: Declared, { sync, commit, git }: Managed
       [OWNING_INVENTORY]: inventoryId(sync),
       [TOKEN]: commit,
       ...(one.path !== undefined && { [SOURCE_PATH]: one.path }),
-      [GIT_CONTEXT]: JSON.stringify({ repo: shownUrl(git.repo), branch: git.branch, rev: git.revision }),
+      [GIT_CONTEXT]: JSON.stringify(context),
     },
   };
 }

@@ -17,13 +17,15 @@ export interface ParsedSource {
   readonly errors: readonly SyncError[];
   /** False when something could not be read that may declare any object. */
   readonly isWhole: boolean;
+  /** Of namespaced objects that name none; without it that of the sync. */
+  readonly defaultNamespace?: string;
 }
 
 /** Objects of one commit; more are an error. */
 const MAX_OBJECTS = 20_000;
 
 /** Parses every file. What cannot be read is an error of that file alone. */
-export function parseManifests({ files, unread }: SourceTree): ParsedSource {
+export function parseManifests({ files, unread, defaultNamespace }: SourceTree): ParsedSource {
   const objects: ParsedObject[] = [];
   const errors: SyncError[] = unread.map(({ path, problem }) =>
     syncError(2001, `${path} is not read: ${problem}`, [{ sourcePath: path }]),
@@ -47,6 +49,7 @@ export function parseManifests({ files, unread }: SourceTree): ParsedSource {
     objects: objects.filter(({ object }) => !isLocal(object)),
     errors,
     isWhole: errors.length === 0,
+    ...(defaultNamespace !== undefined && { defaultNamespace }),
   };
 }
 

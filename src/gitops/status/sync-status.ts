@@ -1,7 +1,6 @@
 /** The status of a sync, changed in place: stages, conditions, times. */
 import type {
   ErrorSourceRef,
-  GitStatus,
   StageStatus,
   SyncCondition,
   SyncError,
@@ -13,8 +12,11 @@ import { shownErrors, summaryOf } from './sync-error.ts';
 
 export type StageName = 'source' | 'rendering' | 'sync';
 
+/** Where a commit comes from, as a stage shows it. */
+export type StageOrigin = Pick<StageStatus, 'gitStatus' | 'ociStatus' | 'helmStatus'>;
+
 export interface StageOutcome {
-  readonly git: GitStatus;
+  readonly origin: StageOrigin;
   readonly commit?: string;
   readonly errors?: readonly SyncError[];
   /** Of rendering. */
@@ -32,14 +34,14 @@ const STAGES: readonly StageName[] = ['rendering', 'source', 'sync'];
 export function setStage(
   status: SyncStatus,
   name: StageName,
-  { git, commit, errors = [], message }: StageOutcome,
+  { origin, commit, errors = [], message }: StageOutcome,
   now: number,
 ): void {
   const shown = shownErrors(errors);
   const before = status[name];
   const kept = commit ?? before?.commit;
   const stage: StageStatus = {
-    gitStatus: git,
+    ...origin,
     ...(kept !== undefined && { commit: kept }),
     ...(message !== undefined && { message }),
     ...(shown.length > 0 && { errors: shown }),

@@ -113,7 +113,7 @@ export async function attempt(set: DeclaredSet, options: AttemptOptions): Promis
   const errors = [...set.passing, ...(await letGo(set.disabled, options))];
 
   onStep('apply');
-  const by: ManagedBy = { sync, commit, git: plan.gitStatus };
+  const by: ManagedBy = { sync, commit, context: plan.source.context };
   const doomed = set.isWhole ? new Set(undeclared.map(refId)) : new Set<string>();
   const kinds = () => options.catalog.kinds(signal);
   const applied = await applyObjects({

@@ -1,12 +1,14 @@
-/** The source that a plan names, with the secrets of the namespace of its sync. */
+/** The source that a spec names, with the secrets of the namespace of its sync. */
 import { SECRETS } from '../../api/kinds/builtin/resource-types.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import { isNotFound } from '../../client/api-failure.ts';
 import type { Client } from '../../client/client.ts';
-import { createGitSource, type SecretData } from '../git/git-source.ts';
-import { type Source, SourceError } from '../git/source.ts';
+import { createGitSource } from '../git/git-source.ts';
+import { keepTree } from '../git/keep-tree.ts';
+import { type SecretData, type Source, SourceError } from '../git/source.ts';
+import { createOciSource } from '../oci/oci-source.ts';
 import type { SyncIdentity } from '../status/sync-identity.ts';
-import type { SyncPlan } from './check-spec.ts';
+import type { SourceSpec } from './check-source.ts';
 
 export interface OpenSourceOptions {
   readonly sync: SyncIdentity;
@@ -17,7 +19,7 @@ export interface OpenSourceOptions {
 }
 
 /** Opens it; nothing is asked yet. Throws SourceError for what cannot be meant. */
-export function openSource(plan: SyncPlan, { sync, client, directory, clock }: OpenSourceOptions): Source {
+export function openSource(spec: SourceSpec, { sync, client, directory, clock }: OpenSourceOptions): Source {
   const secret = async (name: string, signal: AbortSignal): Promise<SecretData> => {
     try {
       const { data = {} } = await client.get(SECRETS, { namespace: sync.namespace, name }, { signal });
@@ -28,12 +30,17 @@ export function openSource(plan: SyncPlan, { sync, client, directory, clock }: O
       throw new SourceError(`there is no secret ${JSON.stringify(name)} in namespace ${sync.namespace}`);
     }
   };
-  return createGitSource({
-    spec: plan.git,
-    ...(plan.depth !== undefined && { depth: plan.depth }),
-    allowsFile: sync.kind === 'RootSync',
-    directory,
-    secret,
-    clock,
-  });
+  switch (spec.type) {
+    case 'git':
+      return createGitSource({
+        spec: spec.git,
+        ...(spec.depth !== undefined && { depth: spec.depth }),
+        allowsFile: sync.kind === 'RootSync',
+        directory,
+        secret,
+        clock,
+      });
+    case 'oci':
+      return keepTree(createOciSource({ spec: spec.oci, secret, clock }));
+  }
 }

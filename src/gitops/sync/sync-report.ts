@@ -1,11 +1,11 @@
 /** What a sync says of itself: its status, stage by stage, and events for people. */
-import type { GitStatus, SyncError, SyncStatus } from '../../api/kinds/config-sync/kinds.ts';
+import type { SyncError, SyncStatus } from '../../api/kinds/config-sync/kinds.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Client } from '../../client/client.ts';
 import type { EventRecorder } from '../../client/events/recorder.ts';
 import { type SyncFailure, syncError } from '../status/sync-error.ts';
 import { reconcilerName, type SyncIdentity } from '../status/sync-identity.ts';
-import { isSynced, setCondition, setStage, setSyncing } from '../status/sync-status.ts';
+import { isSynced, type StageOrigin, setCondition, setStage, setSyncing } from '../status/sync-status.ts';
 import { changeSync, type SyncObject } from '../status/write-status.ts';
 
 export interface SyncReportOptions {
@@ -18,7 +18,7 @@ export interface SyncReportOptions {
 
 /** A commit and where it comes from. */
 export interface CommitOf {
-  readonly git: GitStatus;
+  readonly origin: StageOrigin;
   readonly commit: string;
 }
 
@@ -60,7 +60,7 @@ export class SyncReport {
 
   /** The source cannot be had. */
   async sourceFailed(
-    of: { readonly git: GitStatus; readonly commit?: string },
+    of: { readonly origin: StageOrigin; readonly commit?: string },
     message: string,
     signal: AbortSignal,
   ): Promise<void> {

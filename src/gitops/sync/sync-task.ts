@@ -16,11 +16,9 @@ import { healthOf } from '../apply/health.ts';
 import { type Inventory, openInventory } from '../apply/inventory.ts';
 import type { KindCatalog } from '../apply/kind-catalog.ts';
 import { createTarget, type Target } from '../apply/target.ts';
-import { type Source, SourceError } from '../git/source.ts';
 import { refId } from '../plan/object-ref.ts';
 import { createRemediator, type Kept, type Remediator } from '../remediate/remediator.ts';
-import { type ParsedSource, parseManifests } from '../render/parse-manifests.ts';
-import { render } from '../render/render.ts';
+import type { ParsedSource } from '../render/parse-manifests.ts';
 import { MANAGER_FINALIZER, PROPAGATION_POLICY, RECONCILER_FINALIZER } from '../status/metadata-keys.ts';
 import { SyncFailure, syncError } from '../status/sync-error.ts';
 import { applySetId, reconcilerUser, type SyncIdentity } from '../status/sync-identity.ts';
@@ -31,6 +29,7 @@ import { planOf, type SyncPlan } from './check-spec.ts';
 import { endSync } from './end-sync.ts';
 import { openSource } from './open-source.ts';
 import { type CommitOf, SyncReport } from './sync-report.ts';
+import { SyncSource } from './sync-source.ts';
 
 export interface SyncTaskOptions {
   readonly sync: SyncIdentity;
@@ -145,12 +144,9 @@ class SyncLife {
   readonly #remediator: Remediator;
   readonly #wake: () => void;
   #plan: SyncPlan | undefined;
-  #source: { readonly source: Source; readonly generation: number } | undefined;
+  #source: SyncSource | undefined;
   /** What the last attempt was at. */
   #done: { readonly commit: string; readonly generation: number } | undefined;
-  /** What the origin last said, and when it is asked again. */
-  #commit: string | undefined;
-  #pollAt = 0;
   #failures = 0;
   /** Attempts in a row after which objects were on their way out still. */
   #goings = 0;
@@ -231,17 +227,17 @@ class SyncLife {
     const plan = this.#plan;
     if (this.#source?.generation !== generation) {
       await this.#setUp(object, plan, signal);
-      this.#source = { source: openSource(plan, this.#options), generation };
-      this.#pollAt = 0;
+      const source = openSource(plan.source.spec, this.#options);
+      this.#source = new SyncSource({ source, plan: plan.source, generation, report: this.#report, clock });
       this.#failures = 0;
     }
-    const { source } = this.#source;
-    // The health of objects wakes it as well, and is no reason to ask the origin.
-    if (clock.monotonic() >= this.#pollAt) await this.#poll(source, plan, signal);
-    const commit = this.#commit;
+    const source = this.#source;
+    const commit = await source.poll(signal);
     if (commit === undefined) {
+      // When it is back its commit is attempted again, whichever it is: the status says so.
+      this.#done = undefined;
       await this.#publishHealth(signal);
-      return Math.max(this.#pollAt - clock.monotonic(), SHORTEST_MS);
+      return Math.max(source.pollAt - clock.monotonic(), SHORTEST_MS);
     }
     const isNew = this.#done?.commit !== commit || this.#done.generation !== generation;
     if (isNew) {
@@ -249,27 +245,10 @@ class SyncLife {
       this.#goings = 0;
     }
     if (isNew || clock.monotonic() >= this.#retryAt) {
-      await this.#attempt(source, { git: plan.gitStatus, commit }, signal);
+      await this.#attempt(source, commit, signal);
       this.#done = { commit, generation };
     } else await this.#publishHealth(signal);
-    return Math.max(Math.min(this.#pollAt, this.#retryAt) - clock.monotonic(), SHORTEST_MS);
-  }
-
-  /** Asks the origin which commit it is; undefined while it does not say. */
-  async #poll(source: Source, plan: SyncPlan, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#options;
-    this.#pollAt = clock.monotonic() + plan.periodMs;
-    try {
-      this.#commit = await source.resolve(signal);
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof SourceError)) throw error;
-      this.#commit = undefined;
-      // When it is back its commit is attempted again, whichever it is: the status says so.
-      this.#done = undefined;
-      this.#pollAt = clock.monotonic() + Math.max(plan.periodMs, backoffDelay(RETRY, ++this.#failures));
-      await this.#report.sourceFailed({ git: plan.gitStatus }, error.message, signal);
-    }
+    return Math.max(Math.min(source.pollAt, this.#retryAt) - clock.monotonic(), SHORTEST_MS);
   }
 
   /** Finalizers before anything that they guard. */
@@ -290,9 +269,10 @@ class SyncLife {
     await this.#report.ready(object.metadata.generation ?? 0, signal);
   }
 
-  async #attempt(source: Source, of: CommitOf, signal: AbortSignal): Promise<void> {
+  async #attempt(source: SyncSource, commit: string, signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options;
-    const parsed = await this.#readCommit(source, of, signal);
+    const of = source.of(commit);
+    const parsed = await source.read(commit, signal);
     if (!parsed) return this.#retryLater();
     await this.#remediator.pause();
     const { sourceErrors, isGoing } = await this.#apply(parsed, of, signal);
@@ -306,22 +286,6 @@ class SyncLife {
     this.#failures = 0;
     this.#goings = isGoing ? this.#goings + 1 : 0;
     this.#retryAt = clock.monotonic() + (isGoing ? backoffDelay(GOING, this.#goings) : RESYNC_MS);
-  }
-
-  /** Undefined when it cannot be read or rendered; the status says why. */
-  async #readCommit(source: Source, of: CommitOf, signal: AbortSignal): Promise<ParsedSource | undefined> {
-    try {
-      const rendered = render(await source.read(of.commit, signal), this.#plan?.dir ?? '');
-      const parsed = parseManifests(rendered.tree);
-      await this.#report.syncing(of, rendered.message, parsed.errors, signal);
-      return parsed;
-    } catch (error) {
-      signal.throwIfAborted();
-      if (error instanceof SourceError) await this.#report.sourceFailed(of, error.message, signal);
-      else if (error instanceof SyncFailure) await this.#report.renderingFailed(of, error.errors, signal);
-      else throw error;
-      return undefined;
-    }
   }
 
   async #apply(
@@ -390,7 +354,7 @@ class SyncLife {
     const { by } = this.#kept;
     if (this.#done?.commit !== by.commit) return;
     await this.#report.watched(
-      { git: this.#plan!.gitStatus, commit: by.commit },
+      { origin: this.#plan!.source.originOf(by.commit), commit: by.commit },
       withFights(this.#errors, found),
       signal,
     );

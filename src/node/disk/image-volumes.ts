@@ -2,6 +2,8 @@
 import { constants, copyFile, link, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DeepReadonly } from '../../api/meta/object.ts';
+import { parseReference } from '../../base/oci/reference.ts';
+import type { Credentials } from '../../base/oci/registry-client.ts';
 import {
   ImageError,
   type PullPolicy,
@@ -9,8 +11,6 @@ import {
   type StoredImage,
   type WantedFiles,
 } from '../image/image-store.ts';
-import { parseReference } from '../image/reference.ts';
-import type { Credentials } from '../image/registry-client.ts';
 import type { DiskFile } from '../qemu/argv.ts';
 import { readSecret } from './api-objects.ts';
 import { createOverlay } from './qemu-img.ts';

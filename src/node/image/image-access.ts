@@ -4,8 +4,8 @@
  * neither that credential nor a reason to need none has to ask the registry.
  */
 import { createHash } from 'node:crypto';
-import type { ImageReference } from './reference.ts';
-import type { Credentials } from './registry-client.ts';
+import type { ImageReference } from '../../base/oci/reference.ts';
+import type { Credentials } from '../../base/oci/registry-client.ts';
 
 /** For each repository that gave the image: `anyone`, or hashes of the credentials that it was given for. */
 export type ImageAccess = Readonly<Record<string, 'anyone' | readonly string[]>>;

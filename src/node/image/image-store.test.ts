@@ -7,10 +7,10 @@ import { setTimeout } from 'node:timers/promises';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import type { Clock } from '../../base/clock/clock.ts';
 import { systemClock } from '../../base/clock/clock.ts';
+import { parseChallenge, registryOrigin } from '../../base/oci/registry-client.ts';
+import { type RegistryServer, sha256, startRegistry, tarOf } from '../../base/oci/testing/registry-server.ts';
 import { type ImageError, type ImageStore, openImageStore, type StoredImage } from './image-store.ts';
 import { importImage, listImages, removeImage } from './local-images.ts';
-import { parseChallenge, registryOrigin } from './registry-client.ts';
-import { type RegistryServer, sha256, startRegistry, tarOf } from './testing/registry-server.ts';
 
 const signal = new AbortController().signal;
 /** Real time, but pauses between tries cost nothing. */

@@ -7,14 +7,14 @@ import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat, statfs } from 'node:f
 import { join } from 'node:path';
 import type { Clock } from '../../base/clock/clock.ts';
 import { type Logger, silentLogger } from '../../base/log/log.ts';
+import { defaultPullPolicy, isLocal, parseReference, referenceText } from '../../base/oci/reference.ts';
+import type { Credentials } from '../../base/oci/registry-client.ts';
 import type { DiskSpace } from '../../domain/machine/disk-room.ts';
 import { syncDirectory, writeFileAtomic } from './atomic-file.ts';
 import { guardDisk, spaceOf } from './disk-guard.ts';
 import { mayHave, repositoryOf, withAccess } from './image-access.ts';
 import { createLayerParts } from './layer-parts.ts';
 import { pullImage } from './pull.ts';
-import { defaultPullPolicy, isLocal, parseReference, referenceText } from './reference.ts';
-import type { Credentials } from './registry-client.ts';
 import { createSharedCalls } from './shared-calls.ts';
 import {
   entryName,

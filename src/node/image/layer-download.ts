@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import { open, rm, stat } from 'node:fs/promises';
 import type { Clock } from '../../base/clock/clock.ts';
-import type { Descriptor, RegistryClient } from './registry-client.ts';
-import { RegistryError } from './registry-client.ts';
+import type { Descriptor, RegistryClient } from '../../base/oci/registry-client.ts';
+import { RegistryError } from '../../base/oci/registry-client.ts';
 
 export interface DownloadOptions {
   readonly clock: Clock;

@@ -5,9 +5,7 @@
 import { createReadStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
-import { createGunzip, createZstdDecompress } from 'node:zlib';
-import { extract as tarExtract } from 'tar-stream';
+import { LAYER_READ, removes, walkLayer } from '../../base/oci/walk-layer.ts';
 import { type SparseResult, writeSparse } from './sparse-writer.ts';
 
 export interface ExtractLimits {
@@ -17,20 +15,11 @@ export interface ExtractLimits {
   readonly maxUnpackedBytes: number;
 }
 
-/** Entries of one layer that are looked at. */
-const MAX_ENTRIES = 200_000;
 /** Files below one wanted directory; a container disk has one. */
 const MAX_FILES = 8;
 
 /** Path in the image -> where it was put. */
 export type Extracted = ReadonlyMap<string, SparseResult & { readonly file: string }>;
-
-/** `./disk//a` -> `/disk/a`; undefined for a name that climbs or is absurd. */
-export function normalEntryName(name: string): string | undefined {
-  if (name.length > 4096 || name.includes('\0')) return undefined;
-  const parts = name.split('/').filter((part) => part !== '' && part !== '.');
-  return parts.includes('..') ? undefined : `/${parts.join('/')}`;
-}
 
 /**
  * Applies the layers in order, keeping regular files that are one of `paths` or lie below one of them; later layers
@@ -55,65 +44,34 @@ export async function extractFiles(
   };
 
   for (const layer of layers) {
-    let entries = 0;
-    let unpacked = 0;
-    const archive = tarExtract();
-    const feed = pipeline(
-      createReadStream(layer, { highWaterMark: 1024 * 1024 }),
-      ...(await decompressor(layer)),
-      async function* (source: AsyncIterable<Buffer>) {
-        for await (const chunk of source) {
-          unpacked += chunk.length;
-          if (unpacked > options.limits.maxUnpackedBytes)
-            throw new Error(`a layer unpacks to more than ${options.limits.maxUnpackedBytes} bytes`);
-          yield chunk;
-        }
-      },
-      archive,
-      { signal: options.signal },
-    );
-    // The loop below reports the failure; this keeps it from being an unhandled one.
-    feed.catch(() => {});
-    for await (const entry of archive) {
-      if (++entries > MAX_ENTRIES) throw new Error(`a layer holds more than ${MAX_ENTRIES} entries`);
-      const name = normalEntryName(entry.header.name);
-      const base = name?.slice(name.lastIndexOf('/') + 1) ?? '';
-      if (name !== undefined && base.startsWith('.wh.')) {
-        const parent = name.slice(0, name.lastIndexOf('/'));
-        const target = `${parent}/${base.slice('.wh.'.length)}`;
-        await drop((kept) =>
-          base === '.wh..wh..opq' ? kept.startsWith(`${parent}/`) : kept === target || kept.startsWith(`${target}/`),
-        );
-      } else if (name !== undefined && wanted(name)) {
-        const { type } = entry.header;
-        if (type === 'link' || type === 'symlink')
-          throw new Error(`${name} in the image is a link; it must be a regular file`);
-        if (type === 'file' || type === 'contiguous-file') {
-          await drop((kept) => kept === name);
-          if (found.size >= MAX_FILES)
-            throw new Error(`the image holds more than ${MAX_FILES} files where one is expected`);
-          const file = join(options.directory, `file-${serial++}`);
-          const result = await writeSparse(file, entry as AsyncIterable<Uint8Array>, {
-            maxBytes: options.limits.maxBytes - total,
-            signal: options.signal,
-          });
-          total += result.size;
-          found.set(name, { ...result, file });
-          continue;
-        }
-      }
-      entry.resume();
-    }
-    await feed;
+    const bytes = {
+      open: () => createReadStream(layer, LAYER_READ),
+      head: () => headOf(layer),
+    };
+    await walkLayer(bytes, options.limits, options.signal, async (entry) => {
+      const { kind, name } = entry;
+      if (kind === 'whiteout' || kind === 'opaque') return drop((kept) => removes(entry, kept));
+      if (!wanted(name)) return;
+      if (kind === 'link' || kind === 'symlink')
+        throw new Error(`${name} in the image is a link; it must be a regular file`);
+      if (kind !== 'file') return;
+      await drop((kept) => kept === name);
+      if (found.size >= MAX_FILES)
+        throw new Error(`the image holds more than ${MAX_FILES} files where one is expected`);
+      const file = join(options.directory, `file-${serial++}`);
+      const result = await writeSparse(file, entry.body, {
+        maxBytes: options.limits.maxBytes - total,
+        signal: options.signal,
+      });
+      total += result.size;
+      found.set(name, { ...result, file });
+    });
   }
   return found;
 }
 
-/** Told by the first bytes: media types lie. */
-async function decompressor(path: string): Promise<NodeJS.ReadWriteStream[]> {
-  const head: number[] = [];
-  for await (const chunk of createReadStream(path, { end: 3 })) head.push(...(chunk as Buffer));
-  if (head[0] === 0x1f && head[1] === 0x8b) return [createGunzip()];
-  if (head[0] === 0x28 && head[1] === 0xb5 && head[2] === 0x2f && head[3] === 0xfd) return [createZstdDecompress()];
-  return [];
+async function headOf(path: string): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of createReadStream(path, { end: 3 })) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
 }

@@ -1,10 +1,10 @@
 /** Images put into the store by hand: `localhost/NAME[:tag]`, and the list of all that is there. */
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isLocal, parseReference, referenceText } from '../../base/oci/reference.ts';
 import { inspectDisk } from './disk-header.ts';
 import type { ImageStore } from './image-store.ts';
 import { checkDiskSource } from './import-source.ts';
-import { isLocal, parseReference, referenceText } from './reference.ts';
 import { writeSparse } from './sparse-writer.ts';
 import { type FileEntry, filesOf } from './store-entries.ts';
 

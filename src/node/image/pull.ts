@@ -1,13 +1,14 @@
 /** One pull: manifest, layers, the wanted files, what they are. Leaves the files in the scratch directory. */
 import { rm } from 'node:fs/promises';
 import type { Clock } from '../../base/clock/clock.ts';
+import type { ImageReference } from '../../base/oci/reference.ts';
+import { type Credentials, createRegistryClient } from '../../base/oci/registry-client.ts';
+import { normalEntryName } from '../../base/oci/walk-layer.ts';
 import { inspectDisk } from './disk-header.ts';
 import { repositoryOf } from './image-access.ts';
 import { downloadLayer } from './layer-download.ts';
-import { type Extracted, extractFiles, normalEntryName } from './layer-extract.ts';
+import { type Extracted, extractFiles } from './layer-extract.ts';
 import type { LayerParts } from './layer-parts.ts';
-import type { ImageReference } from './reference.ts';
-import { type Credentials, createRegistryClient } from './registry-client.ts';
 import type { FileEntry, ImageEntry, ImageFiles } from './store-entries.ts';
 
 export interface PullOptions {

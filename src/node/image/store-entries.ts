@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isDigest } from '../../base/oci/reference.ts';
 import type { ImageAccess } from './image-access.ts';
-import { isDigest } from './reference.ts';
 
 /** One file of the store. */
 export interface FileEntry {

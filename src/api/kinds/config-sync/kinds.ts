@@ -24,6 +24,38 @@ export interface GitSpec {
   caCertSecretRef?: { name?: string };
 }
 
+export interface OciSpec {
+  image: string;
+  dir?: string;
+  /** Go duration. */
+  period?: string;
+  auth: string;
+  gcpServiceAccountEmail?: string;
+  caCertSecretRef?: { name?: string };
+}
+
+export interface HelmSpec {
+  /** http://, https:// or oci:// */
+  repo: string;
+  chart: string;
+  /** A version or a range; '' and `latest` are the newest. */
+  version?: string;
+  releaseName?: string;
+  /** Of a RootSync: what templates see as the namespace of the release. */
+  namespace?: string;
+  /** Of a RootSync: the same, and where objects go that name none. */
+  deployNamespace?: string;
+  values?: object | null;
+  valuesFileRefs?: { name: string; dataKey?: string }[];
+  includeCRDs?: boolean;
+  /** Go duration. */
+  period?: string;
+  auth: string;
+  gcpServiceAccountEmail?: string;
+  secretRef?: { name?: string };
+  caCertSecretRef?: { name?: string };
+}
+
 export interface OverrideSpec {
   /** 0 = everything. */
   gitSyncDepth?: number;
@@ -43,8 +75,8 @@ export interface SyncSpec {
   sourceFormat?: string;
   sourceType?: string;
   git?: GitSpec;
-  oci?: object;
-  helm?: object;
+  oci?: OciSpec | null;
+  helm?: HelmSpec | null;
   override?: OverrideSpec | null;
 }
 
@@ -75,9 +107,22 @@ export interface GitStatus {
   dir: string;
 }
 
+export interface OciStatus {
+  image: string;
+  dir: string;
+}
+
+export interface HelmStatus {
+  repo: string;
+  chart: string;
+  version: string;
+}
+
 /** What became of one stage: source, rendering or sync. */
 export interface StageStatus {
   gitStatus?: GitStatus;
+  ociStatus?: OciStatus;
+  helmStatus?: HelmStatus;
   commit?: string;
   lastUpdate?: string;
   errors?: SyncError[];

@@ -4,7 +4,7 @@
  * checked addresses: a registry must not send its clients to services of their own network. Writes nothing to disk.
  */
 import { createHash } from 'node:crypto';
-import type { Clock } from '../../base/clock/clock.ts';
+import type { Clock } from '../clock/clock.ts';
 import { type AddressRange, addressRange } from './address-range.ts';
 import {
   addressesOf,
@@ -77,12 +77,12 @@ const isRecord = (value: unknown): value is Record<string, unknown> =>
 const field = (value: unknown, name: string): unknown =>
   isRecord(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 
-/** Plain HTTP is spoken only with registries on this machine. */
-export function registryOrigin(registry: string): string {
+/** Plain HTTP is spoken only with registries on this machine, and not where an authority is given to know them by. */
+export function registryOrigin(registry: string, hasAuthority = false): string {
   const host = registry.replace(/:\d+$/, '');
   if (registry === 'docker.io') return 'https://registry-1.docker.io';
   const loopback = host === 'localhost' || host === '[::1]' || /^127(\.\d{1,3}){3}$/.test(host);
-  return `${loopback ? 'http' : 'https'}://${registry}`;
+  return `${loopback && !hasAuthority ? 'http' : 'https'}://${registry}`;
 }
 
 /** Parses `Bearer realm="...",service="...",scope="..."`. */
@@ -103,11 +103,16 @@ export function createRegistryClient(
     readonly clock: Clock;
     readonly credentials?: Credentials;
     readonly userAgent?: string;
+    /** PEM of the authority of the registry. */
+    readonly ca?: string;
+    /** What to do about a registry that asks for credentials. */
+    readonly credentialsHint?: string;
     /** Default: the host's resolver. */
     readonly resolve?: Resolve;
   },
 ): RegistryClient {
-  const origin = registryOrigin(ref.registry);
+  const origin = registryOrigin(ref.registry, options.ca !== undefined);
+  const hint = options.credentialsHint ?? CREDENTIALS_WANTED;
   const where = `${ref.registry}/${ref.repository}`;
   const resolve = options.resolve ?? resolveName;
   let authorization: string | undefined;
@@ -150,6 +155,7 @@ export function createRegistryClient(
           resolve,
           allowed: await rangesFor(target),
           signal: life,
+          ...(options.ca !== undefined && { ca: options.ca }),
           headers: {
             'user-agent': options.userAgent ?? 'coracle',
             // Ranges and digests are about the bytes as stored.
@@ -193,7 +199,7 @@ export function createRegistryClient(
     const response = await exchange(realm, {}, { identity, signal });
     const answer = await boundedText(response, MAX_TOKEN_ANSWER);
     if (response.status !== 200) {
-      const remedy = options.credentials ? 'the credentials of its pull secret are refused' : CREDENTIALS_WANTED;
+      const remedy = options.credentials ? 'the credentials of its pull secret are refused' : hint;
       throw new RegistryError(
         'denied',
         `${where}: the token service ${realm.host} answered ${response.status}: ${remedy}`,
@@ -219,7 +225,7 @@ export function createRegistryClient(
       const identity = basic();
       if (challenge.scheme === 'bearer') authorization = `Bearer ${await fetchToken(challenge.parameters, signal)}`;
       else if (challenge.scheme === 'basic' && identity) authorization = identity;
-      else throw new RegistryError('denied', `${where}: ${CREDENTIALS_WANTED}`);
+      else throw new RegistryError('denied', `${where}: ${hint}`);
       response = await exchange(url, headers, { identity: authorization, signal });
     }
     if (response.status === 200 || response.status === 206) return response;
@@ -228,7 +234,7 @@ export function createRegistryClient(
     if (response.status === 401 || response.status === 403)
       throw new RegistryError(
         'denied',
-        `${where}: pull access denied (${response.status})${options.credentials ? '' : `: ${CREDENTIALS_WANTED}`}`,
+        `${where}: pull access denied (${response.status})${options.credentials ? '' : `: ${hint}`}`,
       );
     throw new RegistryError('failed', `${where}: the registry answered ${response.status} to ${path}`);
   };

@@ -1,6 +1,7 @@
 /** A small OCI registry over real HTTP, for tests: serves what it is given, and misbehaves on demand. */
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { pack } from 'tar-stream';
@@ -61,8 +62,8 @@ export async function tarOf(entries: readonly TarEntry[]): Promise<Uint8Array> {
 
 const MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
 
-/** Starts a registry on a free port of 127.0.0.1, and a second listener as the foreign blob store. */
-export async function startRegistry(): Promise<RegistryServer> {
+/** Starts a registry on a free port of 127.0.0.1, with TLS where it is given a certificate, and a second listener as the foreign blob store. */
+export async function startRegistry(tls?: { readonly cert: string; readonly key: string }): Promise<RegistryServer> {
   const blobs = new Map<string, Uint8Array>();
   const manifests = new Map<string, { text: string; type: string }>();
   const requests: string[] = [];
@@ -88,7 +89,7 @@ export async function startRegistry(): Promise<RegistryServer> {
     else response.write(part.subarray(0, cut), () => void server.cutWhen(from).then(() => response.destroy()));
   };
 
-  const main = createServer((request, response) => {
+  const answer = (request: IncomingMessage, response: ServerResponse): void => {
     const url = new URL(request.url ?? '/', 'http://x');
     const range = request.headers.range ? ` range=${request.headers.range}` : '';
     requests.push(`${request.method} ${url.pathname}${range}`);
@@ -117,7 +118,8 @@ export async function startRegistry(): Promise<RegistryServer> {
     const found = manifests.get(`${repository}@${name}`);
     if (!found) response.writeHead(404).end();
     else response.writeHead(200, { 'content-type': found.type }).end(found.text);
-  });
+  };
+  const main = tls ? createTlsServer(tls, answer) : createServer(answer);
   const other = createServer((request, response) => {
     redirectedAuthorization.push(request.headers.authorization);
     sendBlob(request, response, (request.url ?? '').slice(1));

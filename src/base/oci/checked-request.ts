@@ -6,6 +6,7 @@ import { lookup } from 'node:dns/promises';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
+import { rootCertificates } from 'node:tls';
 import { type AddressRange, addressRange } from './address-range.ts';
 
 /** All addresses of a name. */
@@ -17,6 +18,8 @@ export interface CheckedRequest {
   readonly resolve: Resolve;
   /** Ranges that may be connected to. */
   readonly allowed: ReadonlySet<AddressRange>;
+  /** PEM of an authority that is trusted beside the usual ones. */
+  readonly ca?: string;
 }
 
 export interface CheckedResponse {
@@ -61,6 +64,7 @@ export async function checkedRequest(url: URL, options: CheckedRequest): Promise
       method: 'GET',
       headers: { ...options.headers },
       lookup: lookUp,
+      ...(options.ca !== undefined && { ca: [...rootCertificates, options.ca] }),
       signal: options.signal,
       agent: false,
     });

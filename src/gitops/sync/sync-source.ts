@@ -1,0 +1,81 @@
+/** The source of a sync under one generation of its spec: asked when it is time, read, rendered, taken apart. */
+import type { Clock } from '../../base/clock/clock.ts';
+import { backoffDelay } from '../../base/retry/backoff.ts';
+import { type Source, SourceError } from '../git/source.ts';
+import { type ParsedSource, parseManifests } from '../render/parse-manifests.ts';
+import { render } from '../render/render.ts';
+import { SyncFailure } from '../status/sync-error.ts';
+import type { SourcePlan } from './check-source.ts';
+import type { CommitOf, SyncReport } from './sync-report.ts';
+
+export interface SyncSourceOptions {
+  readonly source: Source;
+  readonly plan: SourcePlan;
+  readonly generation: number;
+  readonly report: SyncReport;
+  readonly clock: Clock;
+}
+
+const RETRY = { baseMs: 1000, maxMs: 5 * 60_000, factor: 2, jitter: 0.1 };
+
+export class SyncSource {
+  /** Of the spec that it is for. */
+  readonly generation: number;
+  readonly #options: SyncSourceOptions;
+  #commit: string | undefined;
+  #pollAt = 0;
+  #failures = 0;
+
+  constructor(options: SyncSourceOptions) {
+    this.#options = options;
+    this.generation = options.generation;
+  }
+
+  /** When the origin is asked next, as `clock.monotonic()` counts. */
+  get pollAt(): number {
+    return this.#pollAt;
+  }
+
+  /** The commit that the origin last named, asked for when it is time; undefined while it names none: the status says why. */
+  async poll(signal: AbortSignal): Promise<string | undefined> {
+    const { source, plan, report, clock } = this.#options;
+    if (clock.monotonic() < this.#pollAt) return this.#commit;
+    this.#pollAt = clock.monotonic() + plan.periodMs;
+    try {
+      this.#commit = await source.resolve(signal);
+      this.#failures = 0;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof SourceError)) throw error;
+      this.#commit = undefined;
+      const backoffMs = backoffDelay(RETRY, ++this.#failures);
+      // A period of an hour is for a source that answers.
+      this.#pollAt = clock.monotonic() + Math.max(Math.min(plan.periodMs, RETRY.maxMs), backoffMs);
+      await report.sourceFailed({ origin: plan.originOf() }, error.message, signal);
+    }
+    return this.#commit;
+  }
+
+  /** A commit and where it is from. */
+  of(commit: string): CommitOf {
+    return { origin: this.#options.plan.originOf(commit), commit };
+  }
+
+  /** What a commit declares; undefined when it cannot be read or rendered: the status says why. */
+  async read(commit: string, signal: AbortSignal): Promise<ParsedSource | undefined> {
+    const { source, plan, report } = this.#options;
+    const of = this.of(commit);
+    try {
+      const rendered = render(await source.read(commit, signal), plan.dir);
+      const parsed = parseManifests(rendered.tree);
+      await report.syncing(of, rendered.message, parsed.errors, signal);
+      return parsed;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof SourceError) await report.sourceFailed(of, error.message, signal);
+      else if (error instanceof SyncFailure) await report.renderingFailed(of, error.errors, signal);
+      else throw error;
+      return undefined;
+    }
+  }
+}
