@@ -99,12 +99,12 @@ test('files of authentication and authorisation: refused in one line, else kept 
   assert.equal((await at.kubectl(['get', '--raw', '/readyz'])).stdout, 'ok');
   const [{ cluster: own }] = parse(readFileSync(at.kubeconfig, 'utf8')).clusters;
   const ca = Buffer.from(own['certificate-authority-data'], 'base64').toString();
-  const stranger = createHttpsTransport({ server: own.server, ca });
-  const { status } = await stranger({
+  const anonymous = createHttpsTransport({ server: own.server, ca });
+  const { status } = await anonymous({
     ...{ method: 'GET', path: '/readyz', query: '', headers: {} },
     ...{ body: NO_BYTES, peer: { address: '' }, signal: NEVER },
   });
-  stranger.close();
+  anonymous.close();
   assert.equal(status, 401);
   assert.ok(hook.calls.every(({ body }) => body.spec.user === 'jane' || body.spec.user === 'joe'));
 });

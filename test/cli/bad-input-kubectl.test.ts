@@ -1,4 +1,4 @@
-/** What kubectl prints when a manifest is wrong: what is the matter, where, and how to mend it. */
+/** What kubectl prints when a manifest is wrong: what is the matter, where, and how to correct it. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -75,7 +75,7 @@ const CASES: readonly [string, string, readonly RegExp[]][] = [
   ],
 ];
 
-test('kubectl says what is wrong, where, and how to mend it', {
+test('kubectl says what is wrong, where, and how to correct it', {
   skip: !found && 'kubectl is not installed',
 }, async (t) => {
   const at = openWorkspace(t);

@@ -53,9 +53,9 @@ test('with an address of this host the API and the nodes are there, for those wh
   assert.equal(certificate.checkIP(outside!), outside);
   assert.equal((await at.kubectl(['get', '--raw', '/readyz'])).stdout, 'ok');
 
-  // A stranger learns what a stranger on this host learns: that it is there, and its version.
+  // A client without credentials learns what such a client on this host learns: that it is there, and its version.
   const ca = readFileSync(join(at.data, 'pki/ca.crt'), 'utf8');
-  const stranger = async (origin: string, path: string, trusted: string): Promise<number> => {
+  const anonymous = async (origin: string, path: string, trusted: string): Promise<number> => {
     const transport = createHttpsTransport({ server: origin, ca: trusted });
     try {
       const request = { method: 'GET', path, query: '', headers: {}, body: NO_BYTES, signal: NEVER };
@@ -65,8 +65,8 @@ test('with an address of this host the API and the nodes are there, for those wh
     }
   };
   for (const path of ['/metrics', '/debug/pprof/', '/api/v1/nodes', '/openapi/v2', '/logs'])
-    assert.equal(await stranger(server.origin, path, ca), 403, path);
-  assert.equal(await stranger(server.origin, '/version', ca), 200);
+    assert.equal(await anonymous(server.origin, path, ca), 403, path);
+  assert.equal(await anonymous(server.origin, '/version', ca), 200);
 
   const made = await at.run(['token', 'create', '--data-dir', at.data, '--json']);
   const words = JSON.parse(made.stdout).join.split(' ').slice(1);
@@ -81,7 +81,7 @@ test('with an address of this host the API and the nodes are there, for those wh
   const port = status?.daemonEndpoints?.kubeletEndpoint?.Port;
   const nodeCa = metadata.annotations?.['coracle.dev/serving-ca'] ?? '';
   for (const path of ['/metrics', '/containerLogs/default/pod/compute', '/pods'])
-    assert.equal(await stranger(`https://${inUrl(outside!)}:${port}`, path, nodeCa), 403, path);
+    assert.equal(await anonymous(`https://${inUrl(outside!)}:${port}`, path, nodeCa), 403, path);
   agent.child.kill('SIGTERM');
   assert.deepEqual([(await agent.ended).code, (await agent.ended).stderr], [0, '']);
 

@@ -320,15 +320,15 @@ test('doctor and image list speak plain and JSON', async (t) => {
   assert.ok(plain.code === 0 || plain.code === 1, plain.stderr);
   assert.equal(plain.stderr, '');
   const json = await at.run(['doctor', '--data-dir', at.data, '--json']);
-  const findings = JSON.parse(json.stdout) as { check: string; verdict: string; mend?: string }[];
+  const findings = JSON.parse(json.stdout) as { check: string; verdict: string; remedy?: string }[];
   for (const check of ['acceleration', 'QEMU', 'UEFI firmware', 'kubectl', 'disk', 'port', 'low ports'])
     assert.ok(
       findings.some((one) => one.check === check),
       check,
     );
-  for (const { verdict, mend, check } of findings) {
+  for (const { verdict, remedy, check } of findings) {
     assert.match(verdict, /^(PASS|WARN|FAIL)$/);
-    if (verdict === 'FAIL') assert.ok(mend, `${check} fails and tells no mend`);
+    if (verdict === 'FAIL') assert.ok(remedy, `${check} fails and names no remedy`);
   }
   assert.ok(!findings.some(({ check }) => check === 'git'), 'nothing here uses git');
   assert.equal(json.code, findings.some(({ verdict }) => verdict === 'FAIL') ? 1 : 0);

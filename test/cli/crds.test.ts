@@ -1,4 +1,4 @@
-/** `coracle crds`: what a cluster of another make needs before anything else. */
+/** `coracle crds`: what an external cluster needs before anything else. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseAllDocuments } from 'yaml';

@@ -96,6 +96,6 @@ test('identity', { timeout: 120_000 }, async (t) => {
     const finding = JSON.parse(doctor.stdout).find(({ check }: { check: string }) => check === 'firmware UUIDs');
     assert.equal(finding.verdict, 'WARN');
     assert.match(finding.detail, /^5d307ca9-\S+ is that of VirtualMachine default\/a and VirtualMachine default\/b$/);
-    assert.match(finding.mend, /kubectl patch vm/);
+    assert.match(finding.remedy, /kubectl patch vm/);
   });
 });

@@ -26,7 +26,7 @@ test('coracle rbac prints the tables the embedded server uses, and no more than 
     printed.filter((one) => one.kind === kind).map(({ metadata }) => metadata.name);
 
   const both = await print();
-  const chosen = chooseComponents('*', { abroad: true });
+  const chosen = chooseComponents('*', { external: true });
   assert.deepEqual(names(both, 'ServiceAccount'), [
     ...chosen.map(({ account }) => account),
     'coracle-controllers',

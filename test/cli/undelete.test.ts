@@ -72,7 +72,7 @@ test('undelete and bin say what there is, what comes back, and what stands in th
   assert.equal((await run('undelete', 'db')).code, 2);
   assert.equal((await run('bin', 'burn')).code, 2);
 
-  // A server of another make does not know the kinds.
+  // An external server does not know the kinds.
   const kinds = ['deletedvirtualmachines.coracle.dev', 'deletedvirtualmachinecontents.coracle.dev'];
   assert.equal((await at.kubectl(['delete', 'crd', ...kinds])).code, 0);
   for (const argv of [

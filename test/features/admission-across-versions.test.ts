@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { createOutbound } from '../../src/cmd/compose/outbound.ts';
 import type { ObjectStore } from '../../src/server/cache/object-store.ts';
-import { createAdmissionEar } from '../testkit/admission-ear.ts';
+import { createAdmissionRecorder } from '../testkit/admission-recorder.ts';
 import { definition, establish, version } from '../testkit/custom-definitions.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 import { convertAddresses, jsonPatch, startWebhookServer, type WebhookServer } from '../testkit/webhook-server.ts';
@@ -16,8 +16,8 @@ let server: InProcessServer;
 let hooks: WebhookServer;
 let outbound: ReturnType<typeof createOutbound>;
 let converterFails = false;
-const ear = createAdmissionEar();
-const { annotations } = ear;
+const recorder = createAdmissionRecorder();
+const { annotations } = recorder;
 
 before(async () => {
   let store: ObjectStore | undefined;
@@ -32,7 +32,7 @@ before(async () => {
   outbound = createOutbound({ store: { get: (key) => store!.get(key), list: (...args) => store!.list(...args) } });
   server = await startServer({
     connectOutbound: outbound.connect,
-    admission: [ear.plugin],
+    admission: [recorder.plugin],
   });
   ({ store } = server);
   const spec = { type: 'object', properties: { replicas: { type: 'integer' }, color: TEXT } };

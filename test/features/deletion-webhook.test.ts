@@ -1,5 +1,5 @@
 /**
- * Protection on a cluster of another make: a server of ours without KubeVirt's admission stands for it, which asks the
+ * Protection on an external cluster: a server of ours without KubeVirt's admission stands for it, which asks the
  * webhook of `coracle controllers` over TLS, and has the policies of `coracle rbac`.
  */
 import assert from 'node:assert/strict';
@@ -66,7 +66,7 @@ const asAccount: ApiHandler = (request) =>
 
 const startComponent = (): void => {
   stop = new AbortController();
-  const [component] = chooseComponents('deletion-webhook', { abroad: true });
+  const [component] = chooseComponents('deletion-webhook', { external: true });
   running = keepRunning({
     component: component!,
     client: createClient(asAccount),
@@ -104,7 +104,7 @@ before(
       }),
     });
     await accepted('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
-    const manifests = controllerManifests(chooseComponents('deletion-webhook', { abroad: true }));
+    const manifests = controllerManifests(chooseComponents('deletion-webhook', { external: true }));
     for (const manifest of manifests.filter(({ kind }) => kind.startsWith('ValidatingAdmissionPolicy'))) {
       const plural = `${manifest.kind.replace(/y$/, 'ie').toLowerCase()}s`;
       await accepted('POST', `/apis/${manifest.apiVersion}/${plural}`, manifest);

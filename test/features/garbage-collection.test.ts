@@ -73,11 +73,11 @@ test('background: dependents go after their owner, level by level', async () => 
   const owner = await make('bg-owner');
   const child = await make('bg-child', [refTo(owner)]);
   await make('bg-grandchild', [refTo(child)]);
-  const stranger = await make('bg-stranger');
+  const unrelated = await make('bg-unrelated');
   await remove('bg-owner', 'Background');
   await gone('bg-child');
   await gone('bg-grandchild');
-  assert.equal((await read('bg-stranger'))?.metadata.uid, stranger.metadata.uid);
+  assert.equal((await read('bg-unrelated'))?.metadata.uid, unrelated.metadata.uid);
 });
 
 test('orphan: the dependents of a large family forget their owner, some of them at a time', async () => {

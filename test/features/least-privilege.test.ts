@@ -11,7 +11,7 @@ import { silentLogger } from '../../src/base/log/log.ts';
 import {
   COMPONENT_NAMESPACE,
   COMPONENTS,
-  COMPONENTS_ABROAD,
+  EXTERNAL_COMPONENTS,
   type PolicyRuleData,
 } from '../../src/cmd/compose/components.ts';
 import { type ControlPlane, startControlPlane } from '../../src/cmd/compose/control-plane.ts';
@@ -28,8 +28,8 @@ const parts: readonly { account: string; rules: readonly PolicyRuleData[] }[] = 
   { account: EVIDENCE_ACCOUNT, rules: evidenceRules },
 ];
 
-/** With those that run on clusters of another make only, and are not served here (`peer-certificates.test.ts`). */
-const everywhere = [...parts, ...COMPONENTS_ABROAD];
+/** With those that run on external clusters only, and are not served here (`peer-certificates.test.ts`). */
+const everywhere = [...parts, ...EXTERNAL_COMPONENTS];
 
 /** Who may ask for every resource there is, and why it cannot be less. Nobody may use the verb `*`. */
 const ALL_RESOURCES: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 /**
- * Certificates by which agents know each other on a cluster of another make: the controller that signs them and the
+ * Certificates by which agents know each other on an external cluster: the controller that signs them and the
  * agents that ask, each with the rights that `coracle rbac` prints and no other. The API server is in this process.
  */
 import assert from 'node:assert/strict';
@@ -12,7 +12,7 @@ import { silentLogger } from '../../src/base/log/log.ts';
 import type { Client } from '../../src/client/client.ts';
 import { createClient } from '../../src/client/create-client.ts';
 import { agentManifests, controllerManifests, type Manifest } from '../../src/cmd/compose/component-policy.ts';
-import { AGENT_ACCOUNT, COMPONENTS_ABROAD, runComponent } from '../../src/cmd/compose/components.ts';
+import { AGENT_ACCOUNT, EXTERNAL_COMPONENTS, runComponent } from '../../src/cmd/compose/components.ts';
 import { type KeptPeerIdentity, keepPeerIdentity } from '../../src/cmd/compose/peer-identity.ts';
 import { mintThrough } from '../../src/cmd/compose/remote-components.ts';
 import type { KeyPairPem } from '../../src/cmd/config/pki.ts';
@@ -24,7 +24,7 @@ const CSR = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
 const SPACE = '/api/v1/namespaces/kubevirt';
 const SECRET = `${SPACE}/secrets/${PEER_AUTHORITY}`;
 const LIST = `${SPACE}/configmaps/${PEER_AUTHORITY}`;
-const [COMPONENT] = COMPONENTS_ABROAD;
+const [COMPONENT] = EXTERNAL_COMPONENTS;
 const USAGES = ['digital signature', 'client auth'];
 const BY_HAND = { status: { conditions: [{ type: 'Approved', status: 'True', reason: 'ByHand' }] } };
 const HOUR = 3_600_000;
@@ -42,7 +42,7 @@ const files = new Map<string, KeyPairPem>();
 before(async () => {
   clock = createFakeClock(Date.now());
   world = await startPlane();
-  for (const manifest of [...controllerManifests(COMPONENTS_ABROAD), ...agentManifests()]) await apply(manifest);
+  for (const manifest of [...controllerManifests(EXTERNAL_COMPONENTS), ...agentManifests()]) await apply(manifest);
   for (const name of ['n1', 'n2'])
     await world.admin('POST /api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name } });
   agent = world.plane.clientFor(AGENT_ACCOUNT);
@@ -65,7 +65,7 @@ async function apply(manifest: Manifest): Promise<void> {
   assert.ok(status === 201 || status === 409, `${kind}: ${status}`);
 }
 const empty = (kind: string): Manifest =>
-  controllerManifests(COMPONENTS_ABROAD).find((one) => one.kind === kind) as Manifest;
+  controllerManifests(EXTERNAL_COMPONENTS).find((one) => one.kind === kind) as Manifest;
 
 /** Time goes on until it is so. */
 async function eventually<T>(

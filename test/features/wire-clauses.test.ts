@@ -183,9 +183,9 @@ test('what the cluster needs comes back when somebody deletes it', async () => {
   const { json: config } = await own.request('GET', AUTHENTICATION);
   assert.equal(config.data['requestheader-client-ca-file'], 'the CA');
   await own.request('PATCH', AUTHENTICATION, { body: { data: { 'requestheader-client-ca-file': 'another' } } });
-  const mended = await own.watch('/api/v1/namespaces/kube-system/configmaps?watch=1');
-  for (let ca = ''; ca !== 'the CA'; ) ca = (await mended.next())?.object.data['requestheader-client-ca-file'];
-  mended.close();
+  const corrected = await own.watch('/api/v1/namespaces/kube-system/configmaps?watch=1');
+  for (let ca = ''; ca !== 'the CA'; ) ca = (await corrected.next())?.object.data['requestheader-client-ca-file'];
+  corrected.close();
   stop();
   await own.stop();
 });

@@ -38,7 +38,7 @@ before(async () => {
   await repository.commit({ 'a.yaml': 'a: 1' });
   place = mkdtempSync(join(tmpdir(), 'coracle-sshd-'));
   if (sshd === undefined) return;
-  for (const name of ['host', 'other-host', 'user', 'stranger']) makeKey(name);
+  for (const name of ['host', 'other-host', 'user', 'unknown']) makeKey(name);
   copyFileSync(join(place, 'user.pub'), join(place, 'authorized'));
   chmodSync(join(place, 'authorized'), 0o600);
   port = await freePort();
@@ -125,7 +125,7 @@ test('a key and known hosts: fetched; another host, another key: refused, and no
       { ssh: key('user'), known_hosts: known('other-host') },
       /Host key verification failed|REMOTE HOST/i,
     ],
-    ['another key', { ssh: key('stranger'), known_hosts: known('host') }, /Permission denied/],
+    ['another key', { ssh: key('unknown'), known_hosts: known('host') }, /Permission denied/],
     ['no key', { known_hosts: known('host') }, /has no key ssh/],
   ] as const)
     await assert.rejects(

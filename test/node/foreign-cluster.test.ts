@@ -37,8 +37,8 @@ import { importTinyGuest, tinyVm, until, whyNoGuests } from '../testkit/tiny-gue
 import { heartbeat } from './migration-board.ts';
 
 const why = whyNoGuests();
-const KEY = { namespace: 'default', name: 'abroad' };
-const NODE_NAMES = ['abroad-1', 'abroad-2'] as const;
+const KEY = { namespace: 'default', name: 'external' };
+const NODE_NAMES = ['external-1', 'external-2'] as const;
 
 /** Passes everything on but the version and what was refused, which is noted. */
 async function foreignFront(t: TestContext, at: Workspace) {
@@ -80,7 +80,7 @@ async function foreignFront(t: TestContext, at: Workspace) {
   return { server: `https://127.0.0.1:${front.port}`, ca: authority.certificate, refused };
 }
 
-test('what coracle rbac prints is what controllers and agents need on a cluster of another make', {
+test('what coracle rbac prints is what controllers and agents need on an external cluster', {
   timeout: 150_000,
   ...(why && { skip: why }),
 }, async (t) => {
@@ -92,7 +92,7 @@ test('what coracle rbac prints is what controllers and agents need on a cluster 
   const { client: admin, close } = adminOf(at.data);
   t.after(close);
 
-  // A cluster of another make has none of this.
+  // An external cluster has none of this.
   for (const { account } of chooseComponents(names)) {
     const name = `coracle:${account.replace(/^coracle-/, '')}`;
     await admin.delete(SERVICE_ACCOUNTS, { namespace: 'kubevirt', name: account });

@@ -2,7 +2,7 @@
 import { after, before, beforeEach } from 'node:test';
 import { createOutbound } from '../../src/cmd/compose/outbound.ts';
 import type { ConnectOutbound } from '../../src/server/outbound/outbound.ts';
-import { createAdmissionEar } from './admission-ear.ts';
+import { createAdmissionRecorder } from './admission-recorder.ts';
 import { type Answer, type InProcessServer, startServer } from './in-process-server.ts';
 import { startWebhookServer, type WebhookServer } from './webhook-server.ts';
 
@@ -49,14 +49,14 @@ export function webhookSuite(answers: Parameters<typeof startWebhookServer>[0]):
   let server: InProcessServer;
   let hooks: WebhookServer;
   let outbound: ReturnType<typeof createOutbound>;
-  const ear = createAdmissionEar();
+  const recorder = createAdmissionRecorder();
 
   before(async () => {
     hooks = await startWebhookServer(answers, ['localhost', 'hook.default.svc']);
     outbound = createOutbound({
       store: { get: (key) => server.store.get(key), list: (...args) => server.store.list(...args) },
     });
-    server = await startServer({ connectOutbound: outbound.connect, admission: [ear.plugin] });
+    server = await startServer({ connectOutbound: outbound.connect, admission: [recorder.plugin] });
   });
   after(async () => {
     await server.stop();
@@ -65,7 +65,7 @@ export function webhookSuite(answers: Parameters<typeof startWebhookServer>[0]):
   });
   beforeEach(async () => {
     hooks.calls.length = 0;
-    ear.annotations.clear();
+    recorder.annotations.clear();
     for (const kind of ['mutating', 'validating'])
       await server.request('DELETE', `${GROUP}/${kind}webhookconfigurations`);
     await server.request('DELETE', CONFIGMAPS);
@@ -89,7 +89,7 @@ export function webhookSuite(answers: Parameters<typeof startWebhookServer>[0]):
     get connect() {
       return outbound.connect;
     },
-    annotations: ear.annotations,
+    annotations: recorder.annotations,
     webhook,
     async configure(kind, name, ...webhooks) {
       await server.create(`${GROUP}/${kind.toLowerCase()}webhookconfigurations`, {

@@ -109,7 +109,7 @@ test('the controllers make theirs, whose other labels stay the tenant’s to cha
   assert.match(shrunk.json.message, /only KubeVirt's controllers resize launcher pods/);
 });
 
-test('on a cluster of another make the policy of coracle rbac refuses the same', async () => {
+test('on an external cluster the policy of coracle rbac refuses the same', async () => {
   const groups = ({ username }: { username: string }) => [
     'system:authenticated',
     ...(username === 'root' ? ['system:masters'] : []),

@@ -227,7 +227,7 @@ test('an SSP object asks for it as well as the KubeVirt object, in each of its v
   assert.equal((await plane.ask(`PATCH ${VMS}/vm`, { ...as('tenant'), body: patch({ [LABEL]: null }) })).status, 200);
 });
 
-test('on a cluster of another make the policy of coracle rbac refuses the same, when the KubeVirt object asks for it', async () => {
+test('on an external cluster the policy of coracle rbac refuses the same, when the KubeVirt object asks for it', async () => {
   const other = await startServer({
     resources: kubevirtResources(),
     authenticate: async ({ headers }) => ({

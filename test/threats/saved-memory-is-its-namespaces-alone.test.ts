@@ -161,17 +161,17 @@ test('an agent gives an instance no state of another namespace, and removes none
   for (const from of [`${STATE}/..`, `../${STATE}`, 'x'])
     await assert.rejects(resume('victim', from), /names no state/, from);
 
-  let isStranger = false;
+  let isOtherClient = false;
   const remove = (state: string) =>
-    memoryRequest({ find: () => undefined, memoryDirectory, isControlPlane: () => !isStranger }, {
+    memoryRequest({ find: () => undefined, memoryDirectory, isControlPlane: () => !isOtherClient }, {
       method: 'POST',
       path: '/memory/v1/delete',
       body: new TextEncoder().encode(JSON.stringify({ state, namespace: 'tenant' })),
     } as never) as Promise<unknown>;
   await assert.rejects(remove(STATE), /of another namespace/);
-  isStranger = true;
+  isOtherClient = true;
   await assert.rejects(remove(STATE), /for the control plane only/);
-  isStranger = false;
+  isOtherClient = false;
   await mkdir(join(root, 'other'));
   await assert.rejects(remove('../other'), /not a UID/);
   assert.deepEqual((await readdir(root)).sort(), ['memory', 'other']);

@@ -25,7 +25,7 @@ test('canaries in every place a secret stands: read back by who may, told to nob
   const admin = ['admin', 'system:masters'] as const;
   const secrets = '/api/v1/namespaces/default/secrets';
   const secret = (more: object) => ({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' }, ...more });
-  const refusedStrangers: string[] = [];
+  const refusedAnonymous: string[] = [];
   const ask = async (
     line: string,
     body?: unknown,
@@ -33,7 +33,7 @@ test('canaries in every place a secret stands: read back by who may, told to nob
     as: readonly [string, ...string[]] | undefined = admin,
   ): Promise<number> => {
     const { status, json } = await told.ask(line, { ...(as && { as }), headers, ...(body !== undefined && { body }) });
-    if (status >= 400 && !as) refusedStrangers.push(JSON.stringify(json));
+    if (status >= 400 && !as) refusedAnonymous.push(JSON.stringify(json));
     return status;
   };
   assert.equal(
@@ -92,6 +92,6 @@ test('canaries in every place a secret stands: read back by who may, told to nob
       assert.equal(at, -1, `${place} hold ${value}: ${text.slice(Math.max(0, at - 200), at + 100)}`);
     }
   }
-  // The asker is told what was wrong with what it sent; a stranger is told nothing.
-  for (const text of refusedStrangers) assert.doesNotMatch(text, new RegExp(`${CANARY}|${ENCODED}`), text);
+  // The asker gets to know what was wrong with what it sent; others get to know nothing.
+  for (const text of refusedAnonymous) assert.doesNotMatch(text, new RegExp(`${CANARY}|${ENCODED}`), text);
 });

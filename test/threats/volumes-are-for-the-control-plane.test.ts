@@ -1,5 +1,5 @@
 /**
- * Who reaches an agent's port asks for volumes only as the control plane: not an API server of another make that may do
+ * Who reaches an agent's port asks for volumes only as the control plane: not an external API server that may do
  * everything else with the node, not who may use `nodes/proxy`, and nobody by a handle that is a path.
  */
 import assert from 'node:assert/strict';
@@ -31,7 +31,7 @@ before(async () => {
     metrics: () => [],
     node: { nodeName: 'n', dataDir: directory, pods: () => [] },
     pool: () => pool,
-    // As on a cluster of another make: its API server may do everything that a kubelet lets it.
+    // As on an external cluster: its API server may do everything that a kubelet lets it.
     authorize: ({ peer }) => peer.certificate?.verified === true,
     isControlPlane: ({ peer }) => peer.certificate?.verified === true && peer.certificate.commonName === 'virt-api',
     clock: systemClock,

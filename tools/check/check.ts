@@ -1,8 +1,9 @@
-/** `npm run check`: types, lint, format and import order in one word. Prints what is wrong; exit code 1 when anything is. */
+/** `npm run check`: types, lint, format, import order and the words of docs/glossary.md. Prints what is wrong; exit code 1 when anything is. */
 import { spawn } from 'node:child_process';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { checkFloors } from './floors.ts';
+import { checkWords } from './words.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
@@ -23,11 +24,16 @@ const run = (name: string, argv: readonly string[]): Promise<boolean> =>
     });
   });
 
-const violations = checkFloors(root);
-for (const line of violations) console.log(line);
-console.log(`floors: ${violations.length === 0 ? 'ok' : 'FAILED'}`);
+const inProcess = (name: string, violations: readonly string[]): boolean => {
+  for (const line of violations) console.log(line);
+  console.log(`${name}: ${violations.length === 0 ? 'ok' : 'FAILED'}`);
+  return violations.length === 0;
+};
+
+const isOrdered = inProcess('floors', checkFloors(root));
+const isPlain = inProcess('words', checkWords(root));
 const results = await Promise.all([
   run('types', [resolve(root, 'node_modules/.bin/tsc'), '--noEmit', '-p', root]),
   run('lint and format', [resolve(root, 'node_modules/.bin/biome'), 'check', '--error-on-warnings', root]),
 ]);
-process.exitCode = violations.length === 0 && results.every(Boolean) ? 0 : 1;
+process.exitCode = isOrdered && isPlain && results.every(Boolean) ? 0 : 1;

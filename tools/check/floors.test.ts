@@ -31,7 +31,7 @@ const CASES: [name: string, file: string, source: string, expected: RegExp | und
   ['room order', 'src/server/storage/a.ts', "import {\n  x,\n} from '../endpoints/x.ts';", /comes after it/],
   ['room order of a type', 'src/server/storage/a.ts', "import type { X } from '../endpoints/x.ts';", undefined],
   [
-    'controllers are strangers',
+    'controllers do not import each other',
     'src/control/vmi/a.ts',
     "import type { X } from '../vm/x.ts';",
     /never imports another/,

@@ -21,7 +21,7 @@ interface Identity {
 let ca: string;
 let serving: Identity;
 let trusted: Identity;
-let stranger: Identity;
+let unknown: Identity;
 let outdated: Identity;
 let server: TlsServer;
 /** Requests seen by the handler, newest last. */
@@ -94,7 +94,7 @@ before(async () => {
   const past = await openAuthority(pair, lastYear);
   ca = authority.certificate;
   const client = { commonName: 'jane', organizations: ['dev', 'ops'], usage: 'client', days: 30 } as const;
-  [serving, trusted, stranger, outdated] = await Promise.all([
+  [serving, trusted, unknown, outdated] = await Promise.all([
     authority.issue({ commonName: 'server', ipAddresses: [HOST], usage: 'server', days: 1 }),
     authority.issue(client),
     other.issue(client),
@@ -566,7 +566,7 @@ test('who the client is comes from its verified certificate and nothing else', a
   const cases: [string, Identity | undefined, object | undefined][] = [
     ['none', undefined, undefined],
     ['of our CA', trusted, { verified: true, commonName: 'jane', organizations: ['dev', 'ops'] }],
-    ['of another CA', stranger, { verified: false, commonName: 'jane', organizations: ['dev', 'ops'] }],
+    ['of another CA', unknown, { verified: false, commonName: 'jane', organizations: ['dev', 'ops'] }],
     ['expired', outdated, { verified: false, commonName: 'jane', organizations: ['dev', 'ops'] }],
   ];
   for (const [name, identity, wanted] of cases) {

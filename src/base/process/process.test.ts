@@ -128,9 +128,9 @@ test('a detached process is found, told from a reused pid, and ended by the ladd
   try {
     assert.deepEqual(await findProcesses((argv) => argv.includes(marker)), [child.identity.pid]);
     assert.equal(await isRunning(child.identity), true);
-    const stranger = { ...child.identity, startTime: '1' };
-    assert.equal(await isRunning(stranger), false);
-    assert.equal(await signalProcess(stranger, 'SIGKILL'), false);
+    const reused = { ...child.identity, startTime: '1' };
+    assert.equal(await isRunning(reused), false);
+    assert.equal(await signalProcess(reused, 'SIGKILL'), false);
     assert.equal(await isRunning({ ...child.identity, bootId: 'another boot' }), false);
     while (!(await readFile(join(dir, 'out'), 'utf8')).includes('up')) await systemClock.sleep(20, signal);
   } finally {

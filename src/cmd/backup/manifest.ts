@@ -1,5 +1,5 @@
 /**
- * `manifest.json` of a backup: what is in it, and the digest of each part. It is read as text of a stranger: a name that is
+ * `manifest.json` of a backup: what is in it, and the digest of each part. It is read as untrusted input: a name that is
  * not one of ours, or a number that cannot be, is refused before a file is touched.
  */
 import { BackupError } from './backup-error.ts';

@@ -28,7 +28,7 @@ export interface BinItem {
 /**
  * Those of a namespace, or of all where none is given; newest first. Contents without a record are the administrators':
  * who may not list them does not see them.
- * @throws CommandError on a server of another make
+ * @throws CommandError on an external server
  */
 export async function binItems(
   client: Client,

@@ -279,13 +279,13 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'crds',
-    summary: "Print the definitions of KubeVirt's and Config Sync's kinds for a cluster of another make, as YAML",
+    summary: "Print the definitions of KubeVirt's and Config Sync's kinds for an external cluster, as YAML",
     flags: {},
     load: async () => (await import('./crds.ts')).crds,
   },
   {
     name: 'rbac',
-    summary: 'Print the accounts and rights of agents and controllers for a cluster of another make, as YAML',
+    summary: 'Print the accounts and rights of agents and controllers for an external cluster, as YAML',
     words: '[node | controllers]',
     choices: ['node', 'controllers'],
     flags: {

@@ -21,7 +21,7 @@ import { type CommandContext, CommandError, textFlag, UsageError } from './comma
 import { processLog } from './process-log.ts';
 import { untilStopped } from './until-stopped.ts';
 
-/** Runs until Ctrl-C or SIGTERM. On a cluster of another make several may be started: one of them runs each controller. */
+/** Runs until Ctrl-C or SIGTERM. On an external cluster several may be started: one of them runs each controller. */
 export async function controllers(context: CommandContext): Promise<number> {
   const list = textFlag(context.flags, 'controllers') ?? '*';
   try {
@@ -39,11 +39,11 @@ export async function controllers(context: CommandContext): Promise<number> {
       );
     const rootCa = cluster.ca;
     const { isOurs, lacks } = await serverMake(cluster.client, stop.signal);
-    const abroad = !isOurs;
+    const external = !isOurs;
     if (lacks !== undefined) context.note(`warning: ${lacks}`);
     const serveWebhook = webhooksAt(context, log);
     // Where nobody says how the API server reaches this process, it cannot ask.
-    const chosen = chooseComponents(serveWebhook ? list : `${list},-${DELETION_WEBHOOK}`, { abroad });
+    const chosen = chooseComponents(serveWebhook ? list : `${list},-${DELETION_WEBHOOK}`, { external });
     const identities = await Promise.all(
       chosen.map(({ account }) => connectAs(cluster, account, { clock: systemClock, log })),
     );
@@ -57,7 +57,7 @@ export async function controllers(context: CommandContext): Promise<number> {
         clock: systemClock,
         log,
       };
-      if (!abroad) return keepRunning({ ...options, signal: stop.signal });
+      if (!external) return keepRunning({ ...options, signal: stop.signal });
       return whileLeading(
         {
           client,

@@ -1,4 +1,4 @@
-/** `coracle crds`: the definitions of KubeVirt's and Config Sync's kinds for a cluster of another make, as YAML. */
+/** `coracle crds`: the definitions of KubeVirt's and Config Sync's kinds for an external cluster, as YAML. */
 import { stringify } from 'yaml';
 import { configSyncCrds } from '../../api/kinds/config-sync/definitions.ts';
 import { kubevirtCrds } from '../../api/kinds/kubevirt/kubevirt.ts';

@@ -18,7 +18,7 @@ interface Finding {
   readonly check: string;
   readonly verdict: Verdict;
   readonly detail: string;
-  readonly mend?: string;
+  readonly remedy?: string;
 }
 
 const GIB = 1024 ** 3;
@@ -49,8 +49,8 @@ export async function doctor({ flags, environment, print, signal }: CommandConte
     print(
       findings
         .map(
-          ({ verdict, check, detail, mend }) =>
-            `${verdict}  ${check.padEnd(width)}${detail}${mend ? `\n      ${''.padEnd(width)}mend: ${mend}` : ''}`,
+          ({ verdict, check, detail, remedy }) =>
+            `${verdict}  ${check.padEnd(width)}${detail}${remedy ? `\n      ${''.padEnd(width)}remedy: ${remedy}` : ''}`,
         )
         .join('\n'),
     );
@@ -68,7 +68,7 @@ async function tool(
       check,
       verdict: options.missing,
       detail: 'not found in PATH',
-      mend: `install ${options.install} (for example: sudo apt-get install ${options.install})`,
+      remedy: `install ${options.install} (for example: sudo apt-get install ${options.install})`,
     };
   const result = await run(argv, { timeoutMs: TOOL_MS, signal: options.signal });
   if (!result.ok)
@@ -76,7 +76,7 @@ async function tool(
       check,
       verdict: options.missing,
       detail: `does not run: ${result.message}`,
-      mend: `reinstall ${options.install}`,
+      remedy: `reinstall ${options.install}`,
     };
   return {
     check,
@@ -99,7 +99,7 @@ async function acceleration(signal: AbortSignal): Promise<Finding> {
         check,
         verdict: 'WARN',
         detail: `emulation only (${firstClause(why)}); guests run several times slower`,
-        mend: kvmRemedy({ exists: existsSync('/dev/kvm'), opens: why !== CANNOT_OPEN }),
+        remedy: kvmRemedy({ exists: existsSync('/dev/kvm'), opens: why !== CANNOT_OPEN }),
       };
 }
 
@@ -121,7 +121,7 @@ async function firmware(): Promise<Finding> {
         check,
         verdict: 'WARN',
         detail: 'OVMF not found; guests that ask for UEFI boot by BIOS',
-        mend: 'install ovmf (for example: sudo apt-get install ovmf)',
+        remedy: 'install ovmf (for example: sudo apt-get install ovmf)',
       };
 }
 
@@ -139,7 +139,8 @@ async function lowPorts(): Promise<Finding> {
         verdict: 'WARN',
         detail:
           'this user may take no port below 1024; guests are reached by high ones, coracle.dev/host-ports by none below',
-        mend: 'sudo sysctl net.ipv4.ip_unprivileged_port_start=0, or run as root; nothing where no machine asks for low ports',
+        remedy:
+          'sudo sysctl net.ipv4.ip_unprivileged_port_start=0, or run as root; nothing where no machine asks for low ports',
       }
     : { check, verdict: 'PASS', detail: 'ports below 1024 can be given to guests that ask for them' };
 }
@@ -151,9 +152,10 @@ function disk(root: string): Finding {
       const { bavail, bsize } = statfsSync(place);
       const free = (bavail * bsize) / GIB;
       const detail = `${free.toFixed(1)} GiB free at ${place}`;
-      if (free < 0.5) return { check, verdict: 'FAIL', detail, mend: 'free some space, or choose another --data-dir' };
+      if (free < 0.5)
+        return { check, verdict: 'FAIL', detail, remedy: 'free some space, or choose another --data-dir' };
       return free < 5
-        ? { check, verdict: 'WARN', detail, mend: 'images and guest disks will want more' }
+        ? { check, verdict: 'WARN', detail, remedy: 'images and guest disks will want more' }
         : { check, verdict: 'PASS', detail };
     } catch {
       if (place === dirname(place)) return { check, verdict: 'FAIL', detail: `${root} cannot be looked at` };
@@ -171,7 +173,7 @@ async function port(dir: ReturnType<typeof dataDirAt>): Promise<Finding> {
     server.listen(DEFAULT_PORT, '127.0.0.1', () => server.close(() => resolve(false)));
   });
   return taken
-    ? { check, verdict: 'WARN', detail: `${DEFAULT_PORT} is taken`, mend: 'start with --port N, or --port 0' }
+    ? { check, verdict: 'WARN', detail: `${DEFAULT_PORT} is taken`, remedy: 'start with --port N, or --port 0' }
     : { check, verdict: 'PASS', detail: `${DEFAULT_PORT} is free` };
 }
 
@@ -214,7 +216,7 @@ export function uuidFinding(shared: readonly SharedUuid[], machines: number): Fi
     check,
     verdict: 'WARN',
     detail: listed.join('; '),
-    mend: `give all but one of each another: kubectl patch vm NAME -n NAMESPACE --type merge -p '{"spec":{"template":{"spec":{"domain":{"firmware":{"uuid":"'$(cat /proc/sys/kernel/random/uuid)'"}}}}}}', then restart it; its guest will want its licences anew`,
+    remedy: `give all but one of each another: kubectl patch vm NAME -n NAMESPACE --type merge -p '{"spec":{"template":{"spec":{"domain":{"firmware":{"uuid":"'$(cat /proc/sys/kernel/random/uuid)'"}}}}}}', then restart it; its guest will want its licences anew`,
   };
 }
 

@@ -65,7 +65,7 @@ async function readCluster(context: CommandContext): Promise<AuditInput> {
     const [vms, vmis, contents] = await Promise.all([
       client.list(VIRTUAL_MACHINES),
       client.list(VIRTUAL_MACHINE_INSTANCES),
-      // A cluster of another make need not have them.
+      // An external cluster need not have them.
       client.list(VIRTUAL_MACHINE_SNAPSHOT_CONTENTS).catch((error: unknown) => {
         if (isNotFound(error)) return { items: [] };
         throw error;

@@ -15,7 +15,7 @@ export async function rbac({ words, flags, print, note }: CommandContext): Promi
   const starters: string[] = [];
   if (what !== 'node') {
     try {
-      manifests.push(...controllerManifests(chooseComponents(list ?? '*', { abroad: true })));
+      manifests.push(...controllerManifests(chooseComponents(list ?? '*', { external: true })));
     } catch (error) {
       throw new UsageError((error as Error).message);
     }

@@ -255,7 +255,9 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
   // The API serves all the same, and the node says so itself; but whoever starts it should not have to look.
   const missing = options.nodes === 0 ? [] : ['qemu-system-x86_64', 'qemu-img'].filter((name) => !isProgram(name));
   if (missing.length > 0)
-    note(`${WARNING}no guest can run here: ${missing.join(' and ')} not found in PATH (coracle doctor tells the mend)`);
+    note(
+      `${WARNING}no guest can run here: ${missing.join(' and ')} not found in PATH (coracle doctor says how to repair it)`,
+    );
   if (options.address.isOpen) note(`${WARNING}${openWarning(options.address, host.url)}`);
   const kubeconfig = userKubeconfigPath(environment);
   // $KUBECONFIG may be the admin's own file, which is written whole and must not be emptied at the end.

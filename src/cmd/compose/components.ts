@@ -101,7 +101,7 @@ export const COMPONENT_NAMESPACE = 'kubevirt';
 /** Account of node agents on servers that do not know them as nodes; the embedded one has none of that name. */
 export const AGENT_ACCOUNT = 'coracle-agent';
 
-/** Name of the component that an API server of another make asks about deletions. */
+/** Name of the component that an external API server asks about deletions. */
 export const DELETION_WEBHOOK = 'deletion-webhook';
 
 const NO_ENDPOINT: ServeWebhook = () => Promise.reject(new Error('no address is given for webhooks'));
@@ -266,8 +266,8 @@ export const COMPONENTS: readonly Component[] = [
   ),
 ];
 
-/** Those that only a cluster of another make has need of. */
-export const COMPONENTS_ABROAD: readonly Component[] = [
+/** Those that only an external cluster has need of. */
+export const EXTERNAL_COMPONENTS: readonly Component[] = [
   {
     name: 'peer-certificates',
     account: 'coracle-peer-certificates',
@@ -296,19 +296,19 @@ export const COMPONENTS_ABROAD: readonly Component[] = [
 
 /**
  * Picks components as kube-controller-manager's --controllers does: `*` all, `name` this one, `-name` not this one. Those
- * that need the cluster's keys are in only `withKeys`, and then unless they are taken out by name; those for a cluster
- * of another make only `abroad`.
+ * that need the cluster's keys are in only `withKeys`, and then unless they are taken out by name; those for an
+ * external cluster only `external`.
  * Throws an Error that names an unknown one and the ones there are.
  */
 export function chooseComponents(
   list: string,
-  { withKeys = false, abroad = false }: { readonly withKeys?: boolean; readonly abroad?: boolean } = {},
+  { withKeys = false, external = false }: { readonly withKeys?: boolean; readonly external?: boolean } = {},
 ): readonly Component[] {
   const words = list
     .split(',')
     .map((word) => word.trim())
     .filter((word) => word !== '');
-  const known = new Set([...COMPONENTS, ...COMPONENTS_ABROAD].map((component) => component.name));
+  const known = new Set([...COMPONENTS, ...EXTERNAL_COMPONENTS].map((component) => component.name));
   for (const word of words) {
     const name = word.startsWith('-') ? word.slice(1) : word;
     if (word !== '*' && !known.has(name))
@@ -317,7 +317,7 @@ export function chooseComponents(
   // What needs the keys can run nowhere but beside them, so that it runs there whatever else runs elsewhere.
   const isChosen = ({ name, needsKeys = false }: Component): boolean =>
     needsKeys ? withKeys : words.includes('*') || words.includes(name);
-  return [...COMPONENTS, ...(abroad ? COMPONENTS_ABROAD : [])].filter(
+  return [...COMPONENTS, ...(external ? EXTERNAL_COMPONENTS : [])].filter(
     (component) => isChosen(component) && !words.includes(`-${component.name}`),
   );
 }

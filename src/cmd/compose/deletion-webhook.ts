@@ -1,4 +1,4 @@
-/** Decisions about deletions for the API server of another make: a webhook of this process, and the word where it is. */
+/** Decisions about deletions for the external API server: a webhook of this process, and the word where it is. */
 import type { ApiHandler } from '../../base/http/seam.ts';
 import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
 import {

@@ -1,5 +1,5 @@
 /**
- * What keeps the status of instances to KubeVirt's accounts on a cluster of another make, where none of our admission
+ * What keeps the status of instances to KubeVirt's accounts on an external cluster, where none of our admission
  * runs: a ValidatingAdmissionPolicy. An instance has no status subresource, so that rights alone cannot tell a report
  * from a change; upstream's webhook would leave such a change out, a policy can only refuse it.
  */

@@ -1,5 +1,5 @@
 /**
- * What keeps launcher Pods to KubeVirt's controllers on a cluster of another make, where none of our admission runs: a
+ * What keeps launcher Pods to KubeVirt's controllers on an external cluster, where none of our admission runs: a
  * ValidatingAdmissionPolicy with the rule of `launcher-pods.ts`. Without it whoever may make Pods in the namespace of an
  * instance could have its guest started with requests, and on a node, of his choice.
  */

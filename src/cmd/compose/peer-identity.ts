@@ -1,5 +1,5 @@
 /**
- * What an agent proves its name to other agents with on a cluster of another make: a certificate that it asks
+ * What an agent proves its name to other agents with on an external cluster: a certificate that it asks
  * `control/certificates/peer-controller.ts` for, at its start and again before it expires. The key is made here, kept in a
  * file of its owner's, and never sent.
  *

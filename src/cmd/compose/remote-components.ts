@@ -34,7 +34,7 @@ const LEAST_MINOR = 22;
 const MOVING_MINOR = 31;
 
 export interface ServerMake {
-  /** Else a cluster of another make. */
+  /** Else an external cluster. */
   readonly isOurs: boolean;
   /** What does not work there for its age, in one line. */
   readonly lacks?: string;

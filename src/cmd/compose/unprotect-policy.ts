@@ -1,5 +1,5 @@
 /**
- * The right to switch protection off on a cluster of another make, where none of our admission runs: the role that has
+ * The right to switch protection off on an external cluster, where none of our admission runs: the role that has
  * it, and a ValidatingAdmissionPolicy with the rule of `unprotect-rights.ts`, which asks the cluster's authorizer. Its
  * parameter is the KubeVirt object, so that the same annotation turns it on.
  */

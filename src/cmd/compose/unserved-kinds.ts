@@ -1,6 +1,6 @@
 /**
  * Kinds that are stored and that nothing here acts on yet: who makes one is told at once, by a warning and by an event of
- * the object. Silent where a controller of another make has taken the work on: it holds its Lease, or has brought its
+ * the object. Silent where an external controller has taken the work on: it holds its Lease, or has brought its
  * definitions.
  */
 import type { ResourceInfo } from '../../api/kinds/resource.ts';

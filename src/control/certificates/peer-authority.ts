@@ -1,5 +1,5 @@
 /**
- * The authority of the certificates that node agents know each other by on a cluster of another make: what is kept, and
+ * The authority of the certificates that node agents know each other by on an external cluster: what is kept, and
  * what has to be done with it at a time. Pure.
  *
  *   nothing (or not usable) -> current -> current and next -> next is the current one

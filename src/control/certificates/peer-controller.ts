@@ -1,5 +1,5 @@
 /**
- * Certificates that node agents know each other by, on a cluster of another make: keeps their authority (a Secret) and
+ * Certificates that node agents know each other by, on an external cluster: keeps their authority (a Secret) and
  * its public list (a ConfigMap), approves and signs the requests of agents, and denies all others for the same signer.
  *
  * Any number of replicas may run: the authority lives in the Secret, and each write of it names the revision that was

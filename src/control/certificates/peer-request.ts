@@ -1,7 +1,7 @@
 /**
  * Who may have which peer certificate: the agent of a node, for the name of that node, and for nothing else. Pure.
  *
- * On a cluster of another make an agent is a node (`system:node:NAME`), or the agents' service account. That account is
+ * On an external cluster an agent is a node (`system:node:NAME`), or the agents' service account. That account is
  * shared by all nodes, so that its name says nothing: the token has to name the node (KEP-4193), which the API server
  * vouches for in `spec.extra` of the request.
  */

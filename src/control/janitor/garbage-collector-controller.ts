@@ -169,7 +169,7 @@ export function createGarbageCollectorController(environment: ControllerEnvironm
     }
   }
 
-  /** Deletes or mends an object whose owners may be gone. */
+  /** Deletes or corrects an object whose owners may be gone. */
   async function judge(node: GraphNode, { signal, log: passLog }: ReconcileContext): Promise<ReconcileResult> {
     const first = await verdictOf(node, signal);
     if (first.type === 'keep') {

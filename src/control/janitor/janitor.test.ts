@@ -87,7 +87,7 @@ test('serviceaccount-controller: every active namespace has the account default,
   await h.end();
 });
 
-test('root-ca-certificate-publisher-controller: the ConfigMap is made, put back and mended', async () => {
+test('root-ca-certificate-publisher-controller: the ConfigMap is made, put back and corrected', async () => {
   const h = harness(createRootCaController);
   h.api.put(namespace('a'));
   await h.clock.advance(1);

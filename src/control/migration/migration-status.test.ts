@@ -163,7 +163,7 @@ for (const [what, given, phase, message] of STEPS) {
   });
 }
 
-test('conditions: a wish to abort, a quota that says no until it does not', () => {
+test('conditions: a request to abort, a quota that says no until it does not', () => {
   const types = (given: MigrationFacts) => (nextMigrationStatus(given).status.conditions ?? []).map(({ type }) => type);
   assert.deepEqual(types(facts('Running', { target: READY, vmi: state({ startTimestamp: 't' }), deleting: true })), [
     'migrationAbortRequested',

@@ -1,5 +1,5 @@
 /**
- * Tells the API server of a cluster of another make to ask our webhook about deletions: keeps the
+ * Tells the API server of an external cluster to ask our webhook about deletions: keeps the
  * ValidatingWebhookConfiguration, with the address and the authority of the process that runs now.
  *
  * Two webhooks in it. About what machines refer to it may be away: a ValidatingAdmissionPolicy is the net (`parts-policy`).

@@ -300,8 +300,8 @@ export function createVmController(options: VmControllerOptions): Controller {
   async function createInstance(pass: Pass, paused: boolean): Promise<void> {
     const { vm, key } = pass;
     const name = key.name;
-    const stranger = vmis.get(key);
-    if (stranger) {
+    const unowned = vmis.get(key);
+    if (unowned) {
       pass.failure = {
         reason: 'FailedCreate',
         message: `a VirtualMachineInstance named ${name} that this VirtualMachine does not own is in the way`,

@@ -70,7 +70,7 @@ const ROWS: readonly [string, IdentityCase, Identity][] = [
     { uuid: 'u', serial: 's' },
   ],
   [
-    'an update that gives another UUID is a wish of its user',
+    'an update that gives another UUID is a request of its user',
     { type: 'update-vm', firmware: { uuid: 'v' }, stored: { uuid: 'u', serial: 's' } },
     { uuid: 'v', serial: 's', origin: 'Given' },
   ],

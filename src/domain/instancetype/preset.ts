@@ -43,7 +43,7 @@ export function applyPresets(vmi: VirtualMachineInstance, presets: readonly Pres
   const matching: Preset[] = [];
   for (const preset of presets) {
     const selected = selects(preset, labels);
-    // A broken selector could have meant this instance: all new instances of the namespace are refused until it is mended.
+    // A broken selector could have meant this instance: all new instances of the namespace are refused until it is corrected.
     if (typeof selected === 'string') return { applied: [], warnings: [], error: selected };
     if (selected) matching.push(preset);
   }

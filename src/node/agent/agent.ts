@@ -40,7 +40,7 @@ import { registerNode } from './node-registration.ts';
 import { createNodeRoom } from './node-room.ts';
 import { createObsoleteModels } from './obsolete-models.ts';
 import { osImage } from './os-image.ts';
-import { createStrangerCare, isLauncher } from './other-pods.ts';
+import { createUnmanagedPodStatus, isLauncher } from './other-pods.ts';
 import { createServerAccess } from './server-access.ts';
 import { openTombstones } from './vm-record.ts';
 
@@ -300,11 +300,11 @@ export function createAgent(config: AgentConfig): Agent {
       clock,
       log,
     });
-    const stranger = createStrangerCare(environment);
+    const reportUnmanaged = createUnmanagedPodStatus(environment);
     ownPods.onChange(({ type, object }) => {
       const uid = object.metadata.uid ?? '';
       if (!isLauncher(object)) {
-        if (type !== 'deleted') stranger(object);
+        if (type !== 'deleted') reportUnmanaged(object);
         return;
       }
       const launcher = launchers.get(uid);

@@ -5,7 +5,7 @@ import { deletePod } from './api-writes.ts';
 import type { AgentEnvironment } from './environment.ts';
 
 /** Pods that are no launchers: said once each, and removed when somebody deletes them. */
-export function createStrangerCare(environment: AgentEnvironment): (pod: DeepReadonly<Pod>) => void {
+export function createUnmanagedPodStatus(environment: AgentEnvironment): (pod: DeepReadonly<Pod>) => void {
   /** UIDs told of; bounded. */
   const told = new Set<string>();
   return (pod) => {

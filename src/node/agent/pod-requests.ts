@@ -97,7 +97,7 @@ async function answer(
   };
 }
 
-/** The handshake of httpstream, as an API server of another make speaks it with a kubelet. */
+/** The handshake of httpstream, as an external API server speaks it with a kubelet. */
 function overBytes({ upgradeTo = '', headers }: ApiRequest, accept: (socket: MessageSocket) => void): ApiResponse {
   if (upgradeTo.toLowerCase() !== SPDY.toLowerCase())
     throw badRequest(`unable to upgrade: "${upgradeTo}" is not ${SPDY}`);

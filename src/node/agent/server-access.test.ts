@@ -84,7 +84,7 @@ test('answers are kept for a while; where there is none the caller is refused, a
   assert.equal(reviews.length, 5);
 });
 
-test('an API server of another make is answered as by a kubelet: SPDY over bytes, pages under their own names', async () => {
+test('an external API server is answered as by a kubelet: SPDY over bytes, pages under their own names', async () => {
   const launcher = {
     containers: [],
     record: {},

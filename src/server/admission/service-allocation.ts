@@ -234,14 +234,14 @@ class Allocation {
     if (wantsIp(spec) && !isFree) this.#families(spec);
     if (wantsIp(spec)) this.#ip(spec);
     const ports = spec.ports ?? [];
-    // Wishes first, so that nothing free-handed takes what another port of the same Service asks for.
+    // Requested ones first, so that nothing free-handed takes what another port of the same Service asks for.
     const own = new Set<string>();
     ports.forEach((port, i) => {
       if (port.nodePort)
-        this.#wish(port.nodePort, { protocol: port.protocol, field: `spec.ports[${i}].nodePort`, own });
+        this.#request(port.nodePort, { protocol: port.protocol, field: `spec.ports[${i}].nodePort`, own });
     });
     if (spec.healthCheckNodePort) {
-      this.#wish(spec.healthCheckNodePort, { protocol: 'TCP', field: 'spec.healthCheckNodePort', own });
+      this.#request(spec.healthCheckNodePort, { protocol: 'TCP', field: 'spec.healthCheckNodePort', own });
     }
     if (wantsNodePorts(spec)) {
       for (const port of ports) {
@@ -277,12 +277,12 @@ class Allocation {
       this.#take(spec.clusterIP);
     } else {
       spec.clusterIP = asked;
-      if (asked !== 'None' && !this.#before.has(asked)) this.#wishIp(asked);
+      if (asked !== 'None' && !this.#before.has(asked)) this.#requestIp(asked);
     }
     if (!spec.clusterIPs?.length) spec.clusterIPs = [spec.clusterIP];
   }
 
-  #wishIp(ip: string): void {
+  #requestIp(ip: string): void {
     if (parseAddress(ip) === undefined) return; // Validation says what is wrong with it.
     const refuse = (why: string): ApiError =>
       this.#refusal({ field: 'spec.clusterIPs', value: [ip], detail: `failed to allocate IP ${ip}: ${why}` });
@@ -293,7 +293,7 @@ class Allocation {
     this.#take(ip);
   }
 
-  #wish(
+  #request(
     port: number,
     { protocol, field, own }: { protocol: string | undefined; field: string; own: Set<string> },
   ): void {
@@ -351,7 +351,7 @@ const randomBelow = (limit: number): number => crypto.getRandomValues(new Uint32
 
 /**
  * What is tried first of a range, and what then: neither the network's own address nor its broadcast address; the upper
- * part first, so that small wishes stay free (KEP-3070; ranges of up to 16 addresses have no such part).
+ * part first, so that small requests stay free (KEP-3070; ranges of up to 16 addresses have no such part).
  */
 function partsOf(size: number): { readonly from: number; readonly count: number }[] {
   const low = size <= 16 ? 0 : Math.min(256, Math.max(16, Math.floor(size / 16)));

@@ -78,7 +78,7 @@ export function createJwtUsers(issuer: JwtIssuer, { connect, clock, log }: JwtSe
       const expected = goQuoteAll(signingAlgorithms);
       return refused(`${UNVERIFIED}oidc: id token signed with unsupported algorithm, expected ${expected} got ${got}`);
     }
-    // For whom and when is looked at first: a stranger's token must not cost a signature.
+    // For whom and when is looked at first: the token of an unknown issuer must not cost a signature.
     const problem = validityProblem(issuer.audiences, claims, clock.now());
     if (problem !== undefined) return refused(`${UNVERIFIED}${problem}`);
     const keyId = typeof kid === 'string' ? kid : undefined;

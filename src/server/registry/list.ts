@@ -3,10 +3,10 @@ import { type ResourceInfo, storagePrefix } from '../../api/kinds/resource.ts';
 import { ApiError, badRequest } from '../../api/meta/status.ts';
 import type { Listed, StoredObject } from '../cache/object-store.ts';
 import { type ContinueToken, decodeContinue, encodeContinue } from './continue-token.ts';
+import { filterObjects } from './filter-objects.ts';
 import type { ListOptions } from './list-options.ts';
 import { parseResourceVersion, waitForRevision } from './resource-version.ts';
 import type { Selection } from './selection.ts';
-import { sift } from './sift.ts';
 import { prepareViews } from './versioned-view.ts';
 import type { Registry } from './write-call.ts';
 
@@ -118,7 +118,7 @@ function page(
     const next = isFull ? `${last!.namespace}/${last!.name}` : undefined;
     return resultOf({ items, revision, next }, { limit, remaining: undefined });
   };
-  const kept = sift(all, { selection, limit, signal });
+  const kept = filterObjects(all, { selection, limit, signal });
   return kept instanceof Promise ? kept.then(chosen) : chosen(kept);
 }
 

@@ -75,7 +75,7 @@ export function* applyKindDefaultsSteps(info: ResourceInfo, object: Unstructured
 }
 
 /**
- * Empty lists and maps of metadata are not shown. `managedFields: []` is no state but a wish, which is left to tracking;
+ * Empty lists and maps of metadata are not shown. `managedFields: []` is no state but a request, which is left to tracking;
  * of a custom kind nobody hears it, because its metadata is written out and read again before anybody looks.
  */
 export function dropEmptyMetadata({ strategy }: ResourceInfo, metadata: ObjectMeta): void {

@@ -27,15 +27,15 @@ resource.v1.DeviceCounterConsumption: -counters
 storage.v1.CSINodeDriver: topologyKeys
 `;
 
-/** Empty ownership is no state but a wish to lose it, which whoever tracks ownership has to see. */
-const WISHES = 'meta.v1.ObjectMeta: managedFields';
+/** Empty ownership is no state but a request to lose it, which whoever tracks ownership has to see. */
+const REQUESTS = 'meta.v1.ObjectMeta: managedFields';
 
 let parsed: ReadonlyMap<string, ReadonlySet<string>> | undefined;
 
 /** The table by type: `rbac.v1.Role` -> fields. */
 export function keptEmpties(): ReadonlyMap<string, ReadonlySet<string>> {
   parsed ??= new Map(
-    [...TABLE.trim().split('\n'), WISHES].map((line) => {
+    [...TABLE.trim().split('\n'), REQUESTS].map((line) => {
       const [type = '', fields = ''] = line.split(': ');
       return [type, new Set(fields.split(' '))];
     }),

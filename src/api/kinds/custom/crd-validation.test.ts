@@ -151,7 +151,7 @@ const INVALID: readonly (readonly [string, Shape, readonly string[]])[] = [
     [`${X}.anyOf[0].properties[a].type: Forbidden: must be empty to be structural`],
   ],
   [
-    'a stranger inside',
+    'an unknown field inside',
     { schema: object({}, { allOf: [{ properties: { a: { minLength: 1 } } }] }) },
     [`${ROOT}.properties[a]: Required value: because it is defined in ${ROOT}.allOf[0].properties[a]`],
   ],

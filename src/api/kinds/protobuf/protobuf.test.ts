@@ -626,7 +626,7 @@ test('zeros that Go leaves out of JSON though they are required, and that it wri
   assert.deepEqual(read.schedulingGroup, { podGroupName: '' });
 });
 
-test('the table of kept zeros names optional scalars of known types', () => {
+test('the table of fields whose zero is written names optional scalars of known types', () => {
   const types = new Map(builtinTypeNames().map((name) => [tableNameOf(name), builtinSchema(name)]));
   for (const [type, fields] of keptZeros()) {
     const schema = types.get(type) ?? assert.fail(`no type ${type}`);

@@ -54,6 +54,6 @@ async function reconcilerVersion(client: Client, signal: AbortSignal): Promise<s
   const groups = (await client.raw('GET', '/apis', { signal })) as { groups?: { name: string }[] };
   if (!groups.groups?.some(({ name }) => name === CONFIG_SYNC_GROUP)) return 'NOT INSTALLED';
   const { gitVersion = '' } = (await client.raw('GET', '/version', { signal })) as { gitVersion?: string };
-  // Against a cluster of another make nothing tells whether `coracle controllers` runs somewhere.
+  // Against an external cluster nothing tells whether `coracle controllers` runs somewhere.
   return gitVersion.includes('+coracle') ? gitVersion : 'UNKNOWN';
 }

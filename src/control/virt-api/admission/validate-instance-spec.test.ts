@@ -447,7 +447,7 @@ const TABLES: Record<string, Row[]> = {
       `FieldValueInvalid ${NODES}[0].matchFields[0].values`,
     ],
     [
-      'a heavy wish for a node',
+      'a heavy preference for a node',
       domain(
         {},
         {

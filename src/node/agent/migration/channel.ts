@@ -63,7 +63,7 @@ export type SourceMessage =
 
 export type TargetMessage =
   | { readonly type: 'accepted'; readonly sharesAddress: boolean }
-  /** `postCopyObstacle`: why the target cannot take post-copy, where it was wished for. */
+  /** `postCopyObstacle`: why the target cannot take post-copy, where it was requested. */
   | { readonly type: 'ready'; readonly postCopyObstacle?: string }
   /** It is the target's: the API has said so. */
   | { readonly type: 'handed-over' }

@@ -29,7 +29,7 @@ before(async () => {
   const other = await createAuthority(clock);
   ca = pair.certificate;
   const authority = await openAuthority(pair, clock);
-  const stranger = await openAuthority(other, clock);
+  const otherAuthority = await openAuthority(other, clock);
   const issue = async (name: string, options: { from?: typeof authority; cn?: string; group?: string }) => {
     const made = await (options.from ?? authority).issue({
       commonName: options.cn ?? `system:node:${name}`,
@@ -44,7 +44,7 @@ before(async () => {
   await issue('three', {});
   await issue('no-node', { cn: 'kubernetes-admin' });
   await issue('no-group', { cn: 'system:node:one', group: 'system:masters' });
-  await issue('foreign', { from: stranger, cn: 'system:node:one' });
+  await issue('foreign', { from: otherAuthority, cn: 'system:node:one' });
   listener = await openPeerListener({
     host: '127.0.0.1',
     identity: identities.get('two')!,

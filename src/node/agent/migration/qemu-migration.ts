@@ -29,7 +29,7 @@ export async function setCapabilities(
 }
 
 /**
- * The same where post-copy is wished for: without it where QEMU refuses, and then with what QEMU says. The target's
+ * The same where post-copy is requested: without it where QEMU refuses, and then with what QEMU says. The target's
  * refuses where the host does not let it handle page faults (userfaultfd).
  */
 export async function tryPostCopy(

@@ -27,7 +27,7 @@ import { listen, type SendOutcome, type SourceControl, settle, type Undo } from 
 import { streamGuest } from './stream-guest.ts';
 import { listenUnix, type UnixListener } from './unix-listener.ts';
 
-/** Why the migration was ended by a wish of somebody. */
+/** Why the migration was ended on request. */
 class Aborted extends Error {}
 
 /** Moves the guest. Resolves 'left' when it is the target's, 'stays' when it runs here. Rejects only with the end of the agent. */

@@ -15,7 +15,7 @@ import { type StreamFigures, streamFigures } from './stream-figures.ts';
 const UNLIMITED = 10 ** 13;
 const MONITOR_MS = 500;
 const CONNECT_QEMU_MS = 10_000;
-/** QEMU looks at the wish between two pieces of memory, ten times a second. */
+/** QEMU looks for the request between two pieces of memory, ten times a second. */
 const SWITCH_MS = 10_000;
 
 export interface Streaming {
@@ -25,7 +25,7 @@ export interface Streaming {
   readonly signal: AbortSignal;
   readonly disks: readonly LocalDisk[];
   readonly events: EventLog;
-  /** Told once, where post-copy is wished for and cannot be. */
+  /** Told once, where post-copy is requested and cannot be. */
   readonly onNoPostCopy: (why: string) => void;
   /** True once the target has said that it takes nothing more. */
   readonly targetGaveUp: () => boolean;

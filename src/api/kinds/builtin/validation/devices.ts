@@ -178,7 +178,7 @@ function validateConfig(config: JsonObject, at: string): FieldError[] {
 
 function* validateClaim(object: JsonObject, old?: JsonObject): Steps<readonly FieldError[]> {
   const judging = newJudging();
-  // Nobody can mend a spec: of a stored one only the change is told.
+  // Nobody can correct a spec: of a stored one only the change is reported.
   if (old === undefined) yield* judgeClaimSpec(judging, objectAt(object, 'spec'), 'spec');
   else {
     yield* judgeImmutable(judging, { object, old, path: 'spec' });

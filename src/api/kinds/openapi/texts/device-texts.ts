@@ -95,7 +95,7 @@ DeviceRequestAllocationResult: A device that a request has got.
   pool: The pool.
   request: The request.
   shareID: Which share of the device.
-  tolerations: The taints that were put up with.
+  tolerations: The taints that were tolerated.
 DeviceSubRequest, ExactDeviceRequest: The devices that are asked for.
   adminAccess: Whether it is for looking after devices that others use.
   allocationMode: ExactCount, or All for every device that fits.
@@ -103,17 +103,17 @@ DeviceSubRequest, ExactDeviceRequest: The devices that are asked for.
   count: How many.
   deviceClassName: The DeviceClass.
   selectors: The devices; all must hold.
-  tolerations: The taints that are put up with.
+  tolerations: The taints that are tolerated.
 DeviceTaint: Keeps claims away from a device.
   effect: None, NoSchedule or NoExecute.
   key: The key.
   timeAdded: When it was put on.
   value: The value.
-DeviceToleration: A taint that is put up with.
+DeviceToleration: A taint that is tolerated.
   effect: The effect it is about; all when empty.
   key: The key of the taint; all when empty.
   operator: Equal, or Exists for any value.
-  tolerationSeconds: How long it is put up with; for ever when empty.
+  tolerationSeconds: How long it is tolerated; for ever when empty.
   value: The value of the taint.
 NetworkDeviceData: The addresses of a network device.
   hardwareAddress: The hardware address.

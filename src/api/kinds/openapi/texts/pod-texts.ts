@@ -41,7 +41,7 @@ PodSpec: What a Pod is to run, where and how.
   shareProcessNamespace: Whether the containers see each other's processes.
   subdomain: The part of the domain name between host name and namespace.
   terminationGracePeriodSeconds: How long the processes may take to end after they were asked to.
-  tolerations: The taints of nodes that the Pod puts up with.
+  tolerations: The taints of nodes that the Pod tolerates.
   topologySpreadConstraints: How Pods that are alike are spread over zones, nodes and the like.
   volumes: What containers can mount.
 PodStatus: How a Pod was last seen.
@@ -258,10 +258,10 @@ Affinity: Where a Pod is placed.
   podAffinity: Which Pods should be near.
   podAntiAffinity: Which Pods should not be near.
 NodeAffinity: Which nodes suit a Pod.
-  preferredDuringSchedulingIgnoredDuringExecution: Wishes; the node with the most weight wins.
+  preferredDuringSchedulingIgnoredDuringExecution: Preferences; the node with the most weight wins.
   requiredDuringSchedulingIgnoredDuringExecution: What a node must fulfil when the Pod is placed.
 PodAffinity, PodAntiAffinity: Which Pods should be near, or should not be.
-  preferredDuringSchedulingIgnoredDuringExecution: Wishes; the node with the most weight wins.
+  preferredDuringSchedulingIgnoredDuringExecution: Preferences; the node with the most weight wins.
   requiredDuringSchedulingIgnoredDuringExecution: What must hold when the Pod is placed.
 PodAffinityTerm: Some Pods, and what near means.
   labelSelector: Which Pods are meant.
@@ -270,11 +270,11 @@ PodAffinityTerm: Some Pods, and what near means.
   namespaceSelector: The namespaces to look in, by labels.
   namespaces: The namespaces to look in; that of the Pod when nothing is said.
   topologyKey: Nodes with the same value of this label are near each other.
-WeightedPodAffinityTerm: A wish and its weight.
-  podAffinityTerm: The wish.
+WeightedPodAffinityTerm: A preference and its weight.
+  podAffinityTerm: The preferred term.
   weight: The weight, 1 to 100.
-PreferredSchedulingTerm: A wish about nodes and its weight.
-  preference: The wish.
+PreferredSchedulingTerm: A preference about nodes and its weight.
+  preference: The preferred term.
   weight: The weight, 1 to 100.
 NodeSelector: Nodes, by labels and fields; one of the terms must hold.
   nodeSelectorTerms: The terms.
@@ -285,11 +285,11 @@ NodeSelectorRequirement: A key, values, and how they must relate.
   key: The key that is compared.
   operator: In, NotIn, Exists, DoesNotExist, Gt or Lt.
   values: What to compare with.
-Toleration: A taint that the Pod puts up with.
+Toleration: A taint that the Pod tolerates.
   effect: The effect it is about; all when empty.
   key: The key of the taint; all when empty.
   operator: Equal, or Exists for any value.
-  tolerationSeconds: How long a NoExecute taint is put up with; for ever when empty.
+  tolerationSeconds: How long a NoExecute taint is tolerated; for ever when empty.
   value: The value of the taint.
 TopologySpreadConstraint: How evenly Pods are spread.
   labelSelector: The Pods that are counted.

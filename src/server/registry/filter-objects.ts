@@ -28,26 +28,26 @@ export class BytesPace {
  * The first `limit` items (0 = all) that the selection holds; a promise where looking at them takes long, which rejects
  * with the signal's reason.
  */
-export function sift(
+export function filterObjects(
   items: readonly StoredObject[],
   options: { readonly selection: Selection; readonly limit: number; readonly signal: AbortSignal },
 ): readonly StoredObject[] | Promise<readonly StoredObject[]> {
   const { selection, limit } = options;
   if (selection.everything) return limit === 0 || items.length <= limit ? items : items.slice(0, limit);
-  const sieve = new Sieve(items, selection, limit);
-  return sieve.step() ? sieve.kept : finish(sieve, options.signal);
+  const filter = new Filter(items, selection, limit);
+  return filter.step() ? filter.kept : finish(filter, options.signal);
 }
 
-async function finish(sieve: Sieve, signal: AbortSignal): Promise<readonly StoredObject[]> {
+async function finish(filter: Filter, signal: AbortSignal): Promise<readonly StoredObject[]> {
   do {
     await nextTurn();
     signal.throwIfAborted();
-    await sieve.load();
-  } while (!sieve.step());
-  return sieve.kept;
+    await filter.load();
+  } while (!filter.step());
+  return filter.kept;
 }
 
-class Sieve {
+class Filter {
   readonly kept: StoredObject[] = [];
   readonly #items: readonly StoredObject[];
   readonly #selection: Selection;

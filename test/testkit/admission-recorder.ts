@@ -1,14 +1,14 @@
 /** Hears what the admission plugins before and after it note for the audit log. */
 import type { AdmissionAttributes, AdmissionPlugin } from '../../src/server/admission/plugin.ts';
 
-export interface AdmissionEar {
+export interface AdmissionRecorder {
   /** What was noted since the last `clear()`, by key. */
   readonly annotations: Map<string, string>;
   readonly plugin: AdmissionPlugin;
 }
 
-/** An ear for one server: give `plugin` to it. What it hears still reaches the log. */
-export function createAdmissionEar(): AdmissionEar {
+/** A recorder for one server: give `plugin` to it. What it records still reaches the log. */
+export function createAdmissionRecorder(): AdmissionRecorder {
   const annotations = new Map<string, string>();
   const listen = (attributes: AdmissionAttributes): void => {
     const { annotate } = attributes;
@@ -17,5 +17,5 @@ export function createAdmissionEar(): AdmissionEar {
       annotate(key, value);
     };
   };
-  return { annotations, plugin: { name: 'Ear', matches: () => true, mutate: listen, validate: listen } };
+  return { annotations, plugin: { name: 'Recorder', matches: () => true, mutate: listen, validate: listen } };
 }

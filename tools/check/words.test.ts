@@ -1,0 +1,17 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { oldWords } from './words.ts';
+
+const ROWS: readonly (readonly [text: string, words: readonly string[]])[] = [
+  ['a wish of its user', ['1: wish (say: request, preference)']],
+  ['Strangers get 403', ['1: Strangers (say: unauthenticated client, unmanaged Pod)']],
+  ['const isStranger = true;', ['1: Stranger (say: unauthenticated client, unmanaged Pod)']],
+  ['an API server\nof another make', ['2: of another make (say: external)']],
+  ['mended, and sifted', ['1: sifted (say: filter)', '1: mended (say: repair, correct, remedy)']],
+  ['recommend, year, clear, heard, search, wishbone, shift, amend, earlier', []],
+];
+
+for (const [text, words] of ROWS)
+  test(`oldWords(): ${JSON.stringify(text)}`, () => {
+    assert.deepEqual(oldWords(text), words);
+  });
