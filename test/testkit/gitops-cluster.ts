@@ -75,10 +75,12 @@ export async function startGitOpsCluster(
     readonly components?: string;
     readonly onStep?: (step: AttemptStep) => void;
     readonly directory?: string;
+    /** Nodes that pretend to run guests; without them there are none. */
+    readonly nodes?: readonly string[];
   } = {},
 ): Promise<GitOpsCluster> {
   const cluster = await startFakeCluster({
-    nodes: [],
+    nodes: options.nodes ?? [],
     components: options.components ?? 'gitops,namespace-controller,garbage-collector-controller',
     facts: {
       createGitOps: (environment) =>

@@ -6,6 +6,7 @@ import { BYTE_LIMIT_FLAGS } from './byte-limit-flags.ts';
 import { type Command, commandGroup, type FlagSpec } from './command.ts';
 import { NOMOS_COMMANDS } from './nomos/nomos-commands.ts';
 import { OIDC_FLAGS } from './oidc-flags.ts';
+import { SYNC_COMMANDS } from './sync/sync-commands.ts';
 import { TOKEN_WEBHOOK_FLAGS } from './token-webhook-flags.ts';
 
 const DATA_DIR: FlagSpec = {
@@ -424,6 +425,11 @@ export const COMMANDS: readonly Command[] = [
     },
     load: async () => (await import('./bin.ts')).bin,
   },
+  commandGroup(
+    'sync',
+    'RootSyncs and RepoSyncs: what a commit would do, who owns a field, ignore rules',
+    SYNC_COMMANDS,
+  ),
   commandGroup('nomos', 'Sources of RootSyncs and RepoSyncs, with the flags of upstream’s nomos', NOMOS_COMMANDS),
   {
     name: 'version',

@@ -3,6 +3,8 @@ import type { ObjectRef, ResourceStatus, SyncError } from '../../api/kinds/confi
 import type { KubeObject } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';
 import type { Clock } from '../../base/clock/clock.ts';
+import { isConflict } from '../../client/api-failure.ts';
+import { hasKeptParts } from '../../domain/server-fields/kept-parts.ts';
 import type { Declared } from '../plan/declare.ts';
 import { type ManagedBy, managedObject, managementMetadata } from '../plan/managed-object.ts';
 import { keyOfRef, refId, refText } from '../plan/object-ref.ts';
@@ -40,6 +42,9 @@ export interface ApplyOutcome {
   readonly unsure: ReadonlySet<string>;
   readonly statuses: readonly ResourceStatus[];
 }
+
+/** Of a write to an object that others write too. */
+const ATTEMPTS = 5;
 
 /** Applies them all. Rejects with the signal's reason alone. */
 export async function applyObjects(options: ApplyOptions): Promise<ApplyOutcome> {
@@ -156,7 +161,21 @@ export async function applyOne(
       { metadata: { ...managementMetadata(one, by), uid: live.metadata.uid } },
       signal,
     );
-  return target.apply(one.type, managedObject(one, by), signal);
+  for (let attempt = 1; ; attempt++) {
+    const object = managedObject(one, by, live);
+    // What is carried over from the live object holds for that state of it.
+    const resourceVersion = hasKeptParts(object) ? live?.metadata.resourceVersion : undefined;
+    try {
+      return await target.apply(
+        one.type,
+        resourceVersion === undefined ? object : { ...object, metadata: { ...object.metadata, resourceVersion } },
+        signal,
+      );
+    } catch (error) {
+      if (resourceVersion === undefined || !isConflict(error) || attempt >= ATTEMPTS) throw error;
+      live = await target.get(one.type, keyOfRef(one.ref), signal);
+    }
+  }
 }
 
 async function effectOf({ ref, type }: Declared, { target, signal }: ApplyOptions): Promise<Effect> {

@@ -173,7 +173,8 @@ async function findVictims(
   return { victims, unread };
 }
 
-function dependsOnOf(live: KubeObject): ObjectRef[] {
+/** What a live object says that it depends on. */
+export function dependsOnOf(live: KubeObject): ObjectRef[] {
   const text = (live as UnstructuredObject).metadata.annotations?.[DEPENDS_ON];
   try {
     return text ? parseDependsOn(text) : [];
@@ -184,8 +185,8 @@ function dependsOnOf(live: KubeObject): ObjectRef[] {
 }
 
 /** What has to be gone before each victim: its dependents; and those of them that are not going at all. */
-function dependents(
-  victims: readonly Victim[],
+export function dependents(
+  victims: readonly GraphNode[],
   staying: readonly GraphNode[],
 ): { needs: Map<string, Set<string>>; kept: Set<string> } {
   const doomed = new Set(victims.map(({ ref }) => refId(ref)));

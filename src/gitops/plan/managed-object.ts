@@ -1,6 +1,7 @@
 /** A declared object as it is applied: with what says whose it is and where it comes from. */
 import { apiVersionOf } from '../../api/meta/gvk.ts';
-import type { UnstructuredObject } from '../../api/meta/object.ts';
+import type { DeepReadonly, KubeObject, UnstructuredObject } from '../../api/meta/object.ts';
+import { withKeptParts } from '../../domain/server-fields/kept-parts.ts';
 import {
   DECLARED_VERSION,
   GIT_CONTEXT,
@@ -50,11 +51,12 @@ export function managementMetadata(one: Declared, { sync, commit, context }: Man
   };
 }
 
-/** The whole object. */
-export function managedObject(one: Declared, by: ManagedBy): UnstructuredObject {
+/** The whole object, with the parts of the live one that are the server's. */
+export function managedObject(one: Declared, by: ManagedBy, live?: DeepReadonly<KubeObject>): UnstructuredObject {
   const { labels, annotations } = managementMetadata(one, by);
-  const { creationTimestamp: _null, ...metadata } = one.object.metadata;
-  const { status: _empty, ...object } = one.object;
+  const declared = withKeptParts(one.object, live);
+  const { creationTimestamp: _null, ...metadata } = declared.metadata;
+  const { status: _empty, ...object } = declared;
   return {
     ...object,
     apiVersion: apiVersionOf(one.type),

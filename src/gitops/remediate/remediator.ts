@@ -15,6 +15,7 @@ import { createInformer, type Informer } from '../../client/informer/informer.ts
 import { createWorkQueue } from '../../client/queue/work-queue.ts';
 import { applyOne, conflictError, rivalOf } from '../apply/apply-objects.ts';
 import type { Target } from '../apply/target.ts';
+import { comparable } from '../plan/changed-fields.ts';
 import type { Declared } from '../plan/declare.ts';
 import { type ManagedBy, managedObject, managementMetadata } from '../plan/managed-object.ts';
 import { keyOfRef, refId, refOf, refText } from '../plan/object-ref.ts';
@@ -166,7 +167,7 @@ export function createRemediator(options: RemediatorOptions): Remediator {
         Object.entries(want).some(([key, value]) => have[key] !== value);
       return lacks(live.metadata.labels, labels) || lacks(live.metadata.annotations, annotations);
     }
-    const wanted = await target.apply(one.type, managedObject(one, by), signal, { dryRun: true });
+    const wanted = await target.apply(one.type, managedObject(one, by, live), signal, { dryRun: true });
     return !deepEqual(comparable(live), comparable(wanted));
   };
 
@@ -254,15 +255,4 @@ export function createRemediator(options: RemediatorOptions): Remediator {
 function refOfId(id: string) {
   const [group = '', kind = '', namespace = '', ...name] = id.split('/');
   return { group, kind, namespace, name: name.join('/') };
-}
-
-/** An object without what the server keeps about it. */
-function comparable(object: unknown): unknown {
-  const {
-    metadata,
-    status: _status,
-    ...rest
-  } = object as Record<string, unknown> & { metadata: Record<string, unknown> };
-  const { managedFields: _m, generation: _g, resourceVersion: _r, creationTimestamp: _c, ...kept } = metadata;
-  return { ...rest, metadata: kept };
 }

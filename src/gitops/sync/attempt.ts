@@ -55,8 +55,11 @@ const LAST_DELETIONS_MS = 2000;
 /** Fewer than so many are taken away on purpose, one by one. */
 const MANY = 2;
 
+/** What it takes to tell what a source declares. */
+export type DeclareOptions = Pick<AttemptOptions, 'sync' | 'plan' | 'parsed' | 'target' | 'catalog' | 'signal'>;
+
 /** What a source declares, with what it implies. Rejects with ApiError. */
-export async function declaredBy(options: AttemptOptions): Promise<DeclaredSet> {
+export async function declaredBy(options: DeclareOptions): Promise<DeclaredSet> {
   const { catalog, sync, plan, signal, parsed } = options;
   let set = declare(parsed, sync, (await catalog.kinds(signal)).byVersion);
   // A kind that was not there a while ago may be by now.
@@ -68,7 +71,7 @@ export async function declaredBy(options: AttemptOptions): Promise<DeclaredSet> 
 
 async function impliedBy(
   { enabled, disabled, held }: DeclaredSet,
-  { target, sync, signal }: AttemptOptions,
+  { target, sync, signal }: DeclareOptions,
 ): Promise<Declared[]> {
   const isNamespace = ({ group, kind }: ObjectRef): boolean => group === '' && kind === 'Namespace';
   const declared = new Set(
@@ -184,8 +187,11 @@ export async function attempt(set: DeclaredSet, options: AttemptOptions): Promis
   };
 }
 
-/** What empties a cluster is more often a slip than meant. */
-function refuseToEmpty(previous: readonly ObjectRef[], { enabled, disabled, held, errors }: DeclaredSet): void {
+/**
+ * What empties a cluster is more often a slip than meant.
+ * @throws SyncFailure KNV2006
+ */
+export function refuseToEmpty(previous: readonly ObjectRef[], { enabled, disabled, held, errors }: DeclaredSet): void {
   const isNamespace = ({ group, kind }: ObjectRef): boolean => group === '' && kind === 'Namespace';
   const all = [...enabled.map(({ ref }) => ref), ...disabled.map(({ ref }) => ref), ...held];
   const namespaces = previous.filter(isNamespace).length;
