@@ -12,6 +12,8 @@ before(async () => {
 });
 after(() => board.stop());
 
+/** Some sixteen kills each, a few seconds apart on a busy machine. */
+const timeout = 900_000;
 /** More writes than any of them needs. */
 const MOST = 40;
 
@@ -24,18 +26,26 @@ async function afterEach(what: (write: number) => Promise<boolean>, least: numbe
   assert.fail(`not done after ${MOST} writes`);
 }
 
-test('a snapshot is taken once, wherever its controller was killed', () => afterEach(board.snapshot, 10));
-test('a snapshot that is deleted on its way leaves nothing, wherever its controller was killed', () =>
-  afterEach(board.deleteSnapshot, 4));
-test('a restore to the same machine ends, wherever its controller was killed', () =>
-  afterEach((write) => board.restore(write, 'same'), 7));
-test('a restore in place ends, wherever its controller was killed', () =>
-  afterEach((write) => board.restore(write, 'in-place'), 9));
-test('a restore to a new machine ends, wherever its controller was killed', () =>
-  afterEach((write) => board.restore(write, 'new'), 7));
+test('a snapshot is taken once, wherever its controller was killed', { timeout }, () => afterEach(board.snapshot, 10));
+test('a snapshot that is deleted on its way leaves nothing, wherever its controller was killed', { timeout }, () =>
+  afterEach(board.deleteSnapshot, 4),
+);
+test('a restore to the same machine ends, wherever its controller was killed', { timeout }, () =>
+  afterEach((write) => board.restore(write, 'same'), 7),
+);
+test('a restore in place ends, wherever its controller was killed', { timeout }, () =>
+  afterEach((write) => board.restore(write, 'in-place'), 9),
+);
+test('a restore to a new machine ends, wherever its controller was killed', { timeout }, () =>
+  afterEach((write) => board.restore(write, 'new'), 7),
+);
 for (const killed of ['clone', 'snapshot'] as const)
-  test(`a clone ends, wherever the controller of ${killed}s was killed`, () =>
-    afterEach((write) => board.clone(write, killed), killed === 'clone' ? 6 : 16));
+  test(`a clone ends, wherever the controller of ${killed}s was killed`, { timeout }, () =>
+    afterEach((write) => board.clone(write, killed), killed === 'clone' ? 6 : 16),
+  );
 for (const killed of ['memory', 'snapshot'] as const)
-  test(`a fork ends, wherever the controller of ${killed === 'memory' ? 'memory' : 'snapshots'} was killed`, () =>
-    afterEach((write) => board.fork(write, killed), killed === 'memory' ? 7 : 5));
+  test(
+    `a fork ends, wherever the controller of ${killed === 'memory' ? 'memory' : 'snapshots'} was killed`,
+    { timeout },
+    () => afterEach((write) => board.fork(write, killed), killed === 'memory' ? 7 : 5),
+  );

@@ -189,7 +189,7 @@ test('wires that are no HTTP: the socket is closed, the server lives', { timeout
 });
 
 test(`${SECONDS} s of every route with nearly right and wrong requests`, {
-  timeout: (SECONDS + 60) * 1000,
+  timeout: (SECONDS + 600) * 1000,
 }, async (t) => {
   t.diagnostic(`CORACLE_SEED=${seed}`);
   const { routes, schemas } = await everyRoute();

@@ -254,7 +254,7 @@ test('workload disruption that is forbidden gives up, and without post-copy paus
   const paused = {
     ...NEVER_ENDS,
     bandwidthPerMigration: '8Mi',
-    completionTimeoutPerGiB: 10,
+    completionTimeoutPerGiB: 25,
     allowWorkloadDisruption: true,
   };
   const handed = await board.hand('strict', { configuration: paused });

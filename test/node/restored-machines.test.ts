@@ -11,6 +11,7 @@ import {
   VIRTUAL_MACHINE_SNAPSHOTS,
   VIRTUAL_MACHINES,
   type VirtualMachine,
+  type VirtualMachineSnapshot,
 } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { key, type SavedMachines, savedMachines } from '../testkit/saved-machines.ts';
 import { whyNoFirmware } from '../testkit/tiny-guest.ts';
@@ -66,9 +67,13 @@ const withMemory = async (name: string, source: string): Promise<void> => {
     metadata: { name, namespace: NAMESPACE, annotations: { 'coracle.dev/include-memory': 'true' } },
     spec: { source: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name: source } },
   } as never);
-  const { status } = await words.saved(name);
-  const condition = status?.conditions?.find(({ type }) => type === 'MemoryIncluded');
-  assert.equal(condition?.status, 'True', JSON.stringify(condition));
+  await words.saved(name);
+  const found = ({ status }: VirtualMachineSnapshot) =>
+    status?.conditions?.find(({ type }) => type === 'MemoryIncluded');
+  const condition = found(
+    await words.until(VIRTUAL_MACHINE_SNAPSHOTS, name, (snapshot) => found(snapshot) !== undefined),
+  );
+  assert.equal(condition?.status, 'True', `${condition?.reason}: ${condition?.message}`);
 };
 const restoreRunning = async (name: string, snapshot: string, target: string, more: object = {}): Promise<void> => {
   await words.restore(name, snapshot, target, { targetReadinessPolicy: 'StopTarget', ...more });

@@ -43,7 +43,7 @@ export function tinyVm(name: string, change: (vm: VirtualMachine) => void = () =
 }
 
 /** Polls until `check` returns a value; throws with what was waited for after `ms`. */
-export async function until<T>(what: string, check: () => Promise<T | undefined>, ms = 90_000): Promise<T> {
+export async function until<T>(what: string, check: () => Promise<T | undefined>, ms = 150_000): Promise<T> {
   const deadline = performance.now() + ms;
   for (;;) {
     const value = await check().catch(() => undefined);
