@@ -113,11 +113,13 @@ async function until(what: string, test: () => Promise<boolean>): Promise<void> 
   }
 }
 
-const running = (client: Client, name: string): Promise<void> =>
-  until(`${name} runs`, async () => {
-    const { status } = await client.get(VIRTUAL_MACHINE_INSTANCES, { namespace: NAMESPACE, name });
-    return status?.phase === 'Running';
-  });
+/** Watched: asked again and again, the server would be measured with a second load beside the fork. */
+async function running(client: Client, name: string): Promise<void> {
+  const seen = { namespace: NAMESPACE, fieldSelector: `metadata.name=${name}`, signal: AbortSignal.timeout(WAIT_MS) };
+  for await (const { object } of client.watch(VIRTUAL_MACHINE_INSTANCES, seen))
+    if (object.status?.phase === 'Running') return;
+  throw new Error(`${name} runs: the watch ended before`);
+}
 
 const gone = (client: Client, name: string): Promise<void> =>
   until(`${name} is gone`, async () => {

@@ -1,6 +1,6 @@
 /** Reads a cluster for commands that explain: what the caller may not read, or the cluster does not have, is no failure. */
 import { PERSISTENT_VOLUME_CLAIMS, PODS } from '../../api/kinds/builtin/resource-types.ts';
-import { KUBEVIRTS, type VirtualMachine } from '../../api/kinds/kubevirt/kubevirt.ts';
+import { KUBEVIRTS, type VirtualMachine } from '../../api/kinds/kubevirt/kinds.ts';
 import { qualifiedResource, type ResourceType } from '../../api/meta/gvk.ts';
 import type { DeepReadonly, KubeObject, ObjectKey } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';

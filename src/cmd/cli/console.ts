@@ -1,5 +1,5 @@
 /** `coracle console NAME`: the serial console of a VM on this terminal; Ctrl-] leaves. */
-import { VIRTUAL_MACHINE_INSTANCES } from '../../api/kinds/kubevirt/kubevirt.ts';
+import { VIRTUAL_MACHINE_INSTANCES } from '../../api/kinds/kubevirt/kinds.ts';
 import type { ObjectKey } from '../../api/meta/object.ts';
 import { createMessagePair } from '../../base/http/message-pair.ts';
 import { type MessageSocket, NO_BYTES } from '../../base/http/seam.ts';

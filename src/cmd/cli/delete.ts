@@ -1,6 +1,6 @@
 /** `coracle delete vm NAME`: deletes as kubectl does and waits until it is gone; `--what-if` shows what that would mean. */
 import { NAMESPACES } from '../../api/kinds/builtin/resource-types.ts';
-import { VIRTUAL_MACHINES } from '../../api/kinds/kubevirt/kubevirt.ts';
+import { VIRTUAL_MACHINES } from '../../api/kinds/kubevirt/kinds.ts';
 import { qualifiedResource, type ResourceType } from '../../api/meta/gvk.ts';
 import type { KubeObject, ObjectKey } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';

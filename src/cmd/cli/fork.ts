@@ -5,18 +5,22 @@ import {
   VIRTUAL_MACHINES,
   type VirtualMachine,
   type VirtualMachineSnapshot,
-} from '../../api/kinds/kubevirt/kubevirt.ts';
-import type { ObjectKey } from '../../api/meta/object.ts';
+} from '../../api/kinds/kubevirt/kinds.ts';
+import type { ResourceType } from '../../api/meta/gvk.ts';
+import type { KubeObject, ObjectKey } from '../../api/meta/object.ts';
 import { systemClock } from '../../base/clock/clock.ts';
+import { createDeferred } from '../../base/signal/deferred.ts';
+import { createLinkedController } from '../../base/signal/linked-controller.ts';
 import { isNotFound } from '../../client/api-failure.ts';
-import type { Client } from '../../client/client.ts';
+import type { Client, WatchCallOptions, WatchEvent } from '../../client/client.ts';
 import { FORK_INTO, forkNames, forkObstacle, MAX_FORKS } from '../../domain/memory-state/fork.ts';
 import { INCLUDE_MEMORY, RESUME_FROM } from '../../domain/memory-state/resume-request.ts';
 import { clusterFrom } from '../config/cluster.ts';
 import { type CommandContext, CommandError, numberFlag, textFlag, UsageError } from './command.ts';
 import { machineTargets, runningMachine } from './machine-target.ts';
 
-const POLL_MS = 50;
+/** Looked at anew this often although nothing was heard of a change: a watch may have ended, or not be allowed. */
+const LOOK_MS = 2000;
 /** The server gives a fork up after five minutes. */
 const WAIT_MS = 330_000;
 
@@ -45,7 +49,7 @@ export async function fork(context: CommandContext): Promise<number> {
     const prefix = textFlag(flags, 'name');
     const names = forkNames(key.name, { count, prefix, isTaken: (name) => taken.has(name) });
     const snapshot = await client.create(VIRTUAL_MACHINE_SNAPSHOTS, request(key, names));
-    return await follow(context, { client, namespace: key.namespace, snapshot, names });
+    return await followFork(context, { client, namespace: key.namespace, snapshot, names });
   } finally {
     await cluster.close();
   }
@@ -64,9 +68,9 @@ const request = ({ namespace, name }: ObjectKey, names: readonly string[]): Virt
     spec: { source: { apiGroup: 'kubevirt.io', kind: 'VirtualMachine', name } },
   }) as VirtualMachineSnapshot;
 
-/** Waits until each machine runs on its own, and prints its name then. */
-async function follow(
-  { flags, print, signal }: CommandContext,
+/** Waits until each machine runs on its own, and prints its name then. Throws CommandError when one will not. */
+export async function followFork(
+  { flags, print, signal }: Pick<CommandContext, 'flags' | 'print' | 'signal'>,
   fork: {
     readonly client: Client;
     readonly namespace: string;
@@ -78,24 +82,80 @@ async function follow(
   const waiting = new Set(names);
   const snapshotKey = { namespace, name: fork.snapshot.metadata.name ?? '' };
   const deadline = systemClock.monotonic() + WAIT_MS;
-  while (waiting.size > 0) {
-    // Asked first: what was made before the snapshot went is seen below.
-    const isOver = await gone(client, snapshotKey);
-    for (const name of [...waiting]) {
-      const found = await runningFork(client, { namespace, name });
-      if (!found) continue;
-      waiting.delete(name);
-      if (flags['json'] !== true) print(`virtualmachine.kubevirt.io/${name} runs`);
+  const life = createLinkedController(signal);
+  const changes = watchForks(client, { snapshot: snapshotKey, names, signal: life.signal });
+  try {
+    while (waiting.size > 0) {
+      const change = changes.next();
+      // Asked first: what was made before the snapshot went is seen below.
+      const isOver = await gone(client, snapshotKey);
+      for (const name of [...waiting]) {
+        const found = await runningFork(client, { namespace, name });
+        if (!found) continue;
+        waiting.delete(name);
+        if (flags['json'] !== true) print(`virtualmachine.kubevirt.io/${name} runs`);
+      }
+      if (waiting.size === 0) break;
+      if (isOver || systemClock.monotonic() > deadline)
+        throw new CommandError(
+          `not forked: ${[...waiting].join(', ')} (kubectl get events -n ${namespace} --field-selector reason=ForkFailed)`,
+        );
+      await Promise.race([change, systemClock.sleep(LOOK_MS, life.signal)]);
     }
-    if (waiting.size === 0) break;
-    if (isOver || systemClock.monotonic() > deadline)
-      throw new CommandError(
-        `not forked: ${[...waiting].join(', ')} (kubectl get events -n ${namespace} --field-selector reason=ForkFailed)`,
-      );
-    await systemClock.sleep(POLL_MS, signal);
+  } finally {
+    life.abort(new DOMException('the fork is followed no more', 'AbortError'));
+    life.release();
   }
   if (flags['json'] === true) print(JSON.stringify({ namespace, forks: names }));
   return 0;
+}
+
+interface Changes {
+  /** Resolves with the next change after this call that may decide something. Never rejects. */
+  next(): Promise<void>;
+}
+
+/** Asking again and again would take its share of the processors from what is waited for. */
+function watchForks(
+  client: Client,
+  { snapshot, names, signal }: { snapshot: ObjectKey; names: readonly string[]; signal: AbortSignal },
+): Changes {
+  const { namespace } = snapshot;
+  let heard = createDeferred();
+  const follow = async <T extends KubeObject>(
+    type: ResourceType<T>,
+    options: WatchCallOptions,
+    decides: (event: WatchEvent<T>) => boolean,
+  ): Promise<void> => {
+    try {
+      for await (const event of client.watch(type, { namespace, ...options, signal, readOnly: true })) {
+        if (!decides(event)) continue;
+        heard.resolve();
+        heard = createDeferred();
+      }
+    } catch {
+      // It is looked at from time to time without it.
+    }
+  };
+  const named = (name: string): WatchCallOptions => ({ fieldSelector: `metadata.name=${name}` });
+  const isOurs = (name: string | undefined): boolean => name !== undefined && names.includes(name);
+  const forks = names.length === 1 ? named(names[0] ?? '') : {};
+  void follow(
+    VIRTUAL_MACHINE_SNAPSHOTS,
+    { ...named(snapshot.name), metadataOnly: true },
+    ({ type }) => type === 'DELETED',
+  );
+  void follow(
+    VIRTUAL_MACHINES,
+    { ...forks, metadataOnly: true },
+    ({ object: { metadata } }) => isOurs(metadata?.name) && metadata.annotations?.[RESUME_FROM] === undefined,
+  );
+  void follow(
+    VIRTUAL_MACHINE_INSTANCES,
+    forks,
+    ({ object: { metadata, status } }) => isOurs(metadata?.name) && status?.phase === 'Running',
+  );
+  return { next: () => heard.promise };
 }
 
 async function gone(client: Client, key: ObjectKey): Promise<boolean> {

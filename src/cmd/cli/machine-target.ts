@@ -4,7 +4,7 @@ import {
   VIRTUAL_MACHINES,
   type VirtualMachine,
   type VirtualMachineInstance,
-} from '../../api/kinds/kubevirt/kubevirt.ts';
+} from '../../api/kinds/kubevirt/kinds.ts';
 import type { ResourceType } from '../../api/meta/gvk.ts';
 import type { KubeObject, ObjectKey } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';

@@ -1,7 +1,7 @@
 /** `coracle status`: what runs in a data directory. */
 
 import { NODES } from '../../api/kinds/builtin/resource-types.ts';
-import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../api/kinds/kubevirt/kubevirt.ts';
+import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../api/kinds/kubevirt/kinds.ts';
 import { systemClock } from '../../base/clock/clock.ts';
 import { findGuestsOnDisk, nameOfGuest } from '../../node/agent/guests-on-disk.ts';
 import { clusterFrom } from '../config/cluster.ts';

@@ -1,7 +1,8 @@
 /** How a kubeconfig says a cluster is reached and who asks: read as it lies, at the start and again while a process runs. */
+import { createRequire } from 'node:module';
 import { dirname, resolve } from 'node:path';
-import { parse } from 'yaml';
 import { type ExecPlugin, readExecPlugin } from './exec-credential.ts';
+import { parseRendered } from './kubeconfig.ts';
 import { readFileIfAny } from './write-file.ts';
 
 export interface KubeconfigAccess {
@@ -93,8 +94,11 @@ function readConfig(path: string): Config {
   const text = readFileIfAny(path);
   if (text === undefined)
     throw new Error(`no kubeconfig at ${path}; start a control plane (coracle up --detach) or pass --kubeconfig FILE`);
+  const own = parseRendered(text);
+  if (own) return own as Config;
   let config: unknown;
   try {
+    const { parse } = createRequire(import.meta.url)('yaml') as typeof import('yaml');
     config = parse(text);
   } catch (error) {
     throw new Error(`${path} is not valid YAML: ${(error as Error).message.split('\n')[0]}`);

@@ -4,7 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { editUserKubeconfig, mergeKubeconfig, renderKubeconfig, unmergeKubeconfig } from './kubeconfig.ts';
+import {
+  editUserKubeconfig,
+  mergeKubeconfig,
+  parseRendered,
+  renderKubeconfig,
+  unmergeKubeconfig,
+} from './kubeconfig.ts';
 
 const access = { name: 'coracle', server: 'https://127.0.0.1:16443', ca: 'CA', user: { certificate: 'C', key: 'K' } };
 const FOREIGN = `# mine
@@ -25,6 +31,26 @@ test('renderKubeconfig() makes a usable file', () => {
   assert.equal(config['current-context'], 'coracle');
   assert.equal(config.clusters[0].cluster.server, access.server);
   assert.equal(atob(config.users[0].user['client-key-data']), 'K');
+});
+
+test('parseRendered() reads what renderKubeconfig() made as a YAML parser does, and nothing else', () => {
+  const users = [
+    access.user,
+    { token: 'T' },
+    { token: 'a: "b" # c' },
+    { token: 'true' },
+    { certificate: '', key: '\u00fc\n' },
+  ];
+  for (const name of ['coracle', 'no', '1', 'a b', 'a"b', 'x:', 'name: y', ''])
+    for (const user of users) {
+      const text = renderKubeconfig({ ...access, name, user });
+      assert.deepEqual(parseRendered(text), parse(text), text);
+      const changes = [`${text}# more\n`, text.slice(0, -1), text.replace('server:', 'server: &a'), `---\n${text}`];
+      for (const other of [...changes, text.replace('    cluster:\n', '    cluster:\n      proxy-url: x\n')])
+        assert.equal(parseRendered(other), undefined, other);
+    }
+  for (const text of ['', 'x', FOREIGN, mergeKubeconfig(FOREIGN, access), 'server: "\n'])
+    assert.equal(parseRendered(text), undefined);
 });
 
 test('mergeKubeconfig() adds a context and keeps the current one, comments and foreign entries', () => {

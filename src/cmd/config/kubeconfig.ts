@@ -62,6 +62,43 @@ export function renderKubeconfig(access: ClusterAccess): string {
   ].join('\n');
 }
 
+/**
+ * What a YAML parser makes of a text of `renderKubeconfig`; undefined for every other text. Loading that parser takes half
+ * of the time in which a command starts, and most commands read such a file only.
+ */
+export function parseRendered(text: string): Readonly<Record<string, unknown>> | undefined {
+  const values = new Map<string, string>();
+  for (const [, key = '', value = ''] of text.matchAll(/^ *(?:- )?([a-z-]+): (.+)$/gm)) {
+    try {
+      values.set(key, value.startsWith('"') ? (JSON.parse(value) as string) : value);
+    } catch {
+      return undefined;
+    }
+  }
+  const of = (key: string): string => values.get(key) ?? '';
+  const decoded = (key: string): string => Buffer.from(of(key), 'base64').toString('utf8');
+  const access: ClusterAccess = {
+    name: of('current-context'),
+    server: of('server'),
+    ca: decoded('certificate-authority-data'),
+    user: values.has('token')
+      ? { token: of('token') }
+      : { certificate: decoded('client-certificate-data'), key: decoded('client-key-data') },
+  };
+  // Whatever the lines above made of a text of another origin: only what is written the same way again is taken.
+  if (renderKubeconfig(access) !== text) return undefined;
+  const { name } = access;
+  const user = `${name}-admin`;
+  return {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name, cluster: clusterEntry(access) }],
+    users: [{ name: user, user: userEntry(access) }],
+    contexts: [{ name, context: { cluster: name, user } }],
+    'current-context': name,
+  };
+}
+
 /** A YAML scalar that is text for every reader: plain where no reader could take it for something else, else quoted. */
 function scalar(text: string): string {
   const isPlain = /^[A-Za-z][A-Za-z0-9+/=:._-]*$/.test(text) && !text.endsWith(':');

@@ -14,6 +14,7 @@ import {
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { type DeepReadonly, formatTime, type ObjectKey } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';
+import { isConflict } from '../../client/api-failure.ts';
 import { commit } from '../../client/commit/commit.ts';
 import type { AskAgent } from '../../client/controller/ask-agent.ts';
 import {
@@ -80,6 +81,8 @@ export const memoryControllerRules = [
 const SAVE_MS = 150_000;
 /** A node that does not answer is asked again. */
 const RETRY_MS = 2000;
+/** Lost races against other writers of a snapshot, one after the other, before the pass is repeated later. */
+const MAX_TRIES = 4;
 
 /** How saving came out, and why not. */
 interface Outcome {
@@ -104,14 +107,34 @@ export function createMemoryController(options: MemoryControllerOptions): Runnab
       before: snapshot,
       after: change(cloneJson(snapshot) as VirtualMachineSnapshot),
     });
-  const annotate = (snapshot: Snapshot, annotations: Readonly<Record<string, string>>) =>
-    patchMetadata(snapshot, (copy) => ({
-      ...addFinalizer(copy, MEMORY_FINALIZER),
-      metadata: {
-        ...addFinalizer(copy, MEMORY_FINALIZER).metadata,
-        annotations: { ...copy.metadata.annotations, ...annotations },
-      },
-    }));
+  /**
+   * False when there is nothing to be said any more. Each try reads the object anew: the snapshot controller writes to it
+   * in the same moments, and a pass that lost to it would come back after a pause, while a fork waits.
+   */
+  const annotate = async (
+    { metadata }: Snapshot,
+    annotations: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<boolean> => {
+    const key = { namespace: metadata.namespace ?? '', name: metadata.name ?? '' };
+    for (let tries = 1; ; tries++) {
+      const fresh = await client.get(VIRTUAL_MACHINE_SNAPSHOTS, key, { signal });
+      const isOther = fresh.metadata.uid !== metadata.uid || fresh.metadata.deletionTimestamp !== undefined;
+      if (isOther || memoryOutcome(fresh) !== undefined) return false;
+      try {
+        await patchMetadata(fresh, (copy) => {
+          const kept = addFinalizer(copy, MEMORY_FINALIZER);
+          return {
+            ...kept,
+            metadata: { ...kept.metadata, annotations: { ...copy.metadata.annotations, ...annotations } },
+          };
+        });
+        return true;
+      } catch (error) {
+        if (!isConflict(error) || tries === MAX_TRIES) throw error;
+      }
+    }
+  };
 
   /** The state goes, and then the finalizer that kept the snapshot for it. */
   const remove = async (snapshot: Snapshot, signal: AbortSignal): Promise<ReconcileResult> => {
@@ -143,9 +166,14 @@ export function createMemoryController(options: MemoryControllerOptions): Runnab
   };
 
   /** Writes down how it came out; the condition follows in the next pass, which this brings about. */
-  const conclude = async (snapshot: Snapshot, { outcome, reason, message }: Outcome): Promise<ReconcileResult> => {
-    await annotate(snapshot, { [MEMORY_OUTCOME]: outcome, [MEMORY_TEXT]: JSON.stringify({ reason, message }) });
-    events.event(snapshot, outcome === 'Saved' ? 'Normal' : 'Warning', reason, message);
+  const conclude = async (
+    snapshot: Snapshot,
+    { outcome, reason, message }: Outcome,
+    signal: AbortSignal,
+  ): Promise<ReconcileResult> => {
+    const text = JSON.stringify({ reason, message });
+    if (await annotate(snapshot, { [MEMORY_OUTCOME]: outcome, [MEMORY_TEXT]: text }, signal))
+      events.event(snapshot, outcome === 'Saved' ? 'Normal' : 'Warning', reason, message);
     return DONE;
   };
 
@@ -154,7 +182,7 @@ export function createMemoryController(options: MemoryControllerOptions): Runnab
     const { namespace = '', uid = '' } = metadata;
     if (snapshot.status?.phase === 'Failed') return DONE;
     const notSaved = (reason: string, message: string): Promise<ReconcileResult> =>
-      conclude(snapshot, { outcome: 'NotSaved', reason, message });
+      conclude(snapshot, { outcome: 'NotSaved', reason, message }, signal);
     const key = { namespace, name: spec.source.name };
     const vm = vms.get(key);
     const vmi = vmis.get(key);
@@ -168,7 +196,7 @@ export function createMemoryController(options: MemoryControllerOptions): Runnab
       // First of all the node is written down: what is saved there will be found, and removed with the snapshot.
       const node = await client.get(NODES, { namespace: '', name: nodeName }, { signal });
       const pool = node.metadata.labels?.[POOL_LABEL];
-      await annotate(snapshot, { [MEMORY_NODE]: nodeName, ...(pool !== undefined && { [MEMORY_POOL]: pool }) });
+      await annotate(snapshot, { [MEMORY_NODE]: nodeName, ...(pool !== undefined && { [MEMORY_POOL]: pool }) }, signal);
       return DONE;
     }
     const taken = await claims.snapshotsOf(snapshot, vm, signal);
@@ -185,11 +213,8 @@ export function createMemoryController(options: MemoryControllerOptions): Runnab
       const bound = AbortSignal.any([signal, AbortSignal.timeout(SAVE_MS)]);
       const saved = (await askAgent(known, '/memory/v1/save', call, { signal: bound })) as MemorySaved;
       const mib = Math.ceil(saved.bytes / 2 ** 20);
-      return await conclude(snapshot, {
-        outcome: 'Saved',
-        reason: 'Saved',
-        message: `Memory and devices of the guest are part of the snapshot: ${mib} MiB, taken within ${saved.pauseMs} ms`,
-      });
+      const message = `Memory and devices of the guest are part of the snapshot: ${mib} MiB, taken within ${saved.pauseMs} ms`;
+      return await conclude(snapshot, { outcome: 'Saved', reason: 'Saved', message }, signal);
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof ApiError && error.code < 500) return notSaved('NotSaved', error.message);

@@ -5,7 +5,7 @@ import type { Volume } from '../../api/kinds/kubevirt/volumes.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { quantityToBytes } from '../../api/quantity/quantity.ts';
 import type { DiskFile } from '../qemu/argv.ts';
-import { createEmpty } from './qemu-img.ts';
+import { createEmpty } from './empty-image.ts';
 import { createRawImage, rawImageSize } from './raw-image.ts';
 import { VolumeError, type VolumeRequest } from './volume-request.ts';
 

@@ -10,7 +10,7 @@ import { POOL_ATTRIBUTE, POOL_DRIVER } from '../../domain/storage/pool-names.ts'
 import type { DiskFile } from '../qemu/argv.ts';
 import type { Access } from '../storage/volume-users.ts';
 import { noteClaim } from './claim-files.ts';
-import { createOverlay } from './qemu-img.ts';
+import { createOverlay } from './empty-image.ts';
 import { createRawImage, rawImageSize } from './raw-image.ts';
 import { isUid } from './vm-directory.ts';
 import { VolumeError, type VolumeRequest } from './volume-request.ts';

@@ -13,7 +13,7 @@ import {
 } from '../image/image-store.ts';
 import type { DiskFile } from '../qemu/argv.ts';
 import { readSecret } from './api-objects.ts';
-import { createOverlay } from './qemu-img.ts';
+import { createOverlay } from './empty-image.ts';
 import { VolumeError, type VolumeRequest } from './volume-request.ts';
 
 interface ImageSource {

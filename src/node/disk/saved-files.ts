@@ -6,7 +6,7 @@ import { constants, copyFile, link, readdir, rm } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import type { PlannedDisk } from '../../domain/machine/machine-plan.ts';
 import type { BackingFile, DiskFile } from '../qemu/argv.ts';
-import { createOverlay } from './qemu-img.ts';
+import { createOverlay } from './empty-image.ts';
 import type { VolumeRequest } from './volume-request.ts';
 
 export interface SavedFiles {

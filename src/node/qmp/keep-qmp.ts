@@ -1,4 +1,4 @@
-/** Keeps a QMP connection open: reconnects with a growing pause until stopped. Events between two connections are lost. */
+/** Keeps a QMP connection open: reconnects until stopped, after its first second with a growing pause. Events between two connections are lost. */
 import type { Clock } from '../../base/clock/clock.ts';
 import type { QmpEvent } from './commands.ts';
 import { connectQmp, type QmpConnection } from './qmp-connection.ts';
@@ -16,11 +16,14 @@ export interface KeepQmpOptions {
 }
 
 const FIRST_PAUSE_MS = 20;
+/** A QEMU that starts listens after a tenth of a second: until then the pause does not grow. */
+const STARTING_MS = 1000;
 const MAX_PAUSE_MS = 2000;
 
 /** Runs until the signal fires. Never rejects. */
 export async function keepQmp(path: string, options: KeepQmpOptions): Promise<void> {
   let pause = FIRST_PAUSE_MS;
+  const began = options.clock.monotonic();
   while (!options.signal.aborted) {
     try {
       const connection = await connectQmp(path, {
@@ -37,6 +40,6 @@ export async function keepQmp(path: string, options: KeepQmpOptions): Promise<vo
       options.onLost(error instanceof Error ? error.message : String(error));
     }
     await options.clock.sleep(pause, options.signal).catch(() => {});
-    pause = Math.min(pause * 2, MAX_PAUSE_MS);
+    if (options.clock.monotonic() - began >= STARTING_MS) pause = Math.min(pause * 2, MAX_PAUSE_MS);
   }
 }

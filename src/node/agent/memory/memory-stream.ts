@@ -1,63 +1,59 @@
-/** QEMU's stream of memory and devices to a file, through a unix socket in the directory of the VM. */
-import { createWriteStream } from 'node:fs';
-import { pipeline } from 'node:stream/promises';
+/**
+ * QEMU's stream of memory and devices to a file, through a unix socket in the directory of the VM: QEMU's sandbox forbids
+ * it to start a program, and we can hand it none of our descriptors.
+ */
+import { socketToFile } from '../../../base/process/socket-to-file.ts';
 import { createDeferred } from '../../../base/signal/deferred.ts';
 import { VM_FILES } from '../../qemu/argv.ts';
 import { listenUnix } from '../migration/unix-listener.ts';
 
-/** Written at once; what is on its way between QEMU and the file is a few of these. */
-const CHUNK_BYTES = 1024 * 1024;
-
 export interface ReceivedStream {
   /** For QEMU's `migrate`. */
   readonly uri: string;
-  /** All is in the file, and on the disk. */
+  /** All is in the file. */
   readonly done: Promise<void>;
   /** Rejects when it cannot be written. */
   readonly failed: Promise<never>;
   close(): Promise<void>;
 }
 
-/** Takes one stream into the new file `path`, mode 0600, `limit` bytes at most. */
+/** Takes one stream into the new file `path`, mode 0600, less than `limit` bytes (rounded up to a MiB). */
 export async function receiveStream(
   directory: string,
   { path, limit }: { readonly path: string; readonly limit: number },
 ): Promise<ReceivedStream> {
   const done = createDeferred();
   const failed = createDeferred<never>();
-  done.promise.catch(() => {});
-  failed.promise.catch(() => {});
+  const over = new AbortController();
+  const fail = (error: Error): void => {
+    done.reject(error);
+    failed.reject(error);
+  };
   let taken = false;
-  const listener = await listenUnix(directory, VM_FILES.saveOut, (socket) => {
-    if (taken) {
-      socket.destroy();
-      return;
-    }
-    taken = true;
-    let bytes = 0;
-    const counted = async function* (): AsyncGenerator<Buffer> {
-      for await (const chunk of socket as AsyncIterable<Buffer>) {
-        bytes += chunk.length;
-        if (bytes > limit) throw new Error(`QEMU writes more than the ${limit} bytes that its guest can be`);
-        yield chunk;
+  const listener = await listenUnix(
+    directory,
+    VM_FILES.saveOut,
+    (socket) => {
+      if (taken) {
+        socket.destroy();
+        return;
       }
-    };
-    const file = createWriteStream(path, { flags: 'wx', mode: 0o600, highWaterMark: CHUNK_BYTES });
-    pipeline(counted, file).then(
-      () => done.resolve(),
-      (error: Error) => {
-        done.reject(error);
-        failed.reject(error);
-      },
-    );
-  });
+      taken = true;
+      socketToFile(socket, { path, limit, signal: over.signal }).then(
+        () => done.resolve(),
+        (error: Error) => fail(new Error(`what QEMU writes is not saved: ${error.message}`)),
+      );
+    },
+    { paused: true },
+  );
   return {
     uri: `unix:${VM_FILES.saveOut}`,
     done: done.promise,
     failed: failed.promise,
     async close() {
+      fail(new Error('the stream was given up'));
+      over.abort();
       await listener.close();
-      done.reject(new Error('the stream was given up'));
     },
   };
 }
