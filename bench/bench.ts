@@ -9,6 +9,7 @@ import { judge, verdictLine } from './budgets.ts';
 import { benchExpand } from './expand-http.ts';
 import { type BenchContext, type Figure, figureLine, type Outcome } from './figure.ts';
 import { benchFork } from './fork.ts';
+import { benchGitops } from './gitops.ts';
 import { benchMigration } from './migration.ts';
 import { benchProtection } from './protection.ts';
 import { benchScale } from './scale.ts';
@@ -25,6 +26,7 @@ const BENCHES: ReadonlyMap<string, (context: BenchContext) => Promise<Outcome>> 
   ['scale', benchScale],
   ['expand', benchExpand],
   ['protection', benchProtection],
+  ['gitops', benchGitops],
 ]);
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`);

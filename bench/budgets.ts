@@ -73,6 +73,15 @@ const BUDGETS: readonly Budget[] = [
   { figure: 'protection.other.ratio', below: 1.1, because: 'writes of other kinds cost what they cost without it' },
   { figure: 'expand.p99', below: 5, because: '500 requests/s to expand-vm-spec' },
   { figure: 'boot.extra', below: 300, because: 'more than the same QEMU started by hand, to the first console byte' },
+  { figure: 'gitops.push', below: 1000, because: 'one object of 1,000, period of 1 s, from the commit to the object' },
+  { figure: 'gitops.full', below: 10_000, because: '1,000 objects, from the RootSync to its lastSyncedCommit' },
+  { figure: 'gitops.drift', below: 500, because: 'from the answer to a change until it is put back' },
+  {
+    figure: 'gitops.idle.cpu',
+    below: 1,
+    because: 'of a core, 1,000 objects, the period of 15 s that is the default, git included',
+  },
+  { figure: 'gitops.idle.memory', below: 20, because: 'more than before the sync of 1,000 objects' },
   { figure: 'launcher.p50', below: 150, because: '100 VMs, from the answer to the Pod seen by a watcher' },
 ];
 

@@ -22,7 +22,10 @@ const LAUNCHER = {
 };
 
 /** Starts a control plane on a data directory, as the launcher would. */
-export async function startPlane(dir: string, options: { readonly nodes?: number } = {}): Promise<MeasuredPlane> {
+export async function startPlane(
+  dir: string,
+  options: { readonly nodes?: number; readonly controllers?: string } = {},
+): Promise<MeasuredPlane> {
   const began = performance.now();
   const started = await startProcess(dir, { ...options, env: LAUNCHER });
   return { process: started, dir, readyMs: performance.now() - began };

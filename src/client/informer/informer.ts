@@ -28,6 +28,8 @@ export interface InformerOptions<T extends KubeObject> {
   readonly indexes?: Readonly<Record<string, IndexFunction<T>>>;
   /** Only apiVersion, kind and metadata of each object, and of that no managedFields: they can be most of it. */
   readonly metadataOnly?: boolean;
+  /** Objects are held without their managedFields. */
+  readonly omitsManagedFields?: boolean;
   readonly clock?: Clock;
   readonly log?: Logger;
   readonly random?: () => number;
@@ -70,7 +72,7 @@ export function createInformer<T extends KubeObject>(
   options: InformerOptions<T> = {},
 ): Informer<T> {
   const { clock = systemClock, log = silentLogger, random = Math.random } = options;
-  const { namespace, labelSelector, fieldSelector, metadataOnly } = options;
+  const { namespace, labelSelector, fieldSelector, metadataOnly, omitsManagedFields } = options;
   const scope = {
     ...(namespace !== undefined && { namespace }),
     ...(labelSelector !== undefined && { labelSelector }),
@@ -78,7 +80,7 @@ export function createInformer<T extends KubeObject>(
     ...(metadataOnly && { metadataOnly }),
   };
   const trim = (object: T): T => {
-    if (!metadataOnly || object.metadata?.managedFields === undefined) return object;
+    if (!(metadataOnly || omitsManagedFields) || object.metadata?.managedFields === undefined) return object;
     const { managedFields: _, ...metadata } = object.metadata;
     return { ...object, metadata };
   };

@@ -1,6 +1,6 @@
 /** Applies what is declared: each object once what it depends on is there and ready. */
 import type { ObjectRef, ResourceStatus, SyncError } from '../../api/kinds/config-sync/kinds.ts';
-import type { KubeObject } from '../../api/meta/object.ts';
+import type { DeepReadonly, KubeObject } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import { isConflict } from '../../client/api-failure.ts';
@@ -23,6 +23,8 @@ export interface ApplyOptions {
   /** Objects that are about to be pruned: what depends on one is not applied. */
   readonly doomed: ReadonlySet<string>;
   readonly by: ManagedBy;
+  /** By id: objects that are as they are declared, as the watch has them. They cost no call. */
+  readonly unchanged: ReadonlyMap<string, DeepReadonly<KubeObject>>;
   readonly target: Target;
   readonly kinds: () => Promise<ServedKinds>;
   /** True for a sync that is there. */
@@ -34,8 +36,8 @@ export interface ApplyOptions {
 
 export interface ApplyOutcome {
   readonly errors: readonly SyncError[];
-  /** By id: what the server answered to the apply. */
-  readonly applied: ReadonlyMap<string, KubeObject>;
+  /** By id: the resource version that the server answered to the apply. */
+  readonly applied: ReadonlyMap<string, string | undefined>;
   /** Ids of what another manager has: no longer ours. */
   readonly lost: ReadonlySet<string>;
   /** Ids of those of which it is not known whether they are there. */
@@ -50,7 +52,7 @@ const ATTEMPTS = 5;
 export async function applyObjects(options: ApplyOptions): Promise<ApplyOutcome> {
   const { by, target, signal } = options;
   const errors: SyncError[] = [];
-  const applied = new Map<string, KubeObject>();
+  const applied = new Map<string, string | undefined>();
   const lost = new Set<string>();
   const unsure = new Set<string>();
   const statuses = new Map<string, ResourceStatus>();
@@ -58,11 +60,20 @@ export async function applyObjects(options: ApplyOptions): Promise<ApplyOutcome>
   const byId = new Map(ordered.map((one) => [refId(one.ref), one]));
   const resourceOf = ({ ref, type, path }: Declared) => [errorResource(ref, { version: type.version, path })];
   const note = (one: Declared, more: Pick<ResourceStatus, 'actuation' | 'reconcile' | 'status'>): void => {
-    statuses.set(refId(one.ref), { ...one.ref, sourceHash: by.commit.slice(0, 7), strategy: 'Apply', ...more });
+    const sourceHash = (one.since ?? by.commit).slice(0, 7);
+    statuses.set(refId(one.ref), { ...one.ref, sourceHash, strategy: 'Apply', ...more });
+  };
+  const isThere = (one: Declared, stored: DeepReadonly<KubeObject>): Acted => {
+    applied.set(refId(one.ref), stored.metadata.resourceVersion);
+    const health = healthOf(stored);
+    note(one, { status: health, actuation: 'Succeeded', reconcile: reconcileOf(health) });
+    return 'done';
   };
 
   const act = async (one: Declared): Promise<Acted> => {
     const id = refId(one.ref);
+    const known = options.unchanged.get(id);
+    if (known) return isThere(one, known);
     try {
       const live = await target.get(one.type, keyOfRef(one.ref), signal);
       const rival = live && rivalOf(live, one, options);
@@ -72,11 +83,7 @@ export async function applyObjects(options: ApplyOptions): Promise<ApplyOutcome>
         note(one, { status: 'Unknown', actuation: 'Skipped', reconcile: 'Skipped' });
         return 'skipped';
       }
-      const stored = await applyOne(one, live, options);
-      applied.set(id, stored);
-      const health = healthOf(stored);
-      note(one, { status: health, actuation: 'Succeeded', reconcile: reconcileOf(health) });
-      return 'done';
+      return isThere(one, await applyOne(one, live, options));
     } catch (error) {
       signal.throwIfAborted();
       // An answer says that nothing was written; without one nobody knows.
@@ -178,7 +185,8 @@ export async function applyOne(
   }
 }
 
-async function effectOf({ ref, type }: Declared, { target, signal }: ApplyOptions): Promise<Effect> {
+async function effectOf({ ref, type }: Declared, { target, unchanged, signal }: ApplyOptions): Promise<Effect> {
+  if (healthOf(unchanged.get(refId(ref))) === 'Current') return 'ready';
   try {
     const health = healthOf(await target.get(type, keyOfRef(ref), signal));
     return health === 'Current' ? 'ready' : health === 'Failed' ? 'failed' : 'waiting';

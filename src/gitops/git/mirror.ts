@@ -2,7 +2,7 @@
  * A bare mirror of one repository: what is fetched into it is read by `git cat-file`, so that nothing is ever checked
  * out: no hooks, no filters, no submodules, no links that lead out.
  */
-import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../../base/clock/clock.ts';
@@ -47,10 +47,13 @@ const HEAD_REF = 'refs/coracle/wanted';
 /** Opens the mirror; nothing is made before the first fetch. What a killed process left half done is taken away. */
 export function openMirror({ directory, clock, maxBytes = MAX_BYTES }: MirrorOptions): Mirror {
   let fetches = 0;
+  /** A commit that is in the mirror, as far as nobody took that away. */
+  let held: string | undefined;
   if (existsSync(directory) && hasLocks(directory)) rmSync(directory, { recursive: true, force: true });
 
   const make = async (signal: AbortSignal): Promise<void> => {
     if (existsSync(join(directory, 'HEAD'))) return;
+    held = undefined;
     await rm(directory, { recursive: true, force: true });
     await mkdir(dirname(directory), { recursive: true, mode: 0o700 });
     // Made beside its place, so that it is there as a whole or not at all.
@@ -138,15 +141,20 @@ export function openMirror({ directory, clock, maxBytes = MAX_BYTES }: MirrorOpt
         directory,
         signal,
       });
-      if (await has(commit, signal)) return commit;
+      // Each program that need not be started is some milliseconds less: this is asked every period.
+      if (commit === held) return commit;
       await bounded([...depthArgs(depth), 'origin', `+${ref}:${HEAD_REF}`], access, signal);
       await clean(signal);
+      held = commit;
+      if (readRef(directory) === commit) return commit;
+      // A tag, or something that was pushed since.
       const out = await gitOutput(['rev-parse', '--verify', '--quiet', '--end-of-options', `${HEAD_REF}^{commit}`], {
         directory,
         signal,
         timeoutMs: LOCAL_MS,
       });
-      return Buffer.from(out).toString('latin1').trim();
+      held = Buffer.from(out).toString('latin1').trim();
+      return held;
     },
   };
 }
@@ -183,6 +191,15 @@ async function remoteRef(
       ? `the repository has no branch ${JSON.stringify(branch)}`
       : `the repository has no branch, tag or ref ${JSON.stringify(revision)}`,
   );
+}
+
+/** What the ref that is fetched into leads to, where git keeps it in a file of its own. */
+function readRef(directory: string): string | undefined {
+  try {
+    return readFileSync(join(directory, HEAD_REF), 'latin1').trim();
+  } catch {
+    return undefined;
+  }
 }
 
 function hasLocks(directory: string): boolean {

@@ -24,6 +24,8 @@ export interface Declared extends GraphNode {
   readonly object: UnstructuredObject;
   /** File that declares it; undefined for what was added. */
   readonly path?: string;
+  /** Commit that it was last written for, where that is not the one that is synced: nothing of it has changed since. */
+  readonly since?: string;
 }
 
 export interface DeclaredSet {

@@ -44,7 +44,7 @@ export function managementMetadata(one: Declared, { sync, commit, context }: Man
       [RESOURCE_ID]: resourceId(one.ref),
       [MANAGER]: managerName(sync),
       [OWNING_INVENTORY]: inventoryId(sync),
-      [TOKEN]: commit,
+      [TOKEN]: one.since ?? commit,
       ...(one.path !== undefined && { [SOURCE_PATH]: one.path }),
       [GIT_CONTEXT]: JSON.stringify(context),
     },

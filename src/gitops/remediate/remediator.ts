@@ -36,8 +36,15 @@ export interface Kept {
   readonly spared: ReadonlySet<string>;
   /** Nothing undeclared is deleted: it may be declared by a file that could not be read. */
   readonly sparesAll: boolean;
-  /** By id: what the apply was answered, which is no drift. */
-  readonly applied: ReadonlyMap<string, KubeObject>;
+  /** By id: the resource version that the apply was answered, which is no drift. */
+  readonly applied: ReadonlyMap<string, string | undefined>;
+}
+
+/** An object that need not be written. */
+export interface Unchanged {
+  /** As it was declared, with the commit that it was written for. */
+  readonly one: Declared;
+  readonly live: Live;
 }
 
 export interface Remediator {
@@ -47,6 +54,11 @@ export interface Remediator {
   resume(kept: Kept): void;
   /** Conflicts and fights, as they are now. */
   errors(): readonly SyncError[];
+  /**
+   * An object of what is kept that is declared as before, was applied, and has not drifted since as far as the watch
+   * tells; what the watch brings later is looked at after `resume`. Undefined for any other.
+   */
+  unchanged(next: Declared): Unchanged | undefined;
   /** The newest state known of an object that is watched. */
   live(one: Declared): Live | undefined;
   /** Resolves when all of it has ended. */
@@ -81,6 +93,8 @@ export function createRemediator(options: RemediatorOptions): Remediator {
   let declared = new Map<string, Declared>();
   let disabled = new Map<string, Declared>();
   const types = new Map<string, ResourceType<KubeObject>>();
+  /** Ids of what is to be looked at, and of what could not be put back: no more than objects are watched. */
+  const doubtful = new Set<string>();
   let isResting = true;
   let running: Promise<void> | undefined;
 
@@ -88,6 +102,7 @@ export function createRemediator(options: RemediatorOptions): Remediator {
     // What came while it rested is looked at as a whole by `resume`.
     if (isResting || !kept) return queue.forget(id);
     const now = kept;
+    doubtful.delete(id);
     const work = remediate(id, now);
     running = work.then(
       () => {},
@@ -99,6 +114,7 @@ export function createRemediator(options: RemediatorOptions): Remediator {
       queue.forget(id);
     } catch (error) {
       if (signal.aborted) return;
+      doubtful.add(id);
       const one = declared.get(id);
       if (one)
         failures.set(
@@ -117,6 +133,10 @@ export function createRemediator(options: RemediatorOptions): Remediator {
   };
   const queue = createWorkQueue({ clock, concurrency: 1, run: pass });
   queue.start();
+  const lookAt = (id: string): void => {
+    doubtful.add(id);
+    queue.add(id);
+  };
 
   const remediate = async (id: string, { by, spared, sparesAll }: Kept): Promise<void> => {
     const one = declared.get(id) ?? disabled.get(id);
@@ -178,16 +198,16 @@ export function createRemediator(options: RemediatorOptions): Remediator {
     const informer = createInformer<KubeObject>(target.client, type, {
       clock,
       log,
+      omitsManagedFields: true,
       labelSelector: `${PART_OF}=${applySetId(sync)}`,
       ...(sync.kind === 'RepoSync' && { namespace: sync.namespace }),
     });
     informer.onChange(({ object, previous, type: change }) => {
       const id = refId(refOf(object as KubeObject));
       types.set(id, type);
-      if (change !== 'deleted' && kept?.applied.get(id)?.metadata.resourceVersion === object.metadata.resourceVersion)
-        return;
+      if (change !== 'deleted' && kept?.applied.get(id) === object.metadata.resourceVersion) return;
       if (change === 'modified' && deepEqual(comparable(previous), comparable(object))) return options.onChange();
-      queue.add(id);
+      lookAt(id);
     });
     watches.set(name, { informer, stop, ended: informer.start(stop.signal) });
   };
@@ -219,13 +239,24 @@ export function createRemediator(options: RemediatorOptions): Remediator {
         const { informer } = watches.get(`${apiVersionOf(one.type)}/${one.type.resource}`)!;
         if (!informer.isSynced) continue;
         const seen = informer.get(keyOfRef(one.ref));
-        if (seen?.metadata.resourceVersion !== next.applied.get(id)?.metadata.resourceVersion) queue.add(id);
+        if (seen?.metadata.resourceVersion !== next.applied.get(id)) lookAt(id);
       }
       for (const { informer } of watches.values())
         for (const object of informer.list()) {
           const id = refId(refOf(object as KubeObject));
-          if (!declared.has(id)) queue.add(id);
+          if (!declared.has(id)) lookAt(id);
         }
+    },
+    unchanged(next) {
+      const id = refId(next.ref);
+      const one = declared.get(id);
+      if (!one || !kept?.applied.has(id) || doubtful.has(id) || conflicts.has(id)) return undefined;
+      const { since: _commit, ...before } = one;
+      if (!deepEqual(before, next)) return undefined;
+      const informer = watches.get(`${apiVersionOf(one.type)}/${one.type.resource}`)?.informer;
+      if (!informer?.isSynced || informer.lastError !== undefined) return undefined;
+      const live = informer.get(keyOfRef(one.ref));
+      return live && live.metadata.deletionTimestamp === undefined ? { one, live } : undefined;
     },
     errors: () => [
       ...conflicts.values(),

@@ -1,4 +1,5 @@
 /** Files to objects: documents taken apart, lists flattened, what is for local tools left out. */
+import { createHash } from 'node:crypto';
 import type { SyncError } from '../../api/kinds/config-sync/kinds.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { parseYaml } from '../../api/schema/parse-json.ts';
@@ -24,18 +25,35 @@ export interface ParsedSource {
 /** Objects of one commit; more are an error. */
 const MAX_OBJECTS = 20_000;
 
-/** Parses every file. What cannot be read is an error of that file alone. */
-export function parseManifests({ files, unread, defaultNamespace }: SourceTree): ParsedSource {
+/** Objects of files that were parsed before, by path, with a digest of what they were parsed from. */
+export type ParsedFiles = Map<string, { readonly digest: string; readonly objects: readonly UnstructuredObject[] }>;
+
+/**
+ * Parses every file. What cannot be read is an error of that file alone. A file of `known` that is as it was is not parsed
+ * again: its objects are the same ones. Afterwards `known` holds the files of this tree, and no others.
+ */
+export function parseManifests(
+  { files, unread, defaultNamespace }: SourceTree,
+  known: ParsedFiles = new Map(),
+): ParsedSource {
   const objects: ParsedObject[] = [];
   const errors: SyncError[] = unread.map(({ path, problem }) =>
     syncError(2001, `${path} is not read: ${problem}`, [{ sourcePath: path }]),
   );
   const decoder = new TextDecoder('utf-8', { fatal: true });
+  const paths = new Set(files.map(({ path }) => path));
+  for (const path of known.keys()) if (!paths.has(path)) known.delete(path);
   for (const { path, bytes } of files) {
+    const digest = createHash('sha256').update(bytes).digest('base64');
+    const before = known.get(path);
     try {
-      const text = decoder.decode(bytes);
-      const documents = path.endsWith('.json') ? [text] : documentsOf(text);
-      for (const document of documents) objects.push(...objectsOf(document).map((object) => ({ object, path })));
+      if (before?.digest !== digest) {
+        known.delete(path);
+        const text = decoder.decode(bytes);
+        const documents = path.endsWith('.json') ? [text] : documentsOf(text);
+        known.set(path, { digest, objects: documents.flatMap(objectsOf) });
+      }
+      for (const object of known.get(path)!.objects) objects.push({ object, path });
     } catch (error) {
       const message = error instanceof Error ? error.message.split('\n')[0] : String(error);
       errors.push(syncError(1006, `${path} cannot be read: ${message}`, [{ sourcePath: path }]));

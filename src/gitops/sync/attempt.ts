@@ -17,7 +17,7 @@ import { type Declared, type DeclaredSet, declare, detachedIfSpecial, impliedNam
 import type { ManagedBy } from '../plan/managed-object.ts';
 import { keyOfRef, refId, refText } from '../plan/object-ref.ts';
 import { ownershipOf, releasePatch } from '../plan/ownership.ts';
-import type { Kept } from '../remediate/remediator.ts';
+import type { Kept, Unchanged } from '../remediate/remediator.ts';
 import type { ParsedSource } from '../render/parse-manifests.ts';
 import { SYSTEM_NAMESPACES } from '../status/metadata-keys.ts';
 import { apiSyncError, errorResource, SyncFailure, syncError } from '../status/sync-error.ts';
@@ -33,6 +33,8 @@ export interface AttemptOptions {
   readonly inventory: Inventory;
   readonly catalog: KindCatalog;
   readonly exists: (sync: SyncIdentity) => boolean;
+  /** What of an earlier attempt is as it was, in the source and on the server; undefined for everything else. */
+  readonly unchanged: (one: Declared) => Unchanged | undefined;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Hears of each step before it is taken. */
@@ -117,12 +119,20 @@ export async function attempt(set: DeclaredSet, options: AttemptOptions): Promis
 
   onStep('apply');
   const by: ManagedBy = { sync, commit, context: plan.source.context };
+  const unchanged = new Map<string, Unchanged['live']>();
+  const enabled = set.enabled.map((one): Declared => {
+    const known = options.unchanged(one);
+    if (!known) return one;
+    unchanged.set(refId(one.ref), known.live);
+    return known.one;
+  });
   const doomed = set.isWhole ? new Set(undeclared.map(refId)) : new Set<string>();
   const kinds = () => options.catalog.kinds(signal);
   const applied = await applyObjects({
-    declared: set.enabled,
+    declared: enabled,
     doomed,
     by,
+    unchanged,
     target,
     kinds,
     exists: options.exists,
@@ -178,7 +188,9 @@ export async function attempt(set: DeclaredSet, options: AttemptOptions): Promis
     isGoing: pruned.going.length > 0,
     kept: {
       by,
-      enabled: set.enabled.filter(({ ref }) => applied.applied.has(refId(ref)) || applied.lost.has(refId(ref))),
+      enabled: enabled
+        .filter(({ ref }) => applied.applied.has(refId(ref)) || applied.lost.has(refId(ref)))
+        .map((one) => ({ ...one, since: one.since ?? commit })),
       disabled: set.disabled,
       spared: new Set([...left.keys(), ...held, ...declared]),
       sparesAll: !set.isWhole,

@@ -2,7 +2,7 @@
 import type { Clock } from '../../base/clock/clock.ts';
 import { backoffDelay } from '../../base/retry/backoff.ts';
 import { type Source, SourceError } from '../git/source.ts';
-import { type ParsedSource, parseManifests } from '../render/parse-manifests.ts';
+import { type ParsedFiles, type ParsedSource, parseManifests } from '../render/parse-manifests.ts';
 import { render } from '../render/render.ts';
 import { SyncFailure } from '../status/sync-error.ts';
 import type { SourcePlan } from './check-source.ts';
@@ -22,6 +22,8 @@ export class SyncSource {
   /** Of the spec that it is for. */
   readonly generation: number;
   readonly #options: SyncSourceOptions;
+  /** Of the commit that was read last: as large as its objects. */
+  readonly #parsed: ParsedFiles = new Map();
   #commit: string | undefined;
   #pollAt = 0;
   #failures = 0;
@@ -67,7 +69,7 @@ export class SyncSource {
     const of = this.of(commit);
     try {
       const rendered = render(await source.read(commit, signal), plan.dir);
-      const parsed = parseManifests(rendered.tree);
+      const parsed = parseManifests(rendered.tree, this.#parsed);
       await report.syncing(of, rendered.message, parsed.errors, signal);
       return parsed;
     } catch (error) {

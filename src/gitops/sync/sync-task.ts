@@ -16,6 +16,7 @@ import { healthOf } from '../apply/health.ts';
 import { type Inventory, openInventory } from '../apply/inventory.ts';
 import type { KindCatalog } from '../apply/kind-catalog.ts';
 import { createTarget, type Target } from '../apply/target.ts';
+import type { Declared } from '../plan/declare.ts';
 import { refId } from '../plan/object-ref.ts';
 import { createRemediator, type Kept, type Remediator } from '../remediate/remediator.ts';
 import type { ParsedSource } from '../render/parse-manifests.ts';
@@ -156,6 +157,8 @@ class SyncLife {
   #errors: readonly SyncError[] = [];
   #isHealthDue = false;
   #finalizingSince: number | undefined;
+  /** The spec for which everything was written, and until when (monotonic) that will do. */
+  #full: { readonly generation: number; readonly until: number } | undefined;
 
   constructor(options: SyncTaskOptions, wake: () => void) {
     const { sync, client, clock, log, signal } = options;
@@ -294,6 +297,7 @@ class SyncLife {
     signal: AbortSignal,
   ): Promise<{ sourceErrors: readonly SyncError[]; isGoing: boolean }> {
     const { sync, catalog, exists, clock, onStep } = this.#options;
+    const isFull = this.#isFull();
     const shared = {
       sync,
       plan: this.#plan!,
@@ -303,6 +307,7 @@ class SyncLife {
       inventory: this.#inventory,
       catalog,
       exists,
+      unchanged: (one: Declared) => (isFull ? undefined : this.#remediator.unchanged(one)),
       clock,
       signal,
       ...(onStep && { onStep }),
@@ -312,6 +317,7 @@ class SyncLife {
       const set = await declaredBy(shared);
       sourceErrors = set.errors;
       const outcome = await attempt(set, shared);
+      if (isFull) this.#full = { generation: this.#source!.generation, until: clock.monotonic() + RESYNC_MS };
       this.#errors = outcome.errors;
       this.#statuses = outcome.statuses;
       this.#kept = outcome.kept;
@@ -322,6 +328,12 @@ class SyncLife {
       this.#errors = error instanceof SyncFailure ? error.errors : [syncError(2002, message)];
       return { sourceErrors, isGoing: false };
     }
+  }
+
+  /** Now and then, and for each spec, everything is written anew, whatever the watches say. */
+  #isFull(): boolean {
+    const now = this.#options.clock.monotonic();
+    return this.#full?.generation !== this.#source?.generation || now >= (this.#full?.until ?? 0);
   }
 
   #retryLater(): void {
