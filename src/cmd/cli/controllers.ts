@@ -4,12 +4,14 @@ import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import { systemClock } from '../../base/clock/clock.ts';
 import type { Logger } from '../../base/log/log.ts';
+import type { ControllerEnvironment } from '../../client/controller/environment.ts';
 import { whileLeading } from '../../client/leader/leader-lease.ts';
 import { createGitOpsController } from '../../gitops/sync/gitops-controller.ts';
 import {
   COMPONENT_NAMESPACE,
   chooseComponents,
   DELETION_WEBHOOK,
+  GUARD_TRUSTED,
   keepRunning,
   runComponent,
 } from '../compose/components.ts';
@@ -53,7 +55,16 @@ export async function controllers(context: CommandContext): Promise<number> {
       const options = {
         component,
         client,
-        facts: { rootCa, createGitOps: createGitOpsController, ...(serveWebhook && { serveWebhook }) },
+        facts: {
+          rootCa,
+          createGitOps: (environment: ControllerEnvironment) =>
+            // The embedded server guards declared fields itself.
+            createGitOpsController({
+              ...environment,
+              ...(serveWebhook && external && { serveWebhook: { trusted: GUARD_TRUSTED, serve: serveWebhook } }),
+            }),
+          ...(serveWebhook && { serveWebhook }),
+        },
         clock: systemClock,
         log,
       };

@@ -101,6 +101,11 @@ export const COMPONENT_NAMESPACE = 'kubevirt';
 /** Account of node agents on servers that do not know them as nodes; the embedded one has none of that name. */
 export const AGENT_ACCOUNT = 'coracle-agent';
 
+/** Who may write managed objects, while those are guarded: what writes for all syncs, and what cleans up after deletions. */
+export const GUARD_TRUSTED = ['gitops', 'namespace', 'garbage-collector'].map(
+  (name) => `system:serviceaccount:${COMPONENT_NAMESPACE}:coracle-${name}`,
+);
+
 /** Name of the component that an external API server asks about deletions. */
 export const DELETION_WEBHOOK = 'deletion-webhook';
 

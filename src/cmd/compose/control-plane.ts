@@ -75,6 +75,7 @@ import type { Backend } from '../../server/storage/backend.ts';
 import { createAskAgent } from './ask-agent.ts';
 import { policyOf } from './component-policy.ts';
 import { AGENT_ACCOUNT, COMPONENT_NAMESPACE, COMPONENTS, type PolicyRuleData } from './components.ts';
+import { declaredFieldsGuard } from './declared-fields-guard.ts';
 import { deletesWhole } from './deletion-protection.ts';
 import { createKruiseProtection } from './kruise-protection.ts';
 import { nodeInstances } from './node-vmis.ts';
@@ -330,7 +331,7 @@ async function assemble(store: ObjectStore, options: ControlPlaneOptions): Promi
           resources,
           authorize,
           connectOutbound,
-          webhookLike: [...virtApi.admission, kruise.plugin, bin.plugin],
+          webhookLike: [...virtApi.admission, kruise.plugin, bin.plugin, declaredFieldsGuard({ store })],
           onPolicyRefusal: noteDeletionPolicy(evidence),
           metrics: admissionMetrics,
         }),

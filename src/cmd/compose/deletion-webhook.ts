@@ -6,13 +6,18 @@ import {
   deletionWebhookControllerRules,
   type WebhookAddress,
 } from '../../control/protection/deletion-webhook-controller.ts';
-import { createDeletionWebhook, deletionWebhookRules, isKubeVirtComponent } from '../../control/virt-api/virt-api.ts';
+import {
+  createDeletionWebhook,
+  DELETION_WEBHOOK_PATH,
+  deletionWebhookRules,
+  isKubeVirtComponent,
+} from '../../control/virt-api/virt-api.ts';
 
 /** Rights of the component. */
 export const DELETION_WEBHOOK_RULES = [...deletionWebhookRules, ...deletionWebhookControllerRules];
 
-/** How a handler comes to be reached. */
-export type ServeWebhook = (handler: ApiHandler) => Promise<WebhookAddress & { close(): Promise<void> }>;
+/** How a handler comes to be reached; `path` is its own. */
+export type ServeWebhook = (handler: ApiHandler, path: string) => Promise<WebhookAddress & { close(): Promise<void> }>;
 
 /** The component: serves once it knows the machines, and has the API server told. */
 export function createDeletionWebhookComponent(
@@ -35,7 +40,7 @@ export function createDeletionWebhookComponent(
         if (signal.aborted) return;
         throw error;
       }
-      const served = await serve(handler);
+      const served = await serve(handler, DELETION_WEBHOOK_PATH);
       try {
         await createDeletionWebhookController(environment, served).start(signal);
       } finally {

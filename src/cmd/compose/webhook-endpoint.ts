@@ -1,41 +1,72 @@
-/** Where a webhook of this process is reached: TLS on an address of this host. Apart, since a page has no sockets. */
+/** Where webhooks of this process are reached: TLS on an address of this host. Apart, since a page has no sockets. */
+import { reviewProblem } from '../../api/kinds/builtin/admission-review.ts';
 import type { Clock } from '../../base/clock/clock.ts';
+import type { ApiHandler } from '../../base/http/seam.ts';
 import { startTlsServer } from '../../base/http/tls-server.ts';
 import type { Logger } from '../../base/log/log.ts';
-import { DELETION_WEBHOOK_PATH } from '../../control/virt-api/virt-api.ts';
 import { createAuthority, openAuthority } from '../../server/auth/certificate-authority.ts';
 import type { ServeWebhook } from './deletion-webhook.ts';
 
 /** The certificate ends with the process, which makes another at its next start. */
 const CERTIFICATE_DAYS = 3650;
 
-/** Serves handlers over TLS on an address of this host. */
-export const webhookEndpoint =
-  ({
-    address,
-    port,
-    clock,
-    log,
-  }: {
-    readonly address: string;
-    readonly port: number;
-    readonly clock: Clock;
-    readonly log: Logger;
-  }): ServeWebhook =>
-  async (handler) => {
+interface Serving {
+  readonly base: string;
+  readonly ca: string;
+  close(): Promise<void>;
+}
+
+/** Serves handlers over TLS on an address of this host, each at a path of its own: one server while there is any. */
+export function webhookEndpoint({
+  address,
+  port,
+  clock,
+  log,
+}: {
+  readonly address: string;
+  readonly port: number;
+  readonly clock: Clock;
+  readonly log: Logger;
+}): ServeWebhook {
+  const handlers = new Map<string, ApiHandler>();
+  let serving: Promise<Serving> | undefined;
+  let closed: Promise<unknown> = Promise.resolve();
+
+  const start = async (): Promise<Serving> => {
+    await closed;
     const ca = await createAuthority(clock);
     const authority = await openAuthority(ca, clock);
     const { certificate, key } = await authority.issue({
-      commonName: 'coracle-deletion-webhook',
+      commonName: 'coracle-webhooks',
       ipAddresses: [address],
       usage: 'server',
       days: CERTIFICATE_DAYS,
     });
+    const handler: ApiHandler = async (request) =>
+      handlers.get(request.path)?.(request) ?? reviewProblem(404, `no webhook is served at ${request.path}`);
     const server = await startTlsServer({ handler, host: address, port, tls: { certificate, key }, log });
     const host = address.includes(':') ? `[${address}]` : address;
-    return {
-      url: `https://${host}:${server.port}${DELETION_WEBHOOK_PATH}`,
-      ca: ca.certificate,
-      close: () => server.close(),
-    };
+    return { base: `https://${host}:${server.port}`, ca: ca.certificate, close: () => server.close() };
   };
+
+  return async (handler, path) => {
+    if (handlers.has(path)) throw new Error(`a webhook is served at ${path} already`);
+    handlers.set(path, handler);
+    serving ??= start();
+    const mine = serving;
+    try {
+      const { base, ca } = await mine;
+      const close = async (): Promise<void> => {
+        if (!handlers.delete(path) || handlers.size > 0 || serving !== mine) return;
+        serving = undefined;
+        closed = mine.then((server) => server.close());
+        await closed;
+      };
+      return { url: `${base}${path}`, ca, close };
+    } catch (error) {
+      handlers.delete(path);
+      if (serving === mine) serving = undefined;
+      throw error;
+    }
+  };
+}

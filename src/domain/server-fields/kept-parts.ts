@@ -97,3 +97,42 @@ const isPluggable = ({ dataVolume, persistentVolumeClaim }: Volume): boolean =>
 
 const declaredBefore = (live: DeepReadonly<KubeObject> | undefined): ReadonlySet<string> =>
   new Set((live?.metadata.annotations?.[DECLARED_PLUGGABLE] ?? '').split(',').filter((name) => name !== ''));
+
+/**
+ * Two states of an object without what the server, or somebody through its API, may change in them whatever is declared:
+ * volumes that were plugged in, with their disks, and a MAC address that an interface is given.
+ */
+export function withoutKeptParts<T extends DeepReadonly<KubeObject>>(before: T, after: T): readonly [T, T] {
+  if (!hasKeptParts(before)) return [before, after];
+  const declared = declaredBefore(before);
+  const old = new Map(
+    (listOf<Interface>(specOf(before)?.domain?.devices?.interfaces) ?? []).map((nic) => [nic.name, nic.macAddress]),
+  );
+  const strip = (object: T): T => {
+    const spec = specOf(object);
+    const volumes = listOf<Volume>(spec?.volumes) ?? [];
+    const plugged = new Set(
+      volumes.filter((one) => isPluggable(one) && !declared.has(one.name)).map(({ name }) => name),
+    );
+    const disks = listOf<Disk>(spec?.domain?.devices?.disks);
+    const interfaces = listOf<Interface>(spec?.domain?.devices?.interfaces);
+    if (!spec || (plugged.size === 0 && !interfaces)) return object;
+    const devices = {
+      ...spec.domain?.devices,
+      ...(disks && { disks: disks.filter(({ name }) => !plugged.has(name)) }),
+      ...(interfaces && {
+        interfaces: interfaces.map(({ macAddress, ...nic }) =>
+          macAddress && old.get(nic.name) ? { ...nic, macAddress } : nic,
+        ),
+      }),
+    };
+    const { spec: whole } = object as unknown as VirtualMachine;
+    const rest = {
+      ...spec,
+      ...(spec.volumes && { volumes: volumes.filter(({ name }) => !plugged.has(name)) }),
+      domain: { ...spec.domain, devices },
+    };
+    return { ...object, spec: { ...whole, template: { ...whole.template, spec: rest } } };
+  };
+  return [strip(before), strip(after)];
+}

@@ -5,8 +5,9 @@ import { ApiError } from '../../api/meta/status.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import { isConflict } from '../../client/api-failure.ts';
 import { hasKeptParts } from '../../domain/server-fields/kept-parts.ts';
+import { declaredFieldsOf } from '../guard/declared-fields.ts';
 import type { Declared } from '../plan/declare.ts';
-import { type ManagedBy, managedObject, managementMetadata } from '../plan/managed-object.ts';
+import { type ManagedBy, managedObject, managementMetadata, saidFields } from '../plan/managed-object.ts';
 import { keyOfRef, refId, refText } from '../plan/object-ref.ts';
 import { compareRefs, dependencies } from '../plan/order.ts';
 import { ownershipOf } from '../plan/ownership.ts';
@@ -168,18 +169,35 @@ export async function applyOne(
       { metadata: { ...managementMetadata(one, by), uid: live.metadata.uid } },
       signal,
     );
+  return applyWhole(one, live, { by, target, signal });
+}
+
+/**
+ * Server-side apply of one object. Which fields it declares says the server's answer: where the object does not say the same,
+ * it is applied once more.
+ */
+export async function applyWhole(
+  one: Declared,
+  live: KubeObject | undefined,
+  { by, target, signal }: Pick<ApplyOptions, 'by' | 'target' | 'signal'>,
+  { force = true }: { readonly force?: boolean } = {},
+): Promise<KubeObject> {
   for (let attempt = 1; ; attempt++) {
-    const object = managedObject(one, by, live);
-    // What is carried over from the live object holds for that state of it.
-    const resourceVersion = hasKeptParts(object) ? live?.metadata.resourceVersion : undefined;
+    const write = (state: KubeObject | undefined, fields: string | undefined): Promise<KubeObject> => {
+      const object = managedObject(one, by, state, fields);
+      // What is carried over from the live object holds for that state of it.
+      const resourceVersion = hasKeptParts(object) ? state?.metadata.resourceVersion : undefined;
+      const at =
+        resourceVersion === undefined ? object : { ...object, metadata: { ...object.metadata, resourceVersion } };
+      return target.apply(one.type, at, signal, { force });
+    };
     try {
-      return await target.apply(
-        one.type,
-        resourceVersion === undefined ? object : { ...object, metadata: { ...object.metadata, resourceVersion } },
-        signal,
-      );
+      const said = saidFields(live, by);
+      const stored = await write(live, said);
+      const fields = by.isGuarded ? declaredFieldsOf(stored, one.object) : undefined;
+      return fields === said ? stored : await write(stored, fields);
     } catch (error) {
-      if (resourceVersion === undefined || !isConflict(error) || attempt >= ATTEMPTS) throw error;
+      if (!hasKeptParts(one.object) || !live || !isConflict(error) || attempt >= ATTEMPTS) throw error;
       live = await target.get(one.type, keyOfRef(one.ref), signal);
     }
   }

@@ -18,6 +18,7 @@ import { isNotFound } from '../../client/api-failure.ts';
 import type { Client } from '../../client/client.ts';
 import { refId } from '../plan/object-ref.ts';
 import { compareRefs } from '../plan/order.ts';
+import { applySetId } from '../status/apply-set.ts';
 import {
   INVENTORY_LABEL,
   MANAGED,
@@ -27,7 +28,7 @@ import {
   STATUS_MODE,
 } from '../status/metadata-keys.ts';
 import { SyncFailure, syncError } from '../status/sync-error.ts';
-import { applySetId, inventoryId, type SyncIdentity } from '../status/sync-identity.ts';
+import { inventoryId, type SyncIdentity } from '../status/sync-identity.ts';
 import { layOut } from './inventory-layout.ts';
 
 export interface Inventory {

@@ -2,7 +2,9 @@
 import { apiVersionOf } from '../../api/meta/gvk.ts';
 import type { DeepReadonly, KubeObject, UnstructuredObject } from '../../api/meta/object.ts';
 import { withKeptParts } from '../../domain/server-fields/kept-parts.ts';
+import { applySetId } from '../status/apply-set.ts';
 import {
+  DECLARED_FIELDS,
   DECLARED_VERSION,
   GIT_CONTEXT,
   MANAGED,
@@ -14,7 +16,7 @@ import {
   SOURCE_PATH,
   TOKEN,
 } from '../status/metadata-keys.ts';
-import { applySetId, inventoryId, managerName, type SyncIdentity } from '../status/sync-identity.ts';
+import { inventoryId, managerName, type SyncIdentity } from '../status/sync-identity.ts';
 import type { Declared } from './declare.ts';
 import { resourceId } from './object-ref.ts';
 
@@ -29,6 +31,8 @@ export interface ManagedBy {
   readonly commit: string;
   /** Where it comes from, as annotation `git-context` says: of every kind of source. */
   readonly context: SourceContext;
+  /** Objects say which of their fields are declared, for the admission that guards them. */
+  readonly isGuarded: boolean;
 }
 
 /** The metadata alone. */
@@ -51,8 +55,16 @@ export function managementMetadata(one: Declared, { sync, commit, context }: Man
   };
 }
 
-/** The whole object, with the parts of the live one that are the server's. */
-export function managedObject(one: Declared, by: ManagedBy, live?: DeepReadonly<KubeObject>): UnstructuredObject {
+/**
+ * The whole object, with the parts of the live one that are the server's. `fields`: its annotation of declared fields; while
+ * that is not known anew, the one that the live object has.
+ */
+export function managedObject(
+  one: Declared,
+  by: ManagedBy,
+  live?: DeepReadonly<KubeObject>,
+  fields: string | undefined = saidFields(live, by),
+): UnstructuredObject {
   const { labels, annotations } = managementMetadata(one, by);
   const declared = withKeptParts(one.object, live);
   const { creationTimestamp: _null, ...metadata } = declared.metadata;
@@ -63,7 +75,15 @@ export function managedObject(one: Declared, by: ManagedBy, live?: DeepReadonly<
     metadata: {
       ...metadata,
       labels: { ...metadata.labels, ...labels },
-      annotations: { ...metadata.annotations, ...annotations },
+      annotations: {
+        ...metadata.annotations,
+        ...annotations,
+        ...(fields !== undefined && { [DECLARED_FIELDS]: fields }),
+      },
     },
   } as UnstructuredObject;
 }
+
+/** What a live object says of its declared fields, where it is to say so. */
+export const saidFields = (live: DeepReadonly<KubeObject> | undefined, by: ManagedBy): string | undefined =>
+  by.isGuarded ? live?.metadata.annotations?.[DECLARED_FIELDS] : undefined;

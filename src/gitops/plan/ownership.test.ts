@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { applySetId } from '../status/apply-set.ts';
 import type { SyncIdentity } from '../status/sync-identity.ts';
-import { applySetId, managerName, reconcilerName, syncOfManager } from '../status/sync-identity.ts';
+import { managerName, reconcilerName, syncOfManager } from '../status/sync-identity.ts';
 import { ownershipOf } from './ownership.ts';
 
 const root: SyncIdentity = { kind: 'RootSync', namespace: 'config-management-system', name: 'root-sync' };

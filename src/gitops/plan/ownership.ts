@@ -1,6 +1,7 @@
 /** Whose an object is, by what is written on it. */
 import type { ObjectRef } from '../../api/kinds/config-sync/kinds.ts';
 import type { DeepReadonly, KubeObject } from '../../api/meta/object.ts';
+import { applySetId } from '../status/apply-set.ts';
 import {
   DECLARED_VERSION,
   DELETION,
@@ -14,7 +15,7 @@ import {
   RESOURCE_ID,
   SPECIAL_NAMESPACES,
 } from '../status/metadata-keys.ts';
-import { applySetId, inventoryId, managerName, type SyncIdentity } from '../status/sync-identity.ts';
+import { inventoryId, managerName, type SyncIdentity } from '../status/sync-identity.ts';
 import { resourceId } from './object-ref.ts';
 
 type Live = DeepReadonly<KubeObject>;

@@ -13,16 +13,18 @@ import type { Logger } from '../../base/log/log.ts';
 import { createLinkedController, type LinkedController } from '../../base/signal/linked-controller.ts';
 import { createInformer, type Informer } from '../../client/informer/informer.ts';
 import { createWorkQueue } from '../../client/queue/work-queue.ts';
-import { applyOne, conflictError, rivalOf } from '../apply/apply-objects.ts';
+import { applyOne, applyWhole, conflictError, rivalOf } from '../apply/apply-objects.ts';
 import type { Target } from '../apply/target.ts';
+import { declaredFieldsOf } from '../guard/declared-fields.ts';
 import { comparable } from '../plan/changed-fields.ts';
 import type { Declared } from '../plan/declare.ts';
-import { type ManagedBy, managedObject, managementMetadata } from '../plan/managed-object.ts';
+import { type ManagedBy, managedObject, managementMetadata, saidFields } from '../plan/managed-object.ts';
 import { keyOfRef, refId, refOf, refText } from '../plan/object-ref.ts';
 import { isDetached, ownershipOf, releasePatch } from '../plan/ownership.ts';
+import { applySetId } from '../status/apply-set.ts';
 import { MUTATION, PART_OF } from '../status/metadata-keys.ts';
 import { apiSyncError, errorResource, syncError } from '../status/sync-error.ts';
-import { applySetId, type SyncIdentity } from '../status/sync-identity.ts';
+import type { SyncIdentity } from '../status/sync-identity.ts';
 import { COOLING_MS, createFightDetector } from './fight.ts';
 
 type Live = DeepReadonly<KubeObject>;
@@ -174,7 +176,7 @@ export function createRemediator(options: RemediatorOptions): Remediator {
     if (live && !(await isDrifted(one, live, by))) return fight.calm(id);
     log.info('drift is put back', { object: id, was: live ? 'changed' : 'deleted' });
     if (live) await applyOne(one, live, { by, target, signal });
-    else await target.apply(one.type, managedObject(one, by), signal, { force: false });
+    else await applyWhole(one, live, { by, target, signal }, { force: false });
     if (!fight.wrote(id)) return;
     log.warn('something else keeps changing an object that is declared', { object: id });
     queue.addAfter(id, COOLING_MS);
@@ -188,6 +190,7 @@ export function createRemediator(options: RemediatorOptions): Remediator {
       return lacks(live.metadata.labels, labels) || lacks(live.metadata.annotations, annotations);
     }
     const wanted = await target.apply(one.type, managedObject(one, by, live), signal, { dryRun: true });
+    if (by.isGuarded && declaredFieldsOf(wanted, one.object) !== saidFields(live, by)) return true;
     return !deepEqual(comparable(live), comparable(wanted));
   };
 

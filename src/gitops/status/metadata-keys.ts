@@ -9,6 +9,7 @@ export const OWNING_INVENTORY = 'config.k8s.io/owning-inventory';
 export const TOKEN = 'configmanagement.gke.io/token';
 export const SOURCE_PATH = 'configmanagement.gke.io/source-path';
 export const GIT_CONTEXT = 'configsync.gke.io/git-context';
+export const DECLARED_FIELDS = 'configsync.gke.io/declared-fields';
 export const INVENTORY_LABEL = 'cli-utils.sigs.k8s.io/inventory-id';
 /** Of a further part of an inventory, which upstream does not have: the id of the sync's apply set. */
 export const PART_OF_INVENTORY = 'coracle.dev/part-of-inventory';
@@ -61,3 +62,8 @@ export const isReserved = (key: string): boolean => RESERVED.test(key) && !DECLA
 /** True for annotations that a sync puts on an object. */
 export const isOwnAnnotation = (key: string): boolean =>
   (RESERVED.test(key) && !DECLARABLE.has(key)) || key === MANAGED || key === OWNING_INVENTORY;
+
+/** True for annotations that say whose an object is and how it is kept: nobody else changes them. */
+export const isGuardedAnnotation = (key: string): boolean => isOwnAnnotation(key) || key === MUTATION;
+/** The same of labels. */
+export const isGuardedLabel = (key: string): boolean => RESERVED.test(key) || key === MANAGED_BY.key || key === PART_OF;

@@ -1,6 +1,5 @@
 /** Which sync it is, and the names that upstream derives from that. */
-import { createHash } from 'node:crypto';
-import { CONFIG_SYNC_GROUP, CONFIG_SYNC_NAMESPACE } from '../../api/kinds/config-sync/kinds.ts';
+import { CONFIG_SYNC_NAMESPACE } from '../../api/kinds/config-sync/kinds.ts';
 
 export type SyncKind = 'RootSync' | 'RepoSync';
 
@@ -37,9 +36,3 @@ export function syncOfManager(manager: string): SyncIdentity {
 
 /** Value of annotation `config.k8s.io/owning-inventory`, and of the inventory's label. */
 export const inventoryId = ({ namespace, name }: SyncIdentity): string => `${namespace}_${name}`;
-
-/** Value of label `applyset.kubernetes.io/part-of`. */
-export function applySetId({ kind, namespace, name }: SyncIdentity): string {
-  const digest = createHash('sha256').update(`${name}.${namespace}.${kind}.${CONFIG_SYNC_GROUP}`).digest('base64url');
-  return `applyset-${digest}-v1`;
-}

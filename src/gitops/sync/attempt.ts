@@ -35,6 +35,8 @@ export interface AttemptOptions {
   readonly exists: (sync: SyncIdentity) => boolean;
   /** What of an earlier attempt is as it was, in the source and on the server; undefined for everything else. */
   readonly unchanged: (one: Declared) => Unchanged | undefined;
+  /** Whether declared fields are guarded. */
+  readonly isGuarded: () => boolean;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Hears of each step before it is taken. */
@@ -118,7 +120,7 @@ export async function attempt(set: DeclaredSet, options: AttemptOptions): Promis
   const errors = [...set.passing, ...(await letGo(set.disabled, options))];
 
   onStep('apply');
-  const by: ManagedBy = { sync, commit, context: plan.source.context };
+  const by: ManagedBy = { sync, commit, context: plan.source.context, isGuarded: options.isGuarded() };
   const unchanged = new Map<string, Unchanged['live']>();
   const enabled = set.enabled.map((one): Declared => {
     const known = options.unchanged(one);

@@ -10,9 +10,10 @@ import type { KindCatalog } from '../apply/kind-catalog.ts';
 import type { Target } from '../apply/target.ts';
 import { keyOfRef, refId, refOf, refText } from '../plan/object-ref.ts';
 import { ownershipOf, releasePatch } from '../plan/ownership.ts';
+import { applySetId } from '../status/apply-set.ts';
 import { PART_OF } from '../status/metadata-keys.ts';
 import { apiSyncError, errorResource, syncError } from '../status/sync-error.ts';
-import { applySetId, type SyncIdentity } from '../status/sync-identity.ts';
+import type { SyncIdentity } from '../status/sync-identity.ts';
 
 export interface FinalizeOptions {
   readonly sync: SyncIdentity;

@@ -11,14 +11,18 @@ import { createLinkedController } from '../../base/signal/linked-controller.ts';
 import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
 import { createEventRecorder } from '../../client/events/recorder.ts';
 import { createKindCatalog } from '../apply/kind-catalog.ts';
+import { GUARD_NAME, isGuardOn } from '../guard/decide-write.ts';
 import type { SyncIdentity, SyncKind } from '../status/sync-identity.ts';
 import type { AttemptStep } from './attempt.ts';
+import { createGuardConfigurator, GUARD_CONFIGURATIONS, type ServeGuard } from './guard-configuration.ts';
 import { type SyncTask, startSyncTask } from './sync-task.ts';
 
 export interface GitOpsOptions extends ControllerEnvironment {
   /** For mirrors of repositories, private to this process; a temporary one when absent. */
   readonly directory?: string;
   readonly onStep?: (step: AttemptStep) => void;
+  /** Serves the webhook that guards declared fields where the API server reaches it; absent where that is done in process. */
+  readonly serveWebhook?: ServeGuard;
 }
 
 const DEPLOYMENTS: ResourceType<KubeObject> = {
@@ -36,6 +40,8 @@ export function createGitOpsController(options: GitOpsOptions): Runnable {
   const syncs = { RootSync: informers.of(ROOT_SYNCS), RepoSync: informers.of(REPO_SYNCS) };
   const namespaces = informers.of(NAMESPACES);
   const managers = informers.of(DEPLOYMENTS, { fieldSelector: `metadata.name=${UPSTREAM}` });
+  const guards = informers.of(GUARD_CONFIGURATIONS, { fieldSelector: `metadata.name=${GUARD_NAME}` });
+  const isGuarded = (): boolean => isGuardOn(guards.get({ namespace: '', name: GUARD_NAME }));
   const catalog = createKindCatalog(client, clock);
 
   const start = async (signal: AbortSignal): Promise<void> => {
@@ -47,6 +53,14 @@ export function createGitOpsController(options: GitOpsOptions): Runnable {
       syncs[kind].get({ namespace, name }) !== undefined;
     const isAside = (): boolean => managers.list(CONFIG_SYNC_NAMESPACE).length > 0;
     let isReady = false;
+    const webhook =
+      options.serveWebhook &&
+      createGuardConfigurator({
+        ...options,
+        serve: options.serveWebhook,
+        isAside,
+        versions: () => [...tasks.values()].flatMap((task) => task.declaredVersions()),
+      });
 
     const begin = (kind: SyncKind, object: DeepReadonly<Sync>): void => {
       const { uid = '' } = object.metadata;
@@ -64,6 +78,8 @@ export function createGitOpsController(options: GitOpsOptions): Runnable {
         client,
         catalog,
         exists,
+        isGuarded,
+        onDeclared: () => webhook?.declaredChanged(),
         isNamespaceGoing: () =>
           namespaces.get({ namespace: '', name: key.namespace })?.metadata.deletionTimestamp !== undefined,
         directory: join(directory, uid),
@@ -115,20 +131,25 @@ export function createGitOpsController(options: GitOpsOptions): Runnable {
           return;
         for (const task of tasks.values()) if (task.namespace === object.metadata.name) task.interrupt();
       }),
+      guards.onChange(() => {
+        for (const task of tasks.values()) task.guardChanged();
+      }),
       managers.onChange(() => {
         if (isAside()) log.warn('upstream’s reconciler-manager is installed: its syncs are left to it');
         beginAll();
       }),
     ];
     try {
-      await Promise.all([...Object.values(syncs), namespaces, managers].map((informer) => informer.synced(signal)));
+      await Promise.all(
+        [...Object.values(syncs), namespaces, managers, guards].map((informer) => informer.synced(signal)),
+      );
       await removeMirrors(
         directory,
         new Set([...syncs.RootSync.list(), ...syncs.RepoSync.list()].map(({ metadata }) => metadata.uid ?? '')),
       );
       isReady = true;
       beginAll();
-      await aborted(signal);
+      await (webhook ? webhook.start(signal) : aborted(signal));
     } catch (error) {
       if (!signal.aborted) throw error;
     } finally {

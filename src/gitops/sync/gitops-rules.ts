@@ -1,7 +1,9 @@
 /** Rights of the component, apart from its code: objects of syncs are written under accounts of their own. */
 import { CONFIG_SYNC_GROUP } from '../../api/kinds/config-sync/kinds.ts';
+import { GUARD_NAME } from '../guard/decide-write.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';
+const WEBHOOKS = { apiGroups: ['admissionregistration.k8s.io'], resources: ['validatingwebhookconfigurations'] };
 
 /** In the whole cluster, and no others. */
 export const gitopsRules = [
@@ -10,6 +12,9 @@ export const gitopsRules = [
   { apiGroups: ['kpt.dev'], resources: ['resourcegroups'], verbs: ['get', 'create', 'patch', 'delete'] },
   { apiGroups: ['kpt.dev'], resources: ['resourcegroups/status'], verbs: ['patch'] },
   { apiGroups: [''], resources: ['namespaces'], verbs: ['list', 'watch'] },
+  // Whether declared fields are guarded; on another cluster also by which webhooks.
+  { ...WEBHOOKS, verbs: ['list', 'watch'] },
+  { ...WEBHOOKS, resourceNames: [GUARD_NAME], verbs: ['update'] },
   // Upstream's own manager, beside which this one stands aside.
   { apiGroups: ['apps'], resources: ['deployments'], verbs: ['list', 'watch'] },
   // The secret that a sync names, in its own namespace.

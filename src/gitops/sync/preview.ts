@@ -56,7 +56,8 @@ export async function previewSync(options: PreviewOptions): Promise<Preview> {
   const found = await forecast({
     set,
     previous,
-    by: { sync, commit: commit ?? NO_COMMIT, context: plan.source.context },
+    // What an object says of its declared fields is left as it is.
+    by: { sync, commit: commit ?? NO_COMMIT, context: plan.source.context, isGuarded: true },
     target,
     kinds: await catalog.kinds(signal),
     exists: ({ kind, namespace, name }) => there.has(`${kind}/${namespace}/${name}`),

@@ -4,7 +4,8 @@
  */
 
 import type { ResourceStatus, Sync, SyncError } from '../../api/kinds/config-sync/kinds.ts';
-import type { DeepReadonly } from '../../api/meta/object.ts';
+import type { ResourceType } from '../../api/meta/gvk.ts';
+import type { DeepReadonly, KubeObject } from '../../api/meta/object.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { backoffDelay } from '../../base/retry/backoff.ts';
@@ -20,9 +21,10 @@ import type { Declared } from '../plan/declare.ts';
 import { refId } from '../plan/object-ref.ts';
 import { createRemediator, type Kept, type Remediator } from '../remediate/remediator.ts';
 import type { ParsedSource } from '../render/parse-manifests.ts';
+import { applySetId } from '../status/apply-set.ts';
 import { MANAGER_FINALIZER, PROPAGATION_POLICY, RECONCILER_FINALIZER } from '../status/metadata-keys.ts';
 import { SyncFailure, syncError } from '../status/sync-error.ts';
-import { applySetId, reconcilerUser, type SyncIdentity } from '../status/sync-identity.ts';
+import { reconcilerUser, type SyncIdentity } from '../status/sync-identity.ts';
 import { changeSync, readSync, type SyncObject } from '../status/write-status.ts';
 import { ensureAccount } from './accounts.ts';
 import { type AttemptStep, attempt, declaredBy } from './attempt.ts';
@@ -39,6 +41,10 @@ export interface SyncTaskOptions {
   readonly client: Client;
   readonly catalog: KindCatalog;
   readonly exists: (sync: SyncIdentity) => boolean;
+  /** Whether declared fields are guarded. */
+  readonly isGuarded: () => boolean;
+  /** Hears that other objects may be declared now. */
+  readonly onDeclared: () => void;
   /** True while the namespace of the sync is on its way out. */
   readonly isNamespaceGoing: () => boolean;
   /** Private to this sync. */
@@ -57,6 +63,10 @@ export interface SyncTask {
   interrupt(): void;
   /** Another sync is gone: what that had may be free. */
   retryConflicts(): void;
+  /** The guard of declared fields was turned on or off. */
+  guardChanged(): void;
+  /** Versions of the objects that it keeps as they are declared. */
+  declaredVersions(): readonly Pick<ResourceType<KubeObject>, 'group' | 'version'>[];
   /** Resolves when it has ended: the sync is gone, or the signal aborted. */
   readonly ended: Promise<void>;
 }
@@ -125,6 +135,8 @@ export function startSyncTask(options: SyncTaskOptions): SyncTask {
       wakeUp();
     },
     retryConflicts: () => life.retryConflicts(),
+    guardChanged: () => wakeUp(),
+    declaredVersions: () => life.declaredVersions(),
   };
 }
 
@@ -147,7 +159,7 @@ class SyncLife {
   #plan: SyncPlan | undefined;
   #source: SyncSource | undefined;
   /** What the last attempt was at. */
-  #done: { readonly commit: string; readonly generation: number } | undefined;
+  #done: { readonly commit: string; readonly generation: number; readonly isGuarded: boolean } | undefined;
   #failures = 0;
   /** Attempts in a row after which objects were on their way out still. */
   #goings = 0;
@@ -190,6 +202,10 @@ class SyncLife {
     this.#retryAt = 0;
     this.#failures = 0;
     this.#wake();
+  }
+
+  declaredVersions(): readonly Pick<ResourceType<KubeObject>, 'group' | 'version'>[] {
+    return (this.#kept?.enabled ?? []).map(({ type }) => type);
   }
 
   /** Does what is to be done now; returns after how many milliseconds to look again, undefined when it is over. */
@@ -242,14 +258,16 @@ class SyncLife {
       await this.#publishHealth(signal);
       return Math.max(source.pollAt - clock.monotonic(), SHORTEST_MS);
     }
-    const isNew = this.#done?.commit !== commit || this.#done.generation !== generation;
+    const isGuarded = this.#options.isGuarded();
+    const isNew =
+      this.#done?.commit !== commit || this.#done.generation !== generation || this.#done.isGuarded !== isGuarded;
     if (isNew) {
       this.#failures = 0;
       this.#goings = 0;
     }
     if (isNew || clock.monotonic() >= this.#retryAt) {
       await this.#attempt(source, commit, signal);
-      this.#done = { commit, generation };
+      this.#done = { commit, generation, isGuarded };
     } else await this.#publishHealth(signal);
     return Math.max(Math.min(source.pollAt, this.#retryAt) - clock.monotonic(), SHORTEST_MS);
   }
@@ -296,8 +314,8 @@ class SyncLife {
     { commit }: CommitOf,
     signal: AbortSignal,
   ): Promise<{ sourceErrors: readonly SyncError[]; isGoing: boolean }> {
-    const { sync, catalog, exists, clock, onStep } = this.#options;
-    const isFull = this.#isFull();
+    const { sync, catalog, exists, isGuarded, clock, onStep } = this.#options;
+    const isFull = this.#isFull() || this.#kept?.by.isGuarded !== isGuarded();
     const shared = {
       sync,
       plan: this.#plan!,
@@ -308,6 +326,7 @@ class SyncLife {
       catalog,
       exists,
       unchanged: (one: Declared) => (isFull ? undefined : this.#remediator.unchanged(one)),
+      isGuarded,
       clock,
       signal,
       ...(onStep && { onStep }),
@@ -321,6 +340,7 @@ class SyncLife {
       this.#errors = outcome.errors;
       this.#statuses = outcome.statuses;
       this.#kept = outcome.kept;
+      this.#options.onDeclared();
       return { sourceErrors, isGoing: outcome.isGoing };
     } catch (error) {
       signal.throwIfAborted();

@@ -3,6 +3,12 @@
  * server. The copy of the machines that informers hold may be behind, so what it says is looked up before it counts: a
  * refusal by the machines that it names, "may go" by a list of the protected machines that could be against it.
  */
+import {
+  type ReviewRequest,
+  readReview,
+  reviewAnswer,
+  reviewProblem,
+} from '../../../api/kinds/builtin/admission-review.ts';
 import { PERSISTENT_VOLUME_CLAIMS } from '../../../api/kinds/builtin/resource-types.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../../../api/kinds/builtin/types.ts';
 import {
@@ -12,9 +18,8 @@ import {
 } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import type { ResourceType } from '../../../api/meta/gvk.ts';
 import type { DeepReadonly, KubeObject } from '../../../api/meta/object.ts';
-import { isJsonObject } from '../../../api/meta/own-property.ts';
 import { ApiError } from '../../../api/meta/status.ts';
-import type { ApiHandler, ApiResponse } from '../../../base/http/seam.ts';
+import type { ApiHandler } from '../../../base/http/seam.ts';
 import type { Client } from '../../../client/client.ts';
 import type { InformerSet } from '../../../client/informer/informer-set.ts';
 import { STATE_LABEL } from '../../../domain/backend-storage/backend-storage.ts';
@@ -43,8 +48,6 @@ export const deletionWebhookRules = [
 ];
 
 const ON = `${DELETE_PROTECTION_LABEL} in (true,True)`;
-/** Largest AdmissionReview that is read: an object at the API's limit. */
-const MAX_BODY = 7 * 1024 * 1024;
 const CONTENTS = 'snapshot.kubevirt.io/virtualmachinesnapshotcontents';
 const RESTORES = 'snapshot.kubevirt.io/virtualmachinerestores';
 const MACHINES = 'kubevirt.io/virtualmachines';
@@ -55,15 +58,6 @@ export interface DeletionWebhookOptions {
   readonly informers: InformerSet;
   /** Whether a user is one of KubeVirt's own components. */
   readonly isComponent: (username: string) => boolean;
-}
-
-interface DeletionRequest {
-  readonly uid: string;
-  readonly operation: string;
-  readonly resource: { readonly group: string; readonly resource: string };
-  readonly subResource?: string;
-  readonly oldObject?: DeepReadonly<KubeObject> | null;
-  readonly userInfo?: { readonly username?: string };
 }
 
 /** The handler. Answers 404 elsewhere and 400 to what is no review; rejects when the API cannot be asked. */
@@ -96,20 +90,20 @@ export function createDeletionWebhook({ client, informers, isComponent }: Deleti
   };
 
   return async (request) => {
-    if (request.path !== DELETION_WEBHOOK_PATH) return text(404, `no webhook is served at ${request.path}`);
-    const review = reviewOf(request.body);
-    if (!review) return text(400, 'the body is no AdmissionReview of admission.k8s.io/v1');
+    if (request.path !== DELETION_WEBHOOK_PATH) return reviewProblem(404, `no webhook is served at ${request.path}`);
+    const review = readReview(request.body);
+    if (!review) return reviewProblem(400, 'the body is no AdmissionReview of admission.k8s.io/v1');
     const { uid, resource, oldObject, operation, subResource = '' } = review;
     const isAsked = operation === 'DELETE' && subResource === '' && oldObject && isGuardedKind(resource);
     const target = isAsked && targetOf(review, oldObject, isComponent);
     const refusal = target && (await decide(target));
-    if (!target || !refusal) return answer({ uid, allowed: true });
-    return answer({ uid, allowed: false, status: deletionForbidden(target, refusal).status });
+    if (!target || !refusal) return reviewAnswer({ uid, allowed: true });
+    return reviewAnswer({ uid, allowed: false, status: deletionForbidden(target, refusal).status });
   };
 }
 
 function targetOf(
-  { resource: { group, resource }, userInfo }: DeletionRequest,
+  { resource: { group, resource }, userInfo }: ReviewRequest,
   object: DeepReadonly<KubeObject>,
   isComponent: (username: string) => boolean,
 ): DeletionTarget {
@@ -179,31 +173,3 @@ function follow<T extends KubeObject>(
     else put(index, prefix, object as DeepReadonly<KubeObject>);
   });
 }
-
-const decoder = new TextDecoder();
-const encoder = new TextEncoder();
-
-function reviewOf(body: Uint8Array): DeletionRequest | undefined {
-  if (body.length > MAX_BODY) return undefined;
-  try {
-    const review: unknown = JSON.parse(decoder.decode(body));
-    if (!isJsonObject(review) || review['kind'] !== 'AdmissionReview' || !isJsonObject(review['request']))
-      return undefined;
-    const request = review['request'] as unknown as DeletionRequest;
-    return typeof request.uid === 'string' && isJsonObject(request.resource) ? request : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-const answer = (response: Record<string, unknown>): ApiResponse => ({
-  status: 200,
-  headers: { 'content-type': 'application/json' },
-  body: encoder.encode(JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response })),
-});
-
-const text = (status: number, words: string): ApiResponse => ({
-  status,
-  headers: { 'content-type': 'text/plain; charset=utf-8' },
-  body: encoder.encode(`${words}\n`),
-});

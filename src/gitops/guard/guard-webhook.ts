@@ -1,0 +1,26 @@
+/** The guard of declared fields as a webhook, for external API servers. What cannot be told is allowed, as upstream does. */
+import { readReview, reviewAnswer, reviewProblem } from '../../api/kinds/builtin/admission-review.ts';
+import type { ApiHandler } from '../../base/http/seam.ts';
+import { refusalOfWrite } from './decide-write.ts';
+
+/** Where it is asked. */
+export const GUARD_WEBHOOK_PATH = '/declared-fields-validate';
+
+/** The handler. `trusted`: accounts that may write anything. Answers 400 to what is no review. */
+export const createGuardWebhook =
+  (trusted: readonly string[]): ApiHandler =>
+  async ({ body }) => {
+    const review = readReview(body);
+    if (!review) return reviewProblem(400, 'the body is no AdmissionReview of admission.k8s.io/v1');
+    const { uid, operation, subResource = '', object, oldObject, userInfo, dryRun = false } = review;
+    const isAsked = operation === 'CREATE' || operation === 'UPDATE' || operation === 'DELETE';
+    // A dry run changes nothing, and a plan of a source is made of them.
+    if (!isAsked || subResource !== '' || dryRun) return reviewAnswer({ uid, allowed: true });
+    const username = userInfo?.username ?? '';
+    const message = refusalOfWrite(
+      { operation, username, object: object ?? undefined, oldObject: oldObject ?? undefined },
+      trusted,
+    );
+    if (message === undefined) return reviewAnswer({ uid, allowed: true });
+    return reviewAnswer({ uid, allowed: false, status: { code: 403, reason: 'Forbidden', message } });
+  };

@@ -1,0 +1,134 @@
+/**
+ * The guard of declared fields on an external cluster: a server of ours without the guard in process stands for it,
+ * which asks the webhook of `coracle controllers` over TLS.
+ */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { configSyncCrds } from '../../src/api/kinds/config-sync/definitions.ts';
+import { systemClock } from '../../src/base/clock/clock.ts';
+import type { ApiHandler } from '../../src/base/http/seam.ts';
+import { silentLogger } from '../../src/base/log/log.ts';
+import { createClient } from '../../src/client/create-client.ts';
+import { COMPONENTS, keepRunning } from '../../src/cmd/compose/components.ts';
+import { createOutbound } from '../../src/cmd/compose/outbound.ts';
+import { webhookEndpoint } from '../../src/cmd/compose/webhook-endpoint.ts';
+import { createGitOpsController } from '../../src/gitops/sync/gitops-controller.ts';
+import { eventually } from '../testkit/control-plane.ts';
+import { createRepository, type GitRepository } from '../testkit/git-repository.ts';
+import { configMapYaml } from '../testkit/gitops-cluster.ts';
+import { type Answer, type InProcessServer, startServer } from '../testkit/in-process-server.ts';
+
+const CONFIGURATIONS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
+const NAME = 'admission-webhook.configsync.gke.io';
+const MAPS = '/api/v1/namespaces/default/configmaps';
+const SYNCS = '/apis/configsync.gke.io/v1beta1/namespaces/config-management-system/rootsyncs';
+const COMPONENT = 'system:serviceaccount:kubevirt:coracle-gitops';
+
+let server: InProcessServer;
+let outbound: ReturnType<typeof createOutbound>;
+let repository: GitRepository;
+const stop = new AbortController();
+let running: Promise<void>;
+const send = (method: string, path: string, body?: object, user = 'bob'): Promise<Answer> =>
+  server.request(method, path, {
+    ...(body && { body }),
+    headers: { 'x-user': user, ...(method === 'PATCH' && { 'content-type': 'application/merge-patch+json' }) },
+  });
+const asComponent: ApiHandler = (request) =>
+  server.handler({ ...request, headers: { ...request.headers, 'x-user': COMPONENT } });
+
+before(
+  async () => {
+    outbound = createOutbound({
+      store: { get: (key) => server.store.get(key), list: (...args) => server.store.list(...args) },
+    });
+    server = await startServer({
+      connectOutbound: outbound.connect,
+      authenticate: async ({ headers }) => ({
+        username: headers['x-user'] ?? 'root',
+        groups: ['system:authenticated'],
+      }),
+    });
+    for (const definition of configSyncCrds(systemClock.now()))
+      await server.create('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition as never);
+    for (const name of ['config-management-system', 'default'])
+      await send('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    await eventually(
+      () => send('GET', SYNCS),
+      ({ status }) => status === 200,
+    );
+    repository = await createRepository();
+    running = keepRunning({
+      component: COMPONENTS.find(({ name }) => name === 'gitops')!,
+      client: createClient(asComponent),
+      facts: {
+        rootCa: '',
+        createGitOps: (environment) =>
+          createGitOpsController({
+            ...environment,
+            serveWebhook: {
+              trusted: [COMPONENT],
+              serve: webhookEndpoint({ address: '127.0.0.1', port: 0, clock: systemClock, log: silentLogger }),
+            },
+          }),
+      },
+      clock: systemClock,
+      log: silentLogger,
+      signal: stop.signal,
+    });
+  },
+  { timeout: 60_000 },
+);
+after(async () => {
+  stop.abort(new Error('the test is over'));
+  await running;
+  await server.stop();
+  outbound.close();
+  repository.remove();
+});
+const hooks = async (): Promise<string[]> =>
+  ((await send('GET', `${CONFIGURATIONS}/${NAME}`)).json.webhooks ?? []).map(({ name }: { name: string }) => name);
+
+test('the configuration that turns it on is filled; then it decides as in process, and is put right', async () => {
+  await repository.commit({ 'a.yaml': configMapYaml('a', { k: 'declared' }) });
+  const made = await send('POST', SYNCS, {
+    apiVersion: 'configsync.gke.io/v1beta1',
+    kind: 'RootSync',
+    metadata: { name: 'root-sync' },
+    spec: {
+      sourceFormat: 'unstructured',
+      git: { repo: repository.url, branch: 'main', auth: 'none', period: '100ms' },
+    },
+  });
+  assert.equal(made.status, 201, made.text);
+  await send('POST', CONFIGURATIONS, {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingWebhookConfiguration',
+    metadata: { name: NAME },
+  });
+  await eventually(hooks, (names) => names.includes(`v1.${NAME}`));
+  await eventually(
+    () => send('GET', `${MAPS}/a`),
+    ({ json }) => json.metadata?.annotations?.['configsync.gke.io/declared-fields'] !== undefined,
+  );
+  const changed = await send('PATCH', `${MAPS}/a`, { data: { k: 'mine' } });
+  assert.equal(changed.status, 403);
+  assert.equal(
+    changed.json.message,
+    `admission webhook "v1.${NAME}" denied the request: bob cannot modify fields of object "_configmap_default_a" managed by Config Sync: .data.k`,
+  );
+  assert.equal((await send('PATCH', `${MAPS}/a`, { data: { mine: 'x' } })).status, 200);
+  assert.equal((await send('DELETE', `${MAPS}/a`)).status, 403);
+  const inventory = await send(
+    'DELETE',
+    '/apis/kpt.dev/v1alpha1/namespaces/config-management-system/resourcegroups/root-sync',
+  );
+  assert.match(inventory.json.message, /is not authorized to modify ResourceGroup.kpt.dev generated by Config Sync/);
+  await send('PATCH', `${CONFIGURATIONS}/${NAME}`, { webhooks: [] });
+  await eventually(hooks, (names) => names.includes(`v1.${NAME}`));
+  await repository.commit({ 'a.yaml': configMapYaml('a', { k: 'next' }) });
+  await eventually(
+    () => send('GET', `${MAPS}/a`),
+    ({ json }) => json.data?.k === 'next',
+  );
+});
