@@ -222,7 +222,6 @@ const REFUSED: readonly [
   ['a directory that leads out', { git: { dir: '../x' } }, /leads out/],
   ['a negative timeout', { spec: { override: { reconcileTimeout: '-1s' } } }, /reconcileTimeout/],
   ['another format', { spec: { sourceFormat: 'Unstructured' } }, /sourceFormat/],
-  ['hierarchy', { spec: { sourceFormat: 'hierarchy' } }, /not supported yet/],
   [
     'an unknown policy',
     { annotations: { 'configsync.gke.io/deletion-propagation-policy': 'Cascade' } },

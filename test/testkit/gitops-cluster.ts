@@ -77,6 +77,7 @@ export async function startGitOpsCluster(
     readonly directory?: string;
     /** Nodes that pretend to run guests; without them there are none. */
     readonly nodes?: readonly string[];
+    readonly clusterName?: string;
   } = {},
 ): Promise<GitOpsCluster> {
   const cluster = await startFakeCluster({
@@ -87,6 +88,7 @@ export async function startGitOpsCluster(
         createGitOpsController({
           ...environment,
           ...(options.directory !== undefined && { directory: options.directory }),
+          ...(options.clusterName !== undefined && { clusterName: options.clusterName }),
           ...(options.onStep && { onStep: options.onStep }),
         }),
     },

@@ -49,6 +49,11 @@ const CONTROLLERS: FlagSpec = {
   mayBeEmpty: true,
 };
 
+const CLUSTER_NAME: FlagSpec = {
+  type: 'string',
+  value: 'NAME',
+  summary: 'name that cluster selectors of RootSyncs and RepoSyncs go by (default: the cluster has none)',
+};
 const MANIFEST: FlagSpec = {
   type: 'string',
   value: 'FILE',
@@ -71,6 +76,7 @@ export const COMMANDS: readonly Command[] = [
       },
       nodes: { type: 'string', value: 'N', summary: 'node agents to run in this process (default: 1)' },
       controllers: CONTROLLERS,
+      'cluster-name': CLUSTER_NAME,
       'host-disk': HOST_DISK,
       'allow-host-ports': ALLOW_HOST_PORTS,
       'cors-allowed-origins': CORS_ORIGINS,
@@ -236,6 +242,7 @@ export const COMMANDS: readonly Command[] = [
       kubeconfig: KUBECONFIG,
       'data-dir': DATA_DIR,
       controllers: CONTROLLERS,
+      'cluster-name': CLUSTER_NAME,
       'webhook-address': {
         type: 'string',
         value: 'IP',

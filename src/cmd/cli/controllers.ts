@@ -34,6 +34,7 @@ export async function controllers(context: CommandContext): Promise<number> {
   const log = processLog(context.environment, systemClock);
   const cluster = await clusterFrom(context);
   const stop = untilStopped(context.signal);
+  const clusterName = textFlag(context.flags, 'cluster-name');
   try {
     if (!cluster.ca)
       throw new CommandError(
@@ -61,6 +62,7 @@ export async function controllers(context: CommandContext): Promise<number> {
             // The embedded server guards declared fields itself.
             createGitOpsController({
               ...environment,
+              ...(clusterName !== undefined && { clusterName }),
               ...(serveWebhook && external && { serveWebhook: { trusted: GUARD_TRUSTED, serve: serveWebhook } }),
             }),
           ...(serveWebhook && { serveWebhook }),

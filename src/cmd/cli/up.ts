@@ -70,6 +70,7 @@ export async function up(context: CommandContext): Promise<number> {
       `already running in ${dir.root} (pid ${other.process.pid}, ${other.url}); stop it with: coracle down`,
     );
   const controllers = textFlag(flags, 'controllers') ?? '*';
+  const clusterName = textFlag(flags, 'cluster-name');
   const merge = flags['no-merge-kubeconfig'] !== true;
   const hostDiskRoots = listFlag(flags, 'host-disk').map((path) => resolve(path));
   const allowsHostPorts = flags['allow-host-ports'] === true;
@@ -96,6 +97,7 @@ export async function up(context: CommandContext): Promise<number> {
         String(nodes),
         '--controllers',
         controllers,
+        ...(clusterName === undefined ? [] : ['--cluster-name', clusterName]),
         ...hostDiskRoots.flatMap((path) => ['--host-disk', path]),
         ...(allowsHostPorts ? ['--allow-host-ports'] : []),
         ...corsAllowedOrigins.flatMap((pattern) => ['--cors-allowed-origins', pattern]),
@@ -118,6 +120,7 @@ export async function up(context: CommandContext): Promise<number> {
     address,
     nodes,
     controllers,
+    clusterName,
     hostDiskRoots,
     allowsHostPorts,
     corsAllowedOrigins,
@@ -184,6 +187,7 @@ interface ForegroundOptions {
   readonly address: ServingAddress;
   readonly nodes: number;
   readonly controllers: string;
+  readonly clusterName: string | undefined;
   readonly hostDiskRoots: readonly string[];
   readonly allowsHostPorts: boolean;
   readonly corsAllowedOrigins: readonly string[];
@@ -224,6 +228,7 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
     address: options.address,
     nodes: options.nodes,
     controllers: options.controllers,
+    ...(options.clusterName !== undefined && { clusterName: options.clusterName }),
     hostDiskRoots: options.hostDiskRoots,
     allowsHostPorts: options.allowsHostPorts,
     corsAllowedOrigins: options.corsAllowedOrigins,

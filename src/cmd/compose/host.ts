@@ -66,6 +66,8 @@ export interface HostOptions {
   readonly authentication?: () => AuthenticationSetup;
   /** Where audit events go; none are written without. */
   readonly audit?: AuditSettings;
+  /** What cluster selectors go by; the cluster has no name when absent. */
+  readonly clusterName?: string;
   /** As --controllers. */
   readonly controllers: string;
   readonly clock: Clock;
@@ -103,7 +105,8 @@ const DRAIN_MS = 5_000;
 
 /** Starts everything; resolves when /readyz is ok. Rejects with one-line errors a user can act on. */
 export async function startHost(options: HostOptions): Promise<Host> {
-  const { dir, clock, log, address = servingAddress(LOOPBACK), serviceCidr = DEFAULT_SERVICE_CIDR } = options;
+  const { dir, clock, log, clusterName } = options;
+  const { address = servingAddress(LOOPBACK), serviceCidr = DEFAULT_SERVICE_CIDR } = options;
   const chosen = chooseComponents(options.controllers, { withKeys: true });
   ensurePrivateDir(dir.root);
   const stop = new AbortController();
@@ -208,7 +211,11 @@ export async function startHost(options: HostOptions): Promise<Host> {
           askAgent: plane.askAgent,
           connectNode: nodes.connect,
           createGitOps: (environment: ControllerEnvironment) =>
-            createGitOpsController({ ...environment, directory: dir.gitops }),
+            createGitOpsController({
+              ...environment,
+              directory: dir.gitops,
+              ...(clusterName !== undefined && { clusterName }),
+            }),
         },
         clock,
         log,

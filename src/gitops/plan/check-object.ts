@@ -2,14 +2,7 @@
 import type { ObjectRef } from '../../api/kinds/config-sync/kinds.ts';
 import type { ResourceType } from '../../api/meta/gvk.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
-import {
-  CLUSTER_NAME_SELECTOR,
-  CLUSTER_SELECTOR,
-  isReserved,
-  MANAGED,
-  NAMESPACE_SELECTOR,
-  SYSTEM_NAMESPACES,
-} from '../status/metadata-keys.ts';
+import { isReserved, MANAGED, SYSTEM_NAMESPACES } from '../status/metadata-keys.ts';
 import type { SyncIdentity } from '../status/sync-identity.ts';
 
 export interface Problem {
@@ -42,7 +35,6 @@ const CONFIG_GROUPS: ReadonlySet<string> = new Set([
   'clusterregistry.k8s.io',
 ]);
 const HIERARCHY_KINDS: ReadonlySet<string> = new Set(['Repo', 'HierarchyConfig']);
-const SELECTORS = [NAMESPACE_SELECTOR, CLUSTER_SELECTOR, CLUSTER_NAME_SELECTOR];
 
 type Check = (object: UnstructuredObject, place: Place) => Problem | undefined;
 
@@ -51,7 +43,6 @@ const CHECKS: readonly Check[] = [
   valuesAreText,
   reservedKeys,
   managedValue,
-  selectors,
   nameAndNamespace,
   serverFields,
   kinds,
@@ -91,12 +82,6 @@ function managedValue({ metadata }: UnstructuredObject): Problem | undefined {
   return { code: 1005, text: `annotation ${MANAGED} is ${JSON.stringify(value)}; only "disabled" may be declared` };
 }
 
-function selectors({ metadata }: UnstructuredObject): Problem | undefined {
-  const used = SELECTORS.find((key) => metadata.annotations?.[key] !== undefined);
-  if (used === undefined) return undefined;
-  return { code: 1013, text: `annotation ${used}: selectors are not supported yet` };
-}
-
 function nameAndNamespace({ metadata }: UnstructuredObject, { ref }: Place): Problem | undefined {
   if (typeof metadata.name !== 'string' || metadata.name === '') return { code: 1031, text: 'it has no metadata.name' };
   if (/[/%]/.test(metadata.name) || metadata.name.length > 253 || metadata.name === '.' || metadata.name === '..')
@@ -125,6 +110,8 @@ function serverFields(object: UnstructuredObject): Problem | undefined {
 function kinds(object: UnstructuredObject, { ref, sync }: Place): Problem | undefined {
   if (ref.group === 'configmanagement.gke.io' && HIERARCHY_KINDS.has(ref.kind))
     return { code: 1032, text: `a ${ref.kind} belongs to a source of format hierarchy` };
+  if (ref.group === 'configmanagement.gke.io' && ref.kind === 'NamespaceSelector')
+    return { code: 1058, text: 'a RepoSync has one namespace, and selects none' };
   if (ref.group === 'configmanagement.gke.io' || ref.group === 'clusterregistry.k8s.io')
     return { code: 1043, text: `${ref.kind} is not supported` };
   if (ref.kind === 'CustomResourceDefinition') {

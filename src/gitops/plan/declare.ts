@@ -26,6 +26,8 @@ export interface Declared extends GraphNode {
   readonly path?: string;
   /** Commit that it was last written for, where that is not the one that is synced: nothing of it has changed since. */
   readonly since?: string;
+  /** Its namespace is not made for it. */
+  readonly needsNoNamespace?: boolean;
 }
 
 export interface DeclaredSet {
@@ -38,7 +40,7 @@ export interface DeclaredSet {
   readonly passing: readonly SyncError[];
   /** Objects that are not valid, as far as is known which: what is there of them stays. */
   readonly held: readonly ObjectRef[];
-  /** False while something is declared that could not be read: nothing is pruned. */
+  /** False while something is declared that could not be read, or placed: nothing is pruned. */
   readonly isWhole: boolean;
 }
 
@@ -51,24 +53,35 @@ export function declare(source: ParsedSource, sync: SyncIdentity, served: KindLo
   const held: ObjectRef[] = [];
   const found: (Declared & { readonly isDisabled: boolean })[] = [];
   const lookup = withDefinitions(source.objects, served);
+  /** What was said of each object of a file: of copies it is said once. */
+  const said = new Map<UnstructuredObject, Set<number>>();
+  let isWhole = source.isWhole;
 
-  for (const { object: raw, path } of source.objects) {
+  for (const { object: raw, path, origin = raw, problem: known, needsNoNamespace } of source.objects) {
     const type = lookup(raw.apiVersion, raw.kind);
     const object = inNamespace(raw, type, source.defaultNamespace ?? ownNamespace(sync));
     const ref = refOf(object);
     const refuse = ({ code, text }: Problem, list = errors): void => {
+      if (known?.isPlaceless) isWhole = false;
+      else held.push(ref);
+      const codes = said.get(origin) ?? new Set();
+      said.set(origin, codes);
+      if (codes.has(code)) return;
+      codes.add(code);
       const { version } = parseApiVersion(raw.apiVersion);
       list.push(syncError(code, `${refText(ref)}: ${text}`, [errorResource(ref, { version, path })]));
-      held.push(ref);
     };
-    const problem = checkObject(object, { ref, sync, type });
+    const problem = known ?? checkObject(object, { ref, sync, type });
     if (problem) refuse(problem);
     else if (!type) refuse({ code: 1021, text: `the server has no kind ${raw.kind} in ${raw.apiVersion}` }, passing);
     else {
       const isDisabled = object.metadata.annotations?.[MANAGED] === 'disabled';
       const dependsOn = dependsOnOf(object);
       if (typeof dependsOn === 'string') refuse({ code: 2009, text: `invalid depends-on: ${dependsOn}` });
-      else found.push({ ref, type, object, path, dependsOn, isDisabled, ...definesOf(object) });
+      else {
+        const more = { ...definesOf(object), ...(needsNoNamespace && { needsNoNamespace }) };
+        found.push({ ref, type, object, path, dependsOn, isDisabled, ...more });
+      }
     }
   }
   const { kept, twice } = withoutDuplicates(found);
@@ -97,11 +110,11 @@ export function declare(source: ParsedSource, sync: SyncIdentity, served: KindLo
       held.push(one.ref);
     } else enabled.push(one);
   }
-  return { enabled, disabled, errors, passing, held, isWhole: source.isWhole };
+  return { enabled, disabled, errors, passing, held, isWhole };
 }
 
 /** Kinds that the source itself defines are known before the server serves them. */
-function withDefinitions(objects: readonly ParsedObject[], served: KindLookup): KindLookup {
+export function withDefinitions(objects: readonly ParsedObject[], served: KindLookup): KindLookup {
   const own = new Map<string, ResourceType<KubeObject>>();
   for (const { object } of objects) {
     if (object.kind !== 'CustomResourceDefinition') continue;

@@ -4,6 +4,7 @@ import type { DeepReadonly, KubeObject, UnstructuredObject } from '../../api/met
 import { withKeptParts } from '../../domain/server-fields/kept-parts.ts';
 import { applySetId } from '../status/apply-set.ts';
 import {
+  CLUSTER_NAME,
   DECLARED_FIELDS,
   DECLARED_VERSION,
   GIT_CONTEXT,
@@ -29,6 +30,8 @@ export interface SourceContext {
 export interface ManagedBy {
   readonly sync: SyncIdentity;
   readonly commit: string;
+  /** '' = the cluster has none. */
+  readonly clusterName: string;
   /** Where it comes from, as annotation `git-context` says: of every kind of source. */
   readonly context: SourceContext;
   /** Objects say which of their fields are declared, for the admission that guards them. */
@@ -36,7 +39,7 @@ export interface ManagedBy {
 }
 
 /** The metadata alone. */
-export function managementMetadata(one: Declared, { sync, commit, context }: ManagedBy) {
+export function managementMetadata(one: Declared, { sync, commit, context, clusterName }: ManagedBy) {
   return {
     labels: {
       [MANAGED_BY.key]: MANAGED_BY.value,
@@ -50,6 +53,7 @@ export function managementMetadata(one: Declared, { sync, commit, context }: Man
       [OWNING_INVENTORY]: inventoryId(sync),
       [TOKEN]: one.since ?? commit,
       ...(one.path !== undefined && { [SOURCE_PATH]: one.path }),
+      ...(clusterName !== '' && { [CLUSTER_NAME]: clusterName }),
       [GIT_CONTEXT]: JSON.stringify(context),
     },
   };

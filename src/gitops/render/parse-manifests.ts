@@ -11,6 +11,12 @@ export interface ParsedObject {
   readonly object: UnstructuredObject;
   /** File that declares it. */
   readonly path: string;
+  /** As the file has it, where this was made from that. */
+  readonly origin?: UnstructuredObject;
+  /** Why it is refused already; `isPlaceless`: which object of a cluster it would be is not known. */
+  readonly problem?: { readonly code: number; readonly text: string; readonly isPlaceless?: boolean };
+  /** It is here because its namespace is there: that is not made for it. */
+  readonly needsNoNamespace?: boolean;
 }
 
 export interface ParsedSource {
@@ -22,8 +28,8 @@ export interface ParsedSource {
   readonly defaultNamespace?: string;
 }
 
-/** Objects of one commit; more are an error. */
-const MAX_OBJECTS = 20_000;
+/** Objects of one commit, also of those that selectors and inheritance make of them; more are an error. */
+export const MAX_OBJECTS = 20_000;
 
 /** Objects of files that were parsed before, by path, with a digest of what they were parsed from. */
 export type ParsedFiles = Map<string, { readonly digest: string; readonly objects: readonly UnstructuredObject[] }>;

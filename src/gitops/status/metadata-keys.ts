@@ -23,6 +23,10 @@ export const LOCAL_CONFIG = 'config.kubernetes.io/local-config';
 export const NAMESPACE_SELECTOR = 'configmanagement.gke.io/namespace-selector';
 export const CLUSTER_SELECTOR = 'configmanagement.gke.io/cluster-selector';
 export const CLUSTER_NAME_SELECTOR = 'configsync.gke.io/cluster-name-selector';
+export const CLUSTER_NAME = 'configmanagement.gke.io/cluster-name';
+/** Of hierarchical namespaces: how far above one a directory lies, and who says so. */
+export const DEPTH_SUFFIX = '.tree.hnc.x-k8s.io/depth';
+export const HNC_MANAGED_BY = 'hnc.x-k8s.io/managed-by';
 export const PROPAGATION_POLICY = 'configsync.gke.io/deletion-propagation-policy';
 
 export const RECONCILER_FINALIZER = 'configsync.gke.io/reconciler';

@@ -13,7 +13,9 @@ import { deleteObjects } from '../apply/delete-objects.ts';
 import type { Inventory } from '../apply/inventory.ts';
 import type { KindCatalog } from '../apply/kind-catalog.ts';
 import type { Target } from '../apply/target.ts';
-import { type Declared, type DeclaredSet, declare, detachedIfSpecial, impliedNamespace } from '../plan/declare.ts';
+import { declareSource, type SourceSet } from '../hierarchy/declare-source.ts';
+import type { LiveNamespace } from '../hierarchy/select-namespaces.ts';
+import { type Declared, type DeclaredSet, detachedIfSpecial, impliedNamespace } from '../plan/declare.ts';
 import type { ManagedBy } from '../plan/managed-object.ts';
 import { keyOfRef, refId, refText } from '../plan/object-ref.ts';
 import { ownershipOf, releasePatch } from '../plan/ownership.ts';
@@ -37,6 +39,10 @@ export interface AttemptOptions {
   readonly unchanged: (one: Declared) => Unchanged | undefined;
   /** Whether declared fields are guarded. */
   readonly isGuarded: () => boolean;
+  /** What selectors of clusters go by; '' = the cluster has no name. */
+  readonly clusterName: string;
+  /** Namespaces that are there and not on their way out. */
+  readonly liveNamespaces: () => readonly LiveNamespace[];
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Hears of each step before it is taken. */
@@ -60,14 +66,25 @@ const LAST_DELETIONS_MS = 2000;
 const MANY = 2;
 
 /** What it takes to tell what a source declares. */
-export type DeclareOptions = Pick<AttemptOptions, 'sync' | 'plan' | 'parsed' | 'target' | 'catalog' | 'signal'>;
+export type DeclareOptions = Pick<
+  AttemptOptions,
+  'sync' | 'plan' | 'parsed' | 'target' | 'catalog' | 'clusterName' | 'liveNamespaces' | 'signal'
+>;
 
-/** What a source declares, with what it implies. Rejects with ApiError. */
-export async function declaredBy(options: DeclareOptions): Promise<DeclaredSet> {
-  const { catalog, sync, plan, signal, parsed } = options;
-  let set = declare(parsed, sync, (await catalog.kinds(signal)).byVersion);
+/**
+ * What a source declares, with what it implies.
+ * @throws ApiError, SyncFailure when nothing of the source may be done
+ */
+export async function declaredBy(options: DeclareOptions): Promise<SourceSet> {
+  const { catalog, sync, plan, signal, parsed, clusterName, liveNamespaces } = options;
+  const setOf = async (maxAgeMs?: number): Promise<SourceSet> => {
+    const kinds = (await catalog.kinds(signal, maxAgeMs)).byVersion;
+    const layout = { format: plan.format, dir: plan.source.dir };
+    return declareSource(parsed, { ...layout, sync, kinds, clusterName, liveNamespaces });
+  };
+  let set = await setOf();
   // A kind that was not there a while ago may be by now.
-  if (set.passing.length > 0) set = declare(parsed, sync, (await catalog.kinds(signal, 0)).byVersion);
+  if (set.passing.length > 0) set = await setOf(0);
   const enabled = set.enabled.map(detachedIfSpecial);
   const implied = plan.impliesNamespaces ? await impliedBy(set, options) : [];
   return { ...set, enabled: [...enabled, ...implied] };
@@ -83,7 +100,7 @@ async function impliedBy(
       .filter(isNamespace)
       .map(({ name }) => name),
   );
-  const used = new Set(enabled.map(({ ref }) => ref.namespace));
+  const used = new Set(enabled.filter((one) => !one.needsNoNamespace).map(({ ref }) => ref.namespace));
   const type = NAMESPACES as unknown as ResourceType<KubeObject>;
   const implied: Declared[] = [];
   for (const name of used) {
@@ -120,7 +137,13 @@ export async function attempt(set: DeclaredSet, options: AttemptOptions): Promis
   const errors = [...set.passing, ...(await letGo(set.disabled, options))];
 
   onStep('apply');
-  const by: ManagedBy = { sync, commit, context: plan.source.context, isGuarded: options.isGuarded() };
+  const by: ManagedBy = {
+    sync,
+    commit,
+    context: plan.source.context,
+    clusterName: options.clusterName,
+    isGuarded: options.isGuarded(),
+  };
   const unchanged = new Map<string, Unchanged['live']>();
   const enabled = set.enabled.map((one): Declared => {
     const known = options.unchanged(one);

@@ -2,12 +2,14 @@
 import { parseDuration } from '../../api/cel/time.ts';
 import { CONFIG_SYNC_NAMESPACE, type Sync } from '../../api/kinds/config-sync/kinds.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
+import type { SourceFormat } from '../hierarchy/declare-source.ts';
 import { PROPAGATION_POLICY } from '../status/metadata-keys.ts';
 import { SyncFailure, syncError } from '../status/sync-error.ts';
 import { reconcilerName, type SyncIdentity } from '../status/sync-identity.ts';
 import { planSource, type SourcePlan } from './check-source.ts';
 
 export interface SyncPlan {
+  readonly format: SourceFormat;
   readonly source: SourcePlan;
   readonly reconcileMs: number;
   readonly apiServerMs: number;
@@ -38,7 +40,7 @@ export function planOf(object: DeepReadonly<Sync>, sync: SyncIdentity): SyncPlan
   const policy = object.metadata.annotations?.[PROPAGATION_POLICY];
   if (policy !== undefined && !POLICIES.includes(policy))
     wrong.push(`annotation ${PROPAGATION_POLICY} is ${JSON.stringify(policy)}; it is Foreground or Orphan`);
-  checkFormat(sync, sourceFormat, wrong);
+  const format = formatOf(sync, sourceFormat, wrong);
   const source = planSource(object.spec ?? {}, sync, { wrong, ms });
   for (const { kind, namespace } of override?.roleRefs ?? [])
     if (kind === 'Role' && !namespace) wrong.push('spec.override.roleRefs: a Role needs a namespace');
@@ -50,8 +52,13 @@ export function planOf(object: DeepReadonly<Sync>, sync: SyncIdentity): SyncPlan
     throw new SyncFailure([syncError(1061, `invalid ${sync.kind}: ${wrong.join('; ')}`)]);
   return {
     ...plan,
+    format,
     source,
-    impliesNamespaces: sync.kind === 'RootSync' && (override?.namespaceStrategy || 'implicit') === 'implicit',
+    // In format hierarchy every namespace is declared.
+    impliesNamespaces:
+      sync.kind === 'RootSync' &&
+      format === 'unstructured' &&
+      (override?.namespaceStrategy || 'implicit') === 'implicit',
     showsStatus: override?.statusMode !== 'disabled',
     roleRefs: (override?.roleRefs ?? []) as SyncPlan['roleRefs'],
   };
@@ -74,11 +81,12 @@ function checkPlace(sync: SyncIdentity, wrong: string[]): void {
     wrong.push(`its name is too long: ${reconcilerName(sync)} has more than 63 characters`);
 }
 
-function checkFormat({ kind }: SyncIdentity, format: string, wrong: string[]): void {
-  if (format === 'unstructured' || (format === '' && kind === 'RepoSync')) return;
-  if (kind === 'RootSync' && (format === '' || format === 'hierarchy'))
-    wrong.push('sourceFormat hierarchy (also when there is none) is not supported yet; say sourceFormat: unstructured');
-  else wrong.push(`sourceFormat ${JSON.stringify(format)} is not unstructured`);
+/** Without one it is hierarchy for a RootSync, which is upstream's choice, and unstructured for a RepoSync. */
+function formatOf({ kind }: SyncIdentity, format: string, wrong: string[]): SourceFormat {
+  if (format === 'unstructured' || (format === '' && kind === 'RepoSync')) return 'unstructured';
+  if (kind === 'RootSync' && (format === '' || format === 'hierarchy')) return 'hierarchy';
+  wrong.push(`sourceFormat ${JSON.stringify(format)} is not unstructured${kind === 'RootSync' ? ' or hierarchy' : ''}`);
+  return 'unstructured';
 }
 
 /** `reconcileTimeout` of a sync whose spec may be anything by now. */

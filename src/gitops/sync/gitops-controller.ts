@@ -12,6 +12,7 @@ import type { ControllerEnvironment, Runnable } from '../../client/controller/en
 import { createEventRecorder } from '../../client/events/recorder.ts';
 import { createKindCatalog } from '../apply/kind-catalog.ts';
 import { GUARD_NAME, isGuardOn } from '../guard/decide-write.ts';
+import { type LiveNamespace, liveNamespaceOf } from '../hierarchy/select-namespaces.ts';
 import type { SyncIdentity, SyncKind } from '../status/sync-identity.ts';
 import type { AttemptStep } from './attempt.ts';
 import { createGuardConfigurator, GUARD_CONFIGURATIONS, type ServeGuard } from './guard-configuration.ts';
@@ -20,6 +21,8 @@ import { type SyncTask, startSyncTask } from './sync-task.ts';
 export interface GitOpsOptions extends ControllerEnvironment {
   /** For mirrors of repositories, private to this process; a temporary one when absent. */
   readonly directory?: string;
+  /** What selectors of clusters go by; the cluster has no name when absent. */
+  readonly clusterName?: string;
   readonly onStep?: (step: AttemptStep) => void;
   /** Serves the webhook that guards declared fields where the API server reaches it; absent where that is done in process. */
   readonly serveWebhook?: ServeGuard;
@@ -51,6 +54,11 @@ export function createGitOpsController(options: GitOpsOptions): Runnable {
     const tasks = new Map<string, SyncTask & { readonly stop: () => void; readonly namespace: string }>();
     const exists = ({ kind, namespace, name }: SyncIdentity): boolean =>
       syncs[kind].get({ namespace, name }) !== undefined;
+    const liveNamespaces = (): readonly LiveNamespace[] =>
+      namespaces
+        .list()
+        .map(liveNamespaceOf)
+        .filter((one) => one !== undefined);
     const isAside = (): boolean => managers.list(CONFIG_SYNC_NAMESPACE).length > 0;
     let isReady = false;
     const webhook =
@@ -80,6 +88,8 @@ export function createGitOpsController(options: GitOpsOptions): Runnable {
         exists,
         isGuarded,
         onDeclared: () => webhook?.declaredChanged(),
+        clusterName: options.clusterName ?? '',
+        liveNamespaces,
         isNamespaceGoing: () =>
           namespaces.get({ namespace: '', name: key.namespace })?.metadata.deletionTimestamp !== undefined,
         directory: join(directory, uid),
@@ -127,6 +137,7 @@ export function createGitOpsController(options: GitOpsOptions): Runnable {
         }),
       ),
       namespaces.onChange(({ object, previous }) => {
+        for (const task of tasks.values()) task.namespacesChanged();
         if (object.metadata.deletionTimestamp === undefined || previous?.metadata.deletionTimestamp !== undefined)
           return;
         for (const task of tasks.values()) if (task.namespace === object.metadata.name) task.interrupt();

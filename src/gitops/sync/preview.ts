@@ -1,4 +1,5 @@
 /** What the next attempt of a sync would do: at the commit its source has now, or at files that are not committed yet. */
+import { NAMESPACES } from '../../api/kinds/builtin/resource-types.ts';
 import { REPO_SYNCS, ROOT_SYNCS, type Sync } from '../../api/kinds/config-sync/kinds.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import type { Clock } from '../../base/clock/clock.ts';
@@ -7,8 +8,10 @@ import { openInventory } from '../apply/inventory.ts';
 import { createKindCatalog } from '../apply/kind-catalog.ts';
 import { createTarget } from '../apply/target.ts';
 import type { SourceTree } from '../git/source.ts';
-import { parseManifests } from '../render/parse-manifests.ts';
+import { parseSource } from '../hierarchy/declare-source.ts';
+import { type LiveNamespace, liveNamespaceOf } from '../hierarchy/select-namespaces.ts';
 import { render } from '../render/render.ts';
+import { SyncFailure, syncError } from '../status/sync-error.ts';
 import type { SyncIdentity } from '../status/sync-identity.ts';
 import { declaredBy, refuseToEmpty } from './attempt.ts';
 import { planOf } from './check-spec.ts';
@@ -21,6 +24,8 @@ export interface PreviewOptions {
   readonly object: DeepReadonly<Sync>;
   /** Files to go by; the source of the spec when absent. */
   readonly tree?: SourceTree;
+  /** What cluster selectors go by; the cluster has no name when absent. */
+  readonly clusterName?: string;
   /** With the rights of who asks. */
   readonly client: Client;
   /** Private, for what is fetched. */
@@ -46,10 +51,15 @@ export async function previewSync(options: PreviewOptions): Promise<Preview> {
   const { sync, object, client, clock, signal } = options;
   const plan = planOf(object, sync);
   const { tree, commit } = await treeOf(options, plan);
-  const parsed = parseManifests(render(tree, options.tree ? '' : plan.source.dir).tree);
+  // Files of this host are the directory that is synced.
+  const source = { ...plan.source, ...(options.tree && { dir: '' }) };
+  const parsed = parseSource(render(tree, source.dir).tree, { format: plan.format, dir: source.dir });
   const target = createTarget(client, { clock, timeoutMs: () => plan.apiServerMs });
   const catalog = createKindCatalog(client, clock);
-  const set = await declaredBy({ sync, plan, parsed, target, catalog, signal });
+  const { clusterName = '' } = options;
+  const liveNamespaces = await namespacesOf(client, signal);
+  const shared = { sync, plan: { ...plan, source }, parsed, target, catalog, signal };
+  const set = await declaredBy({ ...shared, clusterName, liveNamespaces });
   const previous = (await openInventory({ client, sync, showsStatus: () => true }).read(signal)) ?? [];
   refuseToEmpty(previous, set);
   const there = await otherSyncs(client, signal);
@@ -57,7 +67,7 @@ export async function previewSync(options: PreviewOptions): Promise<Preview> {
     set,
     previous,
     // What an object says of its declared fields is left as it is.
-    by: { sync, commit: commit ?? NO_COMMIT, context: plan.source.context, isGuarded: true },
+    by: { sync, commit: commit ?? NO_COMMIT, context: plan.source.context, clusterName, isGuarded: true },
     target,
     kinds: await catalog.kinds(signal),
     exists: ({ kind, namespace, name }) => there.has(`${kind}/${namespace}/${name}`),
@@ -74,6 +84,21 @@ async function treeOf(
   const source = openSource(plan.source.spec, { sync, client, directory, clock });
   const commit = await source.resolve(signal);
   return { tree: await source.read(commit, signal), commit };
+}
+
+/** For selectors of mode dynamic; without the right to list them those alone fail. */
+async function namespacesOf(client: Client, signal: AbortSignal): Promise<() => readonly LiveNamespace[]> {
+  try {
+    const { items } = await client.list(NAMESPACES, { signal });
+    const live = items.map(liveNamespaceOf).filter((one) => one !== undefined);
+    return () => live;
+  } catch (error) {
+    signal.throwIfAborted();
+    const message = error instanceof Error ? error.message : String(error);
+    return () => {
+      throw new SyncFailure([syncError(2017, `namespaces cannot be listed for a NamespaceSelector: ${message}`)]);
+    };
+  }
 }
 
 async function otherSyncs(client: Client, signal: AbortSignal): Promise<ReadonlySet<string>> {

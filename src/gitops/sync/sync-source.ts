@@ -2,7 +2,8 @@
 import type { Clock } from '../../base/clock/clock.ts';
 import { backoffDelay } from '../../base/retry/backoff.ts';
 import { type Source, SourceError } from '../git/source.ts';
-import { type ParsedFiles, type ParsedSource, parseManifests } from '../render/parse-manifests.ts';
+import { parseSource, type SourceFormat } from '../hierarchy/declare-source.ts';
+import type { ParsedFiles, ParsedSource } from '../render/parse-manifests.ts';
 import { render } from '../render/render.ts';
 import { SyncFailure } from '../status/sync-error.ts';
 import type { SourcePlan } from './check-source.ts';
@@ -11,6 +12,7 @@ import type { CommitOf, SyncReport } from './sync-report.ts';
 export interface SyncSourceOptions {
   readonly source: Source;
   readonly plan: SourcePlan;
+  readonly format: SourceFormat;
   readonly generation: number;
   readonly report: SyncReport;
   readonly clock: Clock;
@@ -65,11 +67,11 @@ export class SyncSource {
 
   /** What a commit declares; undefined when it cannot be read or rendered: the status says why. */
   async read(commit: string, signal: AbortSignal): Promise<ParsedSource | undefined> {
-    const { source, plan, report } = this.#options;
+    const { source, plan, format, report } = this.#options;
     const of = this.of(commit);
     try {
       const rendered = render(await source.read(commit, signal), plan.dir);
-      const parsed = parseManifests(rendered.tree, this.#parsed);
+      const parsed = parseSource(rendered.tree, { format, dir: plan.dir }, this.#parsed);
       await report.syncing(of, rendered.message, parsed.errors, signal);
       return parsed;
     } catch (error) {

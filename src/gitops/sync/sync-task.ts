@@ -17,6 +17,7 @@ import { healthOf } from '../apply/health.ts';
 import { type Inventory, openInventory } from '../apply/inventory.ts';
 import type { KindCatalog } from '../apply/kind-catalog.ts';
 import { createTarget, type Target } from '../apply/target.ts';
+import type { LiveNamespace } from '../hierarchy/select-namespaces.ts';
 import type { Declared } from '../plan/declare.ts';
 import { refId } from '../plan/object-ref.ts';
 import { createRemediator, type Kept, type Remediator } from '../remediate/remediator.ts';
@@ -31,6 +32,7 @@ import { type AttemptStep, attempt, declaredBy } from './attempt.ts';
 import { planOf, type SyncPlan } from './check-spec.ts';
 import { endSync } from './end-sync.ts';
 import { openSource } from './open-source.ts';
+import { SelectionWatch } from './selection-watch.ts';
 import { type CommitOf, SyncReport } from './sync-report.ts';
 import { SyncSource } from './sync-source.ts';
 
@@ -45,6 +47,10 @@ export interface SyncTaskOptions {
   readonly isGuarded: () => boolean;
   /** Hears that other objects may be declared now. */
   readonly onDeclared: () => void;
+  /** What selectors of clusters go by; '' = the cluster has no name. */
+  readonly clusterName: string;
+  /** Namespaces that are there and not on their way out. */
+  readonly liveNamespaces: () => readonly LiveNamespace[];
   /** True while the namespace of the sync is on its way out. */
   readonly isNamespaceGoing: () => boolean;
   /** Private to this sync. */
@@ -67,6 +73,8 @@ export interface SyncTask {
   guardChanged(): void;
   /** Versions of the objects that it keeps as they are declared. */
   declaredVersions(): readonly Pick<ResourceType<KubeObject>, 'group' | 'version'>[];
+  /** A namespace came, went or has other labels: selectors may mean others now. */
+  namespacesChanged(): void;
   /** Resolves when it has ended: the sync is gone, or the signal aborted. */
   readonly ended: Promise<void>;
 }
@@ -137,6 +145,7 @@ export function startSyncTask(options: SyncTaskOptions): SyncTask {
     retryConflicts: () => life.retryConflicts(),
     guardChanged: () => wakeUp(),
     declaredVersions: () => life.declaredVersions(),
+    namespacesChanged: () => life.namespacesChanged(),
   };
 }
 
@@ -168,6 +177,7 @@ class SyncLife {
   #statuses: readonly ResourceStatus[] = [];
   #errors: readonly SyncError[] = [];
   #isHealthDue = false;
+  readonly #selection: SelectionWatch;
   #finalizingSince: number | undefined;
   /** The spec for which everything was written, and until when (monotonic) that will do. */
   #full: { readonly generation: number; readonly until: number } | undefined;
@@ -177,6 +187,7 @@ class SyncLife {
     this.#options = options;
     this.#wake = wake;
     this.#report = new SyncReport(options);
+    this.#selection = new SelectionWatch(clock, options.liveNamespaces, wake);
     this.#target = createTarget(client.impersonating(reconcilerUser(sync)), {
       clock,
       timeoutMs: () => this.#plan?.apiServerMs ?? API_SERVER_MS,
@@ -247,7 +258,14 @@ class SyncLife {
     if (this.#source?.generation !== generation) {
       await this.#setUp(object, plan, signal);
       const source = openSource(plan.source.spec, this.#options);
-      this.#source = new SyncSource({ source, plan: plan.source, generation, report: this.#report, clock });
+      this.#source = new SyncSource({
+        source,
+        plan: plan.source,
+        format: plan.format,
+        generation,
+        report: this.#report,
+        clock,
+      });
       this.#failures = 0;
     }
     const source = this.#source;
@@ -260,7 +278,10 @@ class SyncLife {
     }
     const isGuarded = this.#options.isGuarded();
     const isNew =
-      this.#done?.commit !== commit || this.#done.generation !== generation || this.#done.isGuarded !== isGuarded;
+      this.#done?.commit !== commit ||
+      this.#done.generation !== generation ||
+      this.#done.isGuarded !== isGuarded ||
+      this.#selection.hasChanged();
     if (isNew) {
       this.#failures = 0;
       this.#goings = 0;
@@ -314,7 +335,7 @@ class SyncLife {
     { commit }: CommitOf,
     signal: AbortSignal,
   ): Promise<{ sourceErrors: readonly SyncError[]; isGoing: boolean }> {
-    const { sync, catalog, exists, isGuarded, clock, onStep } = this.#options;
+    const { sync, catalog, exists, isGuarded, clock, onStep, clusterName, liveNamespaces } = this.#options;
     const isFull = this.#isFull() || this.#kept?.by.isGuarded !== isGuarded();
     const shared = {
       sync,
@@ -325,6 +346,8 @@ class SyncLife {
       inventory: this.#inventory,
       catalog,
       exists,
+      clusterName,
+      liveNamespaces,
       unchanged: (one: Declared) => (isFull ? undefined : this.#remediator.unchanged(one)),
       isGuarded,
       clock,
@@ -332,9 +355,15 @@ class SyncLife {
       ...(onStep && { onStep }),
     };
     let sourceErrors: readonly SyncError[] = parsed.errors;
+    // An attempt that fails is retried later and later, whatever namespaces come meanwhile.
+    this.#selection.follow([], []);
+    let isDeclared = false;
     try {
+      const before = liveNamespaces();
       const set = await declaredBy(shared);
+      isDeclared = true;
       sourceErrors = set.errors;
+      this.#selection.follow(set.dynamic, before);
       const outcome = await attempt(set, shared);
       if (isFull) this.#full = { generation: this.#source!.generation, until: clock.monotonic() + RESYNC_MS };
       this.#errors = outcome.errors;
@@ -345,6 +374,10 @@ class SyncLife {
     } catch (error) {
       signal.throwIfAborted();
       const message = error instanceof Error ? error.message : String(error);
+      if (error instanceof SyncFailure && !isDeclared) {
+        this.#errors = [];
+        return { sourceErrors: [...sourceErrors, ...error.errors], isGoing: false };
+      }
       this.#errors = error instanceof SyncFailure ? error.errors : [syncError(2002, message)];
       return { sourceErrors, isGoing: false };
     }
@@ -358,6 +391,10 @@ class SyncLife {
 
   #retryLater(): void {
     this.#retryAt = this.#options.clock.monotonic() + backoffDelay(RETRY, ++this.#failures);
+  }
+
+  namespacesChanged(): void {
+    this.#selection.namespacesChanged();
   }
 
   #healthChanged(): void {

@@ -5,8 +5,17 @@ import { createLinkedController } from '../../../base/signal/linked-controller.t
 import { createKindCatalog } from '../../../gitops/apply/kind-catalog.ts';
 import { readDirectory } from '../../../gitops/git/read-directory.ts';
 import { SourceError } from '../../../gitops/git/source.ts';
-import { type DeclaredSet, declare, type KindLookup } from '../../../gitops/plan/declare.ts';
-import { type ParsedSource, parseManifests } from '../../../gitops/render/parse-manifests.ts';
+import {
+  type DeclareOptions,
+  declareSource,
+  parseSource,
+  type SourceFormat,
+  type SourceLayout,
+  type SourceSet,
+} from '../../../gitops/hierarchy/declare-source.ts';
+import { clusterNamesOf } from '../../../gitops/hierarchy/select-cluster.ts';
+import type { KindLookup } from '../../../gitops/plan/declare.ts';
+import type { ParsedSource } from '../../../gitops/render/parse-manifests.ts';
 import { render } from '../../../gitops/render/render.ts';
 import { SyncFailure } from '../../../gitops/status/sync-error.ts';
 import type { SyncIdentity } from '../../../gitops/status/sync-identity.ts';
@@ -16,15 +25,48 @@ import { durationFlag } from '../duration-flag.ts';
 import { offlineKinds } from './offline-kinds.ts';
 
 const API_SERVER_MS = 15_000;
+/** How upstream calls a cluster without a name. */
+const NAMELESS = 'defaultcluster';
+
+/** What a source declares for one cluster. */
+export interface ClusterSet {
+  /** `defaultcluster` for one without a name. */
+  readonly cluster: string;
+  readonly set: SourceSet;
+  /** With those of kinds that are not served, when a server was asked. */
+  readonly errors: readonly SyncError[];
+}
 
 export interface LocalSource {
-  readonly sync: SyncIdentity;
-  readonly set: DeclaredSet;
+  /** One for each cluster that the source names and `--clusters` asks for, and for those that it does not name. */
+  readonly clusters: readonly ClusterSet[];
+  /** Kinds that nobody knows without a server. */
+  readonly unknownKinds: readonly string[];
 }
 
 /** Reads and checks what the flags name. Throws UsageError, and CommandError for what cannot be read at all. */
 export async function openLocalSource(context: CommandContext): Promise<LocalSource> {
   const { flags } = context;
+  const { sync, format } = readFlags(context);
+  const layout: SourceLayout = { format, dir: '' };
+  const parsed = await parsedDirectory(textFlag(flags, 'path') ?? '.', layout);
+  const isOffline = flags['no-api-server-check'] === true;
+  const kinds = isOffline ? offlineKinds() : await servedKinds(context);
+  const wanted = textFlag(flags, 'clusters')
+    ?.split(',')
+    .map((name) => name.trim());
+  const names = ['', ...clusterNamesOf(parsed.objects)].filter((name) => wanted?.includes(name || NAMELESS) ?? true);
+  const unknown = new Set<string>();
+  const clusters = names.map((clusterName): ClusterSet => {
+    const set = setFor(parsed, { ...layout, sync, kinds, clusterName, liveNamespaces: () => [] });
+    for (const { errorResources = [] } of set.passing)
+      for (const { gvk } of errorResources) if (gvk) unknown.add(`${gvk.kind}${gvk.group && `.${gvk.group}`}`);
+    return { cluster: clusterName || NAMELESS, set, errors: [...set.errors, ...(isOffline ? [] : set.passing)] };
+  });
+  return { clusters, unknownKinds: isOffline ? [...unknown].sort() : [] };
+}
+
+function readFlags({ flags }: CommandContext): { readonly sync: SyncIdentity; readonly format: SourceFormat } {
   const namespace = textFlag(flags, 'namespace');
   const format = textFlag(flags, 'source-format') ?? (namespace === undefined ? 'hierarchy' : 'unstructured');
   if (format !== 'hierarchy' && format !== 'unstructured')
@@ -33,23 +75,30 @@ export async function openLocalSource(context: CommandContext): Promise<LocalSou
     throw new UsageError(
       '--namespace means the source of a RepoSync, which is unstructured: leave --source-format out',
     );
-  if (format === 'hierarchy')
-    throw new CommandError('format hierarchy is not supported yet; say --source-format=unstructured');
   const sync: SyncIdentity =
     namespace === undefined
       ? { kind: 'RootSync', namespace: CONFIG_SYNC_NAMESPACE, name: 'root-sync' }
       : { kind: 'RepoSync', namespace, name: 'repo-sync' };
-  const parsed = await parsedDirectory(textFlag(flags, 'path') ?? '.');
-  const kinds = flags['no-api-server-check'] === true ? offlineKinds() : await servedKinds(context);
-  return { sync, set: declare(parsed, sync, kinds) };
+  return { sync, format };
 }
 
-async function parsedDirectory(path: string): Promise<ParsedSource> {
+async function parsedDirectory(path: string, layout: SourceLayout): Promise<ParsedSource> {
   try {
-    return parseManifests(render(await readDirectory(path), '').tree);
+    return parseSource(render(await readDirectory(path), '').tree, layout);
   } catch (error) {
     if (error instanceof SourceError || error instanceof SyncFailure) throw new CommandError(oneLine(error));
     throw error;
+  }
+}
+
+/** Of a source that is refused as a whole there are errors alone. */
+function setFor(parsed: ParsedSource, options: DeclareOptions): SourceSet {
+  try {
+    return declareSource(parsed, options);
+  } catch (error) {
+    if (!(error instanceof SyncFailure)) throw error;
+    const errors = [...parsed.errors, ...error.errors];
+    return { enabled: [], disabled: [], errors, passing: [], held: [], isWhole: false, dynamic: [] };
   }
 }
 
@@ -74,8 +123,21 @@ async function servedKinds(context: CommandContext): Promise<KindLookup> {
   }
 }
 
-/** One error as text: what is wrong, and the files and objects it is about. */
-export function errorText({ errorMessage, errorResources = [] }: SyncError): string {
+/** Prints the errors of all clusters, each once for those that have it; how many there are. */
+export function noteErrors(context: CommandContext, clusters: readonly ClusterSet[]): number {
+  const clustersOf = new Map<string, string[]>();
+  for (const { cluster, errors } of clusters)
+    for (const error of errors) {
+      const text = errorText(error);
+      clustersOf.set(text, [...(clustersOf.get(text) ?? []), cluster]);
+    }
+  for (const [text, names] of clustersOf)
+    context.note(names.length === clusters.length ? text : `${text}\n  clusters: ${names.join(', ')}`);
+  return clustersOf.size;
+}
+
+/** One error as text: what is wrong, and the files it is about. */
+function errorText({ errorMessage, errorResources = [] }: SyncError): string {
   const [first = ''] = errorMessage.split('\n');
   const sources = errorResources.flatMap(({ sourcePath }) =>
     sourcePath === undefined ? [] : [`source: ${sourcePath}`],

@@ -27,10 +27,40 @@ const SOURCE: Readonly<Record<string, FlagSpec>> = {
     summary: 'ask no server which kinds there are: those of Kubernetes, KubeVirt and the source itself are known',
   },
   'api-server-timeout': { type: 'string', value: 'DURATION', summary: 'how long the server may take (default: 15s)' },
+  clusters: {
+    type: 'string',
+    value: 'LIST',
+    summary: 'clusters of the source, separated by commas; defaultcluster = those without a name (default: all)',
+    mayBeEmpty: true,
+  },
   kubeconfig: KUBECONFIG,
 };
+const FORMAT: FlagSpec = { type: 'string', value: 'FORMAT', summary: 'of the files: yaml or json (default: yaml)' };
 
 export const NOMOS_COMMANDS: readonly Command[] = [
+  {
+    name: 'init',
+    summary: 'Make a directory that is a source of format hierarchy',
+    flags: {
+      path: { type: 'string', value: 'DIR', summary: 'directory to make it in (default: .)' },
+      force: {
+        type: 'boolean',
+        summary: 'also in a directory that is not empty; files of the same names are replaced',
+      },
+    },
+    load: async () => (await import('./init.ts')).init,
+  },
+  {
+    name: 'hydrate',
+    summary: 'Write the objects that a directory declares for each cluster, as they would be applied',
+    flags: {
+      ...SOURCE,
+      flat: { type: 'boolean', summary: 'all of them in one file' },
+      output: { type: 'string', value: 'PATH', summary: 'directory to write, with --flat a file (default: compiled)' },
+      format: FORMAT,
+    },
+    load: async () => (await import('./hydrate.ts')).hydrate,
+  },
   {
     name: 'vet',
     summary: 'Check a directory as a sync checks a commit of it: every error, with file and object',
@@ -41,6 +71,16 @@ export const NOMOS_COMMANDS: readonly Command[] = [
         value: 'NAME',
         summary: 'check it as the source of a RepoSync of this namespace, in format unstructured',
       },
+      threshold: { type: 'string', value: 'N', bare: '1000', summary: 'more objects are an error; 0 = any number' },
+      'max-object-count': { type: 'string', value: 'N', summary: 'another name of --threshold' },
+      'max-inventory-size': {
+        type: 'string',
+        value: 'BYTES',
+        summary: 'an inventory that is larger is an error; 0 = of any size (default: 0)',
+      },
+      'keep-output': { type: 'boolean', summary: 'write the objects too, as hydrate does' },
+      output: { type: 'string', value: 'DIR', summary: 'where --keep-output writes (default: compiled)' },
+      format: FORMAT,
     },
     load: async () => (await import('./vet.ts')).vet,
   },

@@ -27,6 +27,7 @@ export async function plan(context: CommandContext): Promise<number> {
   const asJson = outputFlag(flags) === 'json';
   if (words.length > 1) throw new UsageError('sync plan takes at most one sync (see: coracle sync plan --help)');
   const path = textFlag(flags, 'path');
+  const clusterName = textFlag(flags, 'cluster-name');
   const given = textFlag(flags, 'namespace');
   syncTarget(words[0], { given, ofContext: '' });
   const cluster = await clusterFrom(context);
@@ -44,6 +45,7 @@ export async function plan(context: CommandContext): Promise<number> {
       sync,
       object,
       ...(tree && { tree }),
+      ...(clusterName !== undefined && { clusterName }),
       client,
       directory,
       clock: systemClock,

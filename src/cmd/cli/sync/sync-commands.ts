@@ -22,6 +22,11 @@ export const SYNC_COMMANDS: readonly Command[] = [
     summary: 'Show what the next commit would create, change and prune, and what that means for each guest',
     words: '[rootsync/NAME | reposync/NAME]',
     flags: {
+      'cluster-name': {
+        type: 'string',
+        value: 'NAME',
+        summary: 'name that cluster selectors go by, as the controllers were given it (default: the cluster has none)',
+      },
       path: {
         type: 'string',
         value: 'DIR',
