@@ -158,6 +158,40 @@ test('HTTP with user and password: they are in no argument, no error and no file
     );
 });
 
+test('cookies of a Secret: they are in no argument, no error and no file afterwards, and go to their host alone', async (t) => {
+  const server = await serveRepository(repository, { cookie: 'session=hunter2-cookie' });
+  t.after(() => server.stop());
+  const cookies = (host: string, value: string) => ({
+    cookie_file: `# Netscape HTTP Cookie File\n${host}\tFALSE\t/\tFALSE\t2147483647\tsession\t${value}\n`,
+  });
+  const secrets = {
+    right: cookies('127.0.0.1', 'hunter2-cookie'),
+    wrong: cookies('127.0.0.1', 'not-the-one'),
+    elsewhere: cookies('git.example.org', 'hunter2-cookie'),
+    empty: {},
+  };
+  const from = (name: string) => sourceOf({ repo: server.url, auth: 'cookiefile', secretRef: { name } }, { secrets });
+  const source = from('right');
+  const args: string[] = [];
+  const looking = setInterval(() => args.push(...argumentsOfChildren()), 1);
+  assert.equal(await source.resolve(NEVER), await repository.git('rev-parse', 'main'));
+  clearInterval(looking);
+  assert.deepEqual(
+    args.filter((line) => line.includes('hunter2')),
+    [],
+  );
+  assert.equal(readdirSync(source.directory).length, 1);
+  for (const [name, expected] of [
+    ['wrong', /403/],
+    ['elsewhere', /403/],
+    ['empty', /has no key cookie_file/],
+  ] as const)
+    await assert.rejects(
+      from(name).resolve(NEVER),
+      (error: Error) => expected.test(error.message) && !/not-the-one|hunter2/.test(error.message),
+    );
+});
+
 test('a server that redirects to another does not hand on the password', async (t) => {
   const other = await serveRepository(repository);
   const server = await serveRepository(repository, { username: 'robot', password: 'hunter2-secret' });

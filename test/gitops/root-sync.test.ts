@@ -218,6 +218,9 @@ const REFUSED: readonly [
 ][] = [
   ['token without a secret', { git: { auth: 'token' } }, /needs spec\.git\.secretRef/],
   ['a secret without need', { git: { secretRef: { name: 'x' } } }, /takes no spec\.git\.secretRef/],
+  ['a GitHub App', { git: { auth: 'githubapp', secretRef: { name: 'x' } } }, /githubapp is not supported: .*use token/],
+  ['the metadata server', { git: { auth: 'gcenode' } }, /gcenode is not supported: .*use token, ssh or cookiefile/],
+  ['cookies of a file', { git: { auth: 'cookiefile', secretRef: { name: 'x' } } }, /cookiefile goes with http/],
   ['a repository of another protocol', { git: { repo: 'ext::sh -c x' } }, /not valid|not fetched/],
   ['a directory that leads out', { git: { dir: '../x' } }, /leads out/],
   ['a negative timeout', { spec: { override: { reconcileTimeout: '-1s' } } }, /reconcileTimeout/],

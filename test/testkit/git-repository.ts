@@ -74,6 +74,8 @@ export interface GitServer {
 export interface GitServerOptions {
   readonly username?: string;
   readonly password?: string;
+  /** `NAME=VALUE` that every request must bring. */
+  readonly cookie?: string;
   /** PEM. */
   readonly tls?: { readonly cert: string; readonly key: string };
 }
@@ -90,6 +92,8 @@ export async function serveRepository(repository: GitRepository, options: GitSer
       return void response.writeHead(302, { location: `${state.redirect}${request.url}` }).end();
     if (wanted && request.headers.authorization !== wanted)
       return void response.writeHead(401, { 'www-authenticate': 'Basic realm="git"' }).end();
+    if (options.cookie && !(request.headers.cookie ?? '').split('; ').includes(options.cookie))
+      return void response.writeHead(403).end('no cookie');
     const [path = '', query = ''] = (request.url ?? '').split('?');
     const backend = spawn('git', ['http-backend'], {
       env: {

@@ -11,9 +11,11 @@ import { type ManagedBy, managedObject, managementMetadata, saidFields } from '.
 import { keyOfRef, refId, refText } from '../plan/object-ref.ts';
 import { compareRefs, dependencies } from '../plan/order.ts';
 import { ownershipOf } from '../plan/ownership.ts';
+import { SubstitutionError } from '../plan/substitutions.ts';
 import { MUTATION } from '../status/metadata-keys.ts';
 import { apiSyncError, errorResource, syncError } from '../status/sync-error.ts';
 import { managerName, type SyncIdentity, syncOfManager } from '../status/sync-identity.ts';
+import { fillIn } from './fill-in.ts';
 import { healthOf } from './health.ts';
 import type { ServedKinds } from './kind-catalog.ts';
 import { type Acted, type Effect, type GraphTask, type Obstacle, runGraph } from './run-graph.ts';
@@ -39,6 +41,8 @@ export interface ApplyOutcome {
   readonly errors: readonly SyncError[];
   /** By id: the resource version that the server answered to the apply. */
   readonly applied: ReadonlyMap<string, string | undefined>;
+  /** By id: objects that were filled in, as they were applied. */
+  readonly written: ReadonlyMap<string, Declared>;
   /** Ids of what another manager has: no longer ours. */
   readonly lost: ReadonlySet<string>;
   /** Ids of those of which it is not known whether they are there. */
@@ -54,6 +58,7 @@ export async function applyObjects(options: ApplyOptions): Promise<ApplyOutcome>
   const { by, target, signal } = options;
   const errors: SyncError[] = [];
   const applied = new Map<string, string | undefined>();
+  const written = new Map<string, Declared>();
   const lost = new Set<string>();
   const unsure = new Set<string>();
   const statuses = new Map<string, ResourceStatus>();
@@ -84,11 +89,14 @@ export async function applyObjects(options: ApplyOptions): Promise<ApplyOutcome>
         note(one, { status: 'Unknown', actuation: 'Skipped', reconcile: 'Skipped' });
         return 'skipped';
       }
-      return isThere(one, await applyOne(one, live, options));
+      const filled = await fillIn(one, live, options);
+      if (filled !== one) written.set(id, filled);
+      return isThere(one, await applyOne(filled, live, options));
     } catch (error) {
       signal.throwIfAborted();
       // An answer says that nothing was written; without one nobody knows.
-      if (!(error instanceof ApiError) || error.code >= 500) unsure.add(id);
+      const isSaid = error instanceof SubstitutionError || (error instanceof ApiError && error.code < 500);
+      if (!isSaid) unsure.add(id);
       errors.push(apiSyncError(error, `failed to apply ${refText(one.ref)}`, resourceOf(one)));
       note(one, { status: 'Unknown', actuation: 'Failed', reconcile: 'Skipped' });
       return 'failed';
@@ -120,7 +128,7 @@ export async function applyObjects(options: ApplyOptions): Promise<ApplyOutcome>
       note(one, { status: 'Unknown', actuation: 'Skipped', reconcile: 'Skipped' });
     },
   });
-  return { errors, applied, lost, unsure, statuses: [...statuses.values()] };
+  return { errors, applied, written, lost, unsure, statuses: [...statuses.values()] };
 }
 
 const OBSTACLES: Readonly<Record<Obstacle, string>> = {

@@ -1,14 +1,15 @@
 /** Takes objects away: dependents before what they depend on, and never what somebody protects or still needs. */
 import type { ObjectRef, ResourceStatus, SyncError } from '../../api/kinds/config-sync/kinds.ts';
 import type { ResourceType } from '../../api/meta/gvk.ts';
-import type { KubeObject, UnstructuredObject } from '../../api/meta/object.ts';
+import type { KubeObject } from '../../api/meta/object.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import { definesOf } from '../plan/declare.ts';
 import { parseDependsOn } from '../plan/depends-on.ts';
-import { keyOfRef, refId, refText } from '../plan/object-ref.ts';
+import { keyOfRef, refId, refOf, refText } from '../plan/object-ref.ts';
 import { compareRefs, dependencies, type GraphNode } from '../plan/order.ts';
 import { isDetached, ownershipOf, releasePatch } from '../plan/ownership.ts';
-import { DEPENDS_ON } from '../status/metadata-keys.ts';
+import { parseSubstitutions } from '../plan/substitutions.ts';
+import { APPLY_TIME_MUTATION, DEPENDS_ON } from '../status/metadata-keys.ts';
 import { apiSyncError, errorResource, syncError } from '../status/sync-error.ts';
 import type { SyncIdentity } from '../status/sync-identity.ts';
 import type { ServedKinds } from './kind-catalog.ts';
@@ -174,14 +175,26 @@ async function findVictims(
 }
 
 /** What a live object says that it depends on. */
-export function dependsOnOf(live: KubeObject): ObjectRef[] {
-  const text = (live as UnstructuredObject).metadata.annotations?.[DEPENDS_ON];
-  try {
-    return text ? parseDependsOn(text) : [];
-  } catch {
-    // Edited by hand: it names nothing that could be waited for.
-    return [];
-  }
+export /** By its annotations. What was edited by hand and cannot be read names nothing that could be waited for. */
+function dependsOnOf(live: KubeObject): ObjectRef[] {
+  const { annotations = {} } = live.metadata;
+  const refs = (text: string | undefined, read: (text: string) => ObjectRef[]): ObjectRef[] => {
+    try {
+      return text ? read(text) : [];
+    } catch {
+      return [];
+    }
+  };
+  return [
+    ...refs(annotations[DEPENDS_ON], parseDependsOn),
+    ...refs(annotations[APPLY_TIME_MUTATION], (text) =>
+      parseSubstitutions(text, refOf(live), () => undefined).flatMap(({ source }) => [
+        source,
+        // Whether its kind is in a namespace is not known here.
+        { ...source, namespace: '' },
+      ]),
+    ),
+  ];
 }
 
 /** What has to be gone before each victim: its dependents; and those of them that are not going at all. */

@@ -11,6 +11,8 @@ export interface GitAccess {
   readonly url: string;
   /** `Authorization` of HTTP; sent to that scheme, host and port alone. */
   readonly authorization?: string;
+  /** Path of a file of cookies, as curl reads them; each is sent to the hosts that it names. */
+  readonly cookieFile?: string;
   /** Path of a PEM file. */
   readonly caFile?: string;
   readonly proxy?: string;
@@ -115,6 +117,8 @@ export function environment(directory: string, access: GitAccess | undefined): R
     config.push(['remote.origin.url', access.url]);
     if (access.authorization !== undefined)
       config.push([`http.${new URL(access.url).origin}/.extraHeader`, `Authorization: ${access.authorization}`]);
+    if (access.cookieFile !== undefined)
+      config.push(['http.cookieFile', access.cookieFile], ['http.saveCookies', 'false']);
     if (access.caFile !== undefined) config.push(['http.sslCAInfo', access.caFile]);
     if (access.proxy !== undefined) config.push(['http.proxy', access.proxy]);
     if (access.skipsTlsCheck) config.push(['http.sslVerify', 'false']);

@@ -111,6 +111,14 @@ async function accessOf(
       );
     return value;
   };
+  const cookies = (text: string): string => {
+    // The value is the last field of a line (Netscape's form), or comes after the name (Set-Cookie).
+    for (const line of text.split(/\r?\n/)) {
+      const value = line.split('\t')[6] ?? /^set-cookie:\s*[^=;]+=([^;]+)/i.exec(line)?.[1];
+      if (value) secrets.push(value.trim());
+    }
+    return text;
+  };
   const authority = await authorityOf(spec, secret, signal);
   const proxy = spec.proxy || (spec.auth === 'token' ? held['https_proxy'] : undefined);
   return {
@@ -119,6 +127,7 @@ async function accessOf(
     secrets,
     ...(credentials && { authorization: basic(credentials.username, credentials.password) }),
     ...(spec.auth === 'token' && { authorization: basic(key('username'), key('token')) }),
+    ...(spec.auth === 'cookiefile' && { cookieFile: await file('cookies', cookies(key('cookie_file'))) }),
     ...(authority && { caFile: await file('ca.pem', authority) }),
     ...(proxy && { proxy }),
     ...(spec.noSSLVerify && { skipsTlsCheck: true }),

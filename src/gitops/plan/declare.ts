@@ -6,13 +6,14 @@ import type { ObjectRef, SyncError } from '../../api/kinds/config-sync/kinds.ts'
 import { parseApiVersion, type ResourceType } from '../../api/meta/gvk.ts';
 import type { KubeObject, UnstructuredObject } from '../../api/meta/object.ts';
 import type { ParsedObject, ParsedSource } from '../render/parse-manifests.ts';
-import { DELETION, DEPENDS_ON, MANAGED, SPECIAL_NAMESPACES } from '../status/metadata-keys.ts';
+import { APPLY_TIME_MUTATION, DELETION, DEPENDS_ON, MANAGED, SPECIAL_NAMESPACES } from '../status/metadata-keys.ts';
 import { errorResource, syncError } from '../status/sync-error.ts';
 import type { SyncIdentity } from '../status/sync-identity.ts';
 import { checkObject, type Problem } from './check-object.ts';
 import { parseDependsOn } from './depends-on.ts';
 import { refId, refOf, refText } from './object-ref.ts';
 import type { GraphNode } from './order.ts';
+import { parseSubstitutions, type Substitution } from './substitutions.ts';
 
 /** The resource of an apiVersion and kind; undefined when the server has none. */
 export type KindLookup = (apiVersion: string, kind: string) => ResourceType<KubeObject> | undefined;
@@ -22,6 +23,8 @@ export interface Declared extends GraphNode {
   readonly type: ResourceType<KubeObject>;
   /** With its namespace. */
   readonly object: UnstructuredObject;
+  /** Fields that are filled in when it is applied. */
+  readonly substitutions?: readonly Substitution[];
   /** File that declares it; undefined for what was added. */
   readonly path?: string;
   /** Commit that it was last written for, where that is not the one that is synced: nothing of it has changed since. */
@@ -77,10 +80,13 @@ export function declare(source: ParsedSource, sync: SyncIdentity, served: KindLo
     else {
       const isDisabled = object.metadata.annotations?.[MANAGED] === 'disabled';
       const dependsOn = dependsOnOf(object);
+      const substitutions = substitutionsOf(object, ref, lookup);
       if (typeof dependsOn === 'string') refuse({ code: 2009, text: `invalid depends-on: ${dependsOn}` });
+      else if (typeof substitutions === 'string')
+        refuse({ code: 2009, text: `invalid apply-time-mutation: ${substitutions}` });
       else {
         const more = { ...definesOf(object), ...(needsNoNamespace && { needsNoNamespace }) };
-        found.push({ ref, type, object, path, dependsOn, isDisabled, ...more });
+        found.push({ ref, type, object, path, ...withSources(dependsOn, substitutions), isDisabled, ...more });
       }
     }
   }
@@ -162,6 +168,38 @@ function dependsOnOf({ metadata }: UnstructuredObject): readonly ObjectRef[] | s
   } catch (error) {
     return (error as Error).message;
   }
+}
+
+const VERSIONS = ['v1', 'v1beta1', 'v1alpha1'];
+
+function substitutionsOf(
+  { metadata }: UnstructuredObject,
+  ref: ObjectRef,
+  lookup: KindLookup,
+): readonly Substitution[] | string {
+  const text = metadata.annotations?.[APPLY_TIME_MUTATION];
+  if (text === undefined || text === '') return [];
+  try {
+    return parseSubstitutions(
+      text,
+      ref,
+      ({ group, kind }) =>
+        VERSIONS.map((version) => lookup(group === '' ? version : `${group}/${version}`, kind)).find((type) => type)
+          ?.namespaced,
+    );
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+/** What fills an object in is there and ready before it. */
+function withSources(
+  dependsOn: readonly ObjectRef[],
+  substitutions: readonly Substitution[],
+): Pick<Declared, 'dependsOn' | 'substitutions'> {
+  if (substitutions.length === 0) return { dependsOn };
+  const all = new Map([...dependsOn, ...substitutions.map(({ source }) => source)].map((ref) => [refId(ref), ref]));
+  return { dependsOn: [...all.values()], substitutions };
 }
 
 /** Of a definition: what it defines. */

@@ -16,6 +16,7 @@ export const PART_OF_INVENTORY = 'coracle.dev/part-of-inventory';
 export const STATUS_MODE = 'configsync.gke.io/status';
 
 export const DEPENDS_ON = 'config.kubernetes.io/depends-on';
+export const APPLY_TIME_MUTATION = 'config.kubernetes.io/apply-time-mutation';
 export const MUTATION = 'client.lifecycle.config.k8s.io/mutation';
 export const DELETION = 'client.lifecycle.config.k8s.io/deletion';
 export const ON_REMOVE = 'cli-utils.sigs.k8s.io/on-remove';

@@ -215,7 +215,7 @@ export async function attempt(set: DeclaredSet, options: AttemptOptions): Promis
       by,
       enabled: enabled
         .filter(({ ref }) => applied.applied.has(refId(ref)) || applied.lost.has(refId(ref)))
-        .map((one) => ({ ...one, since: one.since ?? commit })),
+        .map((one) => ({ ...(applied.written.get(refId(one.ref)) ?? one), since: one.since ?? commit })),
       disabled: set.disabled,
       spared: new Set([...left.keys(), ...held, ...declared]),
       sparesAll: !set.isWhole,

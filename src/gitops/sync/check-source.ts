@@ -29,7 +29,14 @@ const PERIOD_MS = 15_000;
 const SHORTEST_PERIOD_MS = 10;
 /** What works with these is a secret. */
 const WITH_SECRET = new Set(['ssh', 'token', 'cookiefile', 'githubapp']);
-const GIT_AUTH = new Set(['none', 'ssh', 'token']);
+const GIT_AUTH = new Set(['none', 'ssh', 'token', 'cookiefile']);
+/** Why the others are not done here, and what serves instead. */
+const NO_GIT_AUTH: Readonly<Record<string, string>> = {
+  githubapp:
+    'tokens of a GitHub App are not asked for here; use token with one that was issued, or ssh with a deploy key',
+  gcenode: 'the metadata server of Google Cloud is not asked here; use token, ssh or cookiefile',
+  gcpserviceaccount: 'tokens of Google service accounts are not asked for here; use token, ssh or cookiefile',
+};
 const TYPES = ['git', 'oci', 'helm'] as const;
 
 /** Reads it; what is wrong is added to `wrong`, and then the plan may be undefined. */
@@ -107,9 +114,14 @@ function checkGit(git: GitSpec, { kind }: SyncIdentity, wrong: string[]): void {
     }
   }
   const secret = git.secretRef?.name ?? '';
-  if (!GIT_AUTH.has(git.auth)) wrong.push(`git auth ${git.auth} is not supported; it is none, token or ssh`);
+  if (!GIT_AUTH.has(git.auth))
+    wrong.push(
+      `git auth ${git.auth} is not supported: ${NO_GIT_AUTH[git.auth] ?? 'it is none, token, ssh or cookiefile'}`,
+    );
   else if (WITH_SECRET.has(git.auth) && secret === '') wrong.push(`git auth ${git.auth} needs spec.git.secretRef`);
   else if (!WITH_SECRET.has(git.auth) && secret !== '') wrong.push(`git auth ${git.auth} takes no spec.git.secretRef`);
+  if (git.auth === 'cookiefile' && !/^https?:/i.test(git.repo))
+    wrong.push('git auth cookiefile goes with http:// and https:// repositories');
   if (git.proxy && git.auth === 'ssh') wrong.push('spec.git.proxy does not go with auth ssh');
 }
 

@@ -6,6 +6,7 @@ import type { ObjectRef, SyncError } from '../../api/kinds/config-sync/kinds.ts'
 import type { KubeObject } from '../../api/meta/object.ts';
 import { conflictError, rivalOf } from '../apply/apply-objects.ts';
 import { dependents, dependsOnOf } from '../apply/delete-objects.ts';
+import { fillIn } from '../apply/fill-in.ts';
 import type { ServedKinds } from '../apply/kind-catalog.ts';
 import type { Target } from '../apply/target.ts';
 import { type ChangedField, changedFields } from '../plan/changed-fields.ts';
@@ -101,7 +102,8 @@ async function applyForecast(one: Declared, options: ForecastOptions, errors: Sy
     if (before !== undefined && !(await isThere(before, options)))
       return { ...item, action: 'create', why: `not asked of the server: ${refText(before.ref)} is made first` };
     if (live && one.object.metadata.annotations?.[MUTATION] === 'ignore') return { ...item, action: 'none', live };
-    const wanted = await target.apply(one.type, managedObject(one, by, live), signal, { dryRun: true });
+    const filled = await fillIn(one, live, { target, kinds: async () => options.kinds, signal });
+    const wanted = await target.apply(one.type, managedObject(filled, by, live), signal, { dryRun: true });
     if (!live) return { ...item, action: 'create', wanted };
     const fields = changedFields(live, wanted);
     const isOurs = ownershipOf(live, ref, by.sync).by === 'us';
