@@ -1,8 +1,9 @@
 /** `coracle nomos`: sources checked before they are pushed, by what checks them afterwards. */
 import assert from 'node:assert/strict';
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { parseAllDocuments } from 'yaml';
 import { openWorkspace } from './workspace.ts';
 
 const write = (dir: string, files: Readonly<Record<string, string>>): string => {
@@ -26,7 +27,8 @@ test('nomos vet names each error with its file; kinds come from the server, or n
   const vet = (...argv: string[]) =>
     at.run(['nomos', 'vet', '--source-format=unstructured', `--path=${source}`, ...argv]);
   const offline = await vet('--no-api-server-check');
-  assert.deepEqual([offline.code, offline.stderr], [0, '']);
+  assert.equal(offline.code, 0);
+  assert.match(offline.stderr, /^not checked, .*Unknown\.example\.org\n$/);
   assert.match(offline.stdout, /^✅ /);
 
   const unreachable = await vet();
@@ -78,4 +80,86 @@ test('nomos vet names each error with its file; kinds come from the server, or n
     assert.match(refused.stderr, text);
     assert.equal(refused.stderr.trimEnd().split('\n').length, 1);
   }
+});
+
+test('nomos init, vet and hydrate: a source of format hierarchy, and what each cluster gets of it', async (t) => {
+  const at = openWorkspace(t);
+  const source = join(at.dir, 'fleet');
+  const nomos = (...argv: string[]) => at.run(['nomos', ...argv]);
+  assert.equal((await nomos('init', '--path', source)).code, 0);
+  const again = await nomos('init', '--path', source);
+  assert.deepEqual([again.code, again.stdout], [1, '']);
+  assert.match(again.stderr, /^error: .* is not empty: .*--force.*\n$/);
+  assert.equal((await nomos('init', '--path', source, '--force')).code, 0);
+  const vet = (...argv: string[]) => nomos('vet', '--path', source, '--no-api-server-check', ...argv);
+  assert.deepEqual([(await vet()).code, (await vet()).stderr], [0, '']);
+
+  const east = { annotations: { 'configsync.gke.io/cluster-name-selector': 'east' } };
+  write(source, {
+    'namespaces/all.yaml': configMap('all'),
+    'namespaces/shop/ns.yaml':
+      '{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop","labels":{"kept":"yes"}}}',
+    'namespaces/shop/east.yaml': configMap('only-east', east),
+    'cluster/role.yaml':
+      'apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: a:b\nrules: []\n',
+  });
+  const output = join(at.dir, 'out');
+  const hydrate = (...argv: string[]) =>
+    nomos('hydrate', '--path', source, '--no-api-server-check', `--output=${output}`, ...argv);
+  const made = await hydrate();
+  assert.deepEqual([made.code, made.stderr], [0, '']);
+  const files = (): string[] =>
+    readdirSync(output, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name).slice(output.length + 1))
+      .sort();
+  const common = ['clusterrole_a:b.yaml', 'namespace_shop.yaml', 'shop/configmap_all.yaml'];
+  assert.deepEqual(files(), [
+    ...common.map((name) => `defaultcluster/${name}`),
+    ...[...common, 'shop/configmap_only-east.yaml'].map((name) => `east/${name}`),
+  ]);
+  const read = (path: string) => parseAllDocuments(readFileSync(join(output, path), 'utf8')).map((one) => one.toJS());
+  assert.deepEqual(read('east/namespace_shop.yaml')[0].metadata, { name: 'shop', labels: { kept: 'yes' } });
+  assert.deepEqual(read('east/shop/configmap_only-east.yaml')[0].metadata, { name: 'only-east', namespace: 'shop' });
+  // What an earlier run wrote is replaced; what somebody else wrote is not.
+  assert.equal((await hydrate('--clusters=east', '--format=json')).code, 0);
+  assert.deepEqual(
+    files(),
+    [...common, 'shop/configmap_only-east.yaml'].map((name) => name.replace('.yaml', '.json')),
+  );
+  writeFileSync(join(output, 'precious.txt'), 'x');
+  const kept = await hydrate();
+  assert.match(kept.stderr, /^error: .*precious\.txt.*\n$/);
+  assert.ok(existsSync(join(output, 'shop/configmap_all.json')));
+  const flat = join(at.dir, 'flat.yaml');
+  assert.equal((await hydrate('--flat', '--clusters=defaultcluster', `--output=${flat}`)).code, 0);
+  assert.equal(parseAllDocuments(readFileSync(flat, 'utf8')).length, 3);
+  assert.equal((await vet('--keep-output', `--output=${join(at.dir, 'kept')}`)).code, 0);
+  assert.ok(existsSync(join(at.dir, 'kept/east/namespace_shop.yaml')));
+  assert.match((await hydrate('--clusters=north')).stderr, /names no cluster/);
+
+  const many = await vet('--threshold=3');
+  assert.deepEqual([many.code, many.stderr.match(/KNV\d+: \S+/g)], [1, ['KNV1070: east']]);
+  assert.equal((await vet('--threshold', '--max-inventory-size=100000')).code, 0);
+  assert.match((await vet('--max-inventory-size=10')).stderr, /KNV1071: the inventory of defaultcluster/);
+  write(source, {
+    'namespaces/empty/x.yaml': configMap('x'),
+    'namespaces/shop/y.yaml': configMap('y', { ...east, uid: 'y' }),
+  });
+  const wrong = await vet();
+  assert.equal(wrong.code, 1);
+  assert.deepEqual(wrong.stderr.match(/^KNV\d+|(source|clusters): .*|^error: .*$/gm), [
+    'KNV1044',
+    'source: namespaces/empty/x.yaml',
+    'KNV1045',
+    'source: namespaces/shop/y.yaml',
+    'clusters: east',
+    'error: 2 problems found',
+  ]);
+  write(source, { 'cluster/odd.yaml': 'apiVersion: example.org/v1\nkind: Odd\nmetadata:\n  name: odd\n' });
+  assert.match((await vet()).stderr, /not checked.*Odd\.example\.org/);
+  assert.match(
+    (await hydrate(`--output=${join(at.dir, 'odd')}`)).stderr,
+    /error: objects of Odd\.example\.org are left out/,
+  );
 });
