@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { ROLE_BINDINGS, ROLES } from '../../src/api/kinds/builtin/resource-types.ts';
 import { CONFIG_SYNC_NAMESPACE } from '../../src/api/kinds/config-sync/kinds.ts';
 import { VIRTUAL_MACHINES, type VirtualMachine } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { systemClock } from '../../src/base/clock/clock.ts';
@@ -174,6 +175,47 @@ test('what would be refused or stays is in the plan, with the reason', async () 
   assert.equal(actions(planned)['VirtualMachine/same'], 'keep');
   assert.equal(actions(planned)['VirtualMachine/bad'], 'fail');
   assert.deepEqual(planned.errors.map(({ code }) => code).sort(), ['1029', '2009', '2009']);
+});
+
+test('a tenant plans a RepoSync with the rights of his namespace, and sees what he may not do', async () => {
+  const rule = (apiGroups: string[], resources: string[], verbs: string[]) => ({ apiGroups, resources, verbs });
+  const group = { apiGroup: 'rbac.authorization.k8s.io' };
+  await at.client.create(ROLES, {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'Role',
+    metadata: { name: 'tenant', namespace: 'new' },
+    rules: [rule(['kpt.dev'], ['resourcegroups'], ['get']), rule([''], ['configmaps'], ['get', 'create', 'patch'])],
+  });
+  await at.client.create(ROLE_BINDINGS, {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: { name: 'tenant', namespace: 'new' },
+    roleRef: { ...group, kind: 'Role', name: 'tenant' },
+    subjects: [{ ...group, kind: 'User', name: 'tenant' }],
+  });
+  const sync = { kind: 'RepoSync', namespace: 'new', name: 'repo-sync' } as const;
+  const file = (path: string, text: string) => ({ path, bytes: new TextEncoder().encode(text) });
+  const secret = JSON.stringify({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' } });
+  const planned = await previewSync({
+    sync,
+    object: {
+      apiVersion: 'configsync.gke.io/v1beta1',
+      kind: 'RepoSync',
+      metadata: sync,
+      spec: { git: { repo: 'https://localhost/x', branch: 'main', auth: 'none' } },
+    },
+    tree: {
+      files: [file('d.yaml', configMapYaml('d', {})), file('e.yaml', configMapYaml('e', {})), file('s.yaml', secret)],
+      unread: [],
+    },
+    client: at.client.impersonating('tenant'),
+    directory,
+    clock: systemClock,
+    signal: AbortSignal.timeout(60_000),
+  });
+  assert.deepEqual(actions(planned), { 'ConfigMap/d': 'fail', 'ConfigMap/e': 'create', 'Secret/s': 'fail' });
+  // The one is the RootSync's, the other nobody's for whom this user may write.
+  assert.deepEqual(planned.errors.map(({ code }) => code).sort(), ['1060', '2013']);
 });
 
 test('explain names Git for what is declared, the server for what it fills in, and others by their names', async () => {

@@ -13,6 +13,7 @@ import type { ResourceType } from '../../src/api/meta/gvk.ts';
 import type { KubeObject } from '../../src/api/meta/object.ts';
 import { isNotFound } from '../../src/client/api-failure.ts';
 import type { Client } from '../../src/client/client.ts';
+import type { GitOpsMetrics } from '../../src/gitops/status/sync-metrics.ts';
 import type { AttemptStep } from '../../src/gitops/sync/attempt.ts';
 import { createGitOpsController } from '../../src/gitops/sync/gitops-controller.ts';
 import { type FakeCluster, startFakeCluster } from './fake-cluster.ts';
@@ -75,6 +76,7 @@ export async function startGitOpsCluster(
     readonly components?: string;
     readonly onStep?: (step: AttemptStep) => void;
     readonly directory?: string;
+    readonly metrics?: GitOpsMetrics;
     /** Nodes that pretend to run guests; without them there are none. */
     readonly nodes?: readonly string[];
     readonly clusterName?: string;
@@ -90,6 +92,7 @@ export async function startGitOpsCluster(
           ...(options.directory !== undefined && { directory: options.directory }),
           ...(options.clusterName !== undefined && { clusterName: options.clusterName }),
           ...(options.onStep && { onStep: options.onStep }),
+          ...(options.metrics && { metrics: options.metrics }),
         }),
     },
   });

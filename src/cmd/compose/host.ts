@@ -6,6 +6,7 @@ import { startTlsServer, type TlsServer } from '../../base/http/tls-server.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { MetricFamily } from '../../base/metrics/metric-family.ts';
 import type { ControllerEnvironment } from '../../client/controller/environment.ts';
+import { createGitOpsMetrics } from '../../gitops/status/sync-metrics.ts';
 import { createGitOpsController } from '../../gitops/sync/gitops-controller.ts';
 import type { StoppingGuest } from '../../node/agent/agent.ts';
 import { NODE_VM_RULES } from '../../node/agent/rbac.ts';
@@ -200,6 +201,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       signal: stop.signal,
     });
     const running: Promise<void>[] = [];
+    const gitops = createGitOpsMetrics();
     for (const component of chosen) {
       const options = {
         component,
@@ -214,6 +216,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
             createGitOpsController({
               ...environment,
               directory: dir.gitops,
+              metrics: gitops,
               ...(clusterName !== undefined && { clusterName }),
             }),
         },
@@ -238,7 +241,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       ...(options.hostDiskRoots && { hostDiskRoots: options.hostDiskRoots }),
       ...(options.allowsHostPorts && { allowsHostPorts: true }),
     });
-    nodeMetrics = agents.metrics;
+    nodeMetrics = () => [...agents.metrics(), ...gitops.families()];
     // A host without QEMU still has a whole API: its VMs wait for a node.
     agents.ready.catch((error: unknown) => {
       if (!stop.signal.aborted)

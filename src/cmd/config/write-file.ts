@@ -1,13 +1,13 @@
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /** Replaces a file whole or not at all, readable by its owner only: temporary file, fsync, rename. */
-export function writePrivateFile(path: string, content: string): void {
+export function writePrivateFile(path: string, content: string | Uint8Array): void {
   const temporary = join(dirname(path), `.${process.pid}-${Math.random().toString(36).slice(2)}.tmp`);
   try {
     const file = openSync(temporary, 'wx', 0o600);
     try {
-      writeSync(file, content);
+      writeFileSync(file, content);
       fsyncSync(file);
     } finally {
       closeSync(file);

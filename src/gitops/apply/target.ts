@@ -30,11 +30,29 @@ export interface Target {
   ): Promise<void>;
 }
 
+/** Hears of each write how it ended. */
+export type OnWrite = (operation: 'patch' | 'delete', outcome: { readonly ms: number; readonly ok: boolean }) => void;
+
 /** Makes it. `timeoutMs` bounds each call. */
 export function createTarget(
   client: Client,
-  { clock, timeoutMs }: { readonly clock: Clock; readonly timeoutMs: () => number },
+  {
+    clock,
+    timeoutMs,
+    onWrite = () => {},
+  }: { readonly clock: Clock; readonly timeoutMs: () => number; readonly onWrite?: OnWrite },
 ): Target {
+  const measured = async <T>(operation: 'patch' | 'delete', act: () => Promise<T>): Promise<T> => {
+    const from = clock.monotonic();
+    let ok = false;
+    try {
+      const result = await act();
+      ok = true;
+      return result;
+    } finally {
+      onWrite(operation, { ms: clock.monotonic() - from, ok });
+    }
+  };
   const within = async <T>(signal: AbortSignal, act: (signal: AbortSignal) => Promise<T>): Promise<T> => {
     const linked = createLinkedController(signal);
     const ms = timeoutMs();
@@ -46,6 +64,8 @@ export function createTarget(
       linked.release();
     }
   };
+  const measuredUnless = <T>(dryRun: boolean, act: () => Promise<T>): Promise<T> =>
+    dryRun ? act() : measured('patch', act);
   const patch = (
     type: AnyType,
     key: ObjectKey,
@@ -53,8 +73,10 @@ export function createTarget(
     signal: AbortSignal,
     dryRun = false,
   ): Promise<KubeObject> =>
-    within(signal, (linked) =>
-      client.patch(type, key, body, { signal: linked, fieldManager: FIELD_MANAGER, ...(dryRun && { dryRun }) }),
+    measuredUnless(dryRun, () =>
+      within(signal, (linked) =>
+        client.patch(type, key, body, { signal: linked, fieldManager: FIELD_MANAGER, ...(dryRun && { dryRun }) }),
+      ),
     );
   return {
     client,
@@ -79,12 +101,14 @@ export function createTarget(
       const { uid } = live.metadata;
       const key = { namespace: live.metadata.namespace ?? '', name: live.metadata.name ?? '' };
       try {
-        await within(signal, (linked) =>
-          client.delete(type, key, {
-            signal: linked,
-            propagationPolicy,
-            ...(uid !== undefined && { preconditions: { uid } }),
-          }),
+        await measured('delete', () =>
+          within(signal, (linked) =>
+            client.delete(type, key, {
+              signal: linked,
+              propagationPolicy,
+              ...(uid !== undefined && { preconditions: { uid } }),
+            }),
+          ),
         );
       } catch (error) {
         if (!isNotFound(error)) throw error;

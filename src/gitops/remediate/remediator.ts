@@ -25,6 +25,7 @@ import { applySetId } from '../status/apply-set.ts';
 import { MUTATION, PART_OF } from '../status/metadata-keys.ts';
 import { apiSyncError, errorResource, syncError } from '../status/sync-error.ts';
 import type { SyncIdentity } from '../status/sync-identity.ts';
+import type { SyncRecorder } from '../status/sync-metrics.ts';
 import { COOLING_MS, createFightDetector } from './fight.ts';
 
 type Live = DeepReadonly<KubeObject>;
@@ -75,6 +76,7 @@ export interface RemediatorOptions {
   readonly log: Logger;
   /** Hears that errors or the health of objects may have changed. */
   readonly onChange: () => void;
+  readonly metrics: Pick<SyncRecorder, 'remediated' | 'fought'>;
   readonly signal: AbortSignal;
 }
 
@@ -106,12 +108,15 @@ export function createRemediator(options: RemediatorOptions): Remediator {
     const now = kept;
     doubtful.delete(id);
     const work = remediate(id, now);
+    const from = clock.monotonic();
+    let ok = false;
     running = work.then(
       () => {},
       () => {},
     );
     try {
       await work;
+      ok = true;
       failures.delete(id);
       queue.forget(id);
     } catch (error) {
@@ -130,6 +135,7 @@ export function createRemediator(options: RemediatorOptions): Remediator {
       queue.addRateLimited(id);
     } finally {
       running = undefined;
+      options.metrics.remediated({ ms: clock.monotonic() - from, ok });
       options.onChange();
     }
   };
@@ -178,6 +184,7 @@ export function createRemediator(options: RemediatorOptions): Remediator {
     if (live) await applyOne(one, live, { by, target, signal });
     else await applyWhole(one, live, { by, target, signal }, { force: false });
     if (!fight.wrote(id)) return;
+    options.metrics.fought();
     log.warn('something else keeps changing an object that is declared', { object: id });
     queue.addAfter(id, COOLING_MS);
   };

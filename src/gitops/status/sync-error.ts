@@ -51,3 +51,12 @@ export const summaryOf = (errors: readonly SyncError[], shown = errors.length): 
 
 /** Those that are shown. */
 export const shownErrors = (errors: readonly SyncError[]): SyncError[] => errors.slice(0, MAX_ERRORS);
+
+/** KNV1060. */
+export const isConflictError = ({ code }: SyncError): boolean => code === '1060';
+
+/** Errors of the attempt and those that the watches found: conflicts are in both. */
+export function withFights(errors: readonly SyncError[], found: readonly SyncError[]): readonly SyncError[] {
+  const known = new Set(errors.map(({ errorMessage }) => errorMessage));
+  return [...errors, ...found.filter(({ errorMessage }) => !known.has(errorMessage))];
+}

@@ -14,6 +14,7 @@ import { createKindCatalog } from '../apply/kind-catalog.ts';
 import { GUARD_NAME, isGuardOn } from '../guard/decide-write.ts';
 import { type LiveNamespace, liveNamespaceOf } from '../hierarchy/select-namespaces.ts';
 import type { SyncIdentity, SyncKind } from '../status/sync-identity.ts';
+import { createGitOpsMetrics, type GitOpsMetrics } from '../status/sync-metrics.ts';
 import type { AttemptStep } from './attempt.ts';
 import { createGuardConfigurator, GUARD_CONFIGURATIONS, type ServeGuard } from './guard-configuration.ts';
 import { type SyncTask, startSyncTask } from './sync-task.ts';
@@ -23,6 +24,8 @@ export interface GitOpsOptions extends ControllerEnvironment {
   readonly directory?: string;
   /** What selectors of clusters go by; the cluster has no name when absent. */
   readonly clusterName?: string;
+  /** What is counted; without it nobody looks. */
+  readonly metrics?: GitOpsMetrics;
   readonly onStep?: (step: AttemptStep) => void;
   /** Serves the webhook that guards declared fields where the API server reaches it; absent where that is done in process. */
   readonly serveWebhook?: ServeGuard;
@@ -46,6 +49,7 @@ export function createGitOpsController(options: GitOpsOptions): Runnable {
   const guards = informers.of(GUARD_CONFIGURATIONS, { fieldSelector: `metadata.name=${GUARD_NAME}` });
   const isGuarded = (): boolean => isGuardOn(guards.get({ namespace: '', name: GUARD_NAME }));
   const catalog = createKindCatalog(client, clock);
+  const metrics = options.metrics ?? createGitOpsMetrics();
 
   const start = async (signal: AbortSignal): Promise<void> => {
     const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'coracle-gitops-')));
@@ -94,6 +98,7 @@ export function createGitOpsController(options: GitOpsOptions): Runnable {
           namespaces.get({ namespace: '', name: key.namespace })?.metadata.deletionTimestamp !== undefined,
         directory: join(directory, uid),
         events,
+        metrics: metrics.of({ kind, ...key }),
         clock,
         log: log.with({ sync: `${kind}/${key.namespace}/${key.name}` }),
         signal: own.signal,

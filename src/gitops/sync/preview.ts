@@ -2,6 +2,7 @@
 import { NAMESPACES } from '../../api/kinds/builtin/resource-types.ts';
 import { REPO_SYNCS, ROOT_SYNCS, type Sync } from '../../api/kinds/config-sync/kinds.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
+import { ApiError } from '../../api/meta/status.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Client } from '../../client/client.ts';
 import { openInventory } from '../apply/inventory.ts';
@@ -70,7 +71,8 @@ export async function previewSync(options: PreviewOptions): Promise<Preview> {
     by: { sync, commit: commit ?? NO_COMMIT, context: plan.source.context, clusterName, isGuarded: true },
     target,
     kinds: await catalog.kinds(signal),
-    exists: ({ kind, namespace, name }) => there.has(`${kind}/${namespace}/${name}`),
+    // Who may not look takes another manager for one that is there, which it may well be.
+    exists: ({ kind, namespace, name }) => there?.has(`${kind}/${namespace}/${name}`) ?? true,
     signal,
   });
   return { ...found, commit };
@@ -101,9 +103,15 @@ async function namespacesOf(client: Client, signal: AbortSignal): Promise<() => 
   }
 }
 
-async function otherSyncs(client: Client, signal: AbortSignal): Promise<ReadonlySet<string>> {
-  const lists = await Promise.all([ROOT_SYNCS, REPO_SYNCS].map((type) => client.list(type, { signal })));
-  return new Set(
-    lists.flatMap(({ items }) => items.map(({ kind, metadata }) => `${kind}/${metadata.namespace}/${metadata.name}`)),
-  );
+/** Undefined for a caller who may not list them. */
+async function otherSyncs(client: Client, signal: AbortSignal): Promise<ReadonlySet<string> | undefined> {
+  try {
+    const lists = await Promise.all([ROOT_SYNCS, REPO_SYNCS].map((type) => client.list(type, { signal })));
+    return new Set(
+      lists.flatMap(({ items }) => items.map(({ kind, metadata }) => `${kind}/${metadata.namespace}/${metadata.name}`)),
+    );
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 403) return undefined;
+    throw error;
+  }
 }

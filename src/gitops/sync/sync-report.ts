@@ -4,7 +4,9 @@ import type { Clock } from '../../base/clock/clock.ts';
 import type { Client } from '../../client/client.ts';
 import type { EventRecorder } from '../../client/events/recorder.ts';
 import { type SyncFailure, syncError } from '../status/sync-error.ts';
+import { attemptAt, SYNC_HISTORY, withAttempt } from '../status/sync-history.ts';
 import { reconcilerName, type SyncIdentity } from '../status/sync-identity.ts';
+import type { SyncRecorder } from '../status/sync-metrics.ts';
 import { isSynced, type StageOrigin, setCondition, setStage, setSyncing } from '../status/sync-status.ts';
 import { changeSync, type SyncObject } from '../status/write-status.ts';
 
@@ -14,6 +16,7 @@ export interface SyncReportOptions {
   readonly client: Client;
   readonly events: EventRecorder;
   readonly clock: Clock;
+  readonly metrics: Pick<SyncRecorder, 'stages'>;
 }
 
 /** A commit and where it comes from. */
@@ -56,6 +59,7 @@ export class SyncReport {
     await this.#change(signal, (status) =>
       this.#setStalled(status, { reason: 'Error', message, errors: [syncError(2002, message)] }),
     );
+    this.#notice('', [syncError(2002, message)]);
   }
 
   /** The source cannot be had. */
@@ -71,7 +75,7 @@ export class SyncReport {
       const commit = of.commit ?? status.source?.commit ?? '';
       setSyncing(status, { isWorking: false, reason: 'Source', message: 'Source', commit }, now);
     });
-    this.#notice(of.commit ?? '', errors);
+    await this.#remember(of.commit ?? '', errors, signal);
   }
 
   async renderingFailed(of: CommitOf, errors: readonly SyncError[], signal: AbortSignal): Promise<void> {
@@ -85,7 +89,7 @@ export class SyncReport {
         now,
       );
     });
-    this.#notice(of.commit, errors);
+    await this.#remember(of.commit, errors, signal);
   }
 
   /** Objects are there and about to be applied. */
@@ -110,7 +114,7 @@ export class SyncReport {
       this.#setSync(status, of, sync);
       if (isSynced(status, of.commit)) status.lastSyncedCommit = of.commit;
     });
-    this.#notice(of.commit, [...source, ...sync]);
+    await this.#remember(of.commit, [...source, ...sync], signal);
   }
 
   /** Errors that the watches found since; nothing is said of a commit that is not the one in the status. */
@@ -160,6 +164,24 @@ export class SyncReport {
   }
 
   async #change(signal: AbortSignal, change: (status: SyncStatus) => void): Promise<void> {
-    await changeSync(this.#options.client, this.#options.object, (copy) => change(copy.status), { signal });
+    const { client, object, metrics } = this.#options;
+    const written = await changeSync(client, object, (copy) => change(copy.status), { signal });
+    if (written?.status) metrics.stages(written.status);
+  }
+
+  /** Puts the outcome of an attempt into the history and an event, where it differs from the one before. */
+  async #remember(commit: string, errors: readonly SyncError[], signal: AbortSignal): Promise<void> {
+    this.#notice(commit, errors);
+    const { client, object, clock } = this.#options;
+    const attempt = attemptAt(commit, errors, clock.now());
+    await changeSync(
+      client,
+      object,
+      (copy) => {
+        const value = withAttempt(copy, attempt);
+        if (value !== undefined) copy.metadata.annotations = { ...copy.metadata.annotations, [SYNC_HISTORY]: value };
+      },
+      { signal, subresource: '' },
+    );
   }
 }

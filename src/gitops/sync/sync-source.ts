@@ -6,6 +6,7 @@ import { parseSource, type SourceFormat } from '../hierarchy/declare-source.ts';
 import type { ParsedFiles, ParsedSource } from '../render/parse-manifests.ts';
 import { render } from '../render/render.ts';
 import { SyncFailure } from '../status/sync-error.ts';
+import type { SyncRecorder, Trigger } from '../status/sync-metrics.ts';
 import type { SourcePlan } from './check-source.ts';
 import type { CommitOf, SyncReport } from './sync-report.ts';
 
@@ -16,6 +17,7 @@ export interface SyncSourceOptions {
   readonly generation: number;
   readonly report: SyncReport;
   readonly clock: Clock;
+  readonly metrics: Pick<SyncRecorder, 'parsed'>;
 }
 
 const RETRY = { baseMs: 1000, maxMs: 5 * 60_000, factor: 2, jitter: 0.1 };
@@ -66,16 +68,25 @@ export class SyncSource {
   }
 
   /** What a commit declares; undefined when it cannot be read or rendered: the status says why. */
-  async read(commit: string, signal: AbortSignal): Promise<ParsedSource | undefined> {
-    const { source, plan, format, report } = this.#options;
+  async read(commit: string, trigger: Trigger, signal: AbortSignal): Promise<ParsedSource | undefined> {
+    const { source, plan, format, report, clock, metrics } = this.#options;
     const of = this.of(commit);
+    let part: 'read' | 'parse' = 'read';
+    let from = clock.monotonic();
+    const ended = (ok: boolean): void => metrics.parsed(part, trigger, { ms: clock.monotonic() - from, ok });
     try {
-      const rendered = render(await source.read(commit, signal), plan.dir);
+      const tree = await source.read(commit, signal);
+      ended(true);
+      part = 'parse';
+      from = clock.monotonic();
+      const rendered = render(tree, plan.dir);
       const parsed = parseSource(rendered.tree, { format, dir: plan.dir }, this.#parsed);
+      ended(parsed.errors.length === 0);
       await report.syncing(of, rendered.message, parsed.errors, signal);
       return parsed;
     } catch (error) {
       signal.throwIfAborted();
+      ended(false);
       if (error instanceof SourceError) await report.sourceFailed(of, error.message, signal);
       else if (error instanceof SyncFailure) await report.renderingFailed(of, error.errors, signal);
       else throw error;

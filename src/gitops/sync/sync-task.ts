@@ -6,6 +6,7 @@
 import type { ResourceStatus, Sync, SyncError } from '../../api/kinds/config-sync/kinds.ts';
 import type { ResourceType } from '../../api/meta/gvk.ts';
 import type { DeepReadonly, KubeObject } from '../../api/meta/object.ts';
+import { ApiError } from '../../api/meta/status.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { backoffDelay } from '../../base/retry/backoff.ts';
@@ -13,28 +14,26 @@ import { createLinkedController } from '../../base/signal/linked-controller.ts';
 import type { Client } from '../../client/client.ts';
 import type { EventRecorder } from '../../client/events/recorder.ts';
 import { isDeleting } from '../../client/finalizer/finalizer.ts';
-import { healthOf } from '../apply/health.ts';
 import { type Inventory, openInventory } from '../apply/inventory.ts';
 import type { KindCatalog } from '../apply/kind-catalog.ts';
 import { createTarget, type Target } from '../apply/target.ts';
 import type { LiveNamespace } from '../hierarchy/select-namespaces.ts';
 import type { Declared } from '../plan/declare.ts';
-import { refId } from '../plan/object-ref.ts';
 import { createRemediator, type Kept, type Remediator } from '../remediate/remediator.ts';
 import type { ParsedSource } from '../render/parse-manifests.ts';
-import { applySetId } from '../status/apply-set.ts';
-import { MANAGER_FINALIZER, PROPAGATION_POLICY, RECONCILER_FINALIZER } from '../status/metadata-keys.ts';
-import { SyncFailure, syncError } from '../status/sync-error.ts';
+import { isConflictError, SyncFailure, syncError, withFights } from '../status/sync-error.ts';
 import { reconcilerUser, type SyncIdentity } from '../status/sync-identity.ts';
-import { changeSync, readSync, type SyncObject } from '../status/write-status.ts';
-import { ensureAccount } from './accounts.ts';
+import type { ApplyController, SyncRecorder, Trigger } from '../status/sync-metrics.ts';
+import { readSync, type SyncObject } from '../status/write-status.ts';
 import { type AttemptStep, attempt, declaredBy } from './attempt.ts';
 import { planOf, type SyncPlan } from './check-spec.ts';
 import { endSync } from './end-sync.ts';
 import { openSource } from './open-source.ts';
 import { SelectionWatch } from './selection-watch.ts';
+import { setUpSync } from './set-up.ts';
 import { type CommitOf, SyncReport } from './sync-report.ts';
 import { SyncSource } from './sync-source.ts';
+import { whatCounts, withHealth } from './what-counts.ts';
 
 export interface SyncTaskOptions {
   readonly sync: SyncIdentity;
@@ -56,6 +55,7 @@ export interface SyncTaskOptions {
   /** Private to this sync. */
   readonly directory: string;
   readonly events: EventRecorder;
+  readonly metrics: SyncRecorder;
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -128,7 +128,8 @@ export function startSyncTask(options: SyncTaskOptions): SyncTask {
       if (!signal.aborted)
         options.log.error('the task of a sync has failed', { error: String((error as Error)?.stack ?? error) });
     })
-    .finally(() => life.stop());
+    .finally(() => life.stop())
+    .finally(() => options.metrics.forget());
   return {
     ended,
     changed(object) {
@@ -148,15 +149,6 @@ export function startSyncTask(options: SyncTaskOptions): SyncTask {
     namespacesChanged: () => life.namespacesChanged(),
   };
 }
-
-/** What of a sync makes a difference: it writes its status itself. */
-const whatCounts = (object: DeepReadonly<Sync> | undefined): string =>
-  JSON.stringify([
-    object?.metadata.uid,
-    object?.metadata.generation,
-    object?.metadata.deletionTimestamp,
-    object?.metadata.annotations?.[PROPAGATION_POLICY],
-  ]);
 
 class SyncLife {
   readonly #options: SyncTaskOptions;
@@ -183,30 +175,32 @@ class SyncLife {
   #full: { readonly generation: number; readonly until: number } | undefined;
 
   constructor(options: SyncTaskOptions, wake: () => void) {
-    const { sync, client, clock, log, signal } = options;
+    const { sync, client, clock, log, metrics, signal } = options;
     this.#options = options;
     this.#wake = wake;
     this.#report = new SyncReport(options);
     this.#selection = new SelectionWatch(clock, options.liveNamespaces, wake);
-    this.#target = createTarget(client.impersonating(reconcilerUser(sync)), {
-      clock,
-      timeoutMs: () => this.#plan?.apiServerMs ?? API_SERVER_MS,
-    });
+    const targetOf = (controller: ApplyController): Target =>
+      createTarget(client.impersonating(reconcilerUser(sync)), {
+        clock,
+        timeoutMs: () => this.#plan?.apiServerMs ?? API_SERVER_MS,
+        onWrite: (operation, outcome) => metrics.wrote(controller, operation, outcome),
+      });
+    this.#target = targetOf('applier');
     this.#inventory = openInventory({ client, sync, showsStatus: () => this.#plan?.showsStatus ?? true });
     this.#remediator = createRemediator({
       sync,
-      target: this.#target,
+      target: targetOf('remediator'),
       exists: options.exists,
       clock,
       log,
+      metrics,
       signal,
       onChange: () => this.#healthChanged(),
     });
   }
 
-  async stop(): Promise<void> {
-    await this.#remediator.stop();
-  }
+  stop = (): Promise<void> => this.#remediator.stop();
 
   retryConflicts(): void {
     if (![...this.#errors, ...this.#remediator.errors()].some(isConflictError)) return;
@@ -256,16 +250,12 @@ class SyncLife {
     }
     const plan = this.#plan;
     if (this.#source?.generation !== generation) {
-      await this.#setUp(object, plan, signal);
+      await setUpSync(this.#options, plan, signal);
+      await this.#report.ready(generation, signal);
       const source = openSource(plan.source.spec, this.#options);
-      this.#source = new SyncSource({
-        source,
-        plan: plan.source,
-        format: plan.format,
-        generation,
-        report: this.#report,
-        clock,
-      });
+      const { source: sourcePlan, format } = plan;
+      const shared = { format, generation, report: this.#report };
+      this.#source = new SyncSource({ ...this.#options, ...shared, source, plan: sourcePlan });
       this.#failures = 0;
     }
     const source = this.#source;
@@ -287,42 +277,40 @@ class SyncLife {
       this.#goings = 0;
     }
     if (isNew || clock.monotonic() >= this.#retryAt) {
-      await this.#attempt(source, commit, signal);
+      const trigger = isNew ? 'reimport' : this.#failures > 0 || this.#goings > 0 ? 'retry' : 'resync';
+      await this.#attempt(source, { commit, trigger }, signal);
       this.#done = { commit, generation, isGuarded };
     } else await this.#publishHealth(signal);
     return Math.max(Math.min(source.pollAt, this.#retryAt) - clock.monotonic(), SHORTEST_MS);
   }
 
-  /** Finalizers before anything that they guard. */
-  async #setUp(object: Sync, plan: SyncPlan, signal: AbortSignal): Promise<void> {
-    const { client, sync } = this.#options;
-    await changeSync(
-      client,
-      this.#options.object,
-      ({ metadata }) => {
-        const missing = [MANAGER_FINALIZER, RECONCILER_FINALIZER].filter((one) => !metadata.finalizers?.includes(one));
-        if (missing.length > 0) metadata.finalizers = [...(metadata.finalizers ?? []), ...missing];
-        metadata.labels = { ...metadata.labels, 'applyset.kubernetes.io/id': applySetId(sync) };
-        metadata.annotations = { ...metadata.annotations, 'applyset.kubernetes.io/tooling': 'configsync.gke.io/v1' };
-      },
-      { signal, subresource: '' },
-    );
-    await ensureAccount(client, sync, plan, signal);
-    await this.#report.ready(object.metadata.generation ?? 0, signal);
-  }
-
-  async #attempt(source: SyncSource, commit: string, signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#options;
+  async #attempt(
+    source: SyncSource,
+    { commit, trigger }: { readonly commit: string; readonly trigger: Trigger },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { clock, log, metrics } = this.#options;
     const of = source.of(commit);
-    const parsed = await source.read(commit, signal);
+    const parsed = await source.read(commit, trigger, signal);
     if (!parsed) return this.#retryLater();
     await this.#remediator.pause();
+    const from = clock.monotonic();
     const { sourceErrors, isGoing } = await this.#apply(parsed, of, signal);
     // What was applied before is kept as it is, also while a newer commit is refused as a whole.
     if (this.#kept) this.#remediator.resume(this.#kept);
     const errors = withFights(this.#errors, this.#remediator.errors());
     await this.#report.synced(of, { source: sourceErrors, sync: errors }, signal);
     const count = errors.length + sourceErrors.length;
+    const outcome = { ms: clock.monotonic() - from, ok: count === 0 };
+    metrics.parsed('update', trigger, outcome);
+    metrics.attempted({
+      ...outcome,
+      commit,
+      at: clock.now(),
+      declared: this.#kept?.enabled.length ?? 0,
+      statuses: this.#statuses,
+      errors,
+    });
     log.info('a commit was synced', { commit: of.commit, objects: this.#kept?.enabled.length ?? 0, errors: count });
     if (count > 0) return this.#retryLater();
     this.#failures = 0;
@@ -378,6 +366,8 @@ class SyncLife {
         this.#errors = [];
         return { sourceErrors: [...sourceErrors, ...error.errors], isGoing: false };
       }
+      if (!(error instanceof SyncFailure) && !(error instanceof ApiError))
+        this.#options.metrics.failedInside('attempt');
       this.#errors = error instanceof SyncFailure ? error.errors : [syncError(2002, message)];
       return { sourceErrors, isGoing: false };
     }
@@ -407,14 +397,7 @@ class SyncLife {
   async #publishHealth(signal: AbortSignal): Promise<void> {
     if (!this.#isHealthDue || !this.#kept) return;
     this.#isHealthDue = false;
-    const byId = new Map(this.#kept.enabled.map((one) => [refId(one.ref), one]));
-    this.#statuses = this.#statuses.map((old): ResourceStatus => {
-      const one = byId.get(refId(old));
-      if (!one || old.strategy !== 'Apply' || old.actuation !== 'Succeeded') return old;
-      const health = healthOf(this.#remediator.live(one));
-      const reconcile = health === 'Current' ? 'Succeeded' : health === 'InProgress' ? 'Pending' : 'Failed';
-      return { ...old, status: health, reconcile };
-    });
+    this.#statuses = withHealth(this.#statuses, this.#kept.enabled, (one) => this.#remediator.live(one));
     await this.#inventory.report(this.#statuses, signal);
     const found = this.#remediator.errors();
     // Whether the other manager has let go shows no watch of ours: it is asked for.
@@ -445,12 +428,4 @@ class SyncLife {
       signal,
     });
   }
-}
-
-const isConflictError = ({ code }: SyncError): boolean => code === '1060';
-
-/** Errors of the attempt and those that the watches found: conflicts are in both. */
-function withFights(errors: readonly SyncError[], found: readonly SyncError[]): readonly SyncError[] {
-  const known = new Set(errors.map(({ errorMessage }) => errorMessage));
-  return [...errors, ...found.filter(({ errorMessage }) => !known.has(errorMessage))];
 }

@@ -85,6 +85,43 @@ export const NOMOS_COMMANDS: readonly Command[] = [
     load: async () => (await import('./vet.ts')).vet,
   },
   {
+    name: 'status',
+    summary: 'Show the syncs of each cluster, with their commit, errors and objects',
+    flags: {
+      contexts: CONTEXTS,
+      timeout: TIMEOUT,
+      poll: { type: 'string', value: 'DURATION', summary: 'show it again and again; 0 = once (default: 0)' },
+      namespace: { type: 'string', value: 'NAME', summary: 'syncs of this namespace alone' },
+      name: { type: 'string', value: 'NAME', summary: 'syncs of this name alone' },
+      resources: { type: 'boolean', summary: 'show the objects of what is synced (default: true)' },
+      history: { type: 'boolean', summary: 'show the last attempts of each sync' },
+      format: { type: 'string', value: 'FORMAT', summary: 'text or json (default: text)' },
+      kubeconfig: KUBECONFIG,
+    },
+    load: async () => (await import('./status.ts')).status,
+  },
+  {
+    name: 'migrate',
+    summary: 'Say whether a cluster has the legacy mode of Config Sync, which is to be migrated by upstream’s nomos',
+    flags: {
+      contexts: { ...CONTEXTS, summary: "contexts, separated by commas; 'all' (default: the current one)" },
+      'connect-timeout': { ...TIMEOUT, summary: 'how long one cluster may take (default: 3s)' },
+      kubeconfig: KUBECONFIG,
+    },
+    load: async () => (await import('./migrate.ts')).migrate,
+  },
+  {
+    name: 'bugreport',
+    summary: 'Write a zip file of syncs, inventories and events of each cluster, without secrets',
+    flags: {
+      contexts: CONTEXTS,
+      timeout: TIMEOUT,
+      'output-dir': { type: 'string', value: 'DIR', summary: 'where bug_report_SECONDS.zip is written (default: .)' },
+      kubeconfig: KUBECONFIG,
+    },
+    load: async () => (await import('./bugreport.ts')).bugreport,
+  },
+  {
     name: 'version',
     summary: 'Print what reconciles the syncs of each cluster, and the version of this program',
     flags: { contexts: CONTEXTS, timeout: TIMEOUT, kubeconfig: KUBECONFIG },

@@ -93,20 +93,25 @@ function walk(value: unknown, at: Walk, steps: readonly Step[]): void {
   );
   const managers = ownersOf(at.owned, steps);
   const isGit = managers.some(isSync);
-  const others = managers.filter((one) => !isSync(one)).map(({ manager }) => manager);
+  const filledIn = managers.some(isFilledIn);
+  const others = managers.filter((one) => !isSync(one) && !isFilledIn(one)).map(({ manager }) => manager);
   const isSystem = managers.length === 0 && row === undefined;
   const owners = [
     ...(isGit ? ['git'] : []),
-    ...(row !== undefined && !isGit ? ['server'] : []),
+    ...((row !== undefined || filledIn) && !isGit ? ['server'] : []),
     ...new Set(others),
     ...(isSystem ? ['nobody'] : []),
   ];
-  const why = row !== undefined && !isGit ? row.reason : isSystem ? 'the API server keeps it' : undefined;
+  const why = isGit
+    ? undefined
+    : (row?.reason ?? (filledIn ? FILLED_IN : isSystem ? 'the API server keeps it' : undefined));
   at.fields.push({ path, owners, ...(why !== undefined && { why }) });
 }
 
 /** Its sync applies; what admission filled in at that apply is written down as an update of the same name. */
 const isSync = ({ manager, operation }: Manager): boolean => manager === FIELD_MANAGER && operation === 'Apply';
+const isFilledIn = ({ manager, operation }: Manager): boolean => manager === FIELD_MANAGER && operation === 'Update';
+const FILLED_IN = 'filled in by the server when the sync applied the object';
 
 /** Of the field itself, or of the nearest that it lies in: lists and maps that are owned as a whole. */
 function ownersOf(owned: Owned, steps: readonly Step[]): readonly Manager[] {
