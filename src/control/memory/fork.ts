@@ -96,7 +96,9 @@ export function createForker(options: {
       const { name, state, volumes } = fork;
       const own = Object.fromEntries(volumes.map((volume) => [volume.name, claimName(name, volume.name)]));
       const wanted = forkedMachine(vm, { name, state, claims: own });
+      let isNew = true;
       const made = await client.create(VIRTUAL_MACHINES, wanted, { signal }).catch(async (error: unknown) => {
+        isNew = false;
         const key = { namespace: wanted.metadata.namespace ?? '', name };
         const there = isAlreadyExists(error) ? await client.get(VIRTUAL_MACHINES, key, { signal }) : undefined;
         // Made before a restart of ours, perhaps without its claims; else somebody took the name meanwhile.
@@ -105,7 +107,7 @@ export function createForker(options: {
       });
       // Theirs, so that they go with it; it waits for them.
       for (const volume of volumes) await claims.restore(made, volume, claimName(name, volume.name), signal);
-      events.event(vm, 'Normal', 'Forked', `Forked into virtual machine ${name}`);
+      if (isNew) events.event(vm, 'Normal', 'Forked', `Forked into virtual machine ${name}`);
     } catch (error) {
       if (!(error instanceof ApiError) || error.code >= 500) throw error;
       events.event(vm, 'Warning', 'ForkFailed', `${fork.name} cannot be made: ${error.message}`);

@@ -91,6 +91,12 @@ interface Outcome {
   readonly message: string;
 }
 
+/** What a pass over a snapshot that was not saved comes to: it is known how it came out, or will be later. */
+type Saving =
+  | { readonly type: 'told'; readonly snapshot: Snapshot }
+  | { readonly type: 'later'; readonly result: ReconcileResult };
+const NOTHING_YET: Saving = { type: 'later', result: DONE };
+
 /** Makes the controller; nothing happens before `start`. */
 export function createMemoryController(options: MemoryControllerOptions): Runnable {
   const { client, informers, clock, log, askAgent } = options;
@@ -103,33 +109,34 @@ export function createMemoryController(options: MemoryControllerOptions): Runnab
   const fork = createForker({ client, clock, events, vms, vmis, claims });
 
   const patchMetadata = async (snapshot: Snapshot, change: (copy: VirtualMachineSnapshot) => VirtualMachineSnapshot) =>
-    commit(client, VIRTUAL_MACHINE_SNAPSHOTS, {
+    commit<VirtualMachineSnapshot>(client, VIRTUAL_MACHINE_SNAPSHOTS, {
       before: snapshot,
       after: change(cloneJson(snapshot) as VirtualMachineSnapshot),
     });
   /**
-   * False when there is nothing to be said any more. Each try reads the object anew: the snapshot controller writes to it
-   * in the same moments, and a pass that lost to it would come back after a pause, while a fork waits.
+   * Says what nobody has said before: the snapshot with it, undefined when there is nothing to be said any more. Each try
+   * reads the object anew: the snapshot controller writes to it in the same moments, and a pass that lost to it would come
+   * back after a pause, while a fork waits.
    */
   const annotate = async (
     { metadata }: Snapshot,
     annotations: Readonly<Record<string, string>>,
     signal: AbortSignal,
-  ): Promise<boolean> => {
+  ): Promise<Snapshot | undefined> => {
     const key = { namespace: metadata.namespace ?? '', name: metadata.name ?? '' };
     for (let tries = 1; ; tries++) {
       const fresh = await client.get(VIRTUAL_MACHINE_SNAPSHOTS, key, { signal });
       const isOther = fresh.metadata.uid !== metadata.uid || fresh.metadata.deletionTimestamp !== undefined;
-      if (isOther || memoryOutcome(fresh) !== undefined) return false;
+      const isSaid = Object.keys(annotations).some((name) => fresh.metadata.annotations?.[name] !== undefined);
+      if (isOther || isSaid || memoryOutcome(fresh) !== undefined) return undefined;
       try {
-        await patchMetadata(fresh, (copy) => {
+        return await patchMetadata(fresh, (copy) => {
           const kept = addFinalizer(copy, MEMORY_FINALIZER);
           return {
             ...kept,
             metadata: { ...kept.metadata, annotations: { ...copy.metadata.annotations, ...annotations } },
           };
         });
-        return true;
       } catch (error) {
         if (!isConflict(error) || tries === MAX_TRIES) throw error;
       }
@@ -165,23 +172,25 @@ export function createMemoryController(options: MemoryControllerOptions): Runnab
     }
   };
 
-  /** Writes down how it came out; the condition follows in the next pass, which this brings about. */
+  /** Writes down how it came out. */
   const conclude = async (
     snapshot: Snapshot,
     { outcome, reason, message }: Outcome,
     signal: AbortSignal,
-  ): Promise<ReconcileResult> => {
+  ): Promise<Saving> => {
     const text = JSON.stringify({ reason, message });
-    if (await annotate(snapshot, { [MEMORY_OUTCOME]: outcome, [MEMORY_TEXT]: text }, signal))
-      events.event(snapshot, outcome === 'Saved' ? 'Normal' : 'Warning', reason, message);
-    return DONE;
+    const told = await annotate(snapshot, { [MEMORY_OUTCOME]: outcome, [MEMORY_TEXT]: text }, signal);
+    // Somebody else has said it, or it goes: the pass that this brings about sees to it.
+    if (!told) return NOTHING_YET;
+    events.event(snapshot, outcome === 'Saved' ? 'Normal' : 'Warning', reason, message);
+    return { type: 'told', snapshot: told };
   };
 
-  const save = async (snapshot: Snapshot, signal: AbortSignal): Promise<ReconcileResult> => {
+  const save = async (snapshot: Snapshot, signal: AbortSignal): Promise<Saving> => {
     const { metadata, spec } = snapshot;
     const { namespace = '', uid = '' } = metadata;
-    if (snapshot.status?.phase === 'Failed') return DONE;
-    const notSaved = (reason: string, message: string): Promise<ReconcileResult> =>
+    if (snapshot.status?.phase === 'Failed') return NOTHING_YET;
+    const notSaved = (reason: string, message: string): Promise<Saving> =>
       conclude(snapshot, { outcome: 'NotSaved', reason, message }, signal);
     const key = { namespace, name: spec.source.name };
     const vm = vms.get(key);
@@ -191,16 +200,16 @@ export function createMemoryController(options: MemoryControllerOptions): Runnab
     const nodeName = vmi?.status?.nodeName;
     if (!vmi || !isOwn || vmi.status?.phase !== 'Running' || !nodeName)
       return notSaved('NotRunning', `VirtualMachine ${key.name} does not run: there is no memory to save`);
-    const known = metadata.annotations?.[MEMORY_NODE];
-    if (known === undefined) {
+    const known = metadata.annotations?.[MEMORY_NODE] ?? nodeName;
+    if (metadata.annotations?.[MEMORY_NODE] === undefined) {
       // First of all the node is written down: what is saved there will be found, and removed with the snapshot.
       const node = await client.get(NODES, { namespace: '', name: nodeName }, { signal });
       const pool = node.metadata.labels?.[POOL_LABEL];
-      await annotate(snapshot, { [MEMORY_NODE]: nodeName, ...(pool !== undefined && { [MEMORY_POOL]: pool }) }, signal);
-      return DONE;
+      const place = { [MEMORY_NODE]: nodeName, ...(pool !== undefined && { [MEMORY_POOL]: pool }) };
+      if (!(await annotate(snapshot, place, signal))) return NOTHING_YET;
     }
     const taken = await claims.snapshotsOf(snapshot, vm, signal);
-    if (taken === 'waiting') return requeueAfter(RETRY_MS);
+    if (taken === 'waiting') return { type: 'later', result: requeueAfter(RETRY_MS) };
     if (typeof taken === 'string') return notSaved('NotSaved', taken);
     const call: SaveMemory = {
       state: uid,
@@ -209,18 +218,19 @@ export function createMemoryController(options: MemoryControllerOptions): Runnab
       vmiUid: vmi.metadata.uid ?? '',
       ...(taken.length > 0 && { snapshots: taken }),
     };
+    let saved: MemorySaved;
     try {
       const bound = AbortSignal.any([signal, AbortSignal.timeout(SAVE_MS)]);
-      const saved = (await askAgent(known, '/memory/v1/save', call, { signal: bound })) as MemorySaved;
-      const mib = Math.ceil(saved.bytes / 2 ** 20);
-      const message = `Memory and devices of the guest are part of the snapshot: ${mib} MiB, taken within ${saved.pauseMs} ms`;
-      return await conclude(snapshot, { outcome: 'Saved', reason: 'Saved', message }, signal);
+      saved = (await askAgent(known, '/memory/v1/save', call, { signal: bound })) as MemorySaved;
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof ApiError && error.code < 500) return notSaved('NotSaved', error.message);
       log.warn('memory not saved yet', { node: known, error: (error as Error).message });
-      return requeueAfter(RETRY_MS);
+      return { type: 'later', result: requeueAfter(RETRY_MS) };
     }
+    const mib = Math.ceil(saved.bytes / 2 ** 20);
+    const message = `Memory and devices of the guest are part of the snapshot: ${mib} MiB, taken within ${saved.pauseMs} ms`;
+    return conclude(snapshot, { outcome: 'Saved', reason: 'Saved', message }, signal);
   };
 
   /** Condition `MemoryIncluded`, beside those of the snapshot controller. */
@@ -245,12 +255,16 @@ export function createMemoryController(options: MemoryControllerOptions): Runnab
   };
 
   const reconcile = async (key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult> => {
-    const snapshot = snapshots.get(key);
-    if (!snapshot) return DONE;
-    if (snapshot.metadata.deletionTimestamp !== undefined) return remove(snapshot, signal);
-    if (!includesMemory(snapshot)) return DONE;
+    const known = snapshots.get(key);
+    if (!known) return DONE;
+    if (known.metadata.deletionTimestamp !== undefined) return remove(known, signal);
+    if (!includesMemory(known)) return DONE;
+    const saving: Saving =
+      memoryOutcome(known) === undefined ? await save(known, signal) : { type: 'told', snapshot: known };
+    if (saving.type === 'later') return saving.result;
+    const { snapshot } = saving;
     const outcome = memoryOutcome(snapshot);
-    if (outcome === undefined) return save(snapshot, signal);
+    if (outcome === undefined) return DONE;
     await claims.release(snapshot, signal);
     const isFork = snapshot.metadata.annotations?.[FORK_INTO] !== undefined;
     const result = isFork ? await fork.make(snapshot, outcome, textOf(snapshot).message, signal) : DONE;

@@ -22,7 +22,7 @@ import { clusterSettings } from './cluster-settings.ts';
 import type { AgentEnvironment } from './environment.ts';
 import { type Guest, openGuest } from './guest.ts';
 import { filesOfImage, volumesOfGuest } from './guest-volumes.ts';
-import { letGuestGoOn, memoryLoaded, RESUME_MS, type Resume, resumeOf } from './memory/resume-memory.ts';
+import { letGuestGoOn, loadMemory, type Resume, resumeOf } from './memory/resume-memory.ts';
 import { ramFile, savedFilesOf } from './memory/state-files.ts';
 import { keepNetFilter } from './net-filter.ts';
 import { imageContainer } from './pod-status.ts';
@@ -134,8 +134,7 @@ export async function spawnVm(environment: AgentEnvironment, request: SpawnReque
     pidFile: join(directory, VM_FILES.pid),
     ...volumes,
     ...(plan.tpm && { tpmSocket: tpmSocket(directory) }),
-    ...(migration && { incoming: true }),
-    ...(resuming && { incoming: 'input' as const }),
+    ...((migration || resuming) && { incoming: true }),
   });
   let record: VmRecord = {
     version: 1,
@@ -195,8 +194,7 @@ export async function spawnVm(environment: AgentEnvironment, request: SpawnReque
     onChange: request.onChange,
   });
   request.onGuest?.(guest);
-  // It answers once it has read the file.
-  await guest.ready(resuming ? RESUME_MS : ANSWER_MS);
+  await guest.ready(ANSWER_MS);
   if (guest.state.exit !== undefined)
     throw new SpawnError(`QEMU did not start: ${(await guest.output()) || 'it said nothing'}`);
   // Before it runs: without its filter a guest would reach the host's loopback.
@@ -225,7 +223,7 @@ export async function startVm(environment: AgentEnvironment, request: StartReque
   });
   const { guest } = started;
   const { directory } = prepared;
-  if (resume) await memoryLoaded(environment, guest, signal);
+  if (resume) await loadMemory(environment, guest, signal);
   const record = { ...started.record, portProblems: await connectNetwork(guest, started.record) };
   await writeRecord(directory, record);
   if (!resume) {

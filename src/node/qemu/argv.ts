@@ -3,7 +3,6 @@
  * forms; the few classic options carry values of ours or escaped text. All socket and file names are relative to the
  * directory of the VM, which is QEMU's working directory.
  */
-import { INPUT_FD } from '../../base/process/spawn-detached.ts';
 import type { DeviceSpec, MachinePlan, PlannedDisk } from '../../domain/machine/machine-plan.ts';
 import { escapeOption, optionText } from './option-text.ts';
 import { createPciSlots } from './pci-slots.ts';
@@ -42,8 +41,8 @@ export interface MachineLayout {
   readonly efiVars?: string;
   /** Control socket of the TPM's process. */
   readonly tpmSocket?: string;
-  /** Waits for a migration stream instead of booting; 'input': it is the file that QEMU is started with. */
-  readonly incoming?: boolean | 'input';
+  /** Waits to be told of a migration stream instead of booting. */
+  readonly incoming?: boolean;
 }
 
 /** File names in the directory of a VM. */
@@ -222,7 +221,7 @@ export function qemuArgv(plan: MachinePlan, layout: MachineLayout): string[] {
       ...slots.next(),
     });
   }
-  if (layout.incoming) argv.push('-incoming', layout.incoming === 'input' ? `fd:${INPUT_FD}` : 'defer');
+  if (layout.incoming) argv.push('-incoming', 'defer');
   argv.push('-msg', 'timestamp=on');
   return argv;
 }

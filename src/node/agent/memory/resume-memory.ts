@@ -5,6 +5,7 @@
 import { stat } from 'node:fs/promises';
 import type { VirtualMachineInstance } from '../../../api/kinds/kubevirt/kinds.ts';
 import type { DeepReadonly } from '../../../api/meta/object.ts';
+import { INPUT_FD } from '../../../base/process/spawn-detached.ts';
 import type { MachinePlan } from '../../../domain/machine/machine-plan.ts';
 import { machinePlan } from '../../../domain/machine/plan.ts';
 import { hostOf, resumeDifference } from '../../../domain/memory-state/resume-plan.ts';
@@ -26,7 +27,7 @@ export interface Resume {
 }
 
 /** How long QEMU may take to load a guest. */
-export const RESUME_MS = 120_000;
+const RESUME_MS = 120_000;
 const POLL_MS = 10;
 const FALLBACK_BOOT = 'Boot';
 
@@ -106,11 +107,15 @@ function diskDifference(saved: SavedState, vmi: ReadonlyVmi, plan: MachinePlan):
   return undefined;
 }
 
-/** Waits until QEMU has memory and devices of the state that it was started with; the guest stands still then. */
-export async function memoryLoaded(environment: AgentEnvironment, guest: Guest, signal: AbortSignal): Promise<void> {
+/**
+ * Has QEMU read memory and devices of the state that it was started with, in one piece: it answers nothing meanwhile. The
+ * guest stands still afterwards.
+ */
+export async function loadMemory(environment: AgentEnvironment, guest: Guest, signal: AbortSignal): Promise<void> {
   const { clock } = environment;
   const deadline = clock.monotonic() + RESUME_MS;
   try {
+    await guest.qmp().execute('migrate-incoming', { uri: `fd:${INPUT_FD}` }, { timeoutMs: RESUME_MS });
     for (;;) {
       signal.throwIfAborted();
       const { status } = await guest.qmp().execute('query-migrate', undefined, { timeoutMs: RESUME_MS });
