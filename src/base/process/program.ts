@@ -2,15 +2,20 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** True when PATH has an executable file of that name. */
-export function isProgram(command: string): boolean {
-  return (process.env['PATH'] ?? '').split(delimiter).some((place) => {
-    if (place === '') return false;
+/** Where PATH has an executable file of that name; undefined when it has none. */
+export function programPath(command: string): string | undefined {
+  for (const place of (process.env['PATH'] ?? '').split(delimiter)) {
+    if (place === '') continue;
     try {
-      accessSync(join(place, command), constants.X_OK);
-      return true;
+      const path = join(place, command);
+      accessSync(path, constants.X_OK);
+      return path;
     } catch {
-      return false;
+      // Not here.
     }
-  });
+  }
+  return undefined;
 }
+
+/** True when PATH has an executable file of that name. */
+export const isProgram = (command: string): boolean => programPath(command) !== undefined;

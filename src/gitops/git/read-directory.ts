@@ -1,4 +1,4 @@
-/** The manifests of a directory of this host, as they lie: what a commit of it would give. */
+/** The manifests of a directory of this host, or all files, as they lie: what a commit of it would give. */
 import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { SourceError, type SourceFile, type SourceTree, type UnreadFile } from './source.ts';
@@ -8,7 +8,10 @@ import { inOrder, isManifest, TREE_LIMITS } from './tree-rules.ts';
  * Reads them, within the limits of a commit. Links are followed to files of the directory alone.
  * @throws SourceError when it is no directory or holds more than the limits
  */
-export async function readDirectory(directory: string): Promise<SourceTree> {
+export async function readDirectory(
+  directory: string,
+  { isAll = false }: { readonly isAll?: boolean } = {},
+): Promise<SourceTree> {
   const root = await realpath(directory).catch(() => undefined);
   if (root === undefined || !(await stat(root)).isDirectory())
     throw new SourceError(`there is no directory ${JSON.stringify(directory)}`);
@@ -26,7 +29,7 @@ export async function readDirectory(directory: string): Promise<SourceTree> {
         if (entry.name !== '.git') await walk(path);
         continue;
       }
-      if (!isManifest(path)) continue;
+      if (!isAll && !isManifest(path)) continue;
       const bytes = await contentOf(root, path);
       if (typeof bytes === 'string') unread.push({ path, problem: bytes });
       else {

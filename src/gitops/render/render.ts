@@ -2,6 +2,7 @@
 import type { SourceTree } from '../git/source.ts';
 import { isKustomization } from '../git/tree-rules.ts';
 import { SyncFailure, syncError } from '../status/sync-error.ts';
+import { kustomizationOf, kustomize } from './kustomize.ts';
 
 export interface Rendered {
   readonly tree: SourceTree;
@@ -9,23 +10,33 @@ export interface Rendered {
   readonly message: string;
 }
 
-/**
- * Renders what needs it. `dir` is the directory that is synced, '' for the root.
- * @throws SyncFailure KNV1068 when the source wants a program that is not there
- */
-export function render(tree: SourceTree, dir: string): Rendered {
-  const names = [...tree.files, ...tree.unread].map(({ path }) => path).filter(isKustomization);
-  const wanting = names.find((path) => !path.slice(dir === '' ? 0 : dir.length + 1).includes('/'));
-  if (wanting !== undefined)
-    throw refusal(wanting, `${wanting} wants kustomize, which is not supported yet: commit what it makes`);
-  const [below] = names;
-  if (below !== undefined)
-    throw refusal(
-      below,
-      `${below} lies below the directory that is synced, which has no kustomization of its own: add one there, or sync the directory of this one`,
-    );
-  return { tree, message: 'Rendering skipped' };
+export interface RenderOptions {
+  /** The directory that is synced, '' for the root. */
+  readonly dir: string;
+  /** Every file of the same commit. */
+  readonly readAll: () => Promise<SourceTree>;
+  /** Private to one sync, for the time of a run. */
+  readonly directory: string;
+  readonly signal: AbortSignal;
 }
 
-const refusal = (path: string, text: string): SyncFailure =>
-  new SyncFailure([syncError(1068, text, [{ sourcePath: path }])]);
+/**
+ * Renders what needs it: a directory with a kustomization at its top.
+ * @throws SyncFailure KNV1068 when it cannot be rendered; what `readAll` throws
+ */
+export async function render(tree: SourceTree, options: RenderOptions): Promise<Rendered> {
+  const paths = [...tree.files, ...tree.unread].map(({ path }) => path);
+  const path = kustomizationOf(paths, options.dir);
+  if (path !== undefined)
+    return { tree: await kustomize(await options.readAll(), path, options), message: 'Rendering succeeded' };
+  const below = paths.find(isKustomization);
+  if (below !== undefined)
+    throw new SyncFailure([
+      syncError(
+        1068,
+        `${below} lies below the directory that is synced, which has no kustomization of its own: add one there, or sync the directory of this one`,
+        [{ sourcePath: below }],
+      ),
+    ]);
+  return { tree, message: 'Rendering skipped' };
+}

@@ -27,9 +27,11 @@ export interface PreviewOptions {
   readonly tree?: SourceTree;
   /** What cluster selectors go by; the cluster has no name when absent. */
   readonly clusterName?: string;
+  /** All files of where `tree` is from, for what renders it; `tree` when absent. */
+  readonly readAll?: () => Promise<SourceTree>;
   /** With the rights of who asks. */
   readonly client: Client;
-  /** Private, for what is fetched. */
+  /** Private, for what is fetched and rendered. */
   readonly directory: string;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -51,10 +53,11 @@ const NO_COMMIT = '0'.repeat(40);
 export async function previewSync(options: PreviewOptions): Promise<Preview> {
   const { sync, object, client, clock, signal } = options;
   const plan = planOf(object, sync);
-  const { tree, commit } = await treeOf(options, plan);
+  const { tree, commit, readAll } = await treeOf(options, plan);
   // Files of this host are the directory that is synced.
   const source = { ...plan.source, ...(options.tree && { dir: '' }) };
-  const parsed = parseSource(render(tree, source.dir).tree, { format: plan.format, dir: source.dir });
+  const rendered = await render(tree, { dir: source.dir, readAll, directory: options.directory, signal });
+  const parsed = parseSource(rendered.tree, { format: plan.format, dir: source.dir });
   const target = createTarget(client, { clock, timeoutMs: () => plan.apiServerMs });
   const catalog = createKindCatalog(client, clock);
   const { clusterName = '' } = options;
@@ -79,13 +82,13 @@ export async function previewSync(options: PreviewOptions): Promise<Preview> {
 }
 
 async function treeOf(
-  { sync, tree, client, directory, clock, signal }: PreviewOptions,
+  { sync, tree, readAll, client, directory, clock, signal }: PreviewOptions,
   plan: ReturnType<typeof planOf>,
-): Promise<{ tree: SourceTree; commit: string | undefined }> {
-  if (tree) return { tree, commit: undefined };
+): Promise<{ tree: SourceTree; commit: string | undefined; readAll: () => Promise<SourceTree> }> {
+  if (tree) return { tree, commit: undefined, readAll: readAll ?? (async () => tree) };
   const source = openSource(plan.source.spec, { sync, client, directory, clock });
   const commit = await source.resolve(signal);
-  return { tree: await source.read(commit, signal), commit };
+  return { tree: await source.read(commit, signal), commit, readAll: () => source.readAll(commit, signal) };
 }
 
 /** For selectors of mode dynamic; without the right to list them those alone fail. */

@@ -15,6 +15,8 @@ export interface SyncSourceOptions {
   readonly plan: SourcePlan;
   readonly format: SourceFormat;
   readonly generation: number;
+  /** Private to this sync. */
+  readonly directory: string;
   readonly report: SyncReport;
   readonly clock: Clock;
   readonly metrics: Pick<SyncRecorder, 'parsed'>;
@@ -69,7 +71,7 @@ export class SyncSource {
 
   /** What a commit declares; undefined when it cannot be read or rendered: the status says why. */
   async read(commit: string, trigger: Trigger, signal: AbortSignal): Promise<ParsedSource | undefined> {
-    const { source, plan, format, report, clock, metrics } = this.#options;
+    const { source, plan, format, report, directory, clock, metrics } = this.#options;
     const of = this.of(commit);
     let part: 'read' | 'parse' = 'read';
     let from = clock.monotonic();
@@ -79,7 +81,8 @@ export class SyncSource {
       ended(true);
       part = 'parse';
       from = clock.monotonic();
-      const rendered = render(tree, plan.dir);
+      const readAll = () => source.readAll(commit, signal);
+      const rendered = await render(tree, { dir: plan.dir, readAll, directory, signal });
       const parsed = parseSource(rendered.tree, { format, dir: plan.dir }, this.#parsed);
       ended(parsed.errors.length === 0);
       await report.syncing(of, rendered.message, parsed.errors, signal);

@@ -1,4 +1,7 @@
 /** A directory of this host, checked by the functions that a sync checks a commit with. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { CONFIG_SYNC_NAMESPACE, type SyncError } from '../../../api/kinds/config-sync/kinds.ts';
 import { systemClock } from '../../../base/clock/clock.ts';
 import { createLinkedController } from '../../../base/signal/linked-controller.ts';
@@ -49,7 +52,7 @@ export async function openLocalSource(context: CommandContext): Promise<LocalSou
   const { flags } = context;
   const { sync, format } = readFlags(context);
   const layout: SourceLayout = { format, dir: '' };
-  const parsed = await parsedDirectory(textFlag(flags, 'path') ?? '.', layout);
+  const parsed = await parsedDirectory(textFlag(flags, 'path') ?? '.', layout, context.signal);
   const isOffline = flags['no-api-server-check'] === true;
   const kinds = isOffline ? offlineKinds() : await servedKinds(context);
   const wanted = textFlag(flags, 'clusters')
@@ -82,12 +85,16 @@ function readFlags({ flags }: CommandContext): { readonly sync: SyncIdentity; re
   return { sync, format };
 }
 
-async function parsedDirectory(path: string, layout: SourceLayout): Promise<ParsedSource> {
+async function parsedDirectory(path: string, layout: SourceLayout, signal: AbortSignal): Promise<ParsedSource> {
+  const directory = await mkdtemp(join(tmpdir(), 'coracle-nomos-'));
   try {
-    return parseSource(render(await readDirectory(path), '').tree, layout);
+    const readAll = () => readDirectory(path, { isAll: true });
+    return parseSource((await render(await readDirectory(path), { dir: '', readAll, directory, signal })).tree, layout);
   } catch (error) {
     if (error instanceof SourceError || error instanceof SyncFailure) throw new CommandError(oneLine(error));
     throw error;
+  } finally {
+    await rm(directory, { recursive: true, force: true });
   }
 }
 

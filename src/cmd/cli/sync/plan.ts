@@ -44,7 +44,7 @@ export async function plan(context: CommandContext): Promise<number> {
     const preview = await previewSync({
       sync,
       object,
-      ...(tree && { tree }),
+      ...(path !== undefined && tree && { tree, readAll: () => readDirectory(path, { isAll: true }) }),
       ...(clusterName !== undefined && { clusterName }),
       client,
       directory,
