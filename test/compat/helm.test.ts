@@ -1,36 +1,16 @@
 /** The real helm, 4 and 3, against a running server: what people do with a release, and how it must end. */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { CONFIG_MAPS, ENDPOINT_SLICES, NAMESPACES, SECRETS } from '../../src/api/kinds/builtin/resource-types.ts';
 import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kubevirt.ts';
-import { clientBinariesDir } from '../../tools/setup/client-binaries.ts';
 import { adminOf, type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
 import { importTinyGuest, until, whyNoGuests } from '../testkit/tiny-guest.ts';
 import { writeCharts } from './helm-charts.ts';
+import { findHelms, type Helm } from './helm-programs.ts';
 import { type Outcome, runKubectl } from './kubectl.ts';
-
-interface Helm {
-  readonly path: string;
-  readonly major: number;
-}
-
-/** That of PATH, and those that set-up fetched of other major versions. */
-function findHelms(): readonly Helm[] {
-  const onPath = (process.env['PATH'] ?? '').split(delimiter).map((dir) => join(dir, 'helm'));
-  const fetched = ['helm.4', 'helm.3'].map((name) => join(clientBinariesDir(), name));
-  const own = onPath.find((path) => existsSync(path));
-  const found = new Map<number, Helm>();
-  for (const path of [...(own === undefined ? [] : [own]), ...fetched.filter((path) => existsSync(path))]) {
-    const text = execFileSync(path, ['version', '--template', '{{.Version}}'], { encoding: 'utf8', timeout: 30_000 });
-    const major = Number(/^v(\d+)\./.exec(text)?.[1]);
-    if (!found.has(major)) found.set(major, { path, major });
-  }
-  return [...found.values()].filter(({ major }) => major >= 3).sort((a, b) => b.major - a.major);
-}
 
 const helms = findHelms();
 const noGuests = whyNoGuests();

@@ -25,6 +25,8 @@ export interface SourceTree {
   readonly unread: readonly UnreadFile[];
   /** Of namespaced objects that name none; without it that of the sync. */
   readonly defaultNamespace?: string;
+  /** True for what a program has made: it is not rendered again. */
+  readonly isRendered?: boolean;
 }
 
 export interface Source {

@@ -25,6 +25,7 @@ export interface RenderOptions {
  * @throws SyncFailure KNV1068 when it cannot be rendered; what `readAll` throws
  */
 export async function render(tree: SourceTree, options: RenderOptions): Promise<Rendered> {
+  if (tree.isRendered) return { tree, message: 'Rendering skipped' };
   const paths = [...tree.files, ...tree.unread].map(({ path }) => path);
   const path = kustomizationOf(paths, options.dir);
   if (path !== undefined)

@@ -1,8 +1,17 @@
 /** What a sync gets its objects from, checked: which source, from where, how often. */
-import type { GitSpec, GitStatus, OciSpec, OciStatus, SyncSpec } from '../../api/kinds/config-sync/kinds.ts';
+import type {
+  GitSpec,
+  GitStatus,
+  HelmSpec,
+  HelmStatus,
+  OciSpec,
+  OciStatus,
+  SyncSpec,
+} from '../../api/kinds/config-sync/kinds.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { wantedRef } from '../git/git-source.ts';
 import { parseRepositoryUrl, shownUrl, treePath } from '../git/repository-url.ts';
+import { problemsOf, versionOf } from '../helm/helm-source.ts';
 import { imageOf } from '../oci/oci-source.ts';
 import type { SourceContext } from '../plan/managed-object.ts';
 import type { SyncIdentity } from '../status/sync-identity.ts';
@@ -10,7 +19,8 @@ import type { StageOrigin } from '../status/sync-status.ts';
 
 export type SourceSpec =
   | { readonly type: 'git'; readonly git: GitSpec; readonly depth?: number }
-  | { readonly type: 'oci'; readonly oci: OciSpec };
+  | { readonly type: 'oci'; readonly oci: OciSpec }
+  | { readonly type: 'helm'; readonly helm: HelmSpec };
 
 export interface SourcePlan {
   readonly spec: SourceSpec;
@@ -26,6 +36,7 @@ export interface SourcePlan {
 type Milliseconds = (text: string | undefined, otherwise: number, name: string, least: number) => number;
 
 const PERIOD_MS = 15_000;
+const HELM_PERIOD_MS = 60 * 60_000;
 const SHORTEST_PERIOD_MS = 10;
 /** What works with these is a secret. */
 const WITH_SECRET = new Set(['ssh', 'token', 'cookiefile', 'githubapp']);
@@ -77,8 +88,19 @@ export function planSource(
         originOf: () => ({ ociStatus }),
       };
     }
+    case 'helm': {
+      const helm = spec.helm as HelmSpec | null | undefined;
+      if (!helm) break;
+      checkHelm(helm, sync, wrong);
+      return {
+        spec: { type: 'helm', helm },
+        dir: '',
+        periodMs: ms(helm.period, HELM_PERIOD_MS, 'spec.helm.period', SHORTEST_PERIOD_MS),
+        ...shownHelm(helm),
+      };
+    }
     default:
-      wrong.push(`sourceType ${sourceType} is not supported yet; use git or oci`);
+      wrong.push(`sourceType ${sourceType} is not git, oci or helm`);
       return undefined;
   }
   wrong.push(`spec.${sourceType} is missing`);
@@ -135,4 +157,29 @@ function checkOci(oci: OciSpec, wrong: string[]): void {
     wrong.push(
       `oci auth ${oci.auth} is not supported: it takes credentials from services of Google Cloud; it is none, for images that anybody may pull`,
     );
+}
+
+function shownHelm(helm: HelmSpec): Pick<SourcePlan, 'context' | 'originOf'> {
+  const { chart, version = '' } = helm;
+  const repo = shownUrl(helm.repo);
+  return {
+    context: { repo, ...(version !== '' && { rev: version }) },
+    originOf: (commit) => {
+      const helmStatus: HelmStatus = { repo, chart, version: commit === undefined ? version : versionOf(helm, commit) };
+      return { helmStatus };
+    },
+  };
+}
+
+function checkHelm(helm: HelmSpec, { kind }: SyncIdentity, wrong: string[]): void {
+  wrong.push(...problemsOf(helm));
+  const secret = helm.secretRef?.name ?? '';
+  if (helm.auth !== 'none' && helm.auth !== 'token')
+    wrong.push(
+      `helm auth ${helm.auth} is not supported: it takes credentials from services of Google Cloud; it is none or token`,
+    );
+  else if (helm.auth === 'token' && secret === '') wrong.push('helm auth token needs spec.helm.secretRef');
+  else if (helm.auth === 'none' && secret !== '') wrong.push('helm auth none takes no spec.helm.secretRef');
+  for (const field of ['namespace', 'deployNamespace'] as const)
+    if (kind === 'RepoSync' && helm[field]) wrong.push(`spec.helm.${field} is for RootSyncs`);
 }

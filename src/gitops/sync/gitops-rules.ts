@@ -19,6 +19,8 @@ export const gitopsRules = [
   { apiGroups: ['apps'], resources: ['deployments'], verbs: ['list', 'watch'] },
   // The secret that a sync names, in its own namespace.
   { apiGroups: [''], resources: ['secrets'], verbs: ['get'] },
+  // The values of a chart that a sync names, in its own namespace.
+  { apiGroups: [''], resources: ['configmaps'], verbs: ['get'] },
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
   { apiGroups: [RBAC], resources: ['clusterrolebindings'], verbs: ['get', 'list', 'create', 'patch', 'delete'] },
   { apiGroups: [RBAC], resources: ['rolebindings'], verbs: ['list', 'create', 'delete'] },

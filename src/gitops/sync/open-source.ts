@@ -1,11 +1,12 @@
-/** The source that a spec names, with the secrets of the namespace of its sync. */
-import { SECRETS } from '../../api/kinds/builtin/resource-types.ts';
+/** The source that a spec names, with the secrets and values of the namespace of its sync. */
+import { CONFIG_MAPS, SECRETS } from '../../api/kinds/builtin/resource-types.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import { isNotFound } from '../../client/api-failure.ts';
 import type { Client } from '../../client/client.ts';
 import { createGitSource } from '../git/git-source.ts';
 import { keepTree } from '../git/keep-tree.ts';
 import { type SecretData, type Source, SourceError } from '../git/source.ts';
+import { createHelmSource, type ValuesMap } from '../helm/helm-source.ts';
 import { createOciSource } from '../oci/oci-source.ts';
 import type { SyncIdentity } from '../status/sync-identity.ts';
 import type { SourceSpec } from './check-source.ts';
@@ -30,6 +31,15 @@ export function openSource(spec: SourceSpec, { sync, client, directory, clock }:
       throw new SourceError(`there is no secret ${JSON.stringify(name)} in namespace ${sync.namespace}`);
     }
   };
+  const configMap = async (name: string, signal: AbortSignal): Promise<ValuesMap> => {
+    try {
+      const found = await client.get(CONFIG_MAPS, { namespace: sync.namespace, name }, { signal });
+      return { immutable: found.immutable === true, data: found.data ?? {} };
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      throw new SourceError(`there is no ConfigMap ${JSON.stringify(name)} in namespace ${sync.namespace}`);
+    }
+  };
   switch (spec.type) {
     case 'git':
       return createGitSource({
@@ -42,5 +52,19 @@ export function openSource(spec: SourceSpec, { sync, client, directory, clock }:
       });
     case 'oci':
       return keepTree(createOciSource({ spec: spec.oci, secret, clock }));
+    case 'helm': {
+      const { namespace = '', deployNamespace = '' } = spec.helm;
+      const ofRelease = sync.kind === 'RootSync' ? deployNamespace || namespace || 'default' : sync.namespace;
+      return keepTree(
+        createHelmSource({
+          spec: spec.helm,
+          namespace: ofRelease,
+          ...(deployNamespace !== '' && { defaultNamespace: deployNamespace }),
+          directory,
+          secret,
+          configMap,
+        }),
+      );
+    }
   }
 }

@@ -108,6 +108,13 @@ export async function startRegistry(tls?: { readonly cert: string; readonly key:
         .end();
       return;
     }
+    const listed = /^\/v2\/(.+)\/tags\/list$/.exec(url.pathname)?.[1];
+    if (listed !== undefined) {
+      const names = [...manifests.keys()].filter((key) => key.startsWith(`${listed}@`) && !key.includes('@sha256:'));
+      const tags = names.map((key) => key.slice(listed.length + 1));
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ name: listed, tags }));
+      return;
+    }
     const match = /^\/v2\/(.+)\/(manifests|blobs)\/([^/]+)$/.exec(url.pathname);
     const [, repository = '', what = '', name = ''] = match ?? [];
     if (what === 'blobs') {
@@ -117,7 +124,14 @@ export async function startRegistry(tls?: { readonly cert: string; readonly key:
     }
     const found = manifests.get(`${repository}@${name}`);
     if (!found) response.writeHead(404).end();
-    else response.writeHead(200, { 'content-type': found.type }).end(found.text);
+    else {
+      const head = {
+        'content-type': found.type,
+        'content-length': Buffer.byteLength(found.text),
+        'docker-content-digest': sha256(found.text),
+      };
+      response.writeHead(200, head).end(found.text);
+    }
   };
   const main = tls ? createTlsServer(tls, answer) : createServer(answer);
   const other = createServer((request, response) => {
