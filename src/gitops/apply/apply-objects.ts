@@ -177,6 +177,14 @@ export async function applyOne(
       { metadata: { ...managementMetadata(one, by), uid: live.metadata.uid } },
       signal,
     );
+  // It was merged in, so that an apply without it leaves it there.
+  if (live?.metadata.annotations?.[MUTATION] !== undefined && one.object.metadata.annotations?.[MUTATION] === undefined)
+    live = await target.merge(
+      one.type,
+      keyOfRef(one.ref),
+      { metadata: { annotations: { [MUTATION]: null }, uid: live.metadata.uid } },
+      signal,
+    );
   return applyWhole(one, live, { by, target, signal });
 }
 

@@ -11,6 +11,7 @@ import {
   MANAGED,
   MANAGED_BY,
   MANAGER,
+  MUTATION,
   OWNING_INVENTORY,
   PART_OF,
   RESOURCE_ID,
@@ -55,6 +56,8 @@ export function managementMetadata(one: Declared, { sync, commit, context, clust
       ...(one.path !== undefined && { [SOURCE_PATH]: one.path }),
       ...(clusterName !== '' && { [CLUSTER_NAME]: clusterName }),
       [GIT_CONTEXT]: JSON.stringify(context),
+      // Of an object that is left alone otherwise this is changed all the same.
+      ...(one.object.metadata.annotations?.[MUTATION] === 'ignore' && { [MUTATION]: 'ignore' }),
     },
   };
 }
