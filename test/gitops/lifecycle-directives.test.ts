@@ -15,7 +15,8 @@ let repository: GitRepository;
 before(async () => {
   at = await startGitOpsCluster();
   repository = await createRepository();
-  await repository.commit({ 'stays.yaml': configMapYaml('stays', {}) });
+  // In a namespace of its own: one that is used is implied, and stays managed.
+  await repository.commit({ 'stays.yaml': configMapYaml('stays', {}, { namespace: 'anchor' }) });
   await at.rootSync('root-sync', repository.url);
 });
 after(async () => {
