@@ -1,14 +1,19 @@
-/** The component dies before each step of an attempt, and begins anew: nothing is orphaned, nothing that Git has is gone. */
+/**
+ * The component dies before each step of an attempt and of an end, and begins anew: nothing is orphaned, nothing that Git has
+ * is gone, and every end is reached.
+ */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { CONFIG_MAPS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { CONFIG_MAPS, SERVICE_ACCOUNTS } from '../../src/api/kinds/builtin/resource-types.ts';
+import { CONFIG_SYNC_NAMESPACE, ROOT_SYNCS } from '../../src/api/kinds/config-sync/kinds.ts';
 import { createDeferred, type Deferred } from '../../src/base/signal/deferred.ts';
 import type { AttemptStep } from '../../src/gitops/sync/attempt.ts';
+import type { EndStep } from '../../src/gitops/sync/end-sync.ts';
 import { createRepository } from '../testkit/git-repository.ts';
 import { configMapYaml, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';
 
 let at: GitOpsCluster;
-let dies: { readonly before: AttemptStep; readonly died: Deferred<void> } | undefined;
+let dies: { readonly before: AttemptStep | EndStep; readonly died: Deferred<void> } | undefined;
 before(async () => {
   at = await startGitOpsCluster({
     onStep: (step) => {
@@ -60,3 +65,65 @@ for (const [number, step] of STEPS.entries()) {
     ]);
   });
 }
+
+const END_STEPS: readonly EndStep[] = [
+  'finalize',
+  'end-objects',
+  'shrink-inventory',
+  'drop-reconciler-finalizer',
+  'remove-account',
+  'remove-inventory',
+  'drop-manager-finalizer',
+];
+for (const policy of ['Foreground', 'Orphan'] as const)
+  for (const [number, step] of END_STEPS.entries()) {
+    // Where objects stay the inventory is not made smaller.
+    if (policy === 'Orphan' && step === 'shrink-inventory') continue;
+    test(`${policy}, before ${step}`, async (t) => {
+      const repository = await createRepository();
+      t.after(repository.remove);
+      const sync = `${policy.toLowerCase()}-end-${number}`;
+      const [needed, needing, foreign] = ['needed', 'needing', 'foreign'].map((part) => `${sync}-${part}`) as [
+        string,
+        string,
+        string,
+      ];
+      const annotations = { 'config.kubernetes.io/depends-on': `/namespaces/default/ConfigMap/${needed}` };
+      const made = await repository.commit({
+        'a.yaml': configMapYaml(needed, { k: '1' }),
+        'b.yaml': configMapYaml(needing, { k: '1' }, { annotations }),
+      });
+      await at.client.create(CONFIG_MAPS, {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: foreign, namespace: 'default' },
+      });
+      await at.rootSync(sync, repository.url, {
+        annotations: { 'configsync.gke.io/deletion-propagation-policy': policy },
+      });
+      await at.synced(sync, made);
+      dies = { before: step, died: createDeferred() };
+      await at.client.delete(ROOT_SYNCS, { namespace: CONFIG_SYNC_NAMESPACE, name: sync });
+      await dies.died.promise;
+      // Whatever still carries our metadata is in the inventory, as long as somebody has to find it.
+      const named = new Set((await at.inventory(sync))?.map((ref) => ref.name));
+      const { items } = await at.client.list(CONFIG_MAPS, { namespace: 'default' });
+      for (const { metadata } of items)
+        if (metadata.annotations?.['configsync.gke.io/manager'] === `:root_${sync}`)
+          assert.ok(named.has(metadata.name!), `${metadata.name} is orphaned`);
+      assert.ok(await at.sync(sync), 'the sync is gone before its end');
+      await at.cluster.restart(async () => {
+        dies = undefined;
+      });
+      await at.gone(ROOT_SYNCS as never, sync, CONFIG_SYNC_NAMESPACE);
+      assert.equal(await at.inventory(sync), undefined);
+      assert.equal(await at.find(SERVICE_ACCOUNTS, `root-reconciler-${sync}`, CONFIG_SYNC_NAMESPACE), undefined);
+      for (const name of [needed, needing]) {
+        const left = await at.configMap(name);
+        if (policy === 'Foreground') assert.equal(left, undefined);
+        else assert.equal(left?.metadata.annotations?.['configsync.gke.io/manager'], undefined);
+        assert.equal(left !== undefined, policy === 'Orphan');
+      }
+      assert.ok(await at.configMap(foreign), 'what nobody declared is gone');
+    });
+  }

@@ -19,6 +19,7 @@ import {
   ROOT_SYNCS,
 } from '../../src/api/kinds/config-sync/kinds.ts';
 import { VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { isNotFound } from '../../src/client/api-failure.ts';
 import { eventually } from '../testkit/fake-node.ts';
 import { createRepository, type GitRepository, type GitServer, serveRepository } from '../testkit/git-repository.ts';
 import {
@@ -49,11 +50,19 @@ interface Row {
 }
 let rows = 0;
 
+const protectedMachine = (namespace: string) => ({
+  apiVersion: 'kubevirt.io/v1',
+  kind: 'VirtualMachine',
+  metadata: { name: 'precious', namespace, labels: { 'kubevirt.io/vm-delete-protection': 'True' } },
+  spec: { runStrategy: 'Halted', template: { spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } } },
+});
+
 /** A synced sync of two objects, the second of which depends on the first, in a namespace of its own. */
 async function start(
   kind: 'RootSync' | 'RepoSync',
   policy: Policy,
   spec: object = {},
+  { hasMachine = false }: { readonly hasMachine?: boolean } = {},
 ): Promise<Row & { readonly own: GitRepository; readonly server: GitServer }> {
   const namespace = `row-${rows++}`;
   await createNamespace(at.client, namespace);
@@ -62,6 +71,7 @@ async function start(
   const made = await own.commit({
     'a.yaml': configMapYaml('a', { k: '1' }, { namespace }),
     'b.yaml': configMapYaml('b', { k: '1' }, { namespace, ...needs }),
+    ...(hasMachine && { 'vm.yaml': JSON.stringify(protectedMachine(namespace)) }),
   });
   const ownServer = await serveRepository(own);
   const more = { ...(policy && { annotations: { [POLICY]: policy } }), spec };
@@ -72,7 +82,11 @@ async function start(
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind: 'RoleBinding',
       metadata: { name: 'syncs', namespace },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'edit' },
+      roleRef: {
+        apiGroup: 'rbac.authorization.k8s.io',
+        kind: 'ClusterRole',
+        name: hasMachine ? 'cluster-admin' : 'edit',
+      },
       subjects: [{ kind: 'ServiceAccount', name: `ns-reconciler-${namespace}`, namespace: CONFIG_SYNC_NAMESPACE }],
     });
     await at.repoSync(namespace, 'repo-sync', ownServer.url, more);
@@ -332,12 +346,7 @@ test('a protected machine is kept, with its namespace, when it is pruned and whe
   const own = await createRepository();
   t.after(own.remove);
   const namespace = 'vault';
-  const machine = {
-    apiVersion: 'kubevirt.io/v1',
-    kind: 'VirtualMachine',
-    metadata: { name: 'precious', namespace, labels: { 'kubevirt.io/vm-delete-protection': 'True' } },
-    spec: { runStrategy: 'Halted', template: { spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } } },
-  };
+  const machine = protectedMachine(namespace);
   const first = await own.commit({
     'ns.yaml': JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }),
     'stays.yaml': configMapYaml('beside-vault', {}),
@@ -368,4 +377,236 @@ test('a protected machine is kept, with its namespace, when it is pruned and whe
   await at.gone(VIRTUAL_MACHINES as never, 'precious', namespace);
   await isGone({ at: 'vault', namespace, commit: first });
   await at.gone(NAMESPACES as never, namespace);
+});
+
+/** What a cell of the matrix ends in; the words are those of docs/gitops.md. */
+type Outcome =
+  | 'objects gone'
+  | 'objects stay'
+  /** With the namespace, whatever the policy says. */
+  | 'namespace gone'
+  /** The condition names what is left and the command, until that or what holds it up is dealt with; then as `after`. */
+  | { readonly blockedBy: RegExp; readonly resolve: (row: Row) => Promise<unknown>; readonly after: 'gone' | 'stay' }
+  /** After its time, with an event that names what still carries metadata. */
+  | 'released with an event';
+
+interface Situation {
+  readonly name: string;
+  /** `reconcileTimeout` is 1 s: a case that waits for it on purpose. */
+  readonly isShort?: boolean;
+  readonly hasMachine?: boolean;
+  /** A RootSync is cluster-admin by a binding that all share: this one has roles of its own. */
+  readonly needsRoles?: boolean;
+  prepare?(row: Row & { readonly own: GitRepository; readonly server: GitServer }): Promise<unknown>;
+  /** Deletes the sync, and whatever else. */
+  act(row: Row): Promise<unknown>;
+  readonly ends: Readonly<Record<'Foreground' | 'Orphan', Outcome>>;
+}
+
+const removeNamespace = (row: Row): Promise<void> =>
+  at.client.delete(NAMESPACES, { namespace: '', name: row.namespace });
+const orphan = (row: Row) => annotate(row, 'Orphan');
+const machineKey = ({ namespace }: Row) => ({ namespace, name: 'precious' });
+const unprotect = (row: Row) =>
+  at.client.patch(VIRTUAL_MACHINES, machineKey(row), {
+    type: 'merge',
+    body: { metadata: { labels: { 'kubevirt.io/vm-delete-protection': null }, finalizers: null } },
+  });
+/** Whatever gives the account of a sync rights in the namespace of its objects. */
+async function removeRights({ namespace }: Row): Promise<void> {
+  for (const { metadata } of (await at.client.list(ROLE_BINDINGS, { namespace })).items)
+    if (metadata.name !== 'configsync.gke.io:ns-reconciler')
+      await at.client.delete(ROLE_BINDINGS, { namespace, name: metadata.name! });
+}
+
+async function giveRoles(row: Row): Promise<void> {
+  const roleRefs = [{ kind: 'ClusterRole', name: 'edit', namespace: row.namespace }];
+  const { metadata } = await at.client.patch(
+    ROOT_SYNCS,
+    { namespace: CONFIG_SYNC_NAMESPACE, name: row.namespace },
+    { type: 'merge', body: { spec: { override: { roleRefs } } } },
+  );
+  await at.until(
+    row.at,
+    'has its roles',
+    ({ status }) => status?.observedGeneration === metadata.generation && status?.lastSyncedCommit === row.commit,
+  );
+}
+
+const GONE = { Foreground: 'objects gone', Orphan: 'objects stay' } as const;
+const SITUATIONS: readonly Situation[] = [
+  { name: 'sync first, then the namespace', act: remove, ends: GONE },
+  {
+    name: 'namespace first',
+    act: async (row) => {
+      await removeNamespace(row);
+      if (typeof row.at === 'string') await remove(row);
+    },
+    ends: { Foreground: 'namespace gone', Orphan: 'namespace gone' },
+  },
+  {
+    name: 'sync and namespace at once',
+    act: (row) => Promise.all([remove(row).catch(notFoundIsFine), removeNamespace(row)]),
+    ends: { Foreground: 'namespace gone', Orphan: 'namespace gone' },
+  },
+  {
+    name: 'permissions gone',
+    isShort: true,
+    needsRoles: true,
+    prepare: removeRights,
+    act: remove,
+    ends: {
+      Foreground: { blockedBy: /ConfigMap row-\d+\/a.*kubectl annotate/, resolve: orphan, after: 'stay' },
+      Orphan: 'released with an event',
+    },
+  },
+  { name: 'source gone', prepare: end, act: (row) => at.cluster.restart(() => remove(row)), ends: GONE },
+  { name: 'reconciler killed', act: (row) => remove(row).then(() => at.cluster.restart()), ends: GONE },
+  {
+    name: 'dependency cycle',
+    prepare: ({ namespace }) =>
+      patchMap(namespace, 'a', { metadata: { annotations: { [DEPENDS_ON]: `/namespaces/${namespace}/ConfigMap/b` } } }),
+    act: remove,
+    ends: GONE,
+  },
+  {
+    name: 'finalizer on a managed object',
+    isShort: true,
+    prepare: ({ namespace }) => patchMap(namespace, 'b', { metadata: { finalizers: ['example.org/hold'] } }),
+    act: remove,
+    ends: {
+      Foreground: {
+        blockedBy: /ConfigMap row-\d+\/b.*kubectl annotate/,
+        resolve: ({ namespace }) => patchMap(namespace, 'b', { metadata: { finalizers: null } }),
+        after: 'gone',
+      },
+      Orphan: 'objects stay',
+    },
+  },
+  {
+    name: 'protected VM',
+    isShort: true,
+    hasMachine: true,
+    act: remove,
+    ends: {
+      Foreground: { blockedBy: /VirtualMachine row-\d+\/precious/, resolve: unprotect, after: 'gone' },
+      Orphan: 'objects stay',
+    },
+  },
+];
+
+for (const kind of ['RootSync', 'RepoSync'] as const)
+  for (const policy of ['Foreground', 'Orphan'] as const)
+    for (const situation of SITUATIONS)
+      test(`matrix: ${kind}, ${policy}, ${situation.name}`, { timeout: 170_000 }, async (t) => {
+        const override = {
+          ...(situation.isShort && { reconcileTimeout: '1s' }),
+          // A namespace that somebody deletes is not made again.
+          ...(kind === 'RootSync' && { namespaceStrategy: 'explicit' }),
+        };
+        const row = await start(kind, policy, { override }, situation);
+        if (situation.needsRoles && kind === 'RootSync') await giveRoles(row);
+        t.after(() => end(row));
+        await situation.prepare?.(row);
+        await situation.act(row);
+        await endsIn(situation.ends[policy], row, situation);
+        assert.equal(await at.sync(row.at), undefined);
+        await nothingOfItsOwn(row);
+        // Nothing of it holds up the namespace either.
+        await patchMap(row.namespace, 'b', { metadata: { finalizers: null } }).catch(notFoundIsFine);
+        await unprotect(row).catch(notFoundIsFine);
+        await removeNamespace(row).catch(notFoundIsFine);
+        await at.gone(NAMESPACES as never, row.namespace);
+      });
+
+const notFoundIsFine = (error: unknown): void => {
+  if (!isNotFound(error)) throw error;
+};
+
+async function endsIn(outcome: Outcome, row: Row, { hasMachine }: Situation): Promise<void> {
+  const isThere = async (isExpected: boolean): Promise<void> => {
+    assert.deepEqual(await left(row.namespace), isExpected ? ['a', 'b'] : []);
+    if (!hasMachine) return;
+    const machine = await at.find(VIRTUAL_MACHINES, 'precious', row.namespace);
+    assert.equal(machine !== undefined && machine.metadata.deletionTimestamp === undefined, isExpected);
+  };
+  if (outcome === 'namespace gone') {
+    await isGone(row);
+    await at.gone(NAMESPACES as never, row.namespace);
+    return;
+  }
+  if (typeof outcome === 'object') {
+    const failing = await at.until(
+      row.at,
+      'blocked',
+      (one) => condition(one, 'ReconcilerFinalizerFailure')?.status === 'True',
+    );
+    assert.match(condition(failing, 'ReconcilerFinalizerFailure')?.message ?? '', outcome.blockedBy);
+    await outcome.resolve(row);
+    await isGone(row);
+    await isThere(outcome.after === 'stay');
+    return;
+  }
+  await isGone(row);
+  await isThere(outcome !== 'objects gone');
+  if (outcome === 'objects gone') return;
+  const managers = await Promise.all(
+    ['a', 'b'].map(
+      async (name) => (await at.configMap(name, row.namespace))?.metadata.annotations?.['configsync.gke.io/manager'],
+    ),
+  );
+  const carries = outcome === 'released with an event';
+  assert.deepEqual(
+    managers.map((manager) => manager !== undefined),
+    [carries, carries],
+  );
+  if (carries)
+    await eventually('an event', async () =>
+      (
+        await at.client.list(EVENTS, { namespace: typeof row.at === 'string' ? CONFIG_SYNC_NAMESPACE : row.at[0] })
+      ).items.find(
+        ({ reason, message, involvedObject }) =>
+          reason === 'FinalizerReleased' &&
+          message?.includes(`ConfigMap ${row.namespace}/a`) &&
+          involvedObject?.kind === (typeof row.at === 'string' ? 'RootSync' : 'RepoSync'),
+      ),
+    );
+}
+
+test('a namespace that is deleted waits for the order of a RepoSync in it, and of a RootSync that goes and has objects in it', async (t) => {
+  for (const kind of ['RepoSync', 'RootSync'] as const) {
+    const row = await start(
+      kind,
+      'Foreground',
+      kind === 'RootSync' ? { override: { namespaceStrategy: 'explicit' } } : {},
+    );
+    t.after(() => end(row));
+    await patchMap(row.namespace, 'b', { metadata: { finalizers: ['example.org/hold'] } });
+    if (kind === 'RootSync') await remove(row);
+    await removeNamespace(row);
+    await eventually('b is going', async () => (await at.configMap('b', row.namespace))?.metadata.deletionTimestamp);
+    const going = await eventually('the namespace says what it waits for', async () =>
+      (await at.find(NAMESPACES, row.namespace))?.status?.conditions?.find(
+        ({ type, status }) => type === 'NamespaceContentRemaining' && status === 'True',
+      ),
+    );
+    assert.match(going.message ?? '', new RegExp(`${kind.toLowerCase()}s.configsync.gke.io has 1 resource instances`));
+    assert.ok(await at.configMap('a', row.namespace), 'what b depends on is gone before b');
+    await patchMap(row.namespace, 'b', { metadata: { finalizers: null } });
+    await at.gone(NAMESPACES as never, row.namespace);
+    await isGone(row);
+  }
+});
+
+test('a namespace whose RepoSync cannot end in order goes on after its time', async (t) => {
+  const row = await start('RepoSync', 'Foreground');
+  t.after(() => end(row));
+  await patchMap(row.namespace, 'b', { metadata: { finalizers: ['example.org/hold'] } });
+  await removeNamespace(row);
+  await isGone(row);
+  await eventually('a is gone', async () =>
+    (await at.configMap('a', row.namespace)) === undefined ? true : undefined,
+  );
+  await patchMap(row.namespace, 'b', { metadata: { finalizers: null } });
+  await at.gone(NAMESPACES as never, row.namespace);
 });

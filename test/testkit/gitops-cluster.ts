@@ -15,6 +15,7 @@ import { isNotFound } from '../../src/client/api-failure.ts';
 import type { Client } from '../../src/client/client.ts';
 import type { GitOpsMetrics } from '../../src/gitops/status/sync-metrics.ts';
 import type { AttemptStep } from '../../src/gitops/sync/attempt.ts';
+import type { EndStep } from '../../src/gitops/sync/end-sync.ts';
 import { createGitOpsController } from '../../src/gitops/sync/gitops-controller.ts';
 import { type FakeCluster, startFakeCluster } from './fake-cluster.ts';
 import { eventually } from './fake-node.ts';
@@ -74,7 +75,7 @@ export const configMapYaml = (
 export async function startGitOpsCluster(
   options: {
     readonly components?: string;
-    readonly onStep?: (step: AttemptStep) => void;
+    readonly onStep?: (step: AttemptStep | EndStep) => void;
     readonly directory?: string;
     readonly metrics?: GitOpsMetrics;
     /** Nodes that pretend to run guests; without them there are none. */

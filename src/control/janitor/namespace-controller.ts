@@ -1,5 +1,5 @@
 /**
- * Empties terminating namespaces and lets them go: Pods first, then everything else there is by discovery, then the
+ * Empties terminating namespaces and lets them go: syncs that delete in order first, for a while, then Pods, then everything else there is by discovery, then the
  * finalizer `kubernetes`. What holds a namespace up is told in its conditions.
  */
 import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
@@ -22,6 +22,7 @@ import type { ControllerEnvironment } from '../../client/controller/environment.
 import { createDiscoveryCache } from './discovery-cache.ts';
 import { namespaceConditions } from './namespace-conditions.ts';
 import { deleteNamespaceContent } from './namespace-content.ts';
+import { syncsToWaitFor } from './ordered-syncs.ts';
 
 /** Everything may live in a namespace, so everything may have to be deleted with it. */
 export const namespaceRules: PolicyRule[] = [
@@ -86,7 +87,9 @@ export function createNamespaceController(environment: ControllerEnvironment): C
         if (!(namespace.spec?.finalizers ?? []).includes(FINALIZER)) return DONE;
         const found = await discovery.read(signal);
         const deletedForMs = clock.now() - Date.parse(namespace.metadata.deletionTimestamp);
-        const content = await deleteNamespaceContent(client, key.name, { discovery: found, deletedForMs, signal });
+        const options = { discovery: found, deletedForMs, signal };
+        const waiting = await syncsToWaitFor(client, key.name, options);
+        const content = waiting ?? (await deleteNamespaceContent(client, key.name, options));
         const conditions = namespaceConditions(namespace.status?.conditions ?? [], content, {
           failures: found.failures,
           now: clock.now(),
@@ -103,6 +106,7 @@ export function createNamespaceController(environment: ControllerEnvironment): C
           passLog.info('namespace emptied');
           return DONE;
         }
+        if (waiting) return requeueAfter(FIRST_RECHECK_MS);
         const round = (rounds.get(key.name) ?? 0) + 1;
         rounds.set(key.name, round);
         passLog.debug('namespace not empty yet', {

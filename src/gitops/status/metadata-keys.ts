@@ -1,4 +1,8 @@
 /** Labels, annotations and names that Config Sync and its apply engine use. */
+import { PROPAGATION_POLICY } from '../../api/kinds/config-sync/kinds.ts';
+
+export { PROPAGATION_POLICY, RECONCILER_FINALIZER } from '../../api/kinds/config-sync/kinds.ts';
+
 export const MANAGED_BY = { key: 'app.kubernetes.io/managed-by', value: 'configmanagement.gke.io' } as const;
 export const PART_OF = 'applyset.kubernetes.io/part-of';
 export const DECLARED_VERSION = 'configsync.gke.io/declared-version';
@@ -28,9 +32,7 @@ export const CLUSTER_NAME = 'configmanagement.gke.io/cluster-name';
 /** Of hierarchical namespaces: how far above one a directory lies, and who says so. */
 export const DEPTH_SUFFIX = '.tree.hnc.x-k8s.io/depth';
 export const HNC_MANAGED_BY = 'hnc.x-k8s.io/managed-by';
-export const PROPAGATION_POLICY = 'configsync.gke.io/deletion-propagation-policy';
 
-export const RECONCILER_FINALIZER = 'configsync.gke.io/reconciler';
 export const MANAGER_FINALIZER = 'configsync.gke.io/reconciler-manager';
 
 /** Field manager of the objects that are applied. */

@@ -5,6 +5,7 @@
 import type { Sync, SyncError } from '../../api/kinds/config-sync/kinds.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import { backoffDelay } from '../../base/retry/backoff.ts';
+import { createLinkedController } from '../../base/signal/linked-controller.ts';
 import type { Client } from '../../client/client.ts';
 import { hasFinalizer } from '../../client/finalizer/finalizer.ts';
 import type { Inventory } from '../apply/inventory.ts';
@@ -34,10 +35,23 @@ export interface EndOptions {
   readonly event: (type: 'Normal' | 'Warning', reason: string, message: string) => void;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  /** Hears of each step before it is taken. */
+  readonly onStep?: (step: EndStep) => void;
 }
+
+export type EndStep =
+  | 'finalize'
+  | 'end-objects'
+  | 'shrink-inventory'
+  | 'drop-reconciler-finalizer'
+  | 'remove-account'
+  | 'remove-inventory'
+  | 'drop-manager-finalizer';
 
 /** How long a namespace that goes waits for the order of one of its syncs, milliseconds. */
 const NAMESPACE_MS = 30_000;
+/** And how long a sync tries that was ending before its namespace went. */
+const LEAST_MS = 1000;
 const RETRY = { baseMs: 500, maxMs: 30_000, factor: 2, jitter: 0.1 };
 /** When both finalizers are off, and others are not. */
 const OTHERS_MS = 60_000;
@@ -46,7 +60,7 @@ const MAX_NAMED = 10;
 
 /** One pass. Returns after how many milliseconds the next one is due. Rejects with ApiError. */
 export async function endSync(options: EndOptions): Promise<number> {
-  const { object, client, sync, inventory, signal } = options;
+  const { object, client, sync, inventory, signal, onStep = () => {} } = options;
   if (hasFinalizer(object, RECONCILER_FINALIZER)) {
     const waitMs = await endObjects(options);
     if (waitMs !== undefined) return waitMs;
@@ -54,11 +68,15 @@ export async function endSync(options: EndOptions): Promise<number> {
       removeCondition(status, 'ReconcilerFinalizerFailure');
       removeCondition(status, 'ReconcilerFinalizing');
     });
+    onStep('drop-reconciler-finalizer');
     await dropFinalizer(options, RECONCILER_FINALIZER);
   }
   if (hasFinalizer(object, MANAGER_FINALIZER)) {
+    onStep('remove-account');
     await removeAccount(client, sync, signal);
+    onStep('remove-inventory');
     await inventory.remove(signal);
+    onStep('drop-manager-finalizer');
     await dropFinalizer(options, MANAGER_FINALIZER);
   }
   return OTHERS_MS;
@@ -72,6 +90,7 @@ async function endObjects(options: EndOptions): Promise<number | undefined> {
   const isGoing = sync.kind === 'RepoSync' && options.isNamespaceGoing();
   // Its objects go with the namespace: there is nothing that could be left behind.
   if (isGoing && !isForeground) return undefined;
+  options.onStep?.('finalize');
   await change(options, (status) =>
     setCondition(
       status,
@@ -84,8 +103,16 @@ async function endObjects(options: EndOptions): Promise<number | undefined> {
       clock.now(),
     ),
   );
-  const bounded = { ...options, reconcileMs: isGoing ? Math.min(reconcileMs, NAMESPACE_MS) : reconcileMs };
-  const errors = await (isForeground ? destroyObjects(bounded) : releaseObjects(bounded));
+  options.onStep?.('end-objects');
+  const act = (signal: AbortSignal): Promise<SyncError[]> =>
+    (isForeground ? destroyObjects : releaseObjects)({ ...options, reconcileMs, signal });
+  const errors = isGoing
+    ? await within(Math.max(NAMESPACE_MS - (clock.monotonic() - since), LEAST_MS), options, act)
+    : await act(options.signal);
+  if (!errors) {
+    options.event('Warning', 'FinalizerReleased', 'the namespace is terminating and deletes what is left, in no order');
+    return undefined;
+  }
   if (errors.length === 0) return undefined;
   const elapsedMs = clock.monotonic() - since;
   const left = namesOf(errors);
@@ -101,6 +128,26 @@ async function endObjects(options: EndOptions): Promise<number | undefined> {
   }
   await change(options, (status) => setCondition(status, failure(options, errors, isForeground), clock.now()));
   return backoffDelay(RETRY, options.failures());
+}
+
+/** Undefined when it takes longer: it is cut off then. */
+async function within<T>(
+  ms: number,
+  { clock, signal }: Pick<EndOptions, 'clock' | 'signal'>,
+  act: (signal: AbortSignal) => Promise<T>,
+): Promise<T | undefined> {
+  const linked = createLinkedController(signal);
+  const stop = clock.schedule(ms, () => linked.abort(new Error(`it takes longer than ${ms} ms`)));
+  try {
+    return await act(linked.signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!linked.signal.aborted) throw error;
+    return undefined;
+  } finally {
+    stop();
+    linked.release();
+  }
 }
 
 function failure({ sync }: EndOptions, errors: readonly SyncError[], isForeground: boolean) {

@@ -23,6 +23,7 @@ export interface FinalizeOptions {
   readonly reconcileMs: number;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  readonly onStep?: (step: 'shrink-inventory') => void;
 }
 
 /** Deletes every object, dependents first, and waits until they are gone. Returns what stands in the way; empty = done. */
@@ -39,6 +40,7 @@ export async function destroyObjects(options: FinalizeOptions): Promise<SyncErro
     finalWaitMs: reconcileMs,
   });
   // The next pass asks for what is left alone.
+  options.onStep?.('shrink-inventory');
   if (gone.size > 0)
     await inventory.write(
       refs.filter((ref) => !gone.has(refId(ref))),

@@ -16,6 +16,7 @@ import { type LiveNamespace, liveNamespaceOf } from '../hierarchy/select-namespa
 import type { SyncIdentity, SyncKind } from '../status/sync-identity.ts';
 import { createGitOpsMetrics, type GitOpsMetrics } from '../status/sync-metrics.ts';
 import type { AttemptStep } from './attempt.ts';
+import type { EndStep } from './end-sync.ts';
 import { createGuardConfigurator, GUARD_CONFIGURATIONS, type ServeGuard } from './guard-configuration.ts';
 import { type SyncTask, startSyncTask } from './sync-task.ts';
 
@@ -26,7 +27,7 @@ export interface GitOpsOptions extends ControllerEnvironment {
   readonly clusterName?: string;
   /** What is counted; without it nobody looks. */
   readonly metrics?: GitOpsMetrics;
-  readonly onStep?: (step: AttemptStep) => void;
+  readonly onStep?: (step: AttemptStep | EndStep) => void;
   /** Serves the webhook that guards declared fields where the API server reaches it; absent where that is done in process. */
   readonly serveWebhook?: ServeGuard;
 }

@@ -27,7 +27,7 @@ import type { ApplyController, SyncRecorder, Trigger } from '../status/sync-metr
 import { readSync, type SyncObject } from '../status/write-status.ts';
 import { type AttemptStep, attempt, declaredBy } from './attempt.ts';
 import { planOf, type SyncPlan } from './check-spec.ts';
-import { endSync } from './end-sync.ts';
+import { type EndStep, endSync } from './end-sync.ts';
 import { openSource } from './open-source.ts';
 import { SelectionWatch } from './selection-watch.ts';
 import { setUpSync } from './set-up.ts';
@@ -59,7 +59,7 @@ export interface SyncTaskOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  readonly onStep?: (step: AttemptStep) => void;
+  readonly onStep?: (step: AttemptStep | EndStep) => void;
 }
 
 export interface SyncTask {

@@ -168,6 +168,12 @@ export interface Sync extends KubeObject {
   status?: SyncStatus;
 }
 
+/** Annotation of a sync: whether what it manages is deleted with it (`FOREGROUND`) or stays. */
+export const PROPAGATION_POLICY = 'configsync.gke.io/deletion-propagation-policy';
+export const FOREGROUND = 'Foreground';
+/** On a sync until what it manages has been dealt with. */
+export const RECONCILER_FINALIZER = 'configsync.gke.io/reconciler';
+
 /** An object without its version: how inventories name objects. */
 export interface ObjectRef {
   group: string;
