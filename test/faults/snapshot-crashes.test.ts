@@ -10,7 +10,7 @@ let board: CrashBoard;
 before(async () => {
   board = await startCrashBoard();
 });
-after(() => board.stop());
+after(() => board.stop(), { timeout: 60_000 });
 
 /** Some sixteen kills each, a few seconds apart on a busy machine. */
 const timeout = 900_000;

@@ -48,8 +48,12 @@ export async function startCrashBoard(): Promise<CrashBoard> {
   /** Runs it until it is killed or `done`, then another one until `done`. */
   const run = async (after: number, done: () => Promise<unknown>, killed = 'snapshot'): Promise<boolean> => {
     const first = runUntilWrite(cluster.board, killed, after, agent);
-    const outcome = await Promise.race([first.crashed.then(() => 'crashed'), done().then(() => 'done')]);
-    await first.stop();
+    let outcome: string;
+    try {
+      outcome = await Promise.race([first.crashed.then(() => 'crashed'), done().then(() => 'done')]);
+    } finally {
+      await first.stop();
+    }
     if (outcome === 'done') return true;
     const second = runUntilWrite(cluster.board, killed, Number.POSITIVE_INFINITY, agent);
     try {
@@ -152,8 +156,7 @@ export async function startCrashBoard(): Promise<CrashBoard> {
         assert.equal(volumesOf(made).filter((each) => each.persistentVolumeClaim).length, 2);
         await onlyClaimsAreNew(cluster, before, made);
       };
-      const ended = await run(after, done, killed);
-      await other.stop();
+      const ended = await run(after, done, killed).finally(() => other.stop());
       await isUnlocked(words, vm);
       await isUnlocked(words, `${vm}-new`);
       assert.notEqual(uuidOf(await words.vm(`${vm}-new`)), uuidOf(await words.vm(vm)));
@@ -187,8 +190,7 @@ export async function startCrashBoard(): Promise<CrashBoard> {
         await running(`${vm}-new`);
         await onlyClaimsAreNew(cluster, before, await words.vm(`${vm}-new`));
       };
-      const ended = await run(after, done, killed);
-      await other.stop();
+      const ended = await run(after, done, killed).finally(() => other.stop());
       await isUnlocked(words, vm);
       assert.deepEqual([...agent.states], [], 'saved memory');
       assert.equal((await running(vm)).metadata.uid, metadata.uid, 'the source goes on');

@@ -9,12 +9,13 @@ import {
   VIRTUAL_MACHINE_SNAPSHOTS,
   VIRTUAL_MACHINES,
   type VirtualMachine,
+  type VirtualMachineInstance,
   type VirtualMachineSnapshot,
 } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { type DeepReadonly, formatTime, type ObjectKey } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';
-import { isConflict } from '../../client/api-failure.ts';
+import { isConflict, isNotFound } from '../../client/api-failure.ts';
 import { commit } from '../../client/commit/commit.ts';
 import type { AskAgent } from '../../client/controller/ask-agent.ts';
 import {
@@ -96,6 +97,28 @@ type Saving =
   | { readonly type: 'told'; readonly snapshot: Snapshot }
   | { readonly type: 'later'; readonly result: ReconcileResult };
 const NOTHING_YET: Saving = { type: 'later', result: DONE };
+
+/** What a snapshot is taken of. */
+type Source =
+  | { readonly type: 'missing' }
+  | { readonly type: 'stopped' }
+  | {
+      readonly type: 'running';
+      readonly vm: DeepReadonly<VirtualMachine>;
+      readonly vmi: DeepReadonly<VirtualMachineInstance>;
+      readonly nodeName: string;
+    };
+
+function sourceOf(
+  vm: DeepReadonly<VirtualMachine> | undefined,
+  vmi: DeepReadonly<VirtualMachineInstance> | undefined,
+): Source {
+  if (!vm) return { type: 'missing' };
+  const isOwn = vmi?.metadata.ownerReferences?.some((owner) => owner.uid === vm.metadata.uid) === true;
+  const nodeName = vmi?.status?.nodeName;
+  if (!vmi || !isOwn || vmi.status?.phase !== 'Running' || !nodeName) return { type: 'stopped' };
+  return { type: 'running', vm, vmi, nodeName };
+}
 
 /** Makes the controller; nothing happens before `start`. */
 export function createMemoryController(options: MemoryControllerOptions): Runnable {
@@ -186,6 +209,23 @@ export function createMemoryController(options: MemoryControllerOptions): Runnab
     return { type: 'told', snapshot: told };
   };
 
+  /**
+   * The cache may be behind: a snapshot is often asked for right after its machine has started. That it does not run is
+   * said for good, and is therefore asked of the server.
+   */
+  const findSource = async (key: ObjectKey, signal: AbortSignal): Promise<Source> => {
+    const cached = sourceOf(vms.get(key), vmis.get(key));
+    if (cached.type === 'running') return cached;
+    const ifAbsent = (error: unknown): undefined => {
+      if (!isNotFound(error)) throw error;
+    };
+    const [vm, vmi] = await Promise.all([
+      client.get(VIRTUAL_MACHINES, key, { signal }).catch(ifAbsent),
+      client.get(VIRTUAL_MACHINE_INSTANCES, key, { signal }).catch(ifAbsent),
+    ]);
+    return sourceOf(vm, vmi);
+  };
+
   const save = async (snapshot: Snapshot, signal: AbortSignal): Promise<Saving> => {
     const { metadata, spec } = snapshot;
     const { namespace = '', uid = '' } = metadata;
@@ -193,13 +233,11 @@ export function createMemoryController(options: MemoryControllerOptions): Runnab
     const notSaved = (reason: string, message: string): Promise<Saving> =>
       conclude(snapshot, { outcome: 'NotSaved', reason, message }, signal);
     const key = { namespace, name: spec.source.name };
-    const vm = vms.get(key);
-    const vmi = vmis.get(key);
-    if (!vm) return notSaved('SourceMissing', `VirtualMachine ${key.name} does not exist`);
-    const isOwn = vmi?.metadata.ownerReferences?.some((owner) => owner.uid === vm.metadata.uid) === true;
-    const nodeName = vmi?.status?.nodeName;
-    if (!vmi || !isOwn || vmi.status?.phase !== 'Running' || !nodeName)
+    const source = await findSource(key, signal);
+    if (source.type === 'missing') return notSaved('SourceMissing', `VirtualMachine ${key.name} does not exist`);
+    if (source.type === 'stopped')
       return notSaved('NotRunning', `VirtualMachine ${key.name} does not run: there is no memory to save`);
+    const { vm, vmi, nodeName } = source;
     const known = metadata.annotations?.[MEMORY_NODE] ?? nodeName;
     if (metadata.annotations?.[MEMORY_NODE] === undefined) {
       // First of all the node is written down: what is saved there will be found, and removed with the snapshot.
