@@ -4,7 +4,11 @@ import { type Board, collect, eventually } from './board.ts';
 /** Of all shells: the console may show what another one was told before. */
 let asked = 0;
 
+/** The kernel writes to the same console whenever it likes, for example that its machine was forked. */
+const KERNEL_LINE = /\[ *\d+\.\d{6}\] [^\n]*(?:\n|$)/g;
+
 export interface Shell {
+  /** Returns what the line printed, without what the kernel wrote meanwhile. */
   run(line: string): Promise<string>;
 }
 
@@ -26,7 +30,7 @@ export async function shell(board: Board, name: string, isNew: boolean): Promise
       type(`echo begin'-'${n}; ${line}${end} echo done'-'${n}\n`);
       await seen.has(`done-${n}`);
       const [, said = ''] = new RegExp(`begin-${n}\r?\n([^]*)done-${n}`).exec(seen.text()) ?? [];
-      return said.replaceAll('\r', '').trim();
+      return said.replaceAll('\r', '').replaceAll(KERNEL_LINE, '').trim();
     },
   };
 }
