@@ -234,6 +234,8 @@ export function createRemediator(options: RemediatorOptions): Remediator {
       // The attempt has looked at every object, and says itself what stands in the way.
       conflicts.clear();
       failures.clear();
+      // The watch may have brought what the attempt wrote before it was known here; what else came is found below.
+      doubtful.clear();
       isResting = false;
       const wanted = new Map(
         [...next.enabled, ...next.disabled].map(({ type }) => [`${apiVersionOf(type)}/${type.resource}`, type]),
