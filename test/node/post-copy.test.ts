@@ -253,8 +253,8 @@ test('workload disruption that is forbidden gives up, and without post-copy paus
   // So slow that its memory has not been sent once when the time is up, however seldom the guest gets a processor.
   const paused = {
     ...NEVER_ENDS,
-    bandwidthPerMigration: '8Mi',
-    completionTimeoutPerGiB: 25,
+    bandwidthPerMigration: '4Mi',
+    completionTimeoutPerGiB: 20,
     allowWorkloadDisruption: true,
   };
   const handed = await board.hand('strict', { configuration: paused });
