@@ -57,6 +57,16 @@ export const isApiError = (error: unknown, code: number): error is ApiError =>
 /** True for a 404 of the API. */
 export const isNotFound = (error: unknown): error is ApiError => isApiError(error, 404);
 
+/** What a request answers; undefined for a 404. Rejects with any other failure of it. */
+export async function orAbsent<T>(pending: Promise<T>): Promise<T | undefined> {
+  try {
+    return await pending;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
 /** True for a lost race: the object changed since it was read. AlreadyExists (also 409) is none. */
 export const isConflict = (error: unknown): error is ApiError =>
   isApiError(error, 409) && error.reason !== 'AlreadyExists';

@@ -17,7 +17,7 @@ import {
 } from '../../api/kinds/coracle/kinds.ts';
 import { KUBEVIRTS, VIRTUAL_MACHINES } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { type DeepReadonly, formatTime, keyOf, type ObjectKey } from '../../api/meta/object.ts';
-import { isConflict } from '../../client/api-failure.ts';
+import { isConflict, orAbsent } from '../../client/api-failure.ts';
 import { commit } from '../../client/commit/commit.ts';
 import {
   type Controller,
@@ -40,7 +40,6 @@ import {
   type CallPool,
   type Content,
   NotYet,
-  orAbsent,
   type RecordOf,
   writeStatus,
 } from './bin-pass.ts';

@@ -16,7 +16,7 @@ import {
 import type { ResourceType } from '../../api/meta/gvk.ts';
 import type { DeepReadonly, KubeObject, ObjectKey } from '../../api/meta/object.ts';
 import type { Logger } from '../../base/log/log.ts';
-import { isNotFound } from '../../client/api-failure.ts';
+import { orAbsent } from '../../client/api-failure.ts';
 import type { Client } from '../../client/client.ts';
 import { commit } from '../../client/commit/commit.ts';
 import type { EventRecorder } from '../../client/events/recorder.ts';
@@ -45,16 +45,6 @@ export class BinProblem extends Error {}
 
 /** It cannot go on yet, and why; looked at again soon. */
 export class NotYet extends Error {}
-
-/** The object, or undefined when there is none. */
-export async function orAbsent<T>(reading: Promise<T>): Promise<T | undefined> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
-}
 
 /** True for a failure of a call to a pool. */
 export const poolReason = (error: unknown): string | undefined =>

@@ -1,13 +1,14 @@
 /** What the bin takes and may take: counted of the pools, shown on each record, and kept within bounds. */
 import { DELETED_VIRTUAL_MACHINE_CONTENTS, type DeletedVirtualMachineContent } from '../../api/kinds/coracle/kinds.ts';
 import type { Logger } from '../../base/log/log.ts';
+import { orAbsent } from '../../client/api-failure.ts';
 import type { Client } from '../../client/client.ts';
 import { commit } from '../../client/commit/commit.ts';
 import { isDeleting } from '../../client/finalizer/finalizer.ts';
 import { type BinEntry, type Eviction, evictions } from '../../domain/bin/bin-bounds.ts';
 import { heldHandles } from '../../domain/bin/bin-names.ts';
 import type { PoolFacts } from '../../domain/storage/pool-calls.ts';
-import { type CallPool, type Content, orAbsent, poolReason } from './bin-pass.ts';
+import { type CallPool, type Content, poolReason } from './bin-pass.ts';
 
 export interface BinRoom {
   readonly contents: readonly Content[];

@@ -6,11 +6,12 @@ import { NAMESPACES } from '../../api/kinds/builtin/resource-types.ts';
 import type { PlannedName, UndeletePlan, UndeleteRequest } from '../../api/kinds/coracle/kinds.ts';
 import { VIRTUAL_MACHINES, type VirtualMachine } from '../../api/kinds/kubevirt/kubevirt.ts';
 import type { DeepReadonly, KubeObject } from '../../api/meta/object.ts';
+import { orAbsent } from '../../client/api-failure.ts';
 import { isDeleting } from '../../client/finalizer/finalizer.ts';
 import { keptDependents, otherName, restoredMachine } from '../../domain/bin/restored-objects.ts';
 import { effectiveUuid, machineOfVm, sharedText } from '../../domain/identity/shared-uuids.ts';
 import type { PoolFacts } from '../../domain/storage/pool-calls.ts';
-import { type BinPass, BinProblem, current, NotYet, orAbsent, poolReason, volumeNow } from './bin-pass.ts';
+import { type BinPass, BinProblem, current, NotYet, poolReason, volumeNow } from './bin-pass.ts';
 
 type Request = DeepReadonly<UndeleteRequest & { namespace?: string }>;
 type Vm = DeepReadonly<VirtualMachine>;

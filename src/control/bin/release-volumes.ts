@@ -7,10 +7,11 @@ import {
   type HeldVolume,
 } from '../../api/kinds/coracle/kinds.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
+import { orAbsent } from '../../client/api-failure.ts';
 import { commit } from '../../client/commit/commit.ts';
 import { isDeleting, removeFinalizer } from '../../client/finalizer/finalizer.ts';
 import { BIN_FINALIZER, heldHandles, holdLabel } from '../../domain/bin/bin-names.ts';
-import { type BinPass, type Content, NotYet, orAbsent, poolReason, volumeNow } from './bin-pass.ts';
+import { type BinPass, type Content, NotYet, poolReason, volumeNow } from './bin-pass.ts';
 
 /**
  * Releases, and lets the content go.

@@ -7,12 +7,13 @@ import {
   type HeldVolume,
 } from '../../api/kinds/coracle/kinds.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
+import { orAbsent } from '../../client/api-failure.ts';
 import { commit } from '../../client/commit/commit.ts';
 import { isDeleting, removeFinalizer } from '../../client/finalizer/finalizer.ts';
 import { holdLabel } from '../../domain/bin/bin-names.ts';
 import { claimReference, isFrom, keptDependents, newNameOf } from '../../domain/bin/restored-objects.ts';
 import { PROVISIONER_FINALIZER } from '../../domain/storage/provision-plan.ts';
-import { type BinPass, current, NotYet, orAbsent, planOf, typeOf, volumeNow, writeStatus } from './bin-pass.ts';
+import { type BinPass, current, NotYet, planOf, typeOf, volumeNow, writeStatus } from './bin-pass.ts';
 
 /**
  * One pass of it; the phase is `Deleted` when all is gone.

@@ -13,7 +13,7 @@ import {
 import { VIRTUAL_MACHINES, type VirtualMachine } from '../../api/kinds/kubevirt/kubevirt.ts';
 import type { DeepReadonly, KubeObject } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';
-import { isAlreadyExists, isNamespaceTerminating } from '../../client/api-failure.ts';
+import { isAlreadyExists, isNamespaceTerminating, orAbsent } from '../../client/api-failure.ts';
 import { commit } from '../../client/commit/commit.ts';
 import { isDeleting } from '../../client/finalizer/finalizer.ts';
 import { heldHandles, holdLabel } from '../../domain/bin/bin-names.ts';
@@ -28,17 +28,7 @@ import {
   restoredVolume,
   takenOver,
 } from '../../domain/bin/restored-objects.ts';
-import {
-  type BinPass,
-  BinProblem,
-  current,
-  NotYet,
-  orAbsent,
-  planOf,
-  typeOf,
-  volumeNow,
-  writeStatus,
-} from './bin-pass.ts';
+import { type BinPass, BinProblem, current, NotYet, planOf, typeOf, volumeNow, writeStatus } from './bin-pass.ts';
 
 type Kept = DeepReadonly<KubeObject>;
 

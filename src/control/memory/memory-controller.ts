@@ -15,7 +15,7 @@ import {
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { type DeepReadonly, formatTime, type ObjectKey } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';
-import { isConflict, isNotFound } from '../../client/api-failure.ts';
+import { isConflict, orAbsent } from '../../client/api-failure.ts';
 import { commit } from '../../client/commit/commit.ts';
 import type { AskAgent } from '../../client/controller/ask-agent.ts';
 import {
@@ -186,13 +186,7 @@ export function createMemoryController(options: MemoryControllerOptions): Runnab
   };
 
   const isNodeGone = async (name: string, signal: AbortSignal): Promise<boolean> => {
-    try {
-      await client.get(NODES, { namespace: '', name }, { signal });
-      return false;
-    } catch (error) {
-      if (error instanceof ApiError && error.code === 404) return true;
-      throw error;
-    }
+    return (await orAbsent(client.get(NODES, { namespace: '', name }, { signal }))) === undefined;
   };
 
   /** Writes down how it came out. */
@@ -216,12 +210,9 @@ export function createMemoryController(options: MemoryControllerOptions): Runnab
   const findSource = async (key: ObjectKey, signal: AbortSignal): Promise<Source> => {
     const cached = sourceOf(vms.get(key), vmis.get(key));
     if (cached.type === 'running') return cached;
-    const ifAbsent = (error: unknown): undefined => {
-      if (!isNotFound(error)) throw error;
-    };
     const [vm, vmi] = await Promise.all([
-      client.get(VIRTUAL_MACHINES, key, { signal }).catch(ifAbsent),
-      client.get(VIRTUAL_MACHINE_INSTANCES, key, { signal }).catch(ifAbsent),
+      orAbsent(client.get(VIRTUAL_MACHINES, key, { signal })),
+      orAbsent(client.get(VIRTUAL_MACHINE_INSTANCES, key, { signal })),
     ]);
     return sourceOf(vm, vmi);
   };

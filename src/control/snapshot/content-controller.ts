@@ -13,6 +13,7 @@ import { VOLUME_SNAPSHOTS } from '../../api/kinds/volume-snapshot/kinds.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
 import { type DeepReadonly, formatTime, keyOf } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';
+import { orAbsent } from '../../client/api-failure.ts';
 import { commit } from '../../client/commit/commit.ts';
 import {
   type Controller,
@@ -37,7 +38,6 @@ import {
 import { createVolumeSnapshot } from './create-volume-snapshot.ts';
 import { freezeSource, thawSource } from './freeze-source.ts';
 import type { SnapshotControllerOptions } from './snapshot-controller.ts';
-import { orAbsent } from './snapshot-stores.ts';
 import { sourceState } from './source-state.ts';
 
 type Content = DeepReadonly<VirtualMachineSnapshotContent>;

@@ -5,7 +5,7 @@ import {
   type VirtualMachineSnapshot,
 } from '../../api/kinds/kubevirt/kubevirt.ts';
 import type { DeepReadonly, keyOf } from '../../api/meta/object.ts';
-import { isNotFound } from '../../client/api-failure.ts';
+import { isNotFound, orAbsent } from '../../client/api-failure.ts';
 import type { Client } from '../../client/client.ts';
 import { commit } from '../../client/commit/commit.ts';
 import { addFinalizer, removeFinalizer } from '../../client/finalizer/finalizer.ts';
@@ -15,7 +15,7 @@ import { claimedVolumes } from '../../domain/snapshot/saved-volumes.ts';
 import { SOURCE_FINALIZER } from '../../domain/snapshot/snapshot-names.ts';
 import { DATA_VOLUMES, ownerDataVolume } from './data-volumes.ts';
 import { expandedMachine } from './expanded-machine.ts';
-import { orAbsent, type SnapshotStores } from './snapshot-stores.ts';
+import type { SnapshotStores } from './snapshot-stores.ts';
 import type { SourceState } from './source-state.ts';
 
 type Vm = DeepReadonly<VirtualMachine>;

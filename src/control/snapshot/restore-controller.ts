@@ -14,7 +14,7 @@ import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
 import { type DeepReadonly, formatTime, keyOf, type ObjectKey } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';
-import { isAlreadyExists, isConflict } from '../../client/api-failure.ts';
+import { isAlreadyExists, isConflict, orAbsent } from '../../client/api-failure.ts';
 import { commit } from '../../client/commit/commit.ts';
 import {
   type Controller,
@@ -38,7 +38,6 @@ import { claimRevisions } from './restore-revisions.ts';
 import { deleteReplacedStateClaims } from './restore-state-claim.ts';
 import { ownClaims, removeUnusedClaims, restoreVolumes } from './restore-volumes.ts';
 import type { SnapshotControllerOptions } from './snapshot-controller.ts';
-import { orAbsent } from './snapshot-stores.ts';
 import { stopTarget } from './stop-target.ts';
 
 type Restore = DeepReadonly<VirtualMachineRestore>;

@@ -3,7 +3,7 @@ import { PERSISTENT_VOLUME_CLAIMS } from '../../api/kinds/builtin/resource-types
 import type { PersistentVolumeClaim } from '../../api/kinds/builtin/types.ts';
 import type { VirtualMachine, VolumeRestore } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
-import { isAlreadyExists } from '../../client/api-failure.ts';
+import { isAlreadyExists, orAbsent } from '../../client/api-failure.ts';
 import type { Client } from '../../client/client.ts';
 import { commit } from '../../client/commit/commit.ts';
 import { POPULATED_FOR_ANNOTATION, RESTORE_NAME_ANNOTATION } from '../../domain/snapshot/restored-claim.ts';
@@ -12,7 +12,6 @@ import { restoredName } from '../../domain/snapshot/restored-volumes.ts';
 import { volumesOf } from '../../domain/snapshot/saved-volumes.ts';
 import { DATA_VOLUMES, type DataVolume } from './data-volumes.ts';
 import type { RestorePass, StepOutcome } from './restore-pass.ts';
-import { orAbsent } from './snapshot-stores.ts';
 
 /** Phases of a DataVolume that needs nothing more before its machine may start. */
 const SETTLED = ['Succeeded', 'WaitForFirstConsumer', 'PendingPopulation'];

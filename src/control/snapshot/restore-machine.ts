@@ -6,7 +6,7 @@ import {
   type VirtualMachineRestore,
 } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { type DeepReadonly, keyOf } from '../../api/meta/object.ts';
-import { isNotFound } from '../../client/api-failure.ts';
+import { isNotFound, orAbsent } from '../../client/api-failure.ts';
 import type { Client } from '../../client/client.ts';
 import { commit } from '../../client/commit/commit.ts';
 import { resumeAfterRestore } from '../../domain/memory-state/saved-memory.ts';
@@ -17,7 +17,7 @@ import { nameDataVolumes, restoreDataVolumes } from './restore-data-volumes.ts';
 import { type RestorePass, RestoreProblem, type StepOutcome } from './restore-pass.ts';
 import { namedInSpec, restoreRevisions } from './restore-revisions.ts';
 import { restoreStateClaim } from './restore-state-claim.ts';
-import { orAbsent, type SnapshotStores } from './snapshot-stores.ts';
+import type { SnapshotStores } from './snapshot-stores.ts';
 
 type Vm = DeepReadonly<VirtualMachine>;
 

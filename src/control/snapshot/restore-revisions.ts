@@ -9,7 +9,7 @@ import {
 } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { controllerReference } from '../../api/meta/controller-reference.ts';
 import type { DeepReadonly, OwnerReference } from '../../api/meta/object.ts';
-import { isAlreadyExists } from '../../client/api-failure.ts';
+import { isAlreadyExists, orAbsent } from '../../client/api-failure.ts';
 import { commit } from '../../client/commit/commit.ts';
 import { isSameCapture } from '../../domain/instancetype/revision.ts';
 import {
@@ -19,7 +19,6 @@ import {
   copyRevision,
 } from '../../domain/snapshot/saved-machine.ts';
 import { type RestorePass, RestoreProblem, type StepOutcome } from './restore-pass.ts';
-import { orAbsent } from './snapshot-stores.ts';
 
 /** Names of the revisions of the restored machine. */
 export type Revisions = Partial<Record<CapturedField, string>>;

@@ -1,12 +1,12 @@
 /** Steps of a restore: the claim with the firmware state, which is no volume of the machine but found by its label. */
 import { PERSISTENT_VOLUME_CLAIMS } from '../../api/kinds/builtin/resource-types.ts';
 import type { PersistentVolumeClaim } from '../../api/kinds/builtin/types.ts';
+import { orAbsent } from '../../client/api-failure.ts';
 import { commit } from '../../client/commit/commit.ts';
 import { isDeleting } from '../../client/finalizer/finalizer.ts';
 import { STATE_LABEL } from '../../domain/backend-storage/backend-storage.ts';
 import { stateVolumeName } from '../../domain/snapshot/saved-volumes.ts';
 import type { RestorePass, StepOutcome } from './restore-pass.ts';
-import { orAbsent } from './snapshot-stores.ts';
 
 /** Label of a claim whose place was taken: it goes when the restore is complete. */
 const CLEANUP_LABEL = 'restore.kubevirt.io/cleanup-backend-pvc';

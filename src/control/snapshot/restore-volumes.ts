@@ -6,7 +6,7 @@ import { VOLUME_SNAPSHOTS } from '../../api/kinds/volume-snapshot/kinds.ts';
 import { controllerReference } from '../../api/meta/controller-reference.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
 import type { DeepReadonly, OwnerReference } from '../../api/meta/object.ts';
-import { isAlreadyExists } from '../../client/api-failure.ts';
+import { isAlreadyExists, orAbsent } from '../../client/api-failure.ts';
 import { commit } from '../../client/commit/commit.ts';
 import { isDeleting } from '../../client/finalizer/finalizer.ts';
 import { isMarked, RESTORE_NAME_ANNOTATION, restoredClaim } from '../../domain/snapshot/restored-claim.ts';
@@ -14,7 +14,6 @@ import { isInPlace, volumeRestores } from '../../domain/snapshot/restored-volume
 import { volumesOf } from '../../domain/snapshot/saved-volumes.ts';
 import { DATA_VOLUMES, ownerDataVolume } from './data-volumes.ts';
 import { type RestorePass, RestoreProblem, type StepOutcome } from './restore-pass.ts';
-import { orAbsent } from './snapshot-stores.ts';
 
 type Claim = DeepReadonly<PersistentVolumeClaim>;
 

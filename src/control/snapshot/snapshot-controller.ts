@@ -11,7 +11,7 @@ import {
 } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
 import { type DeepReadonly, keyOf, type ObjectKey } from '../../api/meta/object.ts';
-import { isNotFound } from '../../client/api-failure.ts';
+import { isNotFound, orAbsent } from '../../client/api-failure.ts';
 import { commit } from '../../client/commit/commit.ts';
 import {
   type Controller,
@@ -37,7 +37,7 @@ import {
 } from '../../domain/snapshot/snapshot-status.ts';
 import { createContent } from './create-content.ts';
 import { keyOfSnapshotInProgress, lockSource, unlockSource } from './lock-source.ts';
-import { BY_SOURCE, orAbsent, type SnapshotStores } from './snapshot-stores.ts';
+import { BY_SOURCE, type SnapshotStores } from './snapshot-stores.ts';
 import { isHeldBy, type SourceState, sourceState } from './source-state.ts';
 
 type Snapshot = DeepReadonly<VirtualMachineSnapshot>;

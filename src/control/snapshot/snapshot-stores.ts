@@ -18,7 +18,6 @@ import {
   type VolumeSnapshotClass,
 } from '../../api/kinds/volume-snapshot/kinds.ts';
 import type { DeepReadonly, KubeObject } from '../../api/meta/object.ts';
-import { isNotFound } from '../../client/api-failure.ts';
 import type { Informer } from '../../client/informer/informer.ts';
 import type { InformerSet } from '../../client/informer/informer-set.ts';
 import { type ClassChoice, chooseSnapshotClass } from '../../domain/snapshot/snapshot-class.ts';
@@ -57,16 +56,6 @@ export function snapshotStores(informers: InformerSet): SnapshotStores {
     snapshotClasses,
     snapshotClassOf: (name) => chooseSnapshotClass(storageClasses.get({ namespace: '', name }), snapshotClasses.list()),
   };
-}
-
-/** What a request answers; undefined for a 404. */
-export async function orAbsent<T>(pending: Promise<T>): Promise<T | undefined> {
-  try {
-    return await pending;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
 }
 
 /** `namespace/name`, as in upstream's messages. */
