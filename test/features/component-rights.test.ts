@@ -24,14 +24,14 @@ import { createLogger, type LogRecord } from '../../src/base/log/log.ts';
 import { isNotFound } from '../../src/client/api-failure.ts';
 import { createClient } from '../../src/client/create-client.ts';
 import { createInformerSet } from '../../src/client/informer/informer-set.ts';
-import { janitorControllers } from '../../src/control/janitor/janitor-controllers.ts';
+import { kubeControllers } from '../../src/control/kube-controllers/kube-controllers.ts';
 import { createScheduler, schedulerRules } from '../../src/control/scheduler/scheduler.ts';
 import { allowsPath, allowsResource } from '../../src/server/auth/rbac.ts';
 import { startServer } from '../testkit/in-process-server.ts';
 
-const parts = [...janitorControllers, { name: 'scheduler', rules: schedulerRules, create: createScheduler }];
+const parts = [...kubeControllers, { name: 'scheduler', rules: schedulerRules, create: createScheduler }];
 
-test('scheduler and janitors do all their work with the rights they name', async () => {
+test('scheduler and kube-controllers do all their work with the rights they name', async () => {
   const refused: string[] = [];
   const rulesOf = new Map<string, readonly PolicyRule[]>(parts.map(({ name, rules }) => [name, rules]));
   const server = await startServer({

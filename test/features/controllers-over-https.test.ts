@@ -8,8 +8,8 @@ import { createLogger, type LogRecord, silentLogger } from '../../src/base/log/l
 import { isNotFound } from '../../src/client/api-failure.ts';
 import { createClient } from '../../src/client/create-client.ts';
 import { createInformerSet } from '../../src/client/informer/informer-set.ts';
-import { createGarbageCollectorController } from '../../src/control/janitor/garbage-collector-controller.ts';
-import { createNamespaceController } from '../../src/control/janitor/namespace-controller.ts';
+import { createGarbageCollectorController } from '../../src/control/kube-controllers/garbage-collector-controller.ts';
+import { createNamespaceController } from '../../src/control/kube-controllers/namespace-controller.ts';
 import { createAuthority, openAuthority } from '../../src/server/auth/certificate-authority.ts';
 import { startServer } from '../testkit/in-process-server.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import { createEndpointSliceController } from '../../src/control/janitor/endpoint-slice-controller.ts';
-import { createGarbageCollectorController } from '../../src/control/janitor/garbage-collector-controller.ts';
+import { createEndpointSliceController } from '../../src/control/kube-controllers/endpoint-slice-controller.ts';
+import { createGarbageCollectorController } from '../../src/control/kube-controllers/garbage-collector-controller.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 import { type RunningControllers, runControllers, until } from '../testkit/run-controllers.ts';
 

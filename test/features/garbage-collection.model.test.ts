@@ -20,7 +20,7 @@ import type { KubeObject, OwnerReference } from '../../src/api/meta/object.ts';
 import { isNotFound } from '../../src/client/api-failure.ts';
 import type { Client } from '../../src/client/client.ts';
 import { createClient } from '../../src/client/create-client.ts';
-import { createGarbageCollectorController } from '../../src/control/janitor/garbage-collector-controller.ts';
+import { createGarbageCollectorController } from '../../src/control/kube-controllers/garbage-collector-controller.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 import { type RunningControllers, runControllers } from '../testkit/run-controllers.ts';
 

@@ -11,7 +11,7 @@ import type { ResourceType } from '../../src/api/meta/gvk.ts';
 import type { KubeObject, OwnerReference } from '../../src/api/meta/object.ts';
 import { isNotFound } from '../../src/client/api-failure.ts';
 import type { Client, DeleteCallOptions } from '../../src/client/client.ts';
-import { createGarbageCollectorController } from '../../src/control/janitor/garbage-collector-controller.ts';
+import { createGarbageCollectorController } from '../../src/control/kube-controllers/garbage-collector-controller.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 import { type RunningControllers, runControllers, until } from '../testkit/run-controllers.ts';
 

@@ -1,7 +1,7 @@
-/** status.typeChecking of a ValidatingAdmissionPolicy, written by the janitor through the API. */
+/** status.typeChecking of a ValidatingAdmissionPolicy, written by its controller through the API. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createPolicyStatusController } from '../../src/control/janitor/policy-status-controller.ts';
+import { createPolicyStatusController } from '../../src/control/kube-controllers/policy-status-controller.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 import { type RunningControllers, runControllers } from '../testkit/run-controllers.ts';
 

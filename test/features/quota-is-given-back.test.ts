@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createResourceQuotaController } from '../../src/control/janitor/resource-quota-controller.ts';
+import { createResourceQuotaController } from '../../src/control/kube-controllers/resource-quota-controller.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 import { type RunningControllers, runControllers, until } from '../testkit/run-controllers.ts';
 

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { systemClock } from '../../src/base/clock/clock.ts';
 import { createFakeClock } from '../../src/base/clock/fake-clock.ts';
 import { silentLogger } from '../../src/base/log/log.ts';
-import { createServiceCidrController } from '../../src/control/janitor/service-cidr-controller.ts';
+import { createServiceCidrController } from '../../src/control/kube-controllers/service-cidr-controller.ts';
 import { ensureBootstrapObjects } from '../../src/server/registry/bootstrap-objects.ts';
 import { keepServiceAddresses } from '../../src/server/registry/keep-service-addresses.ts';
 import { type Answer, type InProcessServer, startServer } from '../testkit/in-process-server.ts';

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import {
   createClaimProtectionController,
   createVolumeProtectionController,
-} from '../../src/control/janitor/storage-protection-controllers.ts';
+} from '../../src/control/kube-controllers/storage-protection-controllers.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 import { type RunningControllers, runControllers, until } from '../testkit/run-controllers.ts';
 

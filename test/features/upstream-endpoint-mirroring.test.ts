@@ -1,7 +1,7 @@
 /** Endpoints that a user writes for a Service without a selector are shown as EndpointSlices, and go with them. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createEndpointSliceMirroringController } from '../../src/control/janitor/endpoint-slice-mirroring-controller.ts';
+import { createEndpointSliceMirroringController } from '../../src/control/kube-controllers/endpoint-slice-mirroring-controller.ts';
 import { eventually } from '../testkit/control-plane.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 import { type RunningControllers, runControllers } from '../testkit/run-controllers.ts';

@@ -12,6 +12,7 @@ const OLD_WORDS: readonly (readonly [expression: string, term: string])[] = [
   ['mend(?:s|ed|ing)?', 'repair, correct, remedy'],
   ['ears?', 'listener, recorder'],
   ['abroad', 'on an external cluster'],
+  ['janitors?', 'kube-controllers'],
   ['of another make', 'external'],
   ['strangers?', 'unauthenticated client, unmanaged Pod'],
   ['kept zeros', 'fields whose zero is written'],

@@ -28,7 +28,7 @@ import {
   createEvacuationController,
   evacuationControllerRules,
 } from '../../control/evacuation/evacuation-controller.ts';
-import { janitorControllers } from '../../control/janitor/janitor-controllers.ts';
+import { kubeControllers } from '../../control/kube-controllers/kube-controllers.ts';
 import { createKubeVirtController, kubeVirtControllerRules } from '../../control/kubevirt/kubevirt-controller.ts';
 import { createMemoryController, memoryControllerRules } from '../../control/memory/memory-controller.ts';
 import { createMigrationController, migrationControllerRules } from '../../control/migration/migration-controller.ts';
@@ -229,7 +229,7 @@ export const COMPONENTS: readonly Component[] = [
     rules: schedulerRules,
     create: (environment) => createScheduler(environment),
   },
-  ...janitorControllers.map(
+  ...kubeControllers.map(
     ({ name, rules, create }): Component => ({
       name,
       account: `coracle-${name.replace(/-controller$/, '')}`,

@@ -14,7 +14,7 @@ import type { Logger } from '../../base/log/log.ts';
 import { isConflict, isNotFound } from '../../client/api-failure.ts';
 import type { Client } from '../../client/client.ts';
 import { commit } from '../../client/commit/commit.ts';
-import { silentConditions, wantedTaints } from '../../control/janitor/node-lifecycle-controller.ts';
+import { silentConditions, wantedTaints } from '../../control/kube-controllers/node-lifecycle-controller.ts';
 import { AGENT_ID_ANNOTATION, knownAgentId } from '../../node/agent/agent-id.ts';
 import { LEASE_NAMESPACE } from '../../node/agent/node-registration.ts';
 

@@ -244,7 +244,7 @@ function bytesOf(text: string | number | undefined): number {
   return quantity === undefined ? 0 : quantityValue(quantity);
 }
 
-/** The node's agent has stopped reporting: the janitor says so. */
+/** The node's agent has stopped reporting: node-lifecycle-controller has set its conditions to Unknown. */
 const isSilent = ({ nodes, nodeName }: DrainInput): boolean =>
   nodes
     .find(({ metadata }) => metadata.name === nodeName)

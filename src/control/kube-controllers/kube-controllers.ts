@@ -1,4 +1,4 @@
-/** The janitor's controllers by the names kube-controller-manager gives them: what `--controllers` chooses from. */
+/** The controllers of kube-controller-manager by its names: what `--controllers` chooses from. */
 import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
 import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
 import { claimFilesRules, createClaimFilesController } from './claim-files-controller.ts';
@@ -31,20 +31,20 @@ import {
 } from './storage-protection-controllers.ts';
 import { createTaintEvictionController, taintEvictionRules } from './taint-eviction-controller.ts';
 
-export interface JanitorOptions extends ControllerEnvironment {
+export interface KubeControllerOptions extends ControllerEnvironment {
   /** PEM of the CA certificate that signed the API server's certificate. */
   readonly rootCa: string;
 }
 
-export interface JanitorController {
+export interface KubeController {
   readonly name: string;
   /** The rights it needs, and no more. */
   readonly rules: readonly PolicyRule[];
-  readonly create: (options: JanitorOptions) => Runnable;
+  readonly create: (options: KubeControllerOptions) => Runnable;
 }
 
 /** All of them, in no particular order. */
-export const janitorControllers: readonly JanitorController[] = [
+export const kubeControllers: readonly KubeController[] = [
   { name: 'garbage-collector-controller', rules: garbageCollectorRules, create: createGarbageCollectorController },
   { name: 'namespace-controller', rules: namespaceRules, create: createNamespaceController },
   { name: 'serviceaccount-controller', rules: serviceAccountRules, create: createServiceAccountController },

@@ -24,7 +24,7 @@ import { createInformerSet } from '../../client/informer/informer-set.ts';
 import { aggregatedRules, createClusterRoleAggregationController } from './cluster-role-aggregation-controller.ts';
 import { budgetStatus, createDisruptionController } from './disruption-controller.ts';
 import { createEventTtlController } from './event-ttl-controller.ts';
-import { type JanitorOptions, janitorControllers } from './janitor-controllers.ts';
+import { type KubeControllerOptions, kubeControllers } from './kube-controllers.ts';
 import { createNodeLifecycleController, wantedTaints } from './node-lifecycle-controller.ts';
 import { createPodGcController } from './pod-gc-controller.ts';
 import { createRootCaController } from './root-ca-controller.ts';
@@ -45,7 +45,7 @@ const TYPES = [
   SERVICE_ACCOUNTS,
 ] as ResourceType<never>[];
 
-function harness(create: (options: JanitorOptions) => Runnable) {
+function harness(create: (options: KubeControllerOptions) => Runnable) {
   const clock = createFakeClock();
   const api = createFakeApi(TYPES);
   const client = createClient(api.handler);
@@ -371,15 +371,15 @@ test('pod-garbage-collector-controller: out-of-service lets terminating pods of 
   await h.end();
 });
 
-test('every janitor has its own name and rules that name no more than they must', () => {
-  const names = janitorControllers.map((one) => one.name);
+test('every kube-controller has its own name and rules that name no more than they must', () => {
+  const names = kubeControllers.map((one) => one.name);
   assert.equal(new Set(names).size, names.length);
   // Only those that act on every kind there is may ask for every kind there is.
-  const wide = janitorControllers
+  const wide = kubeControllers
     .filter(({ rules }) => rules.some((rule) => rule.resources?.includes('*')))
     .map((one) => one.name);
   assert.deepEqual(wide.sort(), ['garbage-collector-controller', 'namespace-controller', 'resourcequota-controller']);
-  for (const { name, rules } of janitorControllers) {
+  for (const { name, rules } of kubeControllers) {
     // The one that collects rules grants what others hold.
     const mayEscalate = name === 'clusterrole-aggregation-controller';
     for (const rule of rules) {
