@@ -16,7 +16,7 @@ import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../sr
 import { ApiError } from '../../src/api/meta/status.ts';
 import { identify, isRunning } from '../../src/base/process/identity.ts';
 import type { Client } from '../../src/client/client.ts';
-import { findGuestsOnDisk, nameOfGuest } from '../../src/node/agent/guests-on-disk.ts';
+import { findGuestsOnDisk, nameOfGuest } from '../../src/node/agent/launcher/guests-on-disk.ts';
 import { type Outcome, openWorkspace } from '../cli/workspace.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
 import { seed } from '../testkit/seed.ts';

@@ -6,7 +6,7 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import type { Client } from '../../src/client/client.ts';
-import { parseProcess } from '../../src/node/agent/usage.ts';
+import { parseProcess } from '../../src/node/agent/requests/usage.ts';
 import { qemusUnder } from './migration-failpoints.ts';
 
 /** The newest events are told. */

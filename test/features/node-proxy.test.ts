@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
 import { identify } from '../../src/base/process/identity.ts';
-import type { MeasuredPod } from '../../src/node/agent/node-summary.ts';
+import type { MeasuredPod } from '../../src/node/agent/requests/node-summary.ts';
 import { readWhole } from '../../src/server/outbound/read-whole.ts';
 import { GUEST_NODE, type GuestNode, startGuestNode } from '../testkit/guest-node.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';

@@ -20,8 +20,8 @@ import { type Component, chooseComponents, runComponent } from '../../src/cmd/co
 import { type ControlPlane, startControlPlane } from '../../src/cmd/compose/control-plane.ts';
 import { poolControllers } from '../../src/control/storage/storage-controllers.ts';
 import { type Agent, type AgentOptions, createAgent } from '../../src/node/agent/agent.ts';
+import type { VmRecord } from '../../src/node/agent/launcher/vm-record.ts';
 import { NODE_VM_RULES } from '../../src/node/agent/rbac.ts';
-import type { VmRecord } from '../../src/node/agent/vm-record.ts';
 import { type ImageStore, openImageStore } from '../../src/node/image/image-store.ts';
 import { importImage } from '../../src/node/image/local-images.ts';
 import { createSigningKey } from '../../src/server/auth/service-account-tokens.ts';

@@ -5,7 +5,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { PODS } from '../../src/api/kinds/builtin/resource-types.ts';
-import { directoryBytes } from '../../src/node/agent/disk-watch.ts';
+import { directoryBytes } from '../../src/node/agent/guest/disk-watch.ts';
 import { type Board, collect, eventually, kernelSpec, NAMESPACE, startBoard } from './board.ts';
 
 let board: Board;

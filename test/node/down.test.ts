@@ -10,7 +10,7 @@ import {
 } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { findProcesses } from '../../src/base/process/identity.ts';
 import { usualHostPort } from '../../src/domain/machine/host-ports.ts';
-import { findGuestsOnDisk } from '../../src/node/agent/guests-on-disk.ts';
+import { findGuestsOnDisk } from '../../src/node/agent/launcher/guests-on-disk.ts';
 import { openWorkspace, type Workspace } from '../cli/workspace.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
 import { importTinyGuest, tinyVm, until, whyNoGuests } from '../testkit/tiny-guest.ts';

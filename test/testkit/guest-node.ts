@@ -6,9 +6,9 @@ import { systemClock } from '../../src/base/clock/clock.ts';
 import { createHttpsTransport } from '../../src/base/http/https-transport.ts';
 import type { ApiHandler, ApiRequest } from '../../src/base/http/seam.ts';
 import { silentLogger } from '../../src/base/log/log.ts';
-import { createNodeHandler } from '../../src/node/agent/handler.ts';
-import type { Launcher } from '../../src/node/agent/launcher.ts';
-import type { MeasuredPod } from '../../src/node/agent/node-summary.ts';
+import type { Launcher } from '../../src/node/agent/launcher/launcher.ts';
+import { createNodeHandler } from '../../src/node/agent/requests/handler.ts';
+import type { MeasuredPod } from '../../src/node/agent/requests/node-summary.ts';
 import type { InProcessServer } from './in-process-server.ts';
 import { listenTls, newAuthority } from './listen-tls.ts';
 

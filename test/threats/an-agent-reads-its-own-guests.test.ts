@@ -4,7 +4,7 @@ import { X509Certificate } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { decodeBase64, encodeBase64 } from '../../src/api/meta/base64.ts';
 import { ApiError } from '../../src/api/meta/status.ts';
-import { isOfOthers } from '../../src/node/agent/no-relationship.ts';
+import { isOfOthers } from '../../src/node/agent/launcher/no-relationship.ts';
 import { createSigningRequest } from '../../src/server/auth/certificate-authority.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { newAuthority } from '../testkit/listen-tls.ts';

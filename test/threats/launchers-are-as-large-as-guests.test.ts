@@ -11,8 +11,8 @@ import { NEVER } from '../../src/base/http/seam.ts';
 import { silentLogger } from '../../src/base/log/log.ts';
 import { launcherPod } from '../../src/domain/launcher/launcher-pod.ts';
 import type { AgentEnvironment } from '../../src/node/agent/environment.ts';
-import { Launcher } from '../../src/node/agent/launcher.ts';
-import type { ReadonlyPod } from '../../src/node/agent/launcher-state.ts';
+import { Launcher } from '../../src/node/agent/launcher/launcher.ts';
+import type { ReadonlyPod } from '../../src/node/agent/launcher/launcher-state.ts';
 
 const VMI_UID = '00000000-0000-4000-8000-000000000001';
 const POD_UID = '00000000-0000-4000-8000-000000000002';

@@ -11,9 +11,9 @@ import { systemClock } from '../../src/base/clock/clock.ts';
 import { NEVER } from '../../src/base/http/seam.ts';
 import { silentLogger } from '../../src/base/log/log.ts';
 import type { AgentEnvironment } from '../../src/node/agent/environment.ts';
-import { Launcher } from '../../src/node/agent/launcher.ts';
-import type { ReadonlyPod, ReadonlyVmi } from '../../src/node/agent/launcher-state.ts';
-import { writeNamespace } from '../../src/node/agent/vm-namespace.ts';
+import { Launcher } from '../../src/node/agent/launcher/launcher.ts';
+import type { ReadonlyPod, ReadonlyVmi } from '../../src/node/agent/launcher/launcher-state.ts';
+import { writeNamespace } from '../../src/node/agent/launcher/vm-namespace.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { until } from '../testkit/run-controllers.ts';
 

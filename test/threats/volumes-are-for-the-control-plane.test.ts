@@ -10,8 +10,8 @@ import { after, before, test } from 'node:test';
 import { systemClock } from '../../src/base/clock/clock.ts';
 import { type ApiHandler, type ApiRequest, NEVER } from '../../src/base/http/seam.ts';
 import { silentLogger } from '../../src/base/log/log.ts';
-import { createNodeHandler } from '../../src/node/agent/handler.ts';
-import { PROXY_PATH_HEADER } from '../../src/node/agent/pod-proxy.ts';
+import { createNodeHandler } from '../../src/node/agent/requests/handler.ts';
+import { PROXY_PATH_HEADER } from '../../src/node/agent/requests/pod-proxy.ts';
 import { openPool, type Pool } from '../../src/node/storage/pool.ts';
 
 const VOLUME = '00000000-0000-4000-8000-000000000001';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { formatTime } from '../../api/meta/object.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import { silentLogger } from '../../base/log/log.ts';
-import { findGuestsOnDisk, nameOfGuest } from '../../node/agent/guests-on-disk.ts';
+import { findGuestsOnDisk, nameOfGuest } from '../../node/agent/launcher/guests-on-disk.ts';
 import { openPool as openVolumes } from '../../node/storage/pool.ts';
 import { StorageError } from '../../server/storage/backend.ts';
 import { takeStoreLock } from '../../server/storage/store-lock.ts';

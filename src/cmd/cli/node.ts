@@ -6,7 +6,7 @@ import { systemClock } from '../../base/clock/clock.ts';
 import { aborted } from '../../base/signal/abortable.ts';
 import { isNotFound } from '../../client/api-failure.ts';
 import type { Client } from '../../client/client.ts';
-import { knownAgentId, servedByAnother, takenMessage } from '../../node/agent/agent-id.ts';
+import { knownAgentId, servedByAnother, takenMessage } from '../../node/agent/registration/agent-id.ts';
 import { nodeNames, type RunningAgents, startAgents } from '../compose/agents.ts';
 import { connectNode } from '../compose/node-identity.ts';
 import type { RemoteCluster } from '../compose/remote-components.ts';

@@ -3,7 +3,7 @@
 import { NODES } from '../../api/kinds/builtin/resource-types.ts';
 import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../api/kinds/kubevirt/kinds.ts';
 import { systemClock } from '../../base/clock/clock.ts';
-import { findGuestsOnDisk, nameOfGuest } from '../../node/agent/guests-on-disk.ts';
+import { findGuestsOnDisk, nameOfGuest } from '../../node/agent/launcher/guests-on-disk.ts';
 import { clusterFrom } from '../config/cluster.ts';
 import { dataDirAt, defaultDataDir } from '../config/data-dir.ts';
 import { awaitedText, findRunning, type Stopping } from '../config/running.ts';

@@ -1,8 +1,8 @@
 /** The end of `coracle up`: guests are waited for, whoever asks again is told for which, and none is left behind. */
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Logger } from '../../base/log/log.ts';
-import { findGuestsOnDisk } from '../../node/agent/guests-on-disk.ts';
-import { stopGuestsOnDisk } from '../../node/agent/stop-guests-on-disk.ts';
+import { findGuestsOnDisk } from '../../node/agent/launcher/guests-on-disk.ts';
+import { stopGuestsOnDisk } from '../../node/agent/launcher/stop-guests-on-disk.ts';
 import type { Host } from '../compose/host.ts';
 import type { DataDir } from '../config/data-dir.ts';
 import { type AwaitedGuest, awaitedText, publishStopping, type Stopping } from '../config/running.ts';

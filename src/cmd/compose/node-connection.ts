@@ -7,7 +7,7 @@ import { NODES } from '../../api/kinds/builtin/resource-types.ts';
 import { createHttpsTransport } from '../../base/http/https-transport.ts';
 import type { ApiHandler } from '../../base/http/seam.ts';
 import type { Client } from '../../client/client.ts';
-import { SERVING_CA_ANNOTATION } from '../../node/agent/node-object.ts';
+import { SERVING_CA_ANNOTATION } from '../../node/agent/registration/node-object.ts';
 import { inUrl } from '../config/serving-address.ts';
 
 /** Common name of the certificate virt-api shows to agents. */

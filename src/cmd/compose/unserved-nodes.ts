@@ -15,8 +15,8 @@ import { isConflict, isNotFound } from '../../client/api-failure.ts';
 import type { Client } from '../../client/client.ts';
 import { commit } from '../../client/commit/commit.ts';
 import { silentConditions, wantedTaints } from '../../control/kube-controllers/node-lifecycle-controller.ts';
-import { AGENT_ID_ANNOTATION, knownAgentId } from '../../node/agent/agent-id.ts';
-import { LEASE_NAMESPACE } from '../../node/agent/node-registration.ts';
+import { AGENT_ID_ANNOTATION, knownAgentId } from '../../node/agent/registration/agent-id.ts';
+import { LEASE_NAMESPACE } from '../../node/agent/registration/node-registration.ts';
 
 export interface UnservedNodesOptions {
   readonly client: Client;

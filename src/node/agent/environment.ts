@@ -9,8 +9,8 @@ import type { PodResizeVerdict } from '../../domain/live-update/pod-resize.ts';
 import type { NodeFacts, SmbiosConfig } from '../../domain/machine/machine-plan.ts';
 import type { ImageStore } from '../image/image-store.ts';
 import type { Pool } from '../storage/pool.ts';
+import type { Tombstones } from './launcher/vm-record.ts';
 import type { PeerIdentity } from './migration/peer.ts';
-import type { Tombstones } from './vm-record.ts';
 
 export interface AgentEnvironment {
   readonly nodeName: string;

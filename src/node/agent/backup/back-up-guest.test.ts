@@ -7,8 +7,8 @@ import { systemClock } from '../../../base/clock/clock.ts';
 import { silentLogger } from '../../../base/log/log.ts';
 import { checkpointHandle } from '../../../domain/backup/checkpoint-handles.ts';
 import { openPool } from '../../storage/pool.ts';
-import type { Guest } from '../guest.ts';
-import type { LauncherState } from '../launcher-state.ts';
+import type { Guest } from '../guest/guest.ts';
+import type { LauncherState } from '../launcher/launcher-state.ts';
 import { backUpGuest } from './back-up-guest.ts';
 
 const UID = 'aaaaaaaa-1111-4111-8111-aaaaaaaaaaaa';

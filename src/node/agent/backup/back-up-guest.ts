@@ -12,10 +12,10 @@ import type { BackupRequest } from '../../../domain/backup/backup-request.ts';
 import { checkpointHandle } from '../../../domain/backup/checkpoint-handles.ts';
 import { PoolError } from '../../storage/pool-error.ts';
 import { isHandle } from '../../storage/pool-state.ts';
-import { writeVmiStatus } from '../api-writes.ts';
-import { freezeGuest, thawGuest } from '../freeze.ts';
-import type { Guest } from '../guest.ts';
-import type { LauncherState } from '../launcher-state.ts';
+import { freezeGuest, thawGuest } from '../guest/freeze.ts';
+import type { Guest } from '../guest/guest.ts';
+import { writeVmiStatus } from '../launcher/api-writes.ts';
+import type { LauncherState } from '../launcher/launcher-state.ts';
 import { type BackupNote, beginFiles, bytesOnDisk, dropFiles, finishFiles, writeVolume } from './backup-files.ts';
 
 type Report = NonNullable<

@@ -1,9 +1,9 @@
 /** What an agent does that finds a guest whose memory was being saved or loaded when an earlier agent ended. */
 import { join } from 'node:path';
-import type { Guest } from '../guest.ts';
-import type { LauncherState } from '../launcher-state.ts';
-import { endProcess } from '../stop-vm.ts';
-import { removeRecord, type VmRecord, writeRecord } from '../vm-record.ts';
+import type { Guest } from '../guest/guest.ts';
+import type { LauncherState } from '../launcher/launcher-state.ts';
+import { endProcess } from '../launcher/stop-vm.ts';
+import { removeRecord, type VmRecord, writeRecord } from '../launcher/vm-record.ts';
 import { letGuestGoOn } from './resume-memory.ts';
 import { letGoOn } from './save-memory.ts';
 import { userOf } from './state-files.ts';

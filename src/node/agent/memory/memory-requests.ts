@@ -4,7 +4,7 @@ import type { ApiRequest, ApiResponse } from '../../../base/http/seam.ts';
 import type { DeleteMemory, MemoryStates, SaveMemory } from '../../../domain/memory-state/memory-calls.ts';
 import { isUid } from '../../disk/vm-directory.ts';
 import type { Pool } from '../../storage/pool.ts';
-import type { Launcher } from '../launcher.ts';
+import type { Launcher } from '../launcher/launcher.ts';
 import { listStates, readState, removeState, stateBytes } from './state-files.ts';
 
 export interface MemoryRequestOptions {

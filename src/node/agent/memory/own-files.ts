@@ -3,9 +3,9 @@ import { constants, copyFile, stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { layersOf, linkFile, type SavedDisk } from '../../disk/saved-files.ts';
 import type { BackingFile } from '../../qemu/argv.ts';
-import type { Guest } from '../guest.ts';
+import type { Guest } from '../guest/guest.ts';
+import type { VmRecord } from '../launcher/vm-record.ts';
 import { mirrorNode } from '../migration/qemu-migration.ts';
-import type { VmRecord } from '../vm-record.ts';
 import type { SavedState } from './state-files.ts';
 
 export type OwnFiles = Pick<SavedState, 'disks' | 'kernel' | 'initrd'>;

@@ -13,8 +13,8 @@ import { parseResumeFrom, RESUME_FALLBACK, RESUME_FROM } from '../../../domain/m
 import { isUid } from '../../disk/vm-directory.ts';
 import { VolumeError } from '../../disk/volume-request.ts';
 import type { AgentEnvironment } from '../environment.ts';
-import type { Guest } from '../guest.ts';
-import type { VmRecord } from '../vm-record.ts';
+import type { Guest } from '../guest/guest.ts';
+import type { VmRecord } from '../launcher/vm-record.ts';
 import { hostProcessor } from './host-processor.ts';
 import { markUsed, ramFile, readState, type SavedState, userOf } from './state-files.ts';
 

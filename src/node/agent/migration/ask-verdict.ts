@@ -6,8 +6,8 @@ import {
   type MigrationVerdict,
   migrationVerdict,
 } from '../../../domain/migration/migration-steps.ts';
-import type { LauncherState } from '../launcher-state.ts';
-import { isOfOthers } from '../no-relationship.ts';
+import type { LauncherState } from '../launcher/launcher-state.ts';
+import { isOfOthers } from '../launcher/no-relationship.ts';
 
 /** What the API says now; no verdict when it cannot be asked. */
 export async function ask(

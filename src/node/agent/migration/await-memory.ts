@@ -1,9 +1,9 @@
 /** The last act of a target in post-copy: the guest runs, and what is left of its memory comes. */
-import type { Guest } from '../guest.ts';
-import type { LauncherState } from '../launcher-state.ts';
-import { endProcess } from '../stop-vm.ts';
-import type { VmRecord } from '../vm-record.ts';
-import type { VmResult } from '../vm-result.ts';
+import type { Guest } from '../guest/guest.ts';
+import type { LauncherState } from '../launcher/launcher-state.ts';
+import { endProcess } from '../launcher/stop-vm.ts';
+import type { VmRecord } from '../launcher/vm-record.ts';
+import type { VmResult } from '../launcher/vm-result.ts';
 import { POST_COPY_LOST, postCopyDone, sourceFailed } from './migration-status.ts';
 import { tell } from './sender-record.ts';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { MachinePlan } from '../../../domain/machine/machine-plan.ts';
-import type { PreparedVm } from '../start-vm.ts';
+import type { PreparedVm } from '../launcher/start-vm.ts';
 import type { DiskOffer, Hello } from './channel.ts';
 import { offerProblem } from './disk-offer.ts';
 

@@ -4,10 +4,10 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { planDifference } from '../../../domain/migration/plan-difference.ts';
 import { SAVED_LAYER } from '../../disk/saved-files.ts';
 import { VM_FILES } from '../../qemu/argv.ts';
-import type { Guest } from '../guest.ts';
-import { imageContainer } from '../pod-status.ts';
-import type { PreparedVm } from '../start-vm.ts';
-import type { VmRecord } from '../vm-record.ts';
+import type { Guest } from '../guest/guest.ts';
+import { imageContainer } from '../launcher/pod-status.ts';
+import type { PreparedVm } from '../launcher/start-vm.ts';
+import type { VmRecord } from '../launcher/vm-record.ts';
 import type { DiskOffer, FileMark, Hello } from './channel.ts';
 import { mirrorNode } from './qemu-migration.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { silentLogger } from '../../../base/log/log.ts';
-import type { Guest } from '../guest.ts';
-import type { LauncherState } from '../launcher-state.ts';
+import type { Guest } from '../guest/guest.ts';
+import type { LauncherState } from '../launcher/launcher-state.ts';
 import { feedTarget } from './feed-target.ts';
 
 /** A QEMU that says these, the last one for ever, and a clock that goes as far as it is slept. */

@@ -1,6 +1,6 @@
 /** The last act of a source in post-copy: its QEMU gives what is left of the memory to a guest that runs elsewhere. */
-import type { Guest } from '../guest.ts';
-import type { LauncherState } from '../launcher-state.ts';
+import type { Guest } from '../guest/guest.ts';
+import type { LauncherState } from '../launcher/launcher-state.ts';
 
 const POLL_MS = 50;
 /** Without an agent on the other side nobody takes anything; QEMU does not always notice. */

@@ -3,7 +3,7 @@ import type { Pod } from '../../../api/kinds/builtin/types.ts';
 import type { VirtualMachineInstance } from '../../../api/kinds/kubevirt/kinds.ts';
 import type { DeepReadonly } from '../../../api/meta/object.ts';
 import { isLocal, parseReference } from '../../../base/oci/reference.ts';
-import { imageContainer } from '../pod-status.ts';
+import { imageContainer } from '../launcher/pod-status.ts';
 
 type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
 

@@ -1,7 +1,7 @@
 /** Waiting for what QEMU says while its guest moves. */
 import type { Clock } from '../../../base/clock/clock.ts';
 import type { QmpEvent } from '../../qmp/commands.ts';
-import type { Guest } from '../guest.ts';
+import type { Guest } from '../guest/guest.ts';
 
 export interface EventLog {
   /** The first event, seen already or to come, that fits. Rejects at the signal, and when QEMU or the connection is gone. */

@@ -13,10 +13,10 @@ import { createLinkedController } from '../../../base/signal/linked-controller.t
 import { FAIL_MIGRATION_HOOK } from '../../../domain/launcher/functional-test-hooks.ts';
 import { type MigrationLimits, migrationLimits } from '../../../domain/migration/migration-limits.ts';
 import { VM_FILES } from '../../qemu/argv.ts';
-import { hasHook } from '../functional-test-hooks.ts';
-import type { Guest } from '../guest.ts';
-import type { LauncherState } from '../launcher-state.ts';
-import type { VmRecord } from '../vm-record.ts';
+import type { Guest } from '../guest/guest.ts';
+import { hasHook } from '../launcher/functional-test-hooks.ts';
+import type { LauncherState } from '../launcher/launcher-state.ts';
+import type { VmRecord } from '../launcher/vm-record.ts';
 import { type ChannelHeader, controlChannel, join, type TargetMessage, writeHeader } from './channel.ts';
 import { copyName, copyPath, offeredDisks } from './disk-offer.ts';
 import { DISK_SERVICE, isUnderWay, MEMORY_SERVICE, type Outgoing, sourceStarted } from './migration-status.ts';

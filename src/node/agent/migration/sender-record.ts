@@ -2,10 +2,10 @@
 import { join as joinPath } from 'node:path';
 import { VIRTUAL_MACHINE_INSTANCES } from '../../../api/kinds/kubevirt/kinds.ts';
 import { isNotFound } from '../../../client/api-failure.ts';
-import { patchStatus, writeVmiStatus } from '../api-writes.ts';
-import type { LauncherState, ReadonlyVmi } from '../launcher-state.ts';
-import { isOfOthers } from '../no-relationship.ts';
-import { type MigrationRecord, type VmRecord, writeRecord } from '../vm-record.ts';
+import { patchStatus, writeVmiStatus } from '../launcher/api-writes.ts';
+import type { LauncherState, ReadonlyVmi } from '../launcher/launcher-state.ts';
+import { isOfOthers } from '../launcher/no-relationship.ts';
+import { type MigrationRecord, type VmRecord, writeRecord } from '../launcher/vm-record.ts';
 import { sourceFailed } from './migration-status.ts';
 
 export type SourceRecord = Extract<MigrationRecord, { role: 'source' }>;

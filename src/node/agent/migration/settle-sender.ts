@@ -1,10 +1,10 @@
 import { type MigrationEnds, nextSourceStep } from '../../../domain/migration/migration-steps.ts';
 import { QmpError } from '../../qmp/qmp-connection.ts';
-import type { Guest } from '../guest.ts';
-import type { LauncherState, ReadonlyVmi } from '../launcher-state.ts';
-import { hasEnded } from '../run-state.ts';
-import type { VmRecord } from '../vm-record.ts';
-import { resultOf, type VmResult } from '../vm-result.ts';
+import type { Guest } from '../guest/guest.ts';
+import { hasEnded } from '../guest/run-state.ts';
+import type { LauncherState, ReadonlyVmi } from '../launcher/launcher-state.ts';
+import type { VmRecord } from '../launcher/vm-record.ts';
+import { resultOf, type VmResult } from '../launcher/vm-result.ts';
 import { ask } from './ask-verdict.ts';
 import type { ControlChannel, SourceMessage, TargetMessage } from './channel.ts';
 import { feedTarget } from './feed-target.ts';

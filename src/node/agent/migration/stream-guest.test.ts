@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { migrationLimits } from '../../../domain/migration/migration-limits.ts';
-import type { LauncherState } from '../launcher-state.ts';
+import type { LauncherState } from '../launcher/launcher-state.ts';
 import { type Streaming, streamGuest } from './stream-guest.ts';
 
 const GAVE_UP = 'the target gave up: QEMU of the target could not load the guest';

@@ -2,8 +2,8 @@
 import { completionMs, type MigrationLimits, monitorStep } from '../../../domain/migration/migration-limits.ts';
 import { mustStandStill } from '../../../domain/migration/still-guest.ts';
 import { VM_FILES } from '../../qemu/argv.ts';
-import type { Guest } from '../guest.ts';
-import type { LauncherState } from '../launcher-state.ts';
+import type { Guest } from '../guest/guest.ts';
+import type { LauncherState } from '../launcher/launcher-state.ts';
 import type { LocalDisk } from './disk-offer.ts';
 import { type Outgoing, sourceMode } from './migration-status.ts';
 import { mirrorJob, mirrorNode, remoteNode, setCapabilities, tryPostCopy } from './qemu-migration.ts';

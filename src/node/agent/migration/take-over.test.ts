@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { silentLogger } from '../../../base/log/log.ts';
-import type { Guest } from '../guest.ts';
-import type { LauncherState } from '../launcher-state.ts';
+import type { Guest } from '../guest/guest.ts';
+import type { LauncherState } from '../launcher/launcher-state.ts';
 import { resumeReceiver } from './take-over.ts';
 
 const UID = '00000000-0000-4000-8000-000000000001';

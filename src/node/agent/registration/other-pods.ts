@@ -1,0 +1,35 @@
+/** Pods on this node that are no launchers. */
+import type { Pod } from '../../../api/kinds/builtin/types.ts';
+import type { DeepReadonly } from '../../../api/meta/object.ts';
+import type { AgentEnvironment } from '../environment.ts';
+import { deletePod } from '../launcher/api-writes.ts';
+
+/** Pods that are no launchers: said once each, and removed when somebody deletes them. */
+export function createUnmanagedPodStatus(environment: AgentEnvironment): (pod: DeepReadonly<Pod>) => void {
+  /** UIDs told of; bounded. */
+  const told = new Set<string>();
+  return (pod) => {
+    const uid = pod.metadata.uid ?? '';
+    if (pod.metadata.deletionTimestamp !== undefined) {
+      deletePod(environment, pod).catch((error: Error) =>
+        environment.log.warn('pod not deleted', { pod: pod.metadata.name, error: error.message }),
+      );
+      return;
+    }
+    if (told.has(uid)) return;
+    if (told.size > 10_000) told.clear();
+    told.add(uid);
+    environment.events.event(
+      pod,
+      'Warning',
+      'NotSupported',
+      'This node runs virtual machines only; a pod that is no virt-launcher stays Pending here.',
+    );
+  };
+}
+
+const LAUNCHER_SELECTOR = { key: 'kubevirt.io', value: 'virt-launcher' } as const;
+
+/** True for the Pods that this agent starts guests for. */
+export const isLauncher = (pod: DeepReadonly<Pod>): boolean =>
+  pod.metadata.labels?.[LAUNCHER_SELECTOR.key] === LAUNCHER_SELECTOR.value;
