@@ -67,10 +67,6 @@ const DANGEROUS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'patch /secrets': 'marks those that nobody uses',
     'delete /secrets': 'removes those that were marked long ago',
   },
-  'coracle-validatingadmissionpolicy-status': {
-    'patch admissionregistration.k8s.io/validatingadmissionpolicies/status': 'reports what type checking found',
-    'update admissionregistration.k8s.io/validatingadmissionpolicies/status': 'the same',
-  },
   'coracle-bin': {
     'get /secrets': 'brings back those that went with a machine, and sees whether they are there; by name alone',
     'create /secrets': 'the same',

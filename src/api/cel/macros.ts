@@ -1,7 +1,7 @@
 /** Macros: calls that become other syntax before anything is checked. */
 import type { Environment } from './declarations.ts';
-import type { Report } from './report.ts';
-import { type Bind, type Expr, type Fold, type FoldKind, unspecified } from './syntax.ts';
+import { SourceError } from './report.ts';
+import type { Bind, Expr, Fold, FoldKind } from './syntax.ts';
 
 export interface MacroCall {
   readonly at: number;
@@ -14,29 +14,11 @@ export interface MacroCall {
 const SORT_INPUT = '@sort_input';
 const OPTIONAL_INPUT = '@optional_input';
 
-/** An argument is not what the macro wants. */
-class WrongArgument {
-  readonly at: number;
-  readonly message: string;
-
-  constructor(at: number, message: string) {
-    this.at = at;
-    this.message = message;
-  }
-}
-
-/** The expansion of a macro call; undefined when the call is none. The first wrong argument is reported. */
-export function expandMacro(call: MacroCall, environment: Environment, report: Report): Expr | undefined {
-  try {
-    return expanded(call, environment);
-  } catch (error) {
-    if (!(error instanceof WrongArgument)) throw error;
-    report.add(error.at, error.message);
-    return unspecified(error.at);
-  }
-}
-
-function expanded(call: MacroCall, environment: Environment): Expr | undefined {
+/**
+ * The expansion of a macro call; undefined when the call is none.
+ * @throws SourceError for an argument that the macro does not take
+ */
+export function expandMacro(call: MacroCall, environment: Environment): Expr | undefined {
   if (call.target === undefined) return call.name === 'has' && call.args.length === 1 ? has(call) : undefined;
   if (environment.optionals && call.args.length === 2) {
     if (call.name === 'optMap') return optionalMap(call, true);
@@ -51,7 +33,7 @@ function has({ at, args }: MacroCall): Expr {
   const arg = args[0]!;
   // `a.?b` is a call to upstream, not a selection.
   if (arg.op === 'select' && !arg.optional) return { ...arg, at, test: true };
-  throw new WrongArgument(arg.at, 'invalid argument to has() macro');
+  throw new SourceError(arg.at, 'invalid argument to has() macro');
 }
 
 const FOLDS: Readonly<Record<string, FoldKind>> = {
@@ -101,7 +83,7 @@ function oneName({ at, target, args }: MacroCall, kind: FoldKind, [test, body]: 
 function twoNames({ at, target, args }: MacroCall, kind: FoldKind, [test, body]: Parts): Fold {
   const first = nameOf(args[0]!, NO_SIMPLE_NAME);
   const second = nameOf(args[1]!, NO_SIMPLE_NAME);
-  if (first === second) throw new WrongArgument(args[1]!.at, `duplicate variable name: ${first}`);
+  if (first === second) throw new SourceError(args[1]!.at, `duplicate variable name: ${first}`);
   refuseAccumulator(args[0]!, first);
   refuseAccumulator(args[1]!, second);
   const misnamed = kind === 'transformMap' && first.startsWith('.') ? { misnamedAt: at } : {};
@@ -110,11 +92,11 @@ function twoNames({ at, target, args }: MacroCall, kind: FoldKind, [test, body]:
 
 function nameOf(expr: Expr, otherwise: string): string {
   if (expr.op === 'ident') return expr.name;
-  throw new WrongArgument(expr.at, otherwise);
+  throw new SourceError(expr.at, otherwise);
 }
 
 function refuseAccumulator({ at }: Expr, name: string): void {
-  if (name === '__result__') throw new WrongArgument(at, 'iteration variable overwrites accumulator variable');
+  if (name === '__result__') throw new SourceError(at, 'iteration variable overwrites accumulator variable');
 }
 
 function optionalMap({ at, target, args, name: macro }: MacroCall, wrap: boolean): Expr {
@@ -143,7 +125,7 @@ function bind(call: MacroCall): Expr | undefined {
 function sortBy({ at, target, args }: MacroCall): Expr {
   if (!isSortable(target!)) {
     const kinds = 'a list, identifier, comprehension, call or select expression';
-    throw new WrongArgument(target!.at, `sortBy can only be applied to ${kinds}`);
+    throw new SourceError(target!.at, `sortBy can only be applied to ${kinds}`);
   }
   const name = nameOf(args[0]!, NO_NAME);
   refuseAccumulator(args[0]!, name);

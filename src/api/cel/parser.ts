@@ -1,21 +1,14 @@
-/**
- * Parses an expression into a syntax tree; macros are expanded on the way (`macros.ts`). This is the fast way, for texts
- * without a fault. At the first doubt it gives up, and `diagnosis/` reads the text again to tell every fault of it.
- */
+/** Parses an expression into a syntax tree; macros are expanded on the way (`macros.ts`). */
 import type { Environment } from './declarations.ts';
-import { parseWithRecovery } from './diagnosis/recovering-parser.ts';
-import { visitTree } from './diagnosis/visit.ts';
 import { expandMacro } from './macros.ts';
-import { NOWHERE, Report } from './report.ts';
-import { call, children, type Expr, literal, logical, RESERVED, unspecified } from './syntax.ts';
-import { intLiteral, type Token, tokenize, uintLiteral } from './tokens.ts';
+import { NOWHERE, Report, SourceError } from './report.ts';
+import { call, children, type Expr, literal, logical, RESERVED } from './syntax.ts';
+import { type Token, tokenize } from './tokens.ts';
 import { BOOL, BYTES, DOUBLE, INT, NULL, STRING, UINT } from './types.ts';
-import { CelDouble } from './values.ts';
+import { CelDouble, CelUint, intFromBigInt, MAX_INT, MAX_UINT, MIN_INT } from './values.ts';
 
-/** Nesting that is certainly allowed: cel-go's limit is 250 of one rule of the grammar, which a level enters up to thrice. */
-const SAFE_DEPTH = 80;
-/** Depth of a tree that is certainly allowed. */
-const SAFE_TREE = 240;
+/** Deepest nesting of a text, and depth of its tree: cel-go's limits. */
+const MAX_DEPTH = 250;
 /** Longest expression, in code points: cel-go's default. */
 const MAX_SOURCE = 100_000;
 
@@ -26,39 +19,23 @@ const LEVELS: readonly (readonly string[])[] = [
   ['*', '/', '%'],
 ];
 
-/** Ends the parse: the text has a fault, or may have one. */
-const STOP = Symbol('stop');
-
-/** @throws CelCompileError with every syntax error that was found */
+/** @throws CelCompileError with the first syntax error and its place */
 export function parseExpression(source: string, environment: Environment): Expr {
-  const report = new Report(source);
-  const size = source.length > MAX_SOURCE ? [...source].length : source.length;
-  if (size > MAX_SOURCE) {
-    report.add(NOWHERE, `expression code point size exceeds limit: size: ${size}, limit ${MAX_SOURCE}`);
-    report.throwIfAny();
-  }
-  return parseFast(source, environment) ?? diagnose(source, environment, report);
-}
-
-/** Undefined: the text has a fault, or comes near a limit. */
-function parseFast(source: string, environment: Environment): Expr | undefined {
-  const tokens = tokenize(source);
-  if (tokens === undefined) return undefined;
-  const report = new Report(source);
   try {
-    const expr = new Parser(tokens, environment, report).whole();
-    return report.empty && !isDeeperThan(expr, SAFE_TREE) ? expr : undefined;
+    const size = source.length > MAX_SOURCE ? [...source].length : source.length;
+    if (size > MAX_SOURCE) {
+      throw new SourceError(NOWHERE, `expression code point size exceeds limit: size: ${size}, limit ${MAX_SOURCE}`);
+    }
+    const expr = new Parser(tokenize(source), environment).whole();
+    if (isDeeperThan(expr, MAX_DEPTH)) throw new SourceError(NOWHERE, 'max recursion depth exceeded');
+    return expr;
   } catch (error) {
-    if (error !== STOP) throw error;
-    return undefined;
+    if (!(error instanceof SourceError)) throw error;
+    const report = new Report(source);
+    report.add(error.at, error.message);
+    report.throwIfAny();
+    throw error;
   }
-}
-
-function diagnose(source: string, environment: Environment, report: Report): Expr {
-  const tree = parseWithRecovery(source, (at, message) => report.add(at ?? NOWHERE, message));
-  const expr = tree === undefined ? unspecified(NOWHERE) : visitTree(tree, environment, report);
-  report.throwIfAny();
-  return expr;
 }
 
 /** A long chain (`1 + 1 + ...`) is a deep tree, and everything after the parser recurses. */
@@ -75,20 +52,17 @@ function isDeeperThan(root: Expr, limit: number): boolean {
 class Parser {
   readonly #tokens: readonly Token[];
   readonly #environment: Environment;
-  readonly #report: Report;
   #next = 0;
   #depth = 0;
 
-  constructor(tokens: readonly Token[], environment: Environment, report: Report) {
+  constructor(tokens: readonly Token[], environment: Environment) {
     this.#tokens = tokens;
     this.#environment = environment;
-    this.#report = report;
   }
 
   whole(): Expr {
     const expr = this.#expr();
-    const token = this.#peek();
-    if (token.kind !== 'end') throw STOP;
+    if (this.#peek().kind !== 'end') this.#unexpected(this.#peek());
     return expr;
   }
 
@@ -111,12 +85,19 @@ class Parser {
 
   #expect(sign: string): Token {
     const token = this.#accept(sign);
-    if (token === undefined) throw STOP;
-    return token;
+    return token ?? this.#unexpected(this.#peek(), `'${sign}'`);
+  }
+
+  /** Ends the parse at a token that cannot stand there. */
+  #unexpected(token: Token, expected?: string): never {
+    if (token.kind === 'invalid') throw token.value;
+    const found = token.kind === 'end' ? 'end of expression' : `'${token.text}'`;
+    const wanted = expected === undefined ? `unexpected ${found}` : `expected ${expected} but found ${found}`;
+    throw new SourceError(token.at, `Syntax error: ${wanted}`);
   }
 
   #expr(): Expr {
-    if (++this.#depth > SAFE_DEPTH) throw STOP;
+    if (++this.#depth > MAX_DEPTH) throw new SourceError(NOWHERE, `expression recursion limit exceeded: ${MAX_DEPTH}`);
     const condition = this.#or();
     const question = this.#accept('?');
     let expr = condition;
@@ -170,7 +151,7 @@ class Parser {
   #operand(): Expr {
     const sign = this.#accept('-');
     if (sign !== undefined && this.#atNumber()) return this.#member(sign.at);
-    if (sign !== undefined || this.#is('!')) throw STOP;
+    if (sign !== undefined || this.#is('!')) this.#unexpected(sign ?? this.#peek());
     return this.#member();
   }
 
@@ -186,25 +167,28 @@ class Parser {
       const token = this.#peek();
       if (!this.#is('.') && !this.#is('[')) return expr;
       this.#take();
-      const optional = this.#accept('?');
-      if (optional !== undefined && !this.#environment.optionals) throw STOP;
+      const optional = this.#optionalMark();
       if (token.text === '[') {
         const index = this.#expr();
         this.#expect(']');
-        expr = call(token.at, optional === undefined ? '_[_]' : '_[?_]', [expr, index]);
+        expr = call(token.at, optional ? '_[?_]' : '_[_]', [expr, index]);
       } else {
-        expr = this.#selection(expr, token.at, optional !== undefined);
+        expr = this.#selection(expr, token.at, optional);
       }
     }
   }
 
   #selection(operand: Expr, at: number, optional: boolean): Expr {
-    const name = this.#take();
-    if (name.kind !== 'name' && name.kind !== 'quoted') throw STOP;
+    const name = this.#fieldName();
     const open = optional || name.kind === 'quoted' ? undefined : this.#accept('(');
     if (open === undefined) return { op: 'select', at, operand, field: name.text, test: false, optional };
     const args = this.#arguments();
     return this.#macro(open.at, name.text, operand, args) ?? call(open.at, name.text, args, operand);
+  }
+
+  #fieldName(): Token {
+    const name = this.#take();
+    return name.kind === 'name' || name.kind === 'quoted' ? name : this.#unexpected(name, 'a field name');
   }
 
   #arguments(): Expr[] {
@@ -217,50 +201,41 @@ class Parser {
   }
 
   #macro(at: number, name: string, target: Expr | undefined, args: readonly Expr[]): Expr | undefined {
-    return expandMacro({ at, name, target, args }, this.#environment, this.#report);
+    return expandMacro({ at, name, target, args }, this.#environment);
   }
 
   #primary(minus: number | undefined): Expr {
     const token = this.#peek();
+    if (token.kind === 'name') return this.#named('');
+    if (token.kind === 'sign') return this.#bracketed();
+    this.#take();
+    const at = minus ?? token.at;
     switch (token.kind) {
       case 'int': {
-        this.#take();
-        const value = intLiteral(minus !== undefined ? -(token.value as bigint) : (token.value as bigint));
-        if (value === undefined) throw STOP;
-        return literal(minus ?? token.at, INT, value);
+        const value = BigInt(token.text) * (minus === undefined ? 1n : -1n);
+        if (value < MIN_INT || value > MAX_INT) throw new SourceError(at, 'invalid int literal');
+        return literal(at, INT, intFromBigInt(value));
       }
       case 'uint': {
-        this.#take();
-        const value = uintLiteral(token.value as bigint);
-        if (value === undefined) throw STOP;
-        return literal(token.at, UINT, value);
+        const value = BigInt(token.text);
+        if (value > MAX_UINT) throw new SourceError(at, 'invalid uint literal');
+        return literal(at, UINT, new CelUint(value));
       }
-      case 'double':
-        this.#take();
-        return literal(minus ?? token.at, DOUBLE, minus === undefined ? token.value : negated(token.value));
+      case 'double': {
+        const value = Number(token.text) * (minus === undefined ? 1 : -1);
+        if (!Number.isFinite(value)) throw new SourceError(at, 'invalid double literal');
+        return literal(at, DOUBLE, new CelDouble(value));
+      }
       case 'string':
-        this.#take();
-        return literal(token.at, STRING, token.value);
+        return literal(at, STRING, token.value);
       case 'bytes':
-        this.#take();
-        return literal(token.at, BYTES, token.value);
+        return literal(at, BYTES, token.value);
       case 'word':
-        return this.#word();
-      case 'name':
-        return this.#named('');
-      case 'sign':
-        return this.#bracketed();
+        if (token.text === 'in') return this.#unexpected(token);
+        return token.text === 'null' ? literal(at, NULL, null) : literal(at, BOOL, token.text === 'true');
       default:
-        throw STOP;
+        return this.#unexpected(token);
     }
-  }
-
-  #word(): Expr {
-    const token = this.#peek();
-    if (token.text === 'in') throw STOP;
-    this.#take();
-    if (token.text === 'null') return literal(token.at, NULL, null);
-    return literal(token.at, BOOL, token.text === 'true');
   }
 
   #bracketed(): Expr {
@@ -273,15 +248,15 @@ class Parser {
     if (this.#accept('[') !== undefined) return this.#list(token.at);
     if (this.#accept('{') !== undefined) return this.#map(token.at);
     if (this.#accept('.') !== undefined) return this.#named('.');
-    throw STOP;
+    return this.#unexpected(token);
   }
 
   #named(dot: string): Expr {
     const token = this.#take();
-    if (token.kind !== 'name') throw STOP;
+    if (token.kind !== 'name') this.#unexpected(token, 'a name');
     const struct = this.#structName(token, dot);
     if (struct !== undefined) return struct;
-    if (RESERVED.has(token.text)) throw STOP;
+    if (RESERVED.has(token.text)) throw new SourceError(token.at, `reserved identifier: ${token.text}`);
     const name = dot + token.text;
     const open = this.#accept('(');
     if (open === undefined) return { op: 'ident', at: token.at, name };
@@ -302,8 +277,7 @@ class Parser {
     this.#next = ahead + 1;
     const fields = this.#entries('}', () => {
       const optional = this.#optionalMark();
-      const field = this.#take();
-      if (field.kind !== 'name' && field.kind !== 'quoted') throw STOP;
+      const field = this.#fieldName();
       const colon = this.#expect(':');
       return { at: colon.at, name: field.text, value: this.#expr(), optional };
     });
@@ -330,13 +304,18 @@ class Parser {
 
   #optionalMark(): boolean {
     const mark = this.#accept('?');
-    if (mark !== undefined && !this.#environment.optionals) throw STOP;
+    if (mark !== undefined && !this.#environment.optionals) throw new SourceError(mark.at, "unsupported syntax '?'");
     return mark !== undefined;
   }
 
   /** Comma-separated, with an optional comma at the end. */
   #entries<T>(close: string, entry: () => T): T[] {
     const entries: T[] = [];
+    // `[,]` is what the grammar makes of an optional list and an optional comma.
+    if (this.#accept(',') !== undefined) {
+      this.#expect(close);
+      return entries;
+    }
     while (this.#accept(close) === undefined) {
       entries.push(entry());
       if (this.#accept(',') === undefined) {
@@ -347,5 +326,3 @@ class Parser {
     return entries;
   }
 }
-
-const negated = (value: unknown): unknown => new CelDouble(-(value as CelDouble).value);

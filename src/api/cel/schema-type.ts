@@ -1,6 +1,6 @@
 /** CEL types of structural schemas. */
 import { decodeBase64 } from '../meta/base64.ts';
-import { goTypeName, type Schema } from '../schema/schema.ts';
+import type { Schema } from '../schema/schema.ts';
 import { CelEvaluationError } from './errors.ts';
 import { parseDate, parseDuration, parseTimestamp } from './time.ts';
 import {
@@ -38,7 +38,7 @@ export interface SchemaTypeOptions {
 
 /**
  * The type of a value that a schema describes. Properties that expressions cannot reach, as upstream (no type, no items,
- * x-kubernetes-preserve-unknown-fields alone, amounts of built-in kinds), are not there: naming one is `undefined field`.
+ * x-kubernetes-preserve-unknown-fields alone), are not there: naming one is `undefined field`.
  * A schema that says nothing is `dyn`. The graph may be cyclic: fields are resolved when they are named.
  */
 export function celTypeOfSchema(schema: Schema, options: SchemaTypeOptions = {}): CelType {
@@ -53,8 +53,6 @@ function typeOfNode(schema: Schema, root: boolean, name: string): CelType | unde
 }
 
 function typeOfValue(schema: Schema, root: boolean, name: string): CelType | undefined {
-  // Built-in kinds publish an amount as "text or a number" without a type, so that upstream gives it none either.
-  if (goTypeName(schema) === 'Quantity') return undefined;
   if (schema['x-kubernetes-int-or-string'] === true) {
     return { ...DYN, maxElements: MAX_REQUEST - EMPTY, minSize: 1 };
   }
@@ -148,14 +146,14 @@ function objectType(schema: Schema, name: string): CelType {
     for (const [property, child] of Object.entries(schema.properties ?? {})) {
       const escaped = escapeProperty(property);
       if (escaped === undefined) continue;
-      const type = typeOfNode(child, isEmbedded(child), child['x-coracle-name'] ?? `${name}.${escaped}`);
+      const type = typeOfNode(child, isEmbedded(child), `${name}.${escaped}`);
       if (type !== undefined) found.set(escaped, { property, type, nullIsAbsent: true });
     }
     return found;
   };
   return {
     kind: 'object',
-    name: schema['x-coracle-name'] ?? name,
+    name,
     params: [],
     maxElements: 0,
     field(escaped) {

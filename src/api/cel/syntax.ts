@@ -1,6 +1,6 @@
 /** The syntax tree of an expression. The checker writes its findings into the nodes; nobody else changes them. */
 import type { Overload } from './declarations.ts';
-import { type CelField, type CelType, ERROR } from './types.ts';
+import type { CelField, CelType } from './types.ts';
 
 interface Node {
   /** Offset in the source, as cel-go places it: of the operator, the dot, the opening bracket. */
@@ -154,9 +154,6 @@ export const literal = (at: number, literalType: CelType, value: unknown): Expr 
   value,
   literalType,
 });
-
-/** What stands where an expression is missing or wrong. It is never checked: the text has a fault. */
-export const unspecified = (at: number): Expr => literal(at, ERROR, undefined);
 
 /** A call of a function or an operator. */
 export const call = (at: number, name: string, args: readonly Expr[], target?: Expr): Expr => ({

@@ -1,7 +1,18 @@
 /** Cuts an expression into tokens. */
-import { CelDouble, CelUint, intFromBigInt } from './values.ts';
+import { SourceError } from './report.ts';
 
-export type TokenKind = 'int' | 'uint' | 'double' | 'string' | 'bytes' | 'name' | 'quoted' | 'word' | 'sign' | 'end';
+export type TokenKind =
+  | 'int'
+  | 'uint'
+  | 'double'
+  | 'string'
+  | 'bytes'
+  | 'name'
+  | 'quoted'
+  | 'word'
+  | 'sign'
+  | 'invalid'
+  | 'end';
 
 export interface Token {
   readonly kind: TokenKind;
@@ -9,11 +20,12 @@ export interface Token {
   readonly text: string;
   readonly at: number;
   readonly end: number;
+  /** Strings and bytes: what they stand for. `invalid`: the SourceError that says why. */
   readonly value?: unknown;
 }
 
 const WORDS = new Set(['true', 'false', 'null', 'in']);
-const SPACE = /[\t\n\f\r ]+|\/\/[^\n]*/y;
+const SPACE = /(?:[\t\n\f\r ]|\/\/[^\n]*)*/y;
 const NAME = /[A-Za-z_][A-Za-z0-9_]*/y;
 const QUOTED = /`[A-Za-z0-9_.\-/ ]+`/y;
 const DOUBLE = /(?:[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|\.[0-9]+(?:[eE][+-]?[0-9]+)?)/y;
@@ -23,86 +35,70 @@ const STRING =
   /([bB])?("""(?:[^\\]|\\[\s\S])*?"""|'''(?:[^\\]|\\[\s\S])*?'''|"(?:[^\\"\n\r]|\\.)*"|'(?:[^\\'\n\r]|\\.)*')/y;
 const RAW_STRING = /([bB]?[rR])("""[\s\S]*?"""|'''[\s\S]*?'''|"[^"\n\r]*"|'[^'\n\r]*')/y;
 
-/** All tokens; the last has kind `end`. Undefined when something is no token, or a literal does not fit its type. */
-export function tokenize(source: string): Token[] | undefined {
+const PATTERNS: readonly (readonly [TokenKind, RegExp])[] = [
+  ['string', RAW_STRING],
+  ['string', STRING],
+  ['name', NAME],
+  ['double', DOUBLE],
+  ['int', INT],
+  ['quoted', QUOTED],
+  ['sign', SIGN],
+];
+
+/** All tokens; the last has kind `end`, or `invalid` where a character begins no token or a literal cannot be read. */
+export function tokenize(source: string): Token[] {
   const tokens: Token[] = [];
   let at = 0;
-  const match = (pattern: RegExp): RegExpExecArray | null => {
+  const match = (pattern: RegExp): string | undefined => {
     pattern.lastIndex = at;
-    return pattern.exec(source);
+    return pattern.exec(source)?.[0];
   };
-  const push = (kind: TokenKind, text: string, length: number, value?: unknown): void => {
-    tokens.push({ kind, text, at, end: at + length, value });
-    at += length;
-  };
-  while (at < source.length) {
-    const space = match(SPACE);
-    if (space !== null) {
-      at += space[0].length;
-      continue;
+  for (;;) {
+    at += match(SPACE)!.length;
+    if (at >= source.length) break;
+    try {
+      const token = nextToken(source, at, match);
+      tokens.push(token);
+      at = token.end;
+    } catch (error) {
+      if (!(error instanceof SourceError)) throw error;
+      tokens.push({ kind: 'invalid', text: '', at, end: at, value: error });
+      return tokens;
     }
-    const string = match(RAW_STRING) ?? match(STRING);
-    if (string !== null) {
-      const value = stringLiteral(string[0]);
-      if (typeof value === 'object' && 'fault' in value) return undefined;
-      push(typeof value === 'string' ? 'string' : 'bytes', string[0], string[0].length, value);
-      continue;
-    }
-    const name = match(NAME)?.[0];
-    if (name !== undefined) {
-      push(WORDS.has(name) ? 'word' : 'name', name, name.length);
-      continue;
-    }
-    const double = match(DOUBLE)?.[0];
-    if (double !== undefined) {
-      const value = Number(double);
-      if (!Number.isFinite(value)) return undefined;
-      push('double', double, double.length, new CelDouble(value));
-      continue;
-    }
-    const int = match(INT)?.[0];
-    if (int !== undefined) {
-      const unsigned = /[uU]/.test(source[at + int.length] ?? '');
-      push(unsigned ? 'uint' : 'int', int, int.length + (unsigned ? 1 : 0), BigInt(int));
-      continue;
-    }
-    const quoted = match(QUOTED)?.[0];
-    if (quoted !== undefined) {
-      push('quoted', quoted.slice(1, -1), quoted.length);
-      continue;
-    }
-    const sign = match(SIGN)?.[0];
-    if (sign !== undefined) {
-      push('sign', sign, sign.length);
-      continue;
-    }
-    return undefined;
   }
-  tokens.push({ kind: 'end', text: '<EOF>', at: source.length, end: source.length });
+  tokens.push({ kind: 'end', text: '', at: source.length, end: source.length });
   return tokens;
 }
 
+function nextToken(source: string, at: number, match: (pattern: RegExp) => string | undefined): Token {
+  for (const [kind, pattern] of PATTERNS) {
+    const text = match(pattern);
+    if (text === undefined) continue;
+    const end = at + text.length;
+    if (kind === 'string') {
+      const value = stringLiteral(text, at);
+      return { kind: typeof value === 'string' ? 'string' : 'bytes', text, at, end, value };
+    }
+    if (kind === 'int' && /[uU]/.test(source[end] ?? '')) return { kind: 'uint', text, at, end: end + 1 };
+    if (kind === 'name' && WORDS.has(text)) return { kind: 'word', text, at, end };
+    return { kind, text: kind === 'quoted' ? text.slice(1, -1) : text, at, end };
+  }
+  const char = String.fromCodePoint(source.codePointAt(at)!);
+  if (char === '"' || char === "'") throw new SourceError(at, 'Syntax error: unterminated or invalid string literal');
+  throw new SourceError(at, `Syntax error: unexpected character '${char}'`);
+}
+
 /** The value of a string or bytes literal as it is written, with its prefix and quotes. */
-export function stringLiteral(text: string): string | Uint8Array | { readonly fault: string } {
+function stringLiteral(text: string, at: number): string | Uint8Array {
   const prefix = /^[bBrR]*/.exec(text)![0].toLowerCase();
   const quoted = text.slice(prefix.length);
   const quotes = quoted.length >= 6 && (quoted.startsWith('"""') || quoted.startsWith("'''")) ? 3 : 1;
   const body = quoted.slice(quotes, -quotes).replaceAll('\r\n', '\n').replaceAll('\r', '\n');
-  return unescapeText(body, prefix.includes('r'), prefix.includes('b'));
+  const parts = prefix.includes('r') ? [body] : unescaped(body, { bytes: prefix.includes('b'), at });
+  if (!prefix.includes('b')) return parts.join('');
+  const chunks = parts.map((part) => (typeof part === 'number' ? Uint8Array.of(part) : Buffer.from(part)));
+  return new Uint8Array(Buffer.concat(chunks));
 }
-
-/** The digits of an int or uint literal as they are written, without sign and `u`. */
-export const numberText = (text: string): bigint | undefined =>
-  /^(?:0x)?[0-9a-fA-F]+$/.test(text) ? BigInt(text) : undefined;
-
-/** The value of an int literal, `sign` included; undefined when it does not fit. */
-export function intLiteral(digits: bigint): number | bigint | undefined {
-  return digits >= -(1n << 63n) && digits < 1n << 63n ? intFromBigInt(digits) : undefined;
-}
-
-/** The value of a uint literal; undefined when it does not fit. */
-export const uintLiteral = (digits: bigint): CelUint | undefined =>
-  digits < 1n << 64n ? new CelUint(digits) : undefined;
 
 const SIMPLE: Readonly<Record<string, string>> = {
   a: '\x07',
@@ -121,10 +117,8 @@ const SIMPLE: Readonly<Record<string, string>> = {
 const ESCAPE =
   /\\(?:x([0-9a-fA-F]{2})|X([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|([abfnrtv\\'"`?])|)/g;
 
-/** Strings: text. Bytes: a Uint8Array. */
-function unescapeText(body: string, raw: boolean, bytes: boolean): string | Uint8Array | { readonly fault: string } {
-  const encoder = new TextEncoder();
-  if (raw) return bytes ? encoder.encode(body) : body;
+/** Texts between escapes and what the escapes stand for: in bytes one byte as a number, in strings a code point as text. */
+function unescaped(body: string, { bytes, at }: { readonly bytes: boolean; readonly at: number }): (string | number)[] {
   const parts: (string | number)[] = [];
   let last = 0;
   for (const match of body.matchAll(ESCAPE)) {
@@ -137,20 +131,11 @@ function unescapeText(body: string, raw: boolean, bytes: boolean): string | Uint
     }
     const hex = x ?? bigX ?? u ?? bigU;
     const unknown = (bytes && (u ?? bigU) !== undefined) || (hex === undefined && octal === undefined);
-    if (unknown) return { fault: 'unable to unescape string' };
+    if (unknown) throw new SourceError(at, 'unable to unescape string');
     const code = hex === undefined ? Number.parseInt(octal!, 8) : Number.parseInt(hex, 16);
-    if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return { fault: 'invalid unicode code point' };
-    // In bytes an escape is one byte, in strings one code point.
+    if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) throw new SourceError(at, 'invalid unicode code point');
     parts.push(bytes ? code : String.fromCodePoint(code));
   }
   parts.push(body.slice(last));
-  if (!bytes) return parts.join('');
-  const chunks = parts.map((part) => (typeof part === 'number' ? Uint8Array.of(part) : encoder.encode(part)));
-  const out = new Uint8Array(chunks.reduce((sum, chunk) => sum + chunk.length, 0));
-  let offset = 0;
-  for (const chunk of chunks) {
-    out.set(chunk, offset);
-    offset += chunk.length;
-  }
-  return out;
+  return parts;
 }

@@ -18,7 +18,6 @@ import { createLegacyTokenCleanerController, legacyTokenCleanerRules } from './l
 import { createNamespaceController, namespaceRules } from './namespace-controller.ts';
 import { createNodeLifecycleController, nodeLifecycleRules } from './node-lifecycle-controller.ts';
 import { createPodGcController, podGcRules } from './pod-gc-controller.ts';
-import { createPolicyStatusController, policyStatusRules } from './policy-status-controller.ts';
 import { createResourceQuotaController, resourceQuotaRules } from './resource-quota-controller.ts';
 import { createRootCaController, rootCaRules } from './root-ca-controller.ts';
 import { createServiceAccountController, serviceAccountRules } from './service-account-controller.ts';
@@ -65,11 +64,6 @@ export const kubeControllers: readonly KubeController[] = [
   },
   { name: 'disruption-controller', rules: disruptionRules, create: createDisruptionController },
   { name: 'pod-garbage-collector-controller', rules: podGcRules, create: createPodGcController },
-  {
-    name: 'validatingadmissionpolicy-status-controller',
-    rules: policyStatusRules,
-    create: createPolicyStatusController,
-  },
   { name: 'resourcequota-controller', rules: resourceQuotaRules, create: createResourceQuotaController },
   { name: 'endpointslice-controller', rules: endpointSliceRules, create: createEndpointSliceController },
   {

@@ -19,8 +19,7 @@ const owned = <T extends { metadata: object }>(object: T): T => ({
   ...object,
   metadata: operandMetadata(object.metadata as never, { name: 'n', component: 'c' }, ssp()),
 });
-const checked = { typeChecking: {} };
-const policy = { ...owned(DELETION_POLICY), status: checked };
+const policy = owned(DELETION_POLICY);
 const binding = owned(DELETION_POLICY_BINDING);
 const NAME = '/kubevirt-vm-deletion-protection';
 
@@ -32,7 +31,7 @@ const said = ({ conditions = [] }: DeepReadonly<SspStatus>) =>
       .map(({ type, status, message }) => [type, [status, message]]),
   );
 
-test('deployedStatus() is Deployed when the policy was checked and the binding is there, both in the name of the object', () => {
+test('deployedStatus() is Deployed when the policy and the binding are there, both in the name of the object', () => {
   const status = deployedStatus(ssp(), { policy, binding }, now);
   assert.deepEqual(said(status), {
     Available: ['True', 'All SSP resources are available'],
@@ -60,11 +59,6 @@ const one = (kind: string, message: string) => ({
   Degraded: ['True', `${kind} ${NAME}: ${message}`],
 });
 for (const [what, operands, expected] of [
-  [
-    'the policy was not looked at yet',
-    { policy: owned(DELETION_POLICY), binding },
-    one('ValidatingAdmissionPolicy', 'Delete protection VAP type checking in progress'),
-  ],
   [
     'an expression does not fit',
     {

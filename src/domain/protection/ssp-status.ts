@@ -122,10 +122,8 @@ function operandTrouble(object: Operand<KubeObject>, ssp: DeepReadonly<Ssp>): st
 function policyTrouble(policy: Operand<ValidatingAdmissionPolicy>, ssp: DeepReadonly<Ssp>): Trouble | undefined {
   const general = operandTrouble(policy, ssp);
   if (general !== undefined) return { ...NAMES.policy, message: general, progress: true };
-  const typeChecking = policy?.status?.typeChecking;
-  if (!typeChecking)
-    return { ...NAMES.policy, message: 'Delete protection VAP type checking in progress', progress: true };
-  const warnings = typeChecking.expressionWarnings ?? [];
+  // The API server of an external cluster checks types; Coracle's does not, so there is nothing to wait for.
+  const warnings = policy?.status?.typeChecking?.expressionWarnings ?? [];
   if (warnings.length === 0) return undefined;
   // As Go prints the struct.
   const printed = `&{[${warnings.map(({ fieldRef, warning }) => `{${fieldRef} ${warning}}`).join(' ')}]}`;

@@ -60,14 +60,6 @@ export const ADMISSION: readonly Group[] = [
         code: 1,
       },
       {
-        run: 'wait --for=jsonpath={.status.observedGeneration}=1 validatingadmissionpolicy/deny-{ns} --timeout=60s',
-        out: 'validatingadmissionpolicy.admissionregistration.k8s.io/deny-{ns} condition met',
-      },
-      {
-        run: 'get validatingadmissionpolicy deny-{ns} -o jsonpath={.status.typeChecking}',
-        out: '{}',
-      },
-      {
         run: 'delete validatingadmissionpolicybinding deny-{ns}',
         out: 'validatingadmissionpolicybinding.admissionregistration.k8s.io "deny-{ns}" deleted',
         err: 'Warning: deleting cluster-scoped resources, not scoped to the provided namespace',

@@ -104,8 +104,6 @@ export const PROTECTION: readonly Group[] = [
   {
     name: 'deletion protection',
     steps: [
-      { run: `wait ${POLICY} --for=jsonpath={.status.observedGeneration} --timeout=60s`, from: 31, out: '<lines>' },
-      { run: `get ${POLICY} -o jsonpath={.status.typeChecking}`, out: '{}' },
       ...isKept('lower-true', 'true'),
       ...isKept('title-true', 'True'),
       ...goes('title-false', `{${LABEL}: "False"}`),

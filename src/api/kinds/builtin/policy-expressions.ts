@@ -72,17 +72,15 @@ const NAMESPACE = objectOf('kubernetes.Namespace', {
   }),
 });
 
-/** Names and types for an expression. `object` is dyn when enforced and typed only when types are checked for the status. */
+/** Names and types for an expression; objects and parameters are dynamic. */
 export function expressionVariables(parts: {
   readonly params: CelType | undefined;
   readonly authorizer: boolean;
   readonly variables?: CelType;
-  readonly object?: CelType;
 }): Record<string, CelType> {
-  const object = parts.object ?? DYN;
   return {
-    object,
-    oldObject: object,
+    object: DYN,
+    oldObject: DYN,
     request: REQUEST,
     namespaceObject: NAMESPACE,
     ...(parts.params && { params: parts.params }),

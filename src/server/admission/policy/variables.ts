@@ -20,10 +20,7 @@ interface Compiled {
 /** Compiles the variables in order: each may use the ones before it. */
 export function compileVariables(
   variables: readonly Variable[],
-  parts: {
-    readonly params: CelType | undefined;
-    readonly object?: CelType;
-  },
+  parts: { readonly params: CelType | undefined },
 ): CompiledVariables {
   const fields: Record<string, CelType> = {};
   const compiled: Compiled[] = [];
