@@ -132,3 +132,55 @@ test('the configuration that turns it on is filled; then it decides as in proces
     ({ json }) => json.data?.k === 'next',
   );
 });
+
+test('with annotation coracle.dev/guards: dependents deletions alone are asked about: warned, refused, let through', async () => {
+  await send('PATCH', `${CONFIGURATIONS}/${NAME}`, {
+    metadata: { annotations: { 'coracle.dev/guards': 'dependents' } },
+  });
+  await eventually(
+    () => send('GET', `${CONFIGURATIONS}/${NAME}`),
+    ({ json }) =>
+      json.webhooks?.every(
+        ({ rules }: { rules: { operations: string[] }[] }) => rules[0]?.operations.join() === 'DELETE',
+      ),
+  );
+  const say = (mode: string) =>
+    send('PATCH', `${SYNCS}/root-sync`, { metadata: { annotations: { 'coracle.dev/delete-with-dependents': mode } } });
+  const saidMode = async (mode: string) =>
+    eventually(
+      () => send('GET', `${MAPS}/a`),
+      ({ json }) => json.metadata?.annotations?.['coracle.dev/dependents']?.includes(`"onDelete":"${mode}"`) === true,
+    );
+  await say('refuse');
+  await repository.commit({
+    'b.yaml': configMapYaml(
+      'b',
+      {},
+      { annotations: { 'config.kubernetes.io/depends-on': '/namespaces/default/ConfigMap/a' } },
+    ),
+  });
+  await saidMode('refuse');
+  assert.equal((await send('PATCH', `${MAPS}/a`, { data: { k: 'mine' } })).status, 200);
+  const refused = await send('DELETE', `${MAPS}/a`);
+  assert.equal(refused.status, 403);
+  assert.match(
+    refused.json.message,
+    /^admission webhook "v1.admission-webhook.configsync.gke.io" denied the request: ConfigMap, default\/a is declared by RootSync root-sync, .*: ConfigMap, default\/b\. /,
+  );
+  await say('warn');
+  await saidMode('warn');
+  const warned = await send('DELETE', `${MAPS}/a`);
+  assert.equal(warned.status, 200);
+  assert.match(warned.headers['warning'] ?? '', /ConfigMap, default\/a is declared by RootSync root-sync/);
+  await say('refuse');
+  await saidMode('refuse');
+  await send('PATCH', `${MAPS}/a`, { metadata: { annotations: { 'coracle.dev/delete-with-dependents': 'allow' } } });
+  assert.equal((await send('DELETE', `${MAPS}/a`)).status, 200);
+  await saidMode('refuse');
+  // What the source takes away is not asked for by anybody.
+  await repository.commit({ 'a.yaml': null, 'b.yaml': null, 'c.yaml': configMapYaml('c', {}) });
+  await eventually(
+    () => send('GET', `${MAPS}/a`),
+    ({ status }) => status === 404,
+  );
+});

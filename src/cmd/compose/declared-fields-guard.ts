@@ -1,10 +1,11 @@
 /**
- * The guard of declared fields within the embedded server: the rules of `gitops/guard`, where upstream's webhook stands. An
+ * The guards of declared fields and of dependents within the embedded server: the rules of `gitops/guard`, where upstream's webhook stands. An
  * object without the label of a declared version costs two look-ups of that label.
  */
 import type { DeepReadonly, KubeObject, UnstructuredObject } from '../../api/meta/object.ts';
+import { decideDelete } from '../../gitops/guard/decide-delete.ts';
 import { GUARD_NAME, guardHookName, isGuardOn, refusalOfWrite } from '../../gitops/guard/decide-write.ts';
-import { DECLARED_VERSION } from '../../gitops/status/metadata-keys.ts';
+import { DECLARED_VERSION, DEPENDENTS } from '../../gitops/status/metadata-keys.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../../server/admission/plugin.ts';
 import { denial } from '../../server/admission/webhook/webhook-failure.ts';
 import type { ObjectStore } from '../../server/cache/object-store.ts';
@@ -22,14 +23,25 @@ type Seen = Readonly<UnstructuredObject> | undefined;
 
 /** Makes the plug-in. */
 export function declaredFieldsGuard({ store }: { readonly store: Pick<ObjectStore, 'get'> }): AdmissionPlugin {
+  const isAside = (): boolean => store.get(UPSTREAM) !== undefined;
   const isOn = (): boolean =>
-    isGuardOn(store.get(CONFIGURATION)?.object as DeepReadonly<KubeObject> | undefined) && !store.get(UPSTREAM);
+    isGuardOn(store.get(CONFIGURATION)?.object as DeepReadonly<KubeObject> | undefined) && !isAside();
+  const checkDelete = ({ info, user, oldObject, warn }: AdmissionAttributes): void => {
+    // Who depends on an object stands there only when its sync, or it itself, asks for this: no configuration is needed.
+    if (oldObject?.metadata.annotations?.[DEPENDENTS] === undefined || isAside()) return;
+    const decided = decideDelete({ username: user.username, oldObject }, GUARD_TRUSTED);
+    if (decided.decision === 'warn') warn(decided.message);
+    if (decided.decision === 'refuse')
+      throw denial(guardHookName(info), { code: 403, reason: 'Forbidden', message: decided.message });
+  };
   return {
     name: 'DeclaredFieldsGuard',
     matches: (operation, _info, subresource) => subresource === '' && operation !== 'CONNECT',
-    validate({ operation, info, user, dryRun, object, oldObject }: AdmissionAttributes) {
+    validate(attributes: AdmissionAttributes) {
+      const { operation, info, user, dryRun, object, oldObject } = attributes;
       // A dry run changes nothing, and a plan of a source is made of them.
       if (dryRun) return;
+      if (operation === 'DELETE') checkDelete(attributes);
       const isConcerned = isDeclared(object) || isDeclared(oldObject) || info.resource === 'resourcegroups';
       if (!isConcerned || operation === 'CONNECT' || !isOn()) return;
       const message = refusalOfWrite({ operation, username: user.username, object, oldObject }, GUARD_TRUSTED);

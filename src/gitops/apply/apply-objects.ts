@@ -12,7 +12,7 @@ import { keyOfRef, refId, refText } from '../plan/object-ref.ts';
 import { compareRefs, dependencies } from '../plan/order.ts';
 import { ownershipOf } from '../plan/ownership.ts';
 import { SubstitutionError } from '../plan/substitutions.ts';
-import { MUTATION } from '../status/metadata-keys.ts';
+import { DEPENDENTS, MUTATION } from '../status/metadata-keys.ts';
 import { apiSyncError, errorResource, syncError } from '../status/sync-error.ts';
 import { managerName, type SyncIdentity, syncOfManager } from '../status/sync-identity.ts';
 import { fillIn } from './fill-in.ts';
@@ -170,13 +170,17 @@ export async function applyOne(
   live: KubeObject | undefined,
   { by, target, signal }: Pick<ApplyOptions, 'by' | 'target' | 'signal'>,
 ): Promise<KubeObject> {
-  if (live && one.object.metadata.annotations?.[MUTATION] === 'ignore')
+  if (live && one.object.metadata.annotations?.[MUTATION] === 'ignore') {
+    const { labels, annotations } = managementMetadata(one, by);
+    const isOver = one.dependents === undefined && live.metadata.annotations?.[DEPENDENTS] !== undefined;
+    const all = { ...annotations, ...(isOver && { [DEPENDENTS]: null }) };
     return target.merge(
       one.type,
       keyOfRef(one.ref),
-      { metadata: { ...managementMetadata(one, by), uid: live.metadata.uid } },
+      { metadata: { labels, annotations: all, uid: live.metadata.uid } },
       signal,
     );
+  }
   // It was merged in, so that an apply without it leaves it there.
   if (live?.metadata.annotations?.[MUTATION] !== undefined && one.object.metadata.annotations?.[MUTATION] === undefined)
     live = await target.merge(

@@ -37,13 +37,30 @@ export interface GuardedWrite {
 }
 
 const SYSTEM = 'system:serviceaccount:kube-system:';
-/** They end what somebody was allowed to begin: objects of a namespace, dependents of an owner. */
-const CLEANERS = [`${SYSTEM}namespace-controller`, `${SYSTEM}generic-garbage-collector`];
+/**
+ * They end what somebody was allowed to begin: objects of a namespace, dependents of an owner. The last is all of them on
+ * clusters whose controllers have no accounts of their own.
+ */
+export const CLEANERS: readonly string[] = [
+  `${SYSTEM}namespace-controller`,
+  `${SYSTEM}generic-garbage-collector`,
+  'system:kube-controller-manager',
+];
 const RECONCILERS = `system:serviceaccount:${CONFIG_SYNC_NAMESPACE}:`;
 
-/** Whether the guard is on: `configuration` is the ValidatingWebhookConfiguration of that name. */
+/** On the configuration: `dependents` guards deletions of what declared objects depend on, and nothing else. */
+export const GUARD_SCOPE = 'coracle.dev/guards';
+
+/** What is guarded: `configuration` is the ValidatingWebhookConfiguration of that name. */
+export function guardScope(configuration: DeepReadonly<KubeObject> | undefined): 'nothing' | 'dependents' | 'all' {
+  const { annotations = {} } = configuration?.metadata ?? {};
+  if (!configuration || annotations[GUARD_UPDATE] === 'disabled') return 'nothing';
+  return annotations[GUARD_SCOPE] === 'dependents' ? 'dependents' : 'all';
+}
+
+/** Whether declared fields are guarded. */
 export const isGuardOn = (configuration: DeepReadonly<KubeObject> | undefined): boolean =>
-  configuration !== undefined && configuration.metadata.annotations?.[GUARD_UPDATE] !== 'disabled';
+  guardScope(configuration) === 'all';
 
 /** The name under which a webhook for a version of a group answers, as upstream has them. */
 export const guardHookName = ({ group, version }: { readonly group: string; readonly version: string }): string =>
@@ -102,8 +119,8 @@ function guardedKeys(before: DeepReadonly<KubeObject>, after: DeepReadonly<KubeO
   return [...differing('annotations', isGuardedAnnotation), ...differing('labels', isGuardedLabel)];
 }
 
-/** Copied annotations do not count. */
-const isManagedObject = (object: DeepReadonly<KubeObject> | undefined, ref: ObjectRef): boolean =>
+/** Whether an object is managed. Copied annotations do not count. */
+export const isManagedObject = (object: DeepReadonly<KubeObject> | undefined, ref: ObjectRef): boolean =>
   object?.metadata.annotations?.[MANAGED] === 'enabled' && object.metadata.annotations[RESOURCE_ID] === resourceId(ref);
 
 const isInventory = ({ metadata: { namespace = '', name = '', labels } }: DeepReadonly<KubeObject>): boolean =>

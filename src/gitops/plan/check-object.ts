@@ -2,8 +2,9 @@
 import type { ObjectRef } from '../../api/kinds/config-sync/kinds.ts';
 import type { ResourceType } from '../../api/meta/gvk.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
-import { isReserved, MANAGED, SYSTEM_NAMESPACES } from '../status/metadata-keys.ts';
+import { DELETE_WITH_DEPENDENTS, isReserved, MANAGED, SYSTEM_NAMESPACES } from '../status/metadata-keys.ts';
 import type { SyncIdentity } from '../status/sync-identity.ts';
+import { isDeleteMode, MODES_TEXT } from './dependents.ts';
 
 export interface Problem {
   readonly code: number;
@@ -43,6 +44,7 @@ const CHECKS: readonly Check[] = [
   valuesAreText,
   reservedKeys,
   managedValue,
+  deleteMode,
   nameAndNamespace,
   serverFields,
   kinds,
@@ -80,6 +82,12 @@ function managedValue({ metadata }: UnstructuredObject): Problem | undefined {
   const value = metadata.annotations?.[MANAGED];
   if (value === undefined || value === 'disabled') return undefined;
   return { code: 1005, text: `annotation ${MANAGED} is ${JSON.stringify(value)}; only "disabled" may be declared` };
+}
+
+function deleteMode({ metadata }: UnstructuredObject): Problem | undefined {
+  const value = metadata.annotations?.[DELETE_WITH_DEPENDENTS];
+  if (value === undefined || isDeleteMode(value)) return undefined;
+  return { code: 1054, text: `annotation ${DELETE_WITH_DEPENDENTS} is ${JSON.stringify(value)}; it is ${MODES_TEXT}` };
 }
 
 function nameAndNamespace({ metadata }: UnstructuredObject, { ref }: Place): Problem | undefined {

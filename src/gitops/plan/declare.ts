@@ -29,6 +29,8 @@ export interface Declared extends GraphNode {
   readonly path?: string;
   /** Commit that it was last written for, where that is not the one that is synced: nothing of it has changed since. */
   readonly since?: string;
+  /** Value of annotation `coracle.dev/dependents`: what it says of those who depend on it. */
+  readonly dependents?: string;
   /** Its namespace is not made for it. */
   readonly needsNoNamespace?: boolean;
 }

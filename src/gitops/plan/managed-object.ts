@@ -7,6 +7,7 @@ import {
   CLUSTER_NAME,
   DECLARED_FIELDS,
   DECLARED_VERSION,
+  DEPENDENTS,
   GIT_CONTEXT,
   MANAGED,
   MANAGED_BY,
@@ -56,6 +57,7 @@ export function managementMetadata(one: Declared, { sync, commit, context, clust
       ...(one.path !== undefined && { [SOURCE_PATH]: one.path }),
       ...(clusterName !== '' && { [CLUSTER_NAME]: clusterName }),
       [GIT_CONTEXT]: JSON.stringify(context),
+      ...(one.dependents !== undefined && { [DEPENDENTS]: one.dependents }),
       // Of an object that is left alone otherwise this is changed all the same.
       ...(one.object.metadata.annotations?.[MUTATION] === 'ignore' && { [MUTATION]: 'ignore' }),
     },

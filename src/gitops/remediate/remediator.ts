@@ -76,6 +76,8 @@ export interface RemediatorOptions {
   readonly log: Logger;
   /** Hears that errors or the health of objects may have changed. */
   readonly onChange: () => void;
+  /** Hears of an object that somebody else deleted, before it is made anew. */
+  readonly onDeleted: (one: Declared) => void;
   readonly metrics: Pick<SyncRecorder, 'remediated' | 'fought'>;
   readonly signal: AbortSignal;
 }
@@ -181,6 +183,7 @@ export function createRemediator(options: RemediatorOptions): Remediator {
     }
     if (live && !(await isDrifted(one, live, by))) return fight.calm(id);
     log.info('drift is put back', { object: id, was: live ? 'changed' : 'deleted' });
+    if (!live) options.onDeleted(one);
     if (live) await applyOne(one, live, { by, target, signal });
     else await applyWhole(one, live, { by, target, signal }, { force: false });
     if (!fight.wrote(id)) return;

@@ -17,6 +17,10 @@ export const DECLARED_FIELDS = 'configsync.gke.io/declared-fields';
 export const INVENTORY_LABEL = 'cli-utils.sigs.k8s.io/inventory-id';
 /** Of a further part of an inventory, which upstream does not have: the id of the sync's apply set. */
 export const PART_OF_INVENTORY = 'coracle.dev/part-of-inventory';
+/** Of a managed object: which declared objects depend on it, and what becomes of its deletion by hand. */
+export const DEPENDENTS = 'coracle.dev/dependents';
+/** Of a sync, or of one object: what becomes of deletions by hand of what declared objects depend on. */
+export const DELETE_WITH_DEPENDENTS = 'coracle.dev/delete-with-dependents';
 export const STATUS_MODE = 'configsync.gke.io/status';
 
 export const DEPENDS_ON = 'config.kubernetes.io/depends-on';
@@ -65,10 +69,9 @@ const DECLARABLE: ReadonlySet<string> = new Set([
 ]);
 
 /** True for a key that users may not declare. */
-export const isReserved = (key: string): boolean => RESERVED.test(key) && !DECLARABLE.has(key);
+export const isReserved = (key: string): boolean => (RESERVED.test(key) && !DECLARABLE.has(key)) || key === DEPENDENTS;
 /** True for annotations that a sync puts on an object. */
-export const isOwnAnnotation = (key: string): boolean =>
-  (RESERVED.test(key) && !DECLARABLE.has(key)) || key === MANAGED || key === OWNING_INVENTORY;
+export const isOwnAnnotation = (key: string): boolean => isReserved(key) || key === MANAGED || key === OWNING_INVENTORY;
 
 /** True for annotations that say whose an object is and how it is kept: nobody else changes them. */
 export const isGuardedAnnotation = (key: string): boolean => isOwnAnnotation(key) || key === MUTATION;

@@ -16,6 +16,7 @@ import type { Target } from '../apply/target.ts';
 import { declareSource, type SourceSet } from '../hierarchy/declare-source.ts';
 import type { LiveNamespace } from '../hierarchy/select-namespaces.ts';
 import { type Declared, type DeclaredSet, detachedIfSpecial, impliedNamespace } from '../plan/declare.ts';
+import { withDependents } from '../plan/dependents.ts';
 import type { ManagedBy } from '../plan/managed-object.ts';
 import { keyOfRef, refId, refText } from '../plan/object-ref.ts';
 import { ownershipOf, releasePatch } from '../plan/ownership.ts';
@@ -87,7 +88,7 @@ export async function declaredBy(options: DeclareOptions): Promise<SourceSet> {
   if (set.passing.length > 0) set = await setOf(0);
   const enabled = set.enabled.map(detachedIfSpecial);
   const implied = plan.impliesNamespaces ? await impliedBy(set, options) : [];
-  return { ...set, enabled: [...enabled, ...implied] };
+  return { ...set, enabled: withDependents([...enabled, ...implied], plan.deleteMode) };
 }
 
 async function impliedBy(

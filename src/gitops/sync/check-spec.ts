@@ -3,7 +3,8 @@ import { parseDuration } from '../../api/cel/time.ts';
 import { CONFIG_SYNC_NAMESPACE, type Sync } from '../../api/kinds/config-sync/kinds.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import type { SourceFormat } from '../hierarchy/declare-source.ts';
-import { PROPAGATION_POLICY } from '../status/metadata-keys.ts';
+import { type DeleteMode, isDeleteMode, MODES_TEXT } from '../plan/dependents.ts';
+import { DELETE_WITH_DEPENDENTS, PROPAGATION_POLICY } from '../status/metadata-keys.ts';
 import { SyncFailure, syncError } from '../status/sync-error.ts';
 import { reconcilerName, type SyncIdentity } from '../status/sync-identity.ts';
 import { planSource, type SourcePlan } from './check-source.ts';
@@ -15,6 +16,8 @@ export interface SyncPlan {
   readonly apiServerMs: number;
   readonly impliesNamespaces: boolean;
   readonly showsStatus: boolean;
+  /** What becomes of deletions by hand of what its objects depend on. */
+  readonly deleteMode: DeleteMode;
   readonly roleRefs: readonly { readonly kind: string; readonly name: string; readonly namespace?: string }[];
 }
 
@@ -40,6 +43,9 @@ export function planOf(object: DeepReadonly<Sync>, sync: SyncIdentity): SyncPlan
   const policy = object.metadata.annotations?.[PROPAGATION_POLICY];
   if (policy !== undefined && !POLICIES.includes(policy))
     wrong.push(`annotation ${PROPAGATION_POLICY} is ${JSON.stringify(policy)}; it is Foreground or Orphan`);
+  const deleteMode = object.metadata.annotations?.[DELETE_WITH_DEPENDENTS] ?? 'allow';
+  if (!isDeleteMode(deleteMode))
+    wrong.push(`annotation ${DELETE_WITH_DEPENDENTS} is ${JSON.stringify(deleteMode)}; it is ${MODES_TEXT}`);
   const format = formatOf(sync, sourceFormat, wrong);
   const source = planSource(object.spec ?? {}, sync, { wrong, ms });
   for (const { kind, namespace } of override?.roleRefs ?? [])
@@ -59,6 +65,7 @@ export function planOf(object: DeepReadonly<Sync>, sync: SyncIdentity): SyncPlan
       sync.kind === 'RootSync' &&
       format === 'unstructured' &&
       (override?.namespaceStrategy || 'implicit') === 'implicit',
+    deleteMode: deleteMode as DeleteMode,
     showsStatus: override?.statusMode !== 'disabled',
     roleRefs: (override?.roleRefs ?? []) as SyncPlan['roleRefs'],
   };

@@ -10,7 +10,7 @@ import type { KubeObject } from '../../api/meta/object.ts';
 import type { ApiHandler } from '../../base/http/seam.ts';
 import { createController, DONE, source } from '../../client/controller/controller.ts';
 import type { ControllerEnvironment } from '../../client/controller/environment.ts';
-import { GUARD_NAME, guardHookName, isGuardOn } from '../guard/decide-write.ts';
+import { GUARD_NAME, guardHookName, guardScope, isGuardOn } from '../guard/decide-write.ts';
 import { createGuardWebhook, GUARD_WEBHOOK_PATH } from '../guard/guard-webhook.ts';
 import { DECLARED_VERSION, MANAGED_BY } from '../status/metadata-keys.ts';
 import { syncError } from '../status/sync-error.ts';
@@ -74,9 +74,10 @@ export function createGuardConfigurator({ client, informers, clock, log, ...opti
     sources: [source(informer, () => [KEY])],
     async reconcile(_, { signal }) {
       const found = informer.get(KEY) as WebhookConfiguration | undefined;
-      if (!found || !address || !isGuardOn(found) || options.isAside()) return DONE;
+      const scope = guardScope(found);
+      if (!found || !address || scope === 'nothing' || options.isAside()) return DONE;
       const { webhooks = [] } = found;
-      const wanted = guardHooks(options.versions(), webhooks, address);
+      const wanted = guardHooks(options.versions(), webhooks, { ...address, scope });
       if (deepEqual(webhooks, wanted)) return DONE;
       if (written && !deepEqual(webhooks, written))
         log.warn('the webhooks of the guard were altered, and are put right', {
@@ -90,7 +91,8 @@ export function createGuardConfigurator({ client, informers, clock, log, ...opti
   return {
     declaredChanged: () => controller.enqueue(KEY),
     async start(signal) {
-      const served = await options.serve.serve(createGuardWebhook(options.serve.trusted), GUARD_WEBHOOK_PATH);
+      const handler = createGuardWebhook(options.serve.trusted, () => isGuardOn(informer.get(KEY)));
+      const served = await options.serve.serve(handler, GUARD_WEBHOOK_PATH);
       address = served;
       try {
         controller.enqueue(KEY);
@@ -106,7 +108,7 @@ export function createGuardConfigurator({ client, informers, clock, log, ...opti
 function guardHooks(
   versions: readonly GroupVersion[],
   present: readonly Hook[],
-  { url, ca }: { readonly url: string; readonly ca: string },
+  { url, ca, scope }: { readonly url: string; readonly ca: string; readonly scope: 'dependents' | 'all' },
 ): Hook[] {
   const rest = {
     clientConfig: { url, caBundle: encodeBase64(encoder.encode(ca)) },
@@ -120,7 +122,7 @@ function guardHooks(
   const rule = ({ group, version }: GroupVersion, resources: string): object => ({
     apiGroups: [group],
     apiVersions: [version],
-    operations: ['CREATE', 'UPDATE', 'DELETE'],
+    operations: scope === 'all' ? ['CREATE', 'UPDATE', 'DELETE'] : ['DELETE'],
     resources: [resources],
     scope: '*',
   });
@@ -138,7 +140,9 @@ function guardHooks(
     objectSelector: { matchLabels: { [MANAGED_BY.key]: MANAGED_BY.value } },
     ...rest,
   };
-  return [...hooks.values(), inventories].sort((a, b) => ((a.name ?? '') < (b.name ?? '') ? -1 : 1));
+  return [...hooks.values(), ...(scope === 'all' ? [inventories] : [])].sort((a, b) =>
+    (a.name ?? '') < (b.name ?? '') ? -1 : 1,
+  );
 }
 
 /** Of webhooks that are there already: another start of this component made them. */

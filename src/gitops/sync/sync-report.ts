@@ -3,6 +3,9 @@ import type { SyncError, SyncStatus } from '../../api/kinds/config-sync/kinds.ts
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Client } from '../../client/client.ts';
 import type { EventRecorder } from '../../client/events/recorder.ts';
+import type { Declared } from '../plan/declare.ts';
+import { dependentsOf, readDependents } from '../plan/dependents.ts';
+import { refText } from '../plan/object-ref.ts';
 import { type SyncFailure, syncError } from '../status/sync-error.ts';
 import { attemptAt, SYNC_HISTORY, withAttempt } from '../status/sync-history.ts';
 import { reconcilerName, type SyncIdentity } from '../status/sync-identity.ts';
@@ -128,6 +131,14 @@ export class SyncReport {
     const { events, sync, object } = this.#options;
     const metadata = { namespace: sync.namespace, name: sync.name, uid: object.uid };
     events.event({ apiVersion: 'configsync.gke.io/v1beta1', kind: sync.kind, metadata }, type, reason, message);
+  }
+
+  /** An event for an object that was deleted by hand while others depend on it, where the sync asks for that. */
+  deletedWithDependents({ ref, dependents }: Pick<Declared, 'ref' | 'dependents'>): void {
+    const read = readDependents(dependents);
+    if (!read) return;
+    const message = `${refText(ref)} was deleted while declared objects depend on it, and is made anew: ${dependentsOf(read)}`;
+    this.event('Warning', 'DeletedWithDependents', message);
   }
 
   /** An event for each commit that went well, and for each new set of errors. */

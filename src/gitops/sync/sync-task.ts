@@ -19,6 +19,7 @@ import type { KindCatalog } from '../apply/kind-catalog.ts';
 import { createTarget, type Target } from '../apply/target.ts';
 import type { LiveNamespace } from '../hierarchy/select-namespaces.ts';
 import type { Declared } from '../plan/declare.ts';
+import type { DeleteMode } from '../plan/dependents.ts';
 import { createRemediator, type Kept, type Remediator } from '../remediate/remediator.ts';
 import type { ParsedSource } from '../render/parse-manifests.ts';
 import { isConflictError, SyncFailure, syncError, withFights } from '../status/sync-error.ts';
@@ -160,7 +161,14 @@ class SyncLife {
   #plan: SyncPlan | undefined;
   #source: SyncSource | undefined;
   /** What the last attempt was at. */
-  #done: { readonly commit: string; readonly generation: number; readonly isGuarded: boolean } | undefined;
+  #done:
+    | {
+        readonly commit: string;
+        readonly generation: number;
+        readonly isGuarded: boolean;
+        readonly deleteMode: DeleteMode;
+      }
+    | undefined;
   #failures = 0;
   /** Attempts in a row after which objects were on their way out still. */
   #goings = 0;
@@ -197,6 +205,7 @@ class SyncLife {
       metrics,
       signal,
       onChange: () => this.#healthChanged(),
+      onDeleted: (one) => this.#report.deletedWithDependents(one),
     });
   }
 
@@ -271,6 +280,7 @@ class SyncLife {
       this.#done?.commit !== commit ||
       this.#done.generation !== generation ||
       this.#done.isGuarded !== isGuarded ||
+      this.#done.deleteMode !== plan.deleteMode ||
       this.#selection.hasChanged();
     if (isNew) {
       this.#failures = 0;
@@ -279,7 +289,7 @@ class SyncLife {
     if (isNew || clock.monotonic() >= this.#retryAt) {
       const trigger = isNew ? 'reimport' : this.#failures > 0 || this.#goings > 0 ? 'retry' : 'resync';
       await this.#attempt(source, { commit, trigger }, signal);
-      this.#done = { commit, generation, isGuarded };
+      this.#done = { commit, generation, isGuarded, deleteMode: plan.deleteMode };
     } else await this.#publishHealth(signal);
     return Math.max(Math.min(source.pollAt, this.#retryAt) - clock.monotonic(), SHORTEST_MS);
   }

@@ -4,7 +4,7 @@ import type { DeepReadonly, KubeObject } from '../../api/meta/object.ts';
 import { healthOf } from '../apply/health.ts';
 import type { Declared } from '../plan/declare.ts';
 import { refId } from '../plan/object-ref.ts';
-import { PROPAGATION_POLICY } from '../status/metadata-keys.ts';
+import { DELETE_WITH_DEPENDENTS, PROPAGATION_POLICY } from '../status/metadata-keys.ts';
 
 /** What of a sync makes a difference: it writes its status itself. */
 export const whatCounts = (object: DeepReadonly<Sync> | undefined): string =>
@@ -13,6 +13,7 @@ export const whatCounts = (object: DeepReadonly<Sync> | undefined): string =>
     object?.metadata.generation,
     object?.metadata.deletionTimestamp,
     object?.metadata.annotations?.[PROPAGATION_POLICY],
+    object?.metadata.annotations?.[DELETE_WITH_DEPENDENTS],
   ]);
 
 /** Statuses with the health of what was applied, as it is now. */
