@@ -26,7 +26,9 @@ const PROOF = /^`([^`]+\.test\.ts)`: (.+?)(?:\. ([A-Z].*))?$/;
 function faultyRows(page: string, read: Read): string[] {
   const wrong: string[] = [];
   let rows = 0;
-  for (const line of page.split('\n')) {
+  // What npm run docs prints between its comments is checked where it is made.
+  const byHand = page.replace(/<!-- Printed[\s\S]*<!-- End[^>]*-->/, '');
+  for (const line of byHand.split('\n')) {
     if (!line.startsWith('| ') || line.startsWith('| clause')) continue;
     rows++;
     const cells = line.split('|').slice(1, -1);

@@ -1,7 +1,11 @@
-/** `npm run check`: types, lint, format, import order and the words of docs/glossary.md. Prints what is wrong; exit code 1 when anything is. */
+/**
+ * `npm run check`: types, lint, format, import order, the words of docs/glossary.md and the pages
+ * that are printed from the tests. Prints what is wrong; exit code 1 when anything is.
+ */
 import { spawn } from 'node:child_process';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { checkDocs } from '../docs/docs.ts';
 import { checkFloors } from './floors.ts';
 import { checkWords } from './words.ts';
 
@@ -32,8 +36,9 @@ const inProcess = (name: string, violations: readonly string[]): boolean => {
 
 const isOrdered = inProcess('floors', checkFloors(root));
 const isPlain = inProcess('words', checkWords(root));
+const isPrinted = inProcess('docs', checkDocs(root));
 const results = await Promise.all([
   run('types', [resolve(root, 'node_modules/.bin/tsc'), '--noEmit', '-p', root]),
   run('lint and format', [resolve(root, 'node_modules/.bin/biome'), 'check', '--error-on-warnings', root]),
 ]);
-process.exitCode = isOrdered && isPlain && results.every(Boolean) ? 0 : 1;
+process.exitCode = isOrdered && isPlain && isPrinted && results.every(Boolean) ? 0 : 1;
