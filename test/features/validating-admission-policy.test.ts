@@ -4,8 +4,8 @@ import { after, before, beforeEach, test } from 'node:test';
 import { systemClock } from '../../src/base/clock/clock.ts';
 import { NEVER } from '../../src/base/http/seam.ts';
 import { silentLogger } from '../../src/base/log/log.ts';
-import { dynamicPlugins } from '../../src/server/admission/dynamic-plugins.ts';
-import { noOutbound } from '../../src/server/outbound/outbound.ts';
+import { createAdmissionMetrics } from '../../src/server/admission/admission-metrics.ts';
+import { policyPlugins } from '../../src/server/admission/policy/policy-plugins.ts';
 import { type Answer, type InProcessServer, type RequestOptions, startServer } from '../testkit/in-process-server.ts';
 
 const GROUP = '/apis/admissionregistration.k8s.io/v1';
@@ -472,13 +472,13 @@ test('Audit and audit annotations reach the audit event', async () => {
     },
   });
   const seen = new Map<string, string>();
-  const plugins = dynamicPlugins({
+  const plugins = policyPlugins({
     store: server.store,
     clock: systemClock,
     log: silentLogger,
     resources: server.catalog,
     authorize: () => ({ allowed: true, reason: '' }),
-    connectOutbound: noOutbound,
+    metrics: createAdmissionMetrics(systemClock),
   });
   const plugin = plugins.find(({ name }) => name === 'ValidatingAdmissionPolicy')!;
   await plugin.validate!({

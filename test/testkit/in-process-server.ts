@@ -9,14 +9,21 @@ import type { KubeObject } from '../../src/api/meta/object.ts';
 import { type Clock, systemClock } from '../../src/base/clock/clock.ts';
 import { type ApiRequest, type ApiResponse, type ByteSink, NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
 import { silentLogger } from '../../src/base/log/log.ts';
+import { createAdmissionMetrics } from '../../src/server/admission/admission-metrics.ts';
 import { defaultPlugins } from '../../src/server/admission/default-plugins.ts';
-import { dynamicPlugins } from '../../src/server/admission/dynamic-plugins.ts';
 import { namespaceLifecycle } from '../../src/server/admission/namespace-lifecycle.ts';
 import type { AdmissionPlugin } from '../../src/server/admission/plugin.ts';
+import { podSecurity } from '../../src/server/admission/pod-security/pod-security.ts';
+import { policyPlugins } from '../../src/server/admission/policy/policy-plugins.ts';
+import { resourceQuota } from '../../src/server/admission/resource-quota.ts';
+import { webhookPlugins } from '../../src/server/admission/webhook/webhook-plugins.ts';
+import { createAggregator } from '../../src/server/aggregation/aggregator.ts';
 import { createObjectStore, type ObjectStoreOptions } from '../../src/server/cache/create-object-store.ts';
 import type { HistoryLimit } from '../../src/server/cache/history.ts';
 import type { ObjectStore } from '../../src/server/cache/object-store.ts';
-import { type ApiServer, type ApiServerOptions, createApiServer } from '../../src/server/endpoints/api-server.ts';
+import { createEndpoints, type Endpoints, type EndpointsOptions } from '../../src/server/endpoints/create-endpoints.ts';
+import { createFlowControl } from '../../src/server/endpoints/flow-control/flow-control.ts';
+import { swagger2 } from '../../src/server/endpoints/openapi-v2-document.ts';
 import { createExtensions } from '../../src/server/extensions/definition-controller.ts';
 import { noOutbound } from '../../src/server/outbound/outbound.ts';
 import { ensureBootstrapObjects } from '../../src/server/registry/bootstrap-objects.ts';
@@ -59,8 +66,8 @@ export interface WatchFrame {
 }
 
 export interface InProcessServer {
-  readonly handler: ApiServer['handler'];
-  readonly server: ApiServer;
+  readonly handler: Endpoints['handler'];
+  readonly server: Endpoints;
   readonly store: ObjectStore;
   readonly catalog: ResourceCatalog;
   request(method: string, pathAndQuery: string, options?: RequestOptions): Promise<Answer>;
@@ -70,7 +77,7 @@ export interface InProcessServer {
   stop(): Promise<void>;
 }
 
-export interface StartOptions extends Partial<Omit<ApiServerOptions, 'store' | 'resources' | 'clock' | 'admission'>> {
+export interface StartOptions extends Partial<Omit<EndpointsOptions, 'store' | 'resources' | 'clock' | 'admission'>> {
   readonly clock?: Clock;
   /** Served besides the built-in resources. */
   readonly resources?: readonly ResourceInfo[];
@@ -122,23 +129,35 @@ export async function startServer(options: StartOptions = {}): Promise<InProcess
   );
   const catalog = createResourceCatalog([...builtinResources(), ...resources]);
   const extensions = createExtensions({ resources: catalog, connect: options.connectOutbound ?? noOutbound, log });
-  const authorize: ApiServerOptions['authorize'] = options.authorize ?? (() => ({ allowed: true, reason: '' }));
+  const authorize: EndpointsOptions['authorize'] = options.authorize ?? (() => ({ allowed: true, reason: '' }));
   const connectOutbound = options.connectOutbound ?? noOutbound;
+  const core = { store, clock, log, resources: catalog, authorize, metrics: createAdmissionMetrics(clock) };
   const plugins = [
     ...extensions.admission,
-    ...dynamicPlugins({ store, clock, log, resources: catalog, authorize, connectOutbound, webhookLike: admission }),
+    ...policyPlugins(core),
+    ...admission,
+    ...webhookPlugins({ ...core, connectOutbound }),
   ];
-  const server = createApiServer({
+  const server = createEndpoints({
     authenticate: async () => ({ username: 'tester', groups: ['system:masters', 'system:authenticated'] }),
     authorize,
     log,
     fields: createFieldManagement(catalog),
+    aggregation: createAggregator,
+    flowControl: createFlowControl,
+    swagger2,
     ...rest,
     store,
     resources: catalog,
     clock,
     admission: defaultAdmission
-      ? defaultPlugins(store, { clock, authorize, more: plugins })
+      ? defaultPlugins(store, {
+          clock,
+          authorize,
+          more: plugins,
+          podSecurity: [podSecurity(store)],
+          quota: [resourceQuota(store, clock)],
+        })
       : [namespaceLifecycle(store), ...plugins],
   });
   if (ready) {
@@ -201,7 +220,7 @@ function readAnswer({ status, headers, body }: ApiResponse): Answer {
   return { status, headers, text, json: isJson && text !== '' ? JSON.parse(text) : undefined };
 }
 
-async function openWatch(handler: ApiServer['handler'], request: ApiRequest): Promise<WatchReader> {
+async function openWatch(handler: Endpoints['handler'], request: ApiRequest): Promise<WatchReader> {
   const response = await handler(request);
   if (typeof response.body !== 'function') {
     throw new Error(`the watch was refused: ${response.status} ${readAnswer(response).text}`);

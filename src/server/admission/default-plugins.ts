@@ -12,9 +12,7 @@ import { nodeRestriction } from './node-restriction.ts';
 import { taintNodesByCondition } from './node-taints.ts';
 import type { AdmissionPlugin } from './plugin.ts';
 import { defaultTolerationSeconds, priority } from './pod-defaults.ts';
-import { podSecurity } from './pod-security/pod-security.ts';
 import { podTopologyLabels } from './pod-topology-labels.ts';
-import { resourceQuota } from './resource-quota.ts';
 import { runtimeClass } from './runtime-class.ts';
 import { serviceAccount } from './service-account.ts';
 import { serviceAllocation } from './service-allocation.ts';
@@ -22,7 +20,7 @@ import { claimResize, storageInUseProtection } from './storage-plugins.ts';
 
 /**
  * The chain; `more` stands before ResourceQuota, which has to be the last one to say no. Its end are the plug-ins that
- * users configure (`dynamicPlugins`): policies, KubeVirt's own admission, webhooks.
+ * users configure: policies, what stands like a webhook (KubeVirt's own admission), webhooks.
  */
 export function defaultPlugins(
   store: ObjectStore,
@@ -30,7 +28,17 @@ export function defaultPlugins(
     clock,
     authorize,
     more = [],
-  }: { readonly clock: Clock; readonly authorize: Authorizer; readonly more?: readonly AdmissionPlugin[] },
+    podSecurity = [],
+    quota = [],
+  }: {
+    readonly clock: Clock;
+    readonly authorize: Authorizer;
+    readonly more?: readonly AdmissionPlugin[];
+    /** Pod security, where the server has it. */
+    readonly podSecurity?: readonly AdmissionPlugin[];
+    /** Quotas, where the server has them. */
+    readonly quota?: readonly AdmissionPlugin[];
+  },
 ): AdmissionPlugin[] {
   return [
     namespaceLifecycle(store),
@@ -38,7 +46,7 @@ export function defaultPlugins(
     limitRanger(store),
     serviceAccount(store, clock),
     taintNodesByCondition,
-    podSecurity(store),
+    ...podSecurity,
     priority(store),
     defaultTolerationSeconds,
     storageInUseProtection,
@@ -51,6 +59,6 @@ export function defaultPlugins(
     podTopologyLabels(store),
     serviceAllocation(store, clock),
     ...more,
-    resourceQuota(store, clock),
+    ...quota,
   ];
 }

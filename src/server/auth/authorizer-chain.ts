@@ -8,7 +8,7 @@ import type { Authorizer, UserInfo } from './identity.ts';
 import { nodeIdentity } from './node-authorizer.ts';
 import type { PolicyRule, Rbac } from './rbac.ts';
 import { unionAuthorizer } from './union.ts';
-import { type AuthorizationWebhook, createWebhookAuthorizer } from './webhook-authorizer.ts';
+import type { AuthorizationWebhook, createWebhookAuthorizer } from './webhook-authorizer.ts';
 
 export type AuthorizerSetup =
   | { readonly type: 'Node' | 'RBAC' | 'AlwaysAllow' | 'AlwaysDeny' }
@@ -31,6 +31,8 @@ export interface AuthorizerChainOptions {
   readonly setup: () => readonly AuthorizerSetup[];
   readonly node: Authorizer;
   readonly rbac: Pick<Rbac, 'authorize' | 'rulesFor'>;
+  /** Asks webhooks, where the server has them; a setup with one throws without it. */
+  readonly webhook?: typeof createWebhookAuthorizer | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -69,7 +71,7 @@ export function createAuthorizerChain(options: AuthorizerChainOptions): Authoriz
   };
 }
 
-function authorizerOf(setup: AuthorizerSetup, { node, rbac, clock, log }: AuthorizerChainOptions): Authorizer {
+function authorizerOf(setup: AuthorizerSetup, { node, rbac, webhook, clock, log }: AuthorizerChainOptions): Authorizer {
   switch (setup.type) {
     case 'Node':
       return node;
@@ -80,6 +82,8 @@ function authorizerOf(setup: AuthorizerSetup, { node, rbac, clock, log }: Author
     case 'AlwaysDeny':
       return () => ({ allowed: false, reason: 'Everything is forbidden.' });
     case 'Webhook':
-      return createWebhookAuthorizer(setup.webhook, { clock, log });
+      if (webhook === undefined)
+        throw new Error('this server asks no authorization webhooks: leave them out of its set-up');
+      return webhook(setup.webhook, { clock, log });
   }
 }

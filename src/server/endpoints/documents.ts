@@ -9,7 +9,7 @@ import type { ResourceSource } from '../registry/resource-catalog.ts';
 import type { AggregatedApi } from './aggregated-api.ts';
 import type { Exchange } from './exchange.ts';
 import { type HealthChecks, healthMetrics, healthResponse } from './health.ts';
-import { createOpenApi } from './openapi-routes.ts';
+import { createOpenApi, type MakeSwagger } from './openapi-routes.ts';
 import { encodedResponse, JSON_HEADERS, pageNotFound, representationOf } from './responses.ts';
 import { zPageResponse } from './z-pages.ts';
 
@@ -26,6 +26,8 @@ export interface DocumentParts {
   readonly metrics: () => string;
   /** Flags that the server was started with, for /flagz. */
   readonly flags: Readonly<Record<string, string>>;
+  /** The document at /openapi/v2, where this server has one. */
+  readonly swagger2: MakeSwagger | undefined;
 }
 
 type Answer = ApiResponse | Promise<ApiResponse> | undefined;

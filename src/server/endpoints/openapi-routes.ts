@@ -3,8 +3,6 @@
  * A v3 document is named with its hash, so clients may keep it for ever.
  */
 
-import { mergeSwagger } from '../../api/kinds/openapi/merge-swagger.ts';
-import { OPENAPI_V2_PROTO_TYPES, openApiV2ProtoSteps } from '../../api/kinds/openapi/openapi-v2-proto.ts';
 import { OPENAPI_V3_PROTO_TYPES, openApiV3ProtoSteps } from '../../api/kinds/openapi/openapi-v3-proto.ts';
 import type { ResourceInfo } from '../../api/kinds/resource.ts';
 import { joinBytes } from '../../api/meta/join-bytes.ts';
@@ -37,8 +35,18 @@ const V3 = '/openapi/v3';
 const encoder = new TextEncoder();
 
 /** What makes documents holds a text for every field: no process needs that before somebody asks. */
-const version2 = () => import('../../api/kinds/openapi/openapi-v2.ts');
 const version3 = () => import('../../api/kinds/openapi/openapi-v3.ts');
+
+/** Makes the document at /openapi/v2 (`openapi-v2-document.ts`). */
+export interface MakeSwagger {
+  /** Media types beside JSON. */
+  readonly protobufTypes: readonly string[];
+  /** The document of these resources, with those of other servers in it: as JSON, or as the first of `protobufTypes`. */
+  make(
+    infos: readonly ResourceInfo[],
+    how: { readonly form: 'json' | 'protobuf'; readonly others: ReturnType<Aggregator['swaggers']> },
+  ): Promise<Uint8Array<ArrayBuffer>>;
+}
 
 /** Answers the OpenAPI paths; undefined for any other path. */
 export function createOpenApi({
@@ -46,16 +54,18 @@ export function createOpenApi({
   aggregated = [],
   aggregator,
   clock,
+  swagger2,
 }: {
   readonly resources: ResourceSource;
   /** APIs of this process beside the resources. */
   readonly aggregated?: readonly AggregatedApi[];
   readonly aggregator: Pick<Aggregator, 'generation' | 'openApi' | 'swaggers' | 'ask' | 'remote'>;
   readonly clock: Clock;
+  readonly swagger2: MakeSwagger | undefined;
 }): (exchange: Exchange) => Promise<ApiResponse> | undefined {
   let pages: Promise<ReadonlyMap<string, Page>> = Promise.resolve(new Map());
   let generation = -1;
-  /** The v2 document by media type. */
+  /** The v2 document by form. */
   let whole = new Map<string, Promise<{ bytes: Uint8Array; etag: string }>>();
 
   const current = (): Promise<ReadonlyMap<string, Page>> => {
@@ -113,17 +123,23 @@ export function createOpenApi({
       swaggersOf(api).filter(({ version }) => aggregator.remote(api.group, version) === undefined),
     );
 
-  const swagger = async (exchange: Exchange, type: string): Promise<ApiResponse> => {
+  const swagger = async (
+    exchange: Exchange,
+    type: string,
+    { make, protobufTypes }: MakeSwagger,
+  ): Promise<ApiResponse> => {
     await current();
-    let made = whole.get(type);
+    const form = type === JSON_TYPE ? 'json' : 'protobuf';
+    let made = whole.get(form);
     if (!made) {
-      made = makeSwagger(resources.all(), { type, others: [...aggregator.swaggers(), ...own()] });
-      whole.set(type, made);
+      const document = make(resources.all(), { form, others: [...aggregator.swaggers(), ...own()] });
+      made = document.then(async (bytes) => ({ bytes, etag: `"${await sha512Hex(bytes)}"` }));
+      whole.set(form, made);
     }
     return validated(exchange, {
       ...(await made),
       // Clients ask with an `@` in the name, which Go's own media-type parser refuses in an answer.
-      headers: type === JSON_TYPE ? JSON_HEADERS : { 'content-type': OPENAPI_V2_PROTO_TYPES[0] },
+      headers: form === 'json' ? JSON_HEADERS : { 'content-type': protobufTypes[0]! },
     });
   };
 
@@ -133,12 +149,12 @@ export function createOpenApi({
     if (path !== V2 && !path.startsWith(`${V3}/`)) return undefined;
     if (path !== V2 && aggregator.openApi().some((one) => one.path === path.slice(V3.length + 1)))
       return page(exchange, path.slice(V3.length + 1));
-    const type = acceptedType(exchange, [
-      JSON_TYPE,
-      ...(path === V2 ? OPENAPI_V2_PROTO_TYPES : OPENAPI_V3_PROTO_TYPES),
-    ]);
+    if (path === V2 && swagger2 === undefined) return undefined;
+    const protobufTypes = path === V2 && swagger2 !== undefined ? swagger2.protobufTypes : OPENAPI_V3_PROTO_TYPES;
+    const type = acceptedType(exchange, [JSON_TYPE, ...protobufTypes]);
     if (type === undefined) return Promise.resolve(textResponse(406, ''));
-    return path === V2 ? swagger(exchange, type) : page(exchange, path.slice(V3.length + 1), type);
+    if (path === V2 && swagger2 !== undefined) return swagger(exchange, type, swagger2);
+    return page(exchange, path.slice(V3.length + 1), type);
   };
 }
 
@@ -171,16 +187,6 @@ async function makeVersion3(
   const discovery = members.length === 0 ? openApiV3Discovery(infos, path) : undefined;
   const document = discovery ?? (await inPieces(openApiV3Steps(members), nextTurn));
   return written(form === 'json' ? compactSteps(document) : openApiV3ProtoSteps(document));
-}
-
-async function makeSwagger(
-  infos: readonly ResourceInfo[],
-  { type, others }: { readonly type: string; readonly others: ReturnType<Aggregator['swaggers']> },
-): Promise<{ bytes: Uint8Array; etag: string }> {
-  const { openApiV2Steps } = await version2();
-  const document = mergeSwagger(await inPieces(openApiV2Steps(infos), nextTurn), others);
-  const bytes = await written(type === JSON_TYPE ? compactSteps(document) : openApiV2ProtoSteps(document));
-  return { bytes, etag: `"${await sha512Hex(bytes)}"` };
 }
 
 const written = async (work: Steps<Uint8Array[]>): Promise<Uint8Array<ArrayBuffer>> =>

@@ -12,56 +12,22 @@ import type { ObjectStore } from '../../cache/object-store.ts';
 import type { ResourceSource } from '../../registry/resource-catalog.ts';
 import type { Query } from '../query.ts';
 import type { RequestInfo } from '../request-info.ts';
+import { DEFAULT_SEATS, type Flow, type FlowControl } from '../request-seats.ts';
 import { compileFlowSchemas, covers, type FlowSchema, type FlowSchemaObject, rulesFor } from './flow-schemas.ts';
 import { PriorityLevel, type Seats } from './priority-level.ts';
-import { createWatchCounts, type Watched } from './watch-counts.ts';
+import { createWatchCounts } from './watch-counts.ts';
 import { listWork, ONE_SEAT, type Work, writeWork } from './work-estimate.ts';
 
 const SCHEMAS = 'flowcontrol.apiserver.k8s.io/flowschemas';
 const LEVELS = 'flowcontrol.apiserver.k8s.io/prioritylevelconfigurations';
 
-/** Requests answered at once: upstream's `--max-requests-inflight` and `--max-mutating-requests-inflight` together. */
-export const DEFAULT_SEATS = 600;
-
 /** Objects whose sizes stand for those of all of their resource. */
 const SAMPLE = 16;
 
 /** What a request was matched to. */
-export interface Flow {
+interface MatchedFlow extends Flow {
   readonly schema: FlowSchema;
   readonly level: PriorityLevel;
-  /** For the answer: which pair it was, by uid, because names may tell more than users should know. */
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-/** One priority level right now: its own seats, those in use, and the requests that run and wait. */
-export interface LevelLoad {
-  readonly level: string;
-  readonly limit: number;
-  readonly inUse: number;
-  readonly running: number;
-  readonly waiting: number;
-}
-
-export interface FlowControl {
-  /** Undefined while there are no schemas. */
-  classify(user: UserInfo, info: RequestInfo): Flow | undefined;
-  /** What a request will cost. The query is looked at for lists and watches only. */
-  estimate(flow: Flow, request: { readonly info: RequestInfo; readonly query: Query }): Work;
-  /** True: go on, and `leave` when done. False: 429. A promise of one of them: wait; only then is the signal looked at. */
-  enter(
-    flow: Flow,
-    work: Work,
-    by: { readonly user: UserInfo; readonly info: RequestInfo; readonly request: { readonly signal: AbortSignal } },
-  ): boolean | Promise<boolean>;
-  leave(flow: Flow, work: Work): void;
-  /** A watch has begun: writes it is told of cost more until the returned function is called. */
-  watching(watched: Watched): () => void;
-  /** For metrics. */
-  load(): readonly LevelLoad[];
-  /** From here on FlowSchemas say in their status whether their level exists. */
-  start(): void;
-  stop(): void;
 }
 
 /** Follows the stored objects. `seats` bounds the requests answered at once, exempt ones aside. */
@@ -81,7 +47,7 @@ export function createFlowControl({
   const seats: Seats = { total, used: 0 };
   const levels = new Map<string, PriorityLevel>();
   const watches = createWatchCounts();
-  let flows: { readonly flow: Flow }[] = [];
+  let flows: { readonly flow: MatchedFlow }[] = [];
   /** By user object: the flows whose subjects include him. Dropped when anything changes. */
   let byUser = new WeakMap<UserInfo, { readonly flow: Flow; readonly rules: ReturnType<typeof rulesFor> }[]>();
   let started = false;
@@ -172,7 +138,7 @@ export function createFlowControl({
       for (const { flow, rules } of flowsOf(user)) if (covers(rules, info)) return flow;
       return undefined;
     },
-    estimate({ level }, request) {
+    estimate({ level }: MatchedFlow, request) {
       if (level.exempt) return ONE_SEAT;
       switch (request.info.verb) {
         case 'create':
@@ -188,7 +154,7 @@ export function createFlowControl({
           return ONE_SEAT;
       }
     },
-    enter({ level, schema }, work, { user, info, request }) {
+    enter({ level, schema }: MatchedFlow, work, { user, info, request }) {
       if (level.exempt) {
         level.running++;
         return true;
@@ -198,7 +164,7 @@ export function createFlowControl({
       const distinguisher = by === 'ByUser' ? user.username : by === 'ByNamespace' ? info.namespace : '';
       return level.wait(`${schema.name}/${distinguisher}`, request.signal, work);
     },
-    leave({ level }, work) {
+    leave({ level }: MatchedFlow, work) {
       if (level.exempt) {
         level.running--;
         return;

@@ -12,7 +12,8 @@ import type { Logger } from '../../base/log/log.ts';
 import type { MetricFamily } from '../../base/metrics/metric-family.ts';
 import type { AdmissionMetrics } from '../admission/admission-metrics.ts';
 import type { AdmissionPlugin } from '../admission/plugin.ts';
-import { createAggregator } from '../aggregation/aggregator.ts';
+import type { createAggregator } from '../aggregation/aggregator.ts';
+import { NO_AGGREGATION } from '../aggregation/no-aggregation.ts';
 import type { Auditor } from '../audit/auditor.ts';
 import type { Authenticator, Authorizer } from '../auth/identity.ts';
 import type { ObjectStore } from '../cache/object-store.ts';
@@ -26,20 +27,22 @@ import { createCorsPolicy } from './cors.ts';
 import { createDiscovery } from './discovery-routes.ts';
 import { createDocuments } from './documents.ts';
 import type { BodyDecoder, CreateOnlyHandler, Server, SubresourceHandler } from './exchange.ts';
-import { createFlowControl, type FlowControl } from './flow-control/flow-control.ts';
+import type { createFlowControl } from './flow-control/flow-control.ts';
 import { createHealthChecks, type HealthCheck } from './health.ts';
 import { createJoinedLists } from './joined-lists.ts';
 import { createOpenWatches } from './open-watches.ts';
+import type { MakeSwagger } from './openapi-routes.ts';
 import { createHostCheck } from './own-hosts.ts';
 import { createPackedLists } from './packed-lists.ts';
 import type { ReadElsewhere } from './read-elsewhere.ts';
 import { createRequestMetrics } from './request-metrics.ts';
+import { createInFlightLimit, type FlowControl } from './request-seats.ts';
 import { statusResponse } from './responses.ts';
 import { answer } from './stages.ts';
 import { FrameCache } from './watch-frames.ts';
 import { createWatchPace } from './watch-pace.ts';
 
-export interface ApiServerOptions {
+export interface EndpointsOptions {
   readonly store: ObjectStore;
   readonly resources: ResourceSource;
   readonly authenticate: Authenticator;
@@ -49,6 +52,12 @@ export interface ApiServerOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly aggregated?: readonly AggregatedApi[];
+  /** Puts the layer together that knows other API servers; without it no request is passed on. */
+  readonly aggregation?: typeof createAggregator;
+  /** Priority and fairness; without it requests are counted, whoever sends them. */
+  readonly flowControl?: typeof createFlowControl;
+  /** The document at /openapi/v2; 404 without it. */
+  readonly swagger2?: MakeSwagger;
   /** How other API servers are reached; without it their groups are unavailable. */
   readonly connectOutbound?: ConnectOutbound;
   readonly version?: VersionInfo;
@@ -92,7 +101,7 @@ export interface ApiServerOptions {
   readonly metrics?: () => readonly MetricFamily[];
 }
 
-export interface ApiServer {
+export interface Endpoints {
   /** Answers any request; never rejects. */
   readonly handler: ApiHandler;
   /** For objects the server itself has to write (`ensureBootstrapObjects`). */
@@ -107,7 +116,7 @@ export interface ApiServer {
 }
 
 /** Puts the server together. It serves at once and says so in readyz after `setReady`. */
-export function createApiServer(options: ApiServerOptions): ApiServer {
+export function createEndpoints(options: EndpointsOptions): Endpoints {
   const { store, resources, clock, log } = options;
   const registry: Registry = {
     store,
@@ -118,20 +127,13 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const metrics = createRequestMetrics();
   const watches = createOpenWatches();
   const aggregated = options.aggregated ?? [];
-  const aggregator = createAggregator({
-    registry,
-    resources,
-    inProcess: aggregated.flatMap(({ group, versions }) => versions.map((version) => ({ group, version }))),
-    connect: options.connectOutbound ?? noOutbound,
-    log,
-  });
-  const flowControl = createFlowControl({
-    store,
-    resources,
-    clock,
-    log,
-    ...(options.maxInFlight !== undefined && { seats: options.maxInFlight }),
-  });
+  const inProcess = aggregated.flatMap(({ group, versions }) => versions.map((version) => ({ group, version })));
+  const connect = options.connectOutbound ?? noOutbound;
+  const aggregator = options.aggregation?.({ registry, resources, inProcess, connect, log }) ?? NO_AGGREGATION;
+  const seats = options.maxInFlight;
+  const flowControl =
+    options.flowControl?.({ store, resources, clock, log, ...(seats !== undefined && { seats }) }) ??
+    createInFlightLimit(seats);
   let ready = false;
   let draining = false;
   let drained: (() => void) | undefined;
@@ -185,6 +187,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       version: options.version ?? versionInfo(),
       paths: options.paths ?? new Map(),
       flags: options.flags ?? {},
+      swagger2: options.swagger2,
       metrics: () =>
         metrics.text([...storeMetrics(store, resources), ...flowMetrics(flowControl), ...(options.metrics?.() ?? [])]),
     }),

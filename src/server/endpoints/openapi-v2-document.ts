@@ -1,0 +1,21 @@
+/** /openapi/v2: the whole API in one Swagger document, made when first asked for. */
+import { mergeSwagger } from '../../api/kinds/openapi/merge-swagger.ts';
+import { OPENAPI_V2_PROTO_TYPES, openApiV2ProtoSteps } from '../../api/kinds/openapi/openapi-v2-proto.ts';
+import { joinBytes } from '../../api/meta/join-bytes.ts';
+import { compactSteps } from '../../api/meta/pretty-steps.ts';
+import { inPieces } from '../../api/meta/steps.ts';
+import { nextTurn } from '../../base/clock/next-turn.ts';
+import type { MakeSwagger } from './openapi-routes.ts';
+
+/** Version 2 as a part of the server. */
+export const swagger2: MakeSwagger = {
+  protobufTypes: OPENAPI_V2_PROTO_TYPES,
+  async make(infos, { form, others }) {
+    // What makes it holds a text for every field: no process needs that before somebody asks.
+    const { openApiV2Steps } = await import('../../api/kinds/openapi/openapi-v2.ts');
+    const document = mergeSwagger(await inPieces(openApiV2Steps(infos), nextTurn), others);
+    return joinBytes(
+      await inPieces(form === 'json' ? compactSteps(document) : openApiV2ProtoSteps(document), nextTurn),
+    );
+  },
+};
