@@ -346,11 +346,11 @@ test('a directory that cannot be made is one line and exit code 1, without tryin
       refusal(await at.run(['up', '--data-dir', '/proc/coracle/data', '--port', '0', '--nodes', '0', ...more]), 1),
       /\/proc\/coracle/,
     );
-  const told = await at.run(['up', '--data-dir', at.data, '--port', '0', '--nodes', '0', '--detach'], {
+  const result = await at.run(['up', '--data-dir', at.data, '--port', '0', '--nodes', '0', '--detach'], {
     KUBECONFIG: '/proc/coracle/config',
   });
-  assert.equal(told.code, 0);
-  assert.match(told.stderr, /^warning: .*kubeconfig.*\/proc\/coracle.*\n$/);
+  assert.equal(result.code, 0);
+  assert.match(result.stderr, /^warning: .*kubeconfig.*\/proc\/coracle.*\n$/);
   assert.equal((await at.run(['down', '--data-dir', at.data])).code, 0);
 });
 

@@ -86,16 +86,16 @@ test('coracle drain --what-if changes nothing and names each blocker; a drain th
   assert.equal(rehearsal.code, 1, rehearsal.stderr);
   const { pods, wouldEmpty } = JSON.parse(rehearsal.stdout);
   assert.equal(wouldEmpty, false);
-  const told = Object.fromEntries(
+  const reported = Object.fromEntries(
     pods.map((row: { instance: string; verdict: string; blocker?: string }) => [
       row.instance,
       [row.verdict, row.blocker],
     ]),
   );
-  assert.deepEqual(told['plain'], ['stops', undefined]);
-  assert.equal(told['ext'][0], 'waits');
-  assert.match(told['held'][1], /disruption budget mine needs/);
-  assert.match(told['local'][1], /not live-migratable: a local disk/);
+  assert.deepEqual(reported['plain'], ['stops', undefined]);
+  assert.equal(reported['ext'][0], 'waits');
+  assert.match(reported['held'][1], /disruption budget mine needs/);
+  assert.match(reported['local'][1], /not live-migratable: a local disk/);
   assert.match(
     (await drain('a', '--what-if')).stdout,
     /^MACHINE +STRATEGY +VERDICT .*\n.*\n[\s\S]*3 of 4 would stay\n$/,

@@ -117,12 +117,12 @@ test('every kind of patch', { timeout: 60_000 }, async () => {
 });
 
 test('a watch, and an informer that follows it', { timeout: 60_000 }, async () => {
-  const told: string[] = [];
+  const reported: string[] = [];
   const ended: unknown[] = [];
   const stop = await new Watch(config).watch(
     '/api/v1/namespaces/default/configmaps',
     { labelSelector: 'made=here', fieldSelector: 'metadata.name=seen' },
-    (phase, object) => void told.push(`${phase} ${object.metadata.name} ${object.data?.a ?? ''}`),
+    (phase, object) => void reported.push(`${phase} ${object.metadata.name} ${object.data?.a ?? ''}`),
     (error) => void ended.push(error),
   );
   const informer = makeInformer(config, '/api/v1/namespaces/default/configmaps', () =>
@@ -138,9 +138,9 @@ test('a watch, and an informer that follows it', { timeout: 60_000 }, async () =
   assert.equal(informer.get('seen', namespace)?.metadata?.uid, made.metadata?.uid);
   await core.replaceNamespacedConfigMap({ namespace, name: 'seen', body: { ...made, data: { a: '2' } } });
   await core.deleteNamespacedConfigMap({ namespace, name: 'seen' });
-  await until(() => heard.length === 3 && told.length === 3);
+  await until(() => heard.length === 3 && reported.length === 3);
   assert.deepEqual(heard, ['add 1', 'update 2', 'delete 2']);
-  assert.deepEqual(told, ['ADDED seen 1', 'MODIFIED seen 2', 'DELETED seen 2']);
+  assert.deepEqual(reported, ['ADDED seen 1', 'MODIFIED seen 2', 'DELETED seen 2']);
   assert.equal(informer.get('seen', namespace), undefined);
   await informer.stop();
   stop.abort();

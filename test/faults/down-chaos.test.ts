@@ -185,9 +185,9 @@ test(`stops and starts under fire, seed ${seed}`, {
         const status = await shown();
         const found = await guests();
         const pids = found.map(({ process: { pid } }) => pid).sort();
-        const told = (status.guests ?? []).map(({ pid }) => pid).sort();
+        const reported = (status.guests ?? []).map(({ pid }) => pid).sort();
         last = `${JSON.stringify(status)} against ${pids.join()}`;
-        if (!status.running) return String(told) === String(pids) ? true : undefined;
+        if (!status.running) return String(reported) === String(pids) ? true : undefined;
         return status.stopping || found.every(({ node }) => served().includes(node)) ? true : undefined;
       },
       10_000,

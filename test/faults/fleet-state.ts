@@ -16,7 +16,7 @@ const MAX_SERIAL = 1500;
 
 /** Instances, migrations, Pods and the newest events, one a line. Never rejects. */
 export async function fleetState(client: Client): Promise<string> {
-  const told = async (what: string, lines: () => Promise<readonly unknown[]>): Promise<string[]> => {
+  const section = async (what: string, lines: () => Promise<readonly unknown[]>): Promise<string[]> => {
     try {
       return (await lines()).map((line) => `${what} ${JSON.stringify(line)}`);
     } catch (error) {
@@ -25,7 +25,7 @@ export async function fleetState(client: Client): Promise<string> {
   };
   const of = { namespace: 'default' };
   const all = await Promise.all([
-    told('vmi', async () =>
+    section('vmi', async () =>
       (await client.list(VIRTUAL_MACHINE_INSTANCES, of)).items.map(({ metadata, status }) => ({
         name: metadata.name,
         uid: metadata.uid,
@@ -40,7 +40,7 @@ export async function fleetState(client: Client): Promise<string> {
         migration: status?.migrationState,
       })),
     ),
-    told('vmim', async () =>
+    section('vmim', async () =>
       (await client.list(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, of)).items.map(({ metadata, spec, status }) => ({
         name: metadata.name,
         uid: metadata.uid,
@@ -52,7 +52,7 @@ export async function fleetState(client: Client): Promise<string> {
         reason: status?.migrationState?.failureReason,
       })),
     ),
-    told('pod', async () =>
+    section('pod', async () =>
       (await client.list(PODS, of)).items.map(({ metadata, spec, status }) => ({
         name: metadata.name,
         uid: metadata.uid,
@@ -65,7 +65,7 @@ export async function fleetState(client: Client): Promise<string> {
         containers: status?.containerStatuses?.map(({ state }) => state),
       })),
     ),
-    told('event', async () =>
+    section('event', async () =>
       (await client.list(EVENTS, of)).items
         .slice(-MAX_EVENTS)
         .map((event) => [event['lastTimestamp'], event['count'], event['reason'], event['message']]),
@@ -76,7 +76,7 @@ export async function fleetState(client: Client): Promise<string> {
 
 /** Of every QEMU under `dir`: the processor time it has used, and the end of its guest's serial line. */
 export function guestState(dir: string): string {
-  const told = (path: string, of: (text: string) => string): string => {
+  const section = (path: string, of: (text: string) => string): string => {
     try {
       return of(readFileSync(path, 'latin1'));
     } catch (error) {
@@ -85,8 +85,8 @@ export function guestState(dir: string): string {
   };
   return qemusUnder(dir)
     .map(({ pid, uid, node }) => {
-      const used = told(`/proc/${pid}/stat`, (text) => `${(parseProcess(text)?.cpuNanos ?? Number.NaN) / 1e9} s`);
-      const line = told(`/proc/${pid}/cwd/serial.log`, (text) => JSON.stringify(text.slice(-MAX_SERIAL)));
+      const used = section(`/proc/${pid}/stat`, (text) => `${(parseProcess(text)?.cpuNanos ?? Number.NaN) / 1e9} s`);
+      const line = section(`/proc/${pid}/cwd/serial.log`, (text) => JSON.stringify(text.slice(-MAX_SERIAL)));
       return `qemu ${pid} of ${uid} on ${node} used ${used} of processor time; its serial line: ${line}`;
     })
     .join('\n');

@@ -123,8 +123,8 @@ function install(dir: string): void {
       return;
     }
     const late = when === 'after' ? delay : 0;
-    const told: Strike = { point, delay: late, victim, pid: hit?.pid ?? 0, agent: process.pid, uid, at: Date.now() };
-    appendFileSync(join(dir, 'strikes.jsonl'), `${JSON.stringify(told)}\n`);
+    const records: Strike = { point, delay: late, victim, pid: hit?.pid ?? 0, agent: process.pid, uid, at: Date.now() };
+    appendFileSync(join(dir, 'strikes.jsonl'), `${JSON.stringify(records)}\n`);
     process.kill(hit?.pid ?? process.pid, 'SIGKILL');
   };
   /** Strikes before or after `act`. */

@@ -46,6 +46,8 @@ test('watchRuns() tells of a guest that runs twice, and not of one that stands b
   await until('the first to run', async () => (watch.owner(UID)?.node === 'one' ? true : undefined));
   assert.deepEqual(watch.violations(), []);
   say(two, 'cont');
-  const [told] = await until('the word', async () => (watch.violations().length > 0 ? watch.violations() : undefined));
-  assert.match(told ?? '', new RegExp(`^two QEMUs of ${UID} ran at once`));
+  const [reported] = await until('the word', async () =>
+    watch.violations().length > 0 ? watch.violations() : undefined,
+  );
+  assert.match(reported ?? '', new RegExp(`^two QEMUs of ${UID} ran at once`));
 });

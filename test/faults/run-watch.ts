@@ -37,7 +37,7 @@ const KILL_MS = 5;
 export function watchRuns(dir: string): RunWatch {
   const seen = new Map<number, Seen>();
   const all: Seen[] = [];
-  const told = new Set<string>();
+  const reported = new Set<string>();
   const kills = new Map<number, number>();
 
   const follow = (found: QemuProcess): void => {
@@ -99,7 +99,9 @@ export function watchRuns(dir: string): RunWatch {
             // Events of the two come over two sockets: one that has just begun may be the end of the other's still to come.
             const settled = Date.now() - Math.max(x.from, y.from) > 1000;
             if (together > KILL_MS && settled)
-              told.add(`two QEMUs of ${a.uid} ran at once: pid ${a.pid} on ${a.node} and pid ${b.pid} on ${b.node}`);
+              reported.add(
+                `two QEMUs of ${a.uid} ran at once: pid ${a.pid} on ${a.node} and pid ${b.pid} on ${b.node}`,
+              );
           }
       }
   }, LOOK_MS);
@@ -120,7 +122,7 @@ export function watchRuns(dir: string): RunWatch {
       }
       return Math.round(longest);
     },
-    violations: () => [...told],
+    violations: () => [...reported],
     stop() {
       clearInterval(timer);
       for (const { socket } of seen.values()) socket.destroy();

@@ -4,14 +4,14 @@ import { after, before, test } from 'node:test';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 
 const ROOT = '/apis/authorization.k8s.io/v1';
-let told: TestPlane;
+let plane: TestPlane;
 before(async () => {
-  told = await startPlane();
+  plane = await startPlane();
 });
-after(() => told.stop());
+after(() => plane.stop());
 
 const review = (kind: string, spec: object, path = `${kind.toLowerCase()}s`) =>
-  told.ask(`POST ${ROOT}/${path}`, {
+  plane.ask(`POST ${ROOT}/${path}`, {
     as: ['admin', 'system:masters'],
     body: { apiVersion: 'authorization.k8s.io/v1', kind, spec },
   });
@@ -47,7 +47,7 @@ test('paths and the name of what allows are in the answer', async () => {
 });
 
 test('what a node may do is no list of rules', async () => {
-  const { json } = await told.ask(`POST ${ROOT}/selfsubjectrulesreviews`, {
+  const { json } = await plane.ask(`POST ${ROOT}/selfsubjectrulesreviews`, {
     as: ['system:node:n1', 'system:nodes'],
     body: { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectRulesReview', spec: { namespace: 'default' } },
   });
@@ -100,7 +100,7 @@ test('questions that are none are 422, with every field that is wrong', async ()
 test('a question has no metadata of its own', async () => {
   const spec = { user: 'u', resourceAttributes: { verb: 'get', resource: 'pods', namespace: 'default' } };
   const ask = (path: string, kind: string, metadata: object) =>
-    told.ask(`POST ${ROOT}/${path}`, {
+    plane.ask(`POST ${ROOT}/${path}`, {
       as: ['admin', 'system:masters'],
       body: { apiVersion: 'authorization.k8s.io/v1', kind, metadata, spec },
     });
@@ -126,11 +126,11 @@ test('a question has no metadata of its own', async () => {
 
 test('a token request answers with its kind, and binds to three core kinds only', async () => {
   const ask = (boundObjectRef?: object) =>
-    told.ask('POST /api/v1/namespaces/default/serviceaccounts/default/token', {
+    plane.ask('POST /api/v1/namespaces/default/serviceaccounts/default/token', {
       as: ['admin', 'system:masters'],
       body: { spec: { ...(boundObjectRef && { boundObjectRef }) } },
     });
-  await told.ask('POST /api/v1/namespaces/default/serviceaccounts', {
+  await plane.ask('POST /api/v1/namespaces/default/serviceaccounts', {
     as: ['admin', 'system:masters'],
     body: { metadata: { name: 'default' } },
   });
@@ -149,7 +149,7 @@ test('a token request answers with its kind, and binds to three core kinds only'
 
 test('a token request is read strictly where that is asked', async () => {
   const ask = (query: string) =>
-    told.ask(`POST /api/v1/namespaces/default/serviceaccounts/default/token${query}`, {
+    plane.ask(`POST /api/v1/namespaces/default/serviceaccounts/default/token${query}`, {
       as: ['admin', 'system:masters'],
       body: { metadata: { labels: { a: 'b' } }, spec: { odd: 1 } },
     });
@@ -178,7 +178,7 @@ test('policies see a token request whole, and are asked about no account that is
   };
   const expression =
     "object.metadata.name == 'nobody' || object.metadata.namespace == 'default' && object.spec.audiences.size() == 2";
-  await told.ask(`POST ${group}/validatingadmissionpolicies`, {
+  await plane.ask(`POST ${group}/validatingadmissionpolicies`, {
     as,
     body: {
       metadata: { name: 'whole' },
@@ -190,22 +190,22 @@ test('policies see a token request whole, and are asked about no account that is
       },
     },
   });
-  await told.ask(`POST ${group}/validatingadmissionpolicybindings`, {
+  await plane.ask(`POST ${group}/validatingadmissionpolicybindings`, {
     as,
     body: { metadata: { name: 'whole' }, spec: { policyName: 'whole', validationActions: ['Deny'] } },
   });
   const ask = (name: string) =>
-    told.ask(`POST /api/v1/namespaces/default/serviceaccounts/${name}/token`, { as, body: {} });
+    plane.ask(`POST /api/v1/namespaces/default/serviceaccounts/${name}/token`, { as, body: {} });
   const denied = await ask('default');
   assert.equal(denied.status, 422);
   assert.match(denied.json.message, /denied request: default of https?:\/\/\S+$/);
   assert.equal((await ask('nobody')).status, 404);
-  await told.ask(`DELETE ${group}/validatingadmissionpolicybindings/whole`, { as });
+  await plane.ask(`DELETE ${group}/validatingadmissionpolicybindings/whole`, { as });
 });
 
 test('a token request names its account as the URL does, and by its uid', async () => {
   const ask = (metadata: object) =>
-    told.ask('POST /api/v1/namespaces/default/serviceaccounts/default/token', {
+    plane.ask('POST /api/v1/namespaces/default/serviceaccounts/default/token', {
       as: ['admin', 'system:masters'],
       body: { metadata, spec: {} },
     });
@@ -230,7 +230,7 @@ test('a token request names its account as the URL does, and by its uid', async 
 });
 
 test('who am I: the answer is made anew and says when', async () => {
-  const { json } = await told.ask('POST /apis/authentication.k8s.io/v1/selfsubjectreviews', {
+  const { json } = await plane.ask('POST /apis/authentication.k8s.io/v1/selfsubjectreviews', {
     as: ['jane'],
     body: { kind: 'SelfSubjectReview', apiVersion: 'authentication.k8s.io/v1', metadata: { labels: { a: 'b' } } },
   });

@@ -248,8 +248,8 @@ test('audit annotations number webhooks among all of them, and tell of those tha
     ['/deny', { rules: [rule('v1', 'plates')] }],
   );
   assert.equal((await post('plates', 'v1', {})).status, 400);
-  const told = [...annotations].filter(([key]) => key.startsWith('mutation.'));
-  assert.deepEqual(told, [
+  const reported = [...annotations].filter(([key]) => key.startsWith('mutation.'));
+  assert.deepEqual(reported, [
     [
       'mutation.webhook.admission.k8s.io/round_0_index_1',
       '{"configuration":"w","webhook":"label.example.com","mutated":true}',

@@ -5,16 +5,16 @@ import { NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
 import { type AuditPolicy, compilePolicy, DEFAULT_POLICY } from '../../src/server/audit/policy.ts';
 import { certified, startPlane, type TestPlane } from '../testkit/control-plane.ts';
 
-let told: TestPlane;
+let plane: TestPlane;
 let policy: AuditPolicy = compilePolicy(DEFAULT_POLICY);
 // biome-ignore lint/suspicious/noExplicitAny: events are looked into.
 let events: any[] = [];
 before(async () => {
-  told = await startPlane({
+  plane = await startPlane({
     audit: { policy: (request) => policy(request), sink: { write: (line) => void events.push(JSON.parse(line)) } },
   });
 });
-after(() => told.stop());
+after(() => plane.stop());
 beforeEach(() => {
   events = [];
 });
@@ -31,12 +31,12 @@ const secret = (name: string) => ({
 
 test('by default every request is one event without contents; probes are none', async () => {
   policy = compilePolicy(DEFAULT_POLICY);
-  await told.ask('POST /api/v1/namespaces/default/secrets', {
+  await plane.ask('POST /api/v1/namespaces/default/secrets', {
     as: ADMIN,
     body: secret('s'),
     headers: { 'user-agent': 'ua/1', 'audit-id': 'my-id' },
   });
-  await told.ask('GET /readyz', { as: ADMIN });
+  await plane.ask('GET /readyz', { as: ADMIN });
   assert.equal(events.length, 1);
   const [event] = events;
   assert.deepEqual(Object.keys(event), [
@@ -79,7 +79,7 @@ test('by default every request is one event without contents; probes are none', 
 
 test('a refusal, a failed authentication and an impersonation are told as such', async () => {
   policy = rules({ level: 'Metadata' });
-  await told.ask('GET /api/v1/secrets', { as: ['jane'] });
+  await plane.ask('GET /api/v1/secrets', { as: ['jane'] });
   assert.deepEqual(
     events.map(({ stage }) => stage),
     ['RequestReceived', 'ResponseComplete'],
@@ -93,13 +93,13 @@ test('a refusal, a failed authentication and an impersonation are told as such',
     ['Failure', 'Forbidden', 403],
   );
   events = [];
-  await told.ask('GET /api/v1/pods', { headers: { authorization: 'Bearer wrong' } });
+  await plane.ask('GET /api/v1/pods', { headers: { authorization: 'Bearer wrong' } });
   assert.deepEqual(
     [events.length, events[0].stage, events[0].responseStatus.code, events[0].user],
     [1, 'ResponseStarted', 401, {}],
   );
   events = [];
-  await told.ask('GET /api/v1/pods', { as: ADMIN, headers: { 'impersonate-user': 'jane' } });
+  await plane.ask('GET /api/v1/pods', { as: ADMIN, headers: { 'impersonate-user': 'jane' } });
   assert.equal(events[0].impersonatedUser, undefined);
   assert.equal(events[1].user.username, 'admin');
   assert.deepEqual(events[1].impersonatedUser, { username: 'jane', groups: ['system:authenticated'] });
@@ -108,7 +108,7 @@ test('a refusal, a failed authentication and an impersonation are told as such',
 test('contents are written at their levels, without managedFields where those are not wanted', async () => {
   const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'c1' }, data: { a: 'b' } };
   const post = (name: string) =>
-    told.ask('POST /api/v1/namespaces/default/configmaps', { as: ADMIN, body: { ...body, metadata: { name } } });
+    plane.ask('POST /api/v1/namespaces/default/configmaps', { as: ADMIN, body: { ...body, metadata: { name } } });
   policy = rules({ level: 'Request', omitStages: ['RequestReceived'] });
   await post('c1');
   assert.deepEqual(events[0].requestObject.data, { a: 'b' });
@@ -122,19 +122,19 @@ test('contents are written at their levels, without managedFields where those ar
   policy = rules({ level: 'RequestResponse', omitStages: ['RequestReceived'], omitManagedFields: true });
   await post('c3');
   assert.equal(events[0].responseObject.metadata.managedFields, undefined);
-  await told.ask('PATCH /api/v1/namespaces/default/configmaps/c3', { as: ADMIN, body: { data: { x: 'y' } } });
+  await plane.ask('PATCH /api/v1/namespaces/default/configmaps/c3', { as: ADMIN, body: { data: { x: 'y' } } });
   assert.deepEqual(events[1].requestObject, { data: { x: 'y' } });
   assert.deepEqual(events[1].responseObject.data, { a: 'b', x: 'y' });
   // Documents that are no resource have no contents at any level.
   events = [];
-  await told.ask('GET /version', { as: ADMIN });
+  await plane.ask('GET /version', { as: ADMIN });
   assert.deepEqual([events[0].verb, events[0].objectRef, events[0].responseObject], ['get', undefined, undefined]);
 });
 
 test('a watch is told when it starts and when it ends', async () => {
   policy = rules({ level: 'Metadata', omitStages: ['RequestReceived'] });
   const gone = new AbortController();
-  const response = await told.plane.handler({
+  const response = await plane.plane.handler({
     method: 'GET',
     path: '/api/v1/pods',
     query: 'watch=1',

@@ -100,8 +100,8 @@ after(async () => {
 });
 
 const whoIs = async (asking: { headers: Record<string, string> }) => {
-  const told = await plane.ask('POST /apis/authentication.k8s.io/v1/selfsubjectreviews', { ...asking, body: {} });
-  return told.status === 201 ? told.json.status.userInfo : told.status;
+  const answer = await plane.ask('POST /apis/authentication.k8s.io/v1/selfsubjectreviews', { ...asking, body: {} });
+  return answer.status === 201 ? answer.json.status.userInfo : answer.status;
 };
 
 test('expressions make the user of a token, and conditions refuse one', async () => {

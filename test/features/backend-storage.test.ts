@@ -82,9 +82,9 @@ test('without a storage class the instance says why it waits; with one it goes o
   await setPhase(claim, 'Bound');
   const running = await cluster.untilVmi('lonely', 'runs', ({ status }) => status?.phase === 'Running');
   assert.deepEqual(await launcherVolumes('lonely'), [[['persistent-state-for-this-vm', claim.metadata.name]]]);
-  const told = running.status?.volumeStatus?.find(({ name }) => name === 'persistent-state-for-this-vm');
-  assert.equal(told?.persistentVolumeClaimInfo?.claimName, claim.metadata.name);
-  assert.deepEqual(told?.persistentVolumeClaimInfo?.accessModes, ['ReadWriteOnce']);
+  const reported = running.status?.volumeStatus?.find(({ name }) => name === 'persistent-state-for-this-vm');
+  assert.equal(reported?.persistentVolumeClaimInfo?.claimName, claim.metadata.name);
+  assert.deepEqual(reported?.persistentVolumeClaimInfo?.accessModes, ['ReadWriteOnce']);
   assert.equal((await claims()).length, 1);
 });
 

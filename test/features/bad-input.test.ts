@@ -123,13 +123,13 @@ for (const [name, manifest, code, causes] of REFUSED) {
     const { status, json } = await send('POST', VMS, manifest);
     assert.equal(status, code, JSON.stringify(json));
     assert.deepEqual([json.kind, json.status, json.reason, json.code], ['Status', 'Failure', 'Invalid', code]);
-    const told = (json.details?.causes ?? []) as { field: string; message: string; reason: string }[];
+    const reported = (json.details?.causes ?? []) as { field: string; message: string; reason: string }[];
     for (const cause of causes) {
       const at = cause.indexOf(': ');
-      const found = told.find(
+      const found = reported.find(
         ({ field, message }) => field === cause.slice(0, at) && message.includes(cause.slice(at + 2)),
       );
-      assert.ok(found?.reason, `no cause ${cause} in ${JSON.stringify(told)}`);
+      assert.ok(found?.reason, `no cause ${cause} in ${JSON.stringify(reported)}`);
       assert.ok(json.message.includes(found.message), json.message);
     }
     assert.equal((await send('GET', `${VMS}/bad`, '')).status, 404, 'nothing of it is stored');

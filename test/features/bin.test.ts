@@ -52,7 +52,7 @@ test('what was in it when its time is over is released, and a shorter time holds
   await board.emptied();
   assert.equal(board.pool.volumes.has(handle), false);
   await board.gone(`${RECORDS}/${metadata.name}`);
-  await board.told(metadata.name, 'Expired');
+  await board.reported(metadata.name, 'Expired');
   await board.setWindow(null);
 });
 
@@ -144,7 +144,7 @@ test('its space is shown, and the oldest goes first when room is needed', async 
   await board.settled(CONTENTS, ({ items }) => items.length === 1);
   assert.equal(board.pool.volumes.has(first), false);
   assert.ok(board.pool.volumes.has(second));
-  await board.told(metadata.name, 'ReleasedEarly', /room is needed in pool pool-1/);
+  await board.reported(metadata.name, 'ReleasedEarly', /room is needed in pool pool-1/);
   Object.assign(board.pool, { freeBytes: 1e12, totalBytes: 2e12 });
   await board.admin(`DELETE ${CONTENTS}`);
   await board.emptied();

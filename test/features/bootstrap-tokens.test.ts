@@ -8,19 +8,19 @@ import { eventually, startPlane, TEST_ISSUER, type TestPlane } from '../testkit/
 const clock = createFakeClock(Date.UTC(2030, 0, 1));
 const SYSTEM = '/api/v1/namespaces/kube-system/secrets';
 const CORE = '/api/v1/namespaces/default';
-let told: TestPlane;
+let plane: TestPlane;
 before(async () => {
-  told = await startPlane({ clock, staticTokens: parseStaticTokens('file-token,jane,u1,"devs,ops"\n') });
-  await told.run(['serviceaccount-token-controller'], {
+  plane = await startPlane({ clock, staticTokens: parseStaticTokens('file-token,jane,u1,"devs,ops"\n') });
+  await plane.run(['serviceaccount-token-controller'], {
     rootCa: 'PEM',
-    keys: { sign: async () => '', signToken: told.plane.signLegacyToken },
+    keys: { sign: async () => '', signToken: plane.plane.signLegacyToken },
   });
 });
-after(() => told.stop());
+after(() => plane.stop());
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 const whoIs = async (token: string) => {
-  const { status, json } = await told.ask('POST /apis/authentication.k8s.io/v1/selfsubjectreviews', {
+  const { status, json } = await plane.ask('POST /apis/authentication.k8s.io/v1/selfsubjectreviews', {
     headers: { authorization: `Bearer ${token}` },
     body: { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' },
   });
@@ -45,7 +45,7 @@ const bootstrap = (id: string, data: Record<string, string> = {}, more: object =
 
 test('a bootstrap token is its bearer’s identity until it expires or goes', async () => {
   const expiration = new Date(clock.now() + 60_000).toISOString();
-  await told.admin(
+  await plane.admin(
     `POST ${SYSTEM}`,
     bootstrap('abcdef', { expiration, 'auth-extra-groups': 'system:bootstrappers:workers' }),
   );
@@ -68,15 +68,15 @@ test('what a bootstrap token may not be, it is not', async () => {
     ['aaaaa4', bootstrap('aaaaa4', { 'token-id': 'other1' })],
     ['aaaaa5', bootstrap('aaaaa5', { expiration: 'tomorrow' })],
   ] as const) {
-    await told.admin(`POST ${SYSTEM}`, secret);
+    await plane.admin(`POST ${SYSTEM}`, secret);
     assert.equal(await whoIs(`${id}.0123456789abcdef`), 401, id);
   }
 });
 
 test('its bearer may ask for a certificate of a node, and may do nothing else', async () => {
-  await told.admin(`POST ${SYSTEM}`, bootstrap('joiner'));
+  await plane.admin(`POST ${SYSTEM}`, bootstrap('joiner'));
   const headers = { authorization: 'Bearer joiner.0123456789abcdef' };
-  const status = async (line: string) => (await told.ask(line, { headers })).status;
+  const status = async (line: string) => (await plane.ask(line, { headers })).status;
   assert.equal(await status('GET /apis/certificates.k8s.io/v1/certificatesigningrequests'), 200);
   assert.equal(await status('GET /api/v1/nodes'), 403);
   assert.equal(await status('GET /api/v1/secrets'), 403);
@@ -89,7 +89,7 @@ test('the token file names its users; TokenReview knows all kinds of tokens', as
     groups: ['devs', 'ops', 'system:authenticated'],
   });
   const review = (spec: object) =>
-    told.admin('POST /apis/authentication.k8s.io/v1/tokenreviews', {
+    plane.admin('POST /apis/authentication.k8s.io/v1/tokenreviews', {
       apiVersion: 'authentication.k8s.io/v1',
       kind: 'TokenReview',
       spec,
@@ -108,13 +108,13 @@ test('the token file names its users; TokenReview knows all kinds of tokens', as
 });
 
 test('a Secret for a service account is filled with a token that ends with it', async () => {
-  await told.admin(`POST ${CORE}/serviceaccounts`, {
+  await plane.admin(`POST ${CORE}/serviceaccounts`, {
     apiVersion: 'v1',
     kind: 'ServiceAccount',
     metadata: { name: 'robot' },
   });
   const make = (name: string) =>
-    told.admin(`POST ${CORE}/secrets`, {
+    plane.admin(`POST ${CORE}/secrets`, {
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: { name, annotations: { 'kubernetes.io/service-account.name': 'robot' } },
@@ -124,7 +124,7 @@ test('a Secret for a service account is filled with a token that ends with it', 
     const { data, metadata } = await eventually(
       async () => {
         await clock.advance(50);
-        return told.admin(`GET ${CORE}/secrets/${name}`);
+        return plane.admin(`GET ${CORE}/secrets/${name}`);
       },
       (secret) => secret.data?.token !== undefined,
     );
@@ -139,33 +139,33 @@ test('a Secret for a service account is filled with a token that ends with it', 
   const user = await whoIs(token);
   assert.equal(user.username, 'system:serviceaccount:default:robot');
   assert.deepEqual(user.groups, ['system:serviceaccounts', 'system:serviceaccounts:default', 'system:authenticated']);
-  await told.admin(`DELETE ${CORE}/secrets/one`);
+  await plane.admin(`DELETE ${CORE}/secrets/one`);
   assert.equal(await whoIs(token), 401);
   // Its account goes, and with it the Secret and the token.
   await make('two');
   const second = await filled('two');
-  await told.admin(`DELETE ${CORE}/serviceaccounts/robot`);
+  await plane.admin(`DELETE ${CORE}/serviceaccounts/robot`);
   assert.equal(await whoIs(second), 401);
   await eventually(
     async () => {
       await clock.advance(50);
-      return told.ask(`GET ${CORE}/secrets/two`, { as: ['admin', 'system:masters'] });
+      return plane.ask(`GET ${CORE}/secrets/two`, { as: ['admin', 'system:masters'] });
     },
     ({ status }) => status === 404,
   );
 });
 
 test('tokens bound to a Node and to a Secret end with it', async () => {
-  await told.admin(`POST ${CORE}/serviceaccounts`, {
+  await plane.admin(`POST ${CORE}/serviceaccounts`, {
     apiVersion: 'v1',
     kind: 'ServiceAccount',
     metadata: { name: 'bound' },
   });
-  await told.admin('POST /api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' } });
-  await told.admin(`POST ${CORE}/secrets`, { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' } });
+  await plane.admin('POST /api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' } });
+  await plane.admin(`POST ${CORE}/secrets`, { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' } });
   const mint = async (spec: object) =>
     (
-      await told.admin(`POST ${CORE}/serviceaccounts/bound/token`, {
+      await plane.admin(`POST ${CORE}/serviceaccounts/bound/token`, {
         apiVersion: 'authentication.k8s.io/v1',
         kind: 'TokenRequest',
         spec,
@@ -179,12 +179,12 @@ test('tokens bound to a Node and to a Secret end with it', async () => {
     const user = await whoIs(token);
     assert.equal(user.username, 'system:serviceaccount:default:bound');
     if (kind === 'Node') assert.deepEqual(user.extra['authentication.kubernetes.io/node-name'], ['n']);
-    await told.admin(`DELETE ${path}`);
+    await plane.admin(`DELETE ${path}`);
     assert.equal(await whoIs(token), 401, kind);
   }
   // A year for whoever read a mounted token once; the answer still says what was asked for.
   const spec = { serviceAccountName: 'bound', containers: [{ name: 'c', image: 'i' }] };
-  const { metadata } = await told.admin(`POST ${CORE}/pods`, {
+  const { metadata } = await plane.admin(`POST ${CORE}/pods`, {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name: 'p' },
@@ -203,7 +203,7 @@ test('tokens bound to a Node and to a Secret end with it', async () => {
 test('a token can be asked for by POST alone', async () => {
   const as = ['admin', 'system:masters'] as const;
   const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { audiences: null } };
-  await told.admin(`POST ${CORE}/serviceaccounts`, {
+  await plane.admin(`POST ${CORE}/serviceaccounts`, {
     apiVersion: 'v1',
     kind: 'ServiceAccount',
     metadata: { name: 'asked' },
@@ -211,7 +211,7 @@ test('a token can be asked for by POST alone', async () => {
   const answers = [];
   for (const method of ['POST', 'GET', 'PUT', 'DELETE']) {
     const line = `${method} ${CORE}/serviceaccounts/asked/token`;
-    const { status, json } = await told.ask(line, { as, ...(method !== 'GET' && { body }) });
+    const { status, json } = await plane.ask(line, { as, ...(method !== 'GET' && { body }) });
     answers.push([method, status, json.reason]);
   }
   assert.deepEqual(answers, [

@@ -265,7 +265,7 @@ test('a verdict is given through approval alone and stays as it was given, and a
     const body = { ...(await test_.admin(`GET ${CSR}/kept`)), status };
     const { json } = await test_.ask(`PUT ${CSR}/kept/${subresource}`, { as: ['admin', 'system:masters'], body });
     const causes: { field: string; message: string }[] = json.details?.causes ?? [];
-    return { json, told: causes.map(({ field, message }) => `${field}: ${message}`) };
+    return { json, fieldCauses: causes.map(({ field, message }) => `${field}: ${message}`) };
   };
   const [approved] = approval('Approved').status.conditions;
   const [denied] = approval('Denied').status.conditions;
@@ -296,7 +296,7 @@ test('a verdict is given through approval alone and stays as it was given, and a
       'status.certificate: Forbidden: updates may not modify existing certificate content',
     ],
   ] as const) {
-    assert.deepEqual((await put(subresource, status)).told, wanted === undefined ? [] : [wanted]);
+    assert.deepEqual((await put(subresource, status)).fieldCauses, wanted === undefined ? [] : [wanted]);
   }
   const { status } = await test_.admin(`GET ${CSR}/kept`);
   assert.deepEqual([status.conditions[0].reason, status.certificate], ['Test', certificate]);

@@ -1,53 +1,53 @@
 /** Who may write what of a ResourceClaim's status (upstream's test/integration/auth/resourceclaim_test.go). */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { startPlane, type TestPlane, type Told } from '../testkit/control-plane.ts';
+import { type Answer, startPlane, type TestPlane } from '../testkit/control-plane.ts';
 
 const CLAIMS = '/apis/resource.k8s.io/v1/namespaces/default/resourceclaims';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 const ACCOUNT = 'system:serviceaccount:default:driver';
 const DRIVER = 'driver.example.com';
-let told: TestPlane;
+let plane: TestPlane;
 
 before(async () => {
-  told = await startPlane();
-  await told.admin(`POST ${RBAC}/clusterrolebindings`, {
+  plane = await startPlane();
+  await plane.admin(`POST ${RBAC}/clusterrolebindings`, {
     metadata: { name: 'driver' },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'driver' },
     subjects: [{ kind: 'ServiceAccount', namespace: 'default', name: 'driver' }],
   });
 });
 afterEach(async () => {
-  await told.admin(`DELETE ${CLAIMS}/c`);
-  await told.admin(`DELETE ${RBAC}/clusterroles/driver`);
+  await plane.admin(`DELETE ${CLAIMS}/c`);
+  await plane.admin(`DELETE ${RBAC}/clusterroles/driver`);
 });
-after(() => told.stop());
+after(() => plane.stop());
 
 type Right = [resource: string, ...verbs: string[]];
 
 /** A claim with this status, and an account that may update its status and has these rights beside. */
 async function given(status: object, ...rights: Right[]): Promise<void> {
   const spec = { devices: { requests: [{ name: 'r', exactly: { deviceClassName: 'c' } }] } };
-  await told.admin(`POST ${CLAIMS}`, { metadata: { name: 'c' }, spec });
-  await told.admin(`PATCH ${CLAIMS}/c/status`, { status });
+  await plane.admin(`POST ${CLAIMS}`, { metadata: { name: 'c' }, spec });
+  await plane.admin(`PATCH ${CLAIMS}/c/status`, { status });
   const rules = [['', 'get'] as Right, ['/status', 'update', 'patch'] as Right, ...rights].map(([part, ...verbs]) => ({
     apiGroups: ['resource.k8s.io'],
     resources: [`resourceclaims${part}`],
     verbs,
     ...(part === '/driver' && { resourceNames: [DRIVER] }),
   }));
-  await told.admin(`POST ${RBAC}/clusterroles`, { metadata: { name: 'driver' }, rules });
+  await plane.admin(`POST ${RBAC}/clusterroles`, { metadata: { name: 'driver' }, rules });
 }
 
 /** Sends the claim with another status, as the account in a Pod of that node. */
-async function written(status: object, { node, verb = 'PUT' }: { node?: string; verb?: string } = {}): Promise<Told> {
-  return told.ask(`${verb} ${CLAIMS}/c/status`, {
+async function written(status: object, { node, verb = 'PUT' }: { node?: string; verb?: string } = {}): Promise<Answer> {
+  return plane.ask(`${verb} ${CLAIMS}/c/status`, {
     as: ['admin', 'system:masters'],
     headers: {
       'impersonate-user': ACCOUNT,
       ...(node && { 'impersonate-extra-authentication.kubernetes.io%2Fnode-name': node }),
     },
-    body: verb === 'PATCH' ? { status } : { ...(await told.admin(`GET ${CLAIMS}/c`)), status },
+    body: verb === 'PATCH' ? { status } : { ...(await plane.admin(`GET ${CLAIMS}/c`)), status },
   });
 }
 
@@ -68,12 +68,12 @@ const driver = (verbs: readonly string[]): string =>
   `status.devices: Forbidden: changing status.devices requires resource="resourceclaims/driver", verb="[${verbs.join(' ')}]" permission: resourceclaims.resource.k8s.io "${DRIVER}" is forbidden: User "${ACCOUNT}" cannot ${verbs[0]} resource "resourceclaims/driver" in API group "resource.k8s.io" in the namespace "default"`;
 const INVALID = 'ResourceClaim.resource.k8s.io "c" is invalid: ';
 
-function refused({ status, json }: Told, ...errors: string[]): void {
+function refused({ status, json }: Answer, ...errors: string[]): void {
   assert.equal(status, 422, JSON.stringify(json));
   assert.equal(json.message, INVALID + (errors.length === 1 ? errors[0] : `[${errors.join(', ')}]`));
 }
 
-function accepted({ status, json }: Told): void {
+function accepted({ status, json }: Answer): void {
   assert.equal(status, 200, JSON.stringify(json));
 }
 

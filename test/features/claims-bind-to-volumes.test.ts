@@ -48,7 +48,7 @@ const storageClass = (name: string, more: object = {}) =>
     ...more,
   } as never);
 const phase = (path: string, wanted: string) => until(async () => (await get(path)).status?.phase === wanted);
-const told = (name: string, reason: string, message: RegExp) =>
+const reported = (name: string, reason: string, message: RegExp) =>
   until(async () =>
     (await get('/api/v1/namespaces/default/events'))['items'].some(
       (one: Row) => one['involvedObject'].name === name && one['reason'] === reason && message.test(one['message']),
@@ -95,7 +95,7 @@ for (const [index, [what, volumes, wanted, got]] of CHOICES.entries()) {
     }
     await claim(name, { storageClassName: name, ...wanted });
     if (got === undefined) {
-      await told(name, 'ExternalProvisioning', /external provisioner 'somebody.example'/);
+      await reported(name, 'ExternalProvisioning', /external provisioner 'somebody.example'/);
       const { status, metadata } = await get(`${CLAIMS}/${name}`);
       assert.equal(status.phase, 'Pending');
       assert.equal(metadata.annotations['volume.kubernetes.io/storage-provisioner'], 'somebody.example');
@@ -135,7 +135,7 @@ for (const [index, [what, spec, reason, message]] of WAITS.entries()) {
     if (spec) await volume(name, { storageClassName: name });
     if (spec && 'volumeBindingMode' in spec) await phase(`${VOLUMES}/${name}`, 'Available');
     await claim(name, { storageClassName: name, accessModes: index === 2 ? ['ReadWriteOnce'] : ['ReadOnlyMany'] });
-    await told(name, reason, message);
+    await reported(name, reason, message);
     assert.equal((await get(`${CLAIMS}/${name}`))['status'].phase, 'Pending');
   });
 }
@@ -143,11 +143,11 @@ for (const [index, [what, spec, reason, message]] of WAITS.entries()) {
 test('a claim that waits for its first Pod is given to the provisioner when a node is selected', async () => {
   await storageClass('selected', { volumeBindingMode: 'WaitForFirstConsumer' });
   await claim('selected', { storageClassName: 'selected' });
-  await told('selected', 'WaitForFirstConsumer', /./);
+  await reported('selected', 'WaitForFirstConsumer', /./);
   await server.request('PATCH', `${CLAIMS}/selected`, {
     body: { metadata: { annotations: { 'volume.kubernetes.io/selected-node': 'n' } } },
   });
-  await told('selected', 'ExternalProvisioning', /./);
+  await reported('selected', 'ExternalProvisioning', /./);
 });
 
 for (const [what, spec, wanted] of [
@@ -165,7 +165,7 @@ for (const [what, spec, wanted] of [
     const name = what.toLowerCase().replaceAll(' ', '-');
     await volume(name, { storageClassName: name, ...spec });
     await claim(name, { storageClassName: name, volumeName: name });
-    await told(name, 'VolumeMismatch', new RegExp(`^Cannot bind to requested volume "${name}": ${wanted}$`));
+    await reported(name, 'VolumeMismatch', new RegExp(`^Cannot bind to requested volume "${name}": ${wanted}$`));
     assert.equal((await get(`${CLAIMS}/${name}`))['status'].phase, 'Pending');
     assert.equal((await get(`${VOLUMES}/${name}`))['spec'].claimRef, undefined);
   });
@@ -179,7 +179,7 @@ test('a volume whose claim is deleted is Released, and free again when its claim
   await server.request('DELETE', at);
   await phase(`${VOLUMES}/kept`, 'Released');
   await claim('kept', { storageClassName: 'kept' });
-  await told('kept', 'ProvisioningFailed', /"kept" not found/);
+  await reported('kept', 'ProvisioningFailed', /"kept" not found/);
   assert.equal((await get(`${VOLUMES}/kept`))['status'].phase, 'Released');
   await server.request('PATCH', `${VOLUMES}/kept`, { body: { spec: { claimRef: null } } });
   await phase(at, 'Bound');
@@ -194,7 +194,7 @@ test('a volume that nobody here can delete fails, and says why', async () => {
   await phase(`${VOLUMES}/fails`, 'Failed');
   const { status } = await get(`${VOLUMES}/fails`);
   assert.match(status.message, /error getting deleter volume plugin for volume "fails"/);
-  await told('fails', 'VolumeFailedDelete', /no deletable volume plugin matched/);
+  await reported('fails', 'VolumeFailedDelete', /no deletable volume plugin matched/);
 });
 
 test('a bound claim whose volume is gone is Lost', async () => {
@@ -204,12 +204,12 @@ test('a bound claim whose volume is gone is Lost', async () => {
   await server.request('DELETE', `${VOLUMES}/lost`);
   await server.request('PATCH', `${VOLUMES}/lost`, { body: { metadata: { finalizers: null } } });
   await phase(`${CLAIMS}/lost`, 'Lost');
-  await told('lost', 'ClaimLost', /Data on the volume is lost/);
+  await reported('lost', 'ClaimLost', /Data on the volume is lost/);
 });
 
 test('a claim that named no class gets the default class when there is one', async () => {
   await claim('late');
-  await told('late', 'FailedBinding', /no persistent volumes available for this claim and no storage class is set/);
+  await reported('late', 'FailedBinding', /no persistent volumes available for this claim and no storage class is set/);
   await claim('none', { storageClassName: '' });
   const annotations = { 'storageclass.kubernetes.io/is-default-class': 'true' };
   await storageClass('default', { metadata: { name: 'default', annotations } });

@@ -191,8 +191,11 @@ test('a clone waits for its source, and for volumes that can be saved', async ()
   assert.equal(waiting.status?.phase, undefined);
   await createMachine('late', ['root']);
   await released(clone);
-  const told = await cluster.events(clone.metadata.name!);
-  assert.ok(told.includes('Normal SourceDoesNotExist Source doesnt exist: VirtualMachine default/late'), String(told));
+  const reported = await cluster.events(clone.metadata.name!);
+  assert.ok(
+    reported.includes('Normal SourceDoesNotExist Source doesnt exist: VirtualMachine default/late'),
+    String(reported),
+  );
 });
 
 test("a user's snapshot is cloned once it is there and ready, and stays", async () => {

@@ -214,8 +214,8 @@ test('some names need only fit a path', async () => {
       ['a/b', false],
     ]) {
       const answer = await server.request('POST', path, { body: { ...body, metadata: { name } } });
-      const told = (answer.json.message as string | undefined) ?? '';
-      assert.equal(told.includes('metadata.name: Invalid'), !good, `${path} ${name}: ${answer.text}`);
+      const reported = (answer.json.message as string | undefined) ?? '';
+      assert.equal(reported.includes('metadata.name: Invalid'), !good, `${path} ${name}: ${answer.text}`);
     }
   }
 });

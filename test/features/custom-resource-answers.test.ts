@@ -118,13 +118,13 @@ test('an update of another incarnation is refused with the key', async () => {
 });
 
 test('paths and methods that fit nothing', async () => {
-  const told = async (method: string, path: string, body?: object) => {
+  const answerOf = async (method: string, path: string, body?: object) => {
     const { status, json } = await server.request(method, path, { ...(body && { body }), headers: MERGE });
     return [status, json?.message ?? ''];
   };
-  assert.deepEqual(await told('PATCH', ODDS, {}), [400, 'name must be provided']);
-  assert.equal((await told('DELETE', '/apis/example.com/v1/odds'))[0], 404);
-  assert.deepEqual(await told('OPTIONS', `${ODDS}/x`), [
+  assert.deepEqual(await answerOf('PATCH', ODDS, {}), [400, 'name must be provided']);
+  assert.equal((await answerOf('DELETE', '/apis/example.com/v1/odds'))[0], 404);
+  assert.deepEqual(await answerOf('OPTIONS', `${ODDS}/x`), [
     405,
     ' is not supported on resources of kind "odds.example.com"',
   ]);

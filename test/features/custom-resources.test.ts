@@ -188,7 +188,7 @@ test('a body must say its kind and its version, which is asked of built-in kinds
   const unrecognized = 'the object provided is unrecognized (must be of type Widget): ';
   const typeMeta =
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
-  const told: [string, string][] = [
+  const reported: [string, string][] = [
     [' {"a": 1}', `${unrecognized}Object 'Kind' is missing in ' {"a": 1}' (207b2261223a20317d)`],
     ['null', `${unrecognized}Object 'Kind' is missing in 'null' (6e756c6c)`],
     [
@@ -204,7 +204,7 @@ test('a body must say its kind and its version, which is asked of built-in kinds
       `${unrecognized}couldn't get version/kind; json parse error: invalid character 'x' after top-level value ({"kind":"Widget"} x)`,
     ],
   ];
-  for (const [body, message] of told) assert.equal((await sent(body)).json.message, message, body);
+  for (const [body, message] of reported) assert.equal((await sent(body)).json.message, message, body);
   const other = await create({ apiVersion, kind: 'Gadget', ...bare });
   refused(
     other,

@@ -95,9 +95,9 @@ test('a create that brings a UUID in use is warned about, and both machines say 
 test('instances without a machine count, machines of other namespaces are counted and not named', async () => {
   const uuid = '11111111-b3ef-428c-8861-06e72d69f223';
   await create('default', vmiOf('alone', uuid));
-  const told = await create('other', vmOf('far', uuid));
-  assert.match(told.headers['warning'] ?? '', /is also that of 1 machine in other namespaces/);
-  assert.doesNotMatch(told.headers['warning'] ?? '', /alone|default/);
+  const answer = await create('other', vmOf('far', uuid));
+  assert.match(answer.headers['warning'] ?? '', /is also that of 1 machine in other namespaces/);
+  assert.doesNotMatch(answer.headers['warning'] ?? '', /alone|default/);
   await shown(`${pathOf('default', 'virtualmachineinstances')}/alone`, /also that of 1 machine in other namespaces$/);
   await plane.admin(`DELETE ${pathOf('other')}/far`);
   await shown(`${pathOf('default', 'virtualmachineinstances')}/alone`, undefined);

@@ -8,7 +8,7 @@ import type { CertificateAuthority } from '../../src/server/auth/certificate-aut
 import { certified, startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { listenTls, newAuthority } from '../testkit/listen-tls.ts';
 
-let told: TestPlane;
+let plane: TestPlane;
 let server: TlsServer;
 let client: CertificateAuthority;
 let proxy: CertificateAuthority;
@@ -17,15 +17,15 @@ before(async () => {
     CertificateAuthority,
     CertificateAuthority,
   ];
-  told = await startPlane({
+  plane = await startPlane({
     clientCa: client.certificate,
     frontProxy: { ca: proxy.certificate, allowedNames: ['front-proxy-client'] },
   });
-  server = await listenTls(told.plane.handler, client, { frontProxyCa: proxy.certificate });
+  server = await listenTls(plane.plane.handler, client, { frontProxyCa: proxy.certificate });
 });
 after(async () => {
   await server.close();
-  await told.stop();
+  await plane.stop();
 });
 
 const HEADERS = {
@@ -89,7 +89,9 @@ test('without that certificate, or with another name, they are a failed credenti
 });
 
 test('extension API servers are told whom to believe', async () => {
-  const { data } = await told.admin('GET /api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication');
+  const { data } = await plane.admin(
+    'GET /api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication',
+  );
   assert.deepEqual(data, {
     'client-ca-file': client.certificate,
     'requestheader-allowed-names': '["front-proxy-client"]',
@@ -104,7 +106,7 @@ test('extension API servers are told whom to believe', async () => {
 test('a page of a foreign origin cannot use the certificate its browser holds', async () => {
   const peer = certified('admin', 'system:masters');
   const ask = async (method: string, headers: Record<string, string>, more: object = {}) => {
-    const { status } = await told.plane.handler({
+    const { status } = await plane.plane.handler({
       method,
       path: '/api/v1/namespaces/default/configmaps',
       query: '',

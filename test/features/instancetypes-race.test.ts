@@ -97,12 +97,12 @@ async function live(at: number, captured: boolean): Promise<Outcome> {
     });
     const found = await eventually(
       async () => {
-        const told = await plane.ask(`GET ${VMS.replace('machines', 'machineinstances')}/vm`, {
+        const answer = await plane.ask(`GET ${VMS.replace('machines', 'machineinstances')}/vm`, {
           as: ['admin', 'system:masters'],
         });
         const machine = await plane.admin(`GET ${VMS}/vm`);
         const reason = machine.status?.conditions?.find(({ type }: Any) => type === 'Failure')?.reason;
-        return { instance: told.status === 200 ? told.json : undefined, reason, machine };
+        return { instance: answer.status === 200 ? answer.json : undefined, reason, machine };
       },
       ({ instance, reason, machine }) =>
         reason !== undefined || (instance !== undefined && machine.status?.preferenceRef?.controllerRevisionRef),

@@ -37,9 +37,9 @@ before(async () => {
 after(() => plane.stop());
 
 const refused = async (line: string, body?: unknown): Promise<Any> => {
-  const told = await plane.ask(line, { as: ['admin', 'system:masters'], ...(body !== undefined && { body }) });
-  assert.ok(told.status >= 400, `${line} was accepted`);
-  return told.json;
+  const answer = await plane.ask(line, { as: ['admin', 'system:masters'], ...(body !== undefined && { body }) });
+  assert.ok(answer.status >= 400, `${line} was accepted`);
+  return answer.json;
 };
 const getVm = (name: string): Promise<Any> => plane.admin(`GET ${VMS}/${name}`);
 const patchVm = (name: string, body: unknown): Promise<Any> => plane.admin(`PATCH ${VMS}/${name}`, body);
@@ -69,9 +69,9 @@ const revisionsOf = async (name: string): Promise<Any[]> =>
 describe('admission', WAIT, () => {
   it('judges the four kinds', async () => {
     const wrong = instancetype('wrong', { ...small, memory: { guest: '1Gi', overcommitPercent: 10, hugepages: {} } });
-    const told = await refused(`POST ${TYPES}/namespaces/default/virtualmachineinstancetypes`, wrong);
-    assert.equal(told.code, 422);
-    assert.match(told.message, /virtualmachineinstancetype-validator\.instancetype\.kubevirt\.io/);
+    const answer = await refused(`POST ${TYPES}/namespaces/default/virtualmachineinstancetypes`, wrong);
+    assert.equal(answer.code, 422);
+    assert.match(answer.message, /virtualmachineinstancetype-validator\.instancetype\.kubevirt\.io/);
     const preference = instancetype('wrong', { cpu: { preferredCPUTopology: 'diagonal' } }, 'VirtualMachinePreference');
     const causes = (await refused(`POST ${TYPES}/namespaces/default/virtualmachinepreferences`, preference)).details;
     assert.equal(causes.causes[0].field, 'spec.cpu.preferredCPUTopology');
@@ -92,10 +92,10 @@ describe('admission', WAIT, () => {
       },
     ]);
     const own = { domain: { devices: {}, cpu: { cores: 2, threads: 1 }, memory: { guest: '1Gi' } } };
-    const told = await refused(`POST ${VMS}`, vm('a', { instancetype: named('judged') }, own));
-    assert.equal(told.code, 422);
+    const answer = await refused(`POST ${VMS}`, vm('a', { instancetype: named('judged') }, own));
+    assert.equal(answer.code, 422);
     assert.deepEqual(
-      told.details.causes.map(({ field }: Any) => field),
+      answer.details.causes.map(({ field }: Any) => field),
       ['cpu.cores', 'cpu.threads', 'memory.guest'].map((field) => `spec.template.spec.domain.${field}`),
     );
   });
@@ -106,12 +106,12 @@ describe('admission', WAIT, () => {
       `POST ${TYPES}/namespaces/default/virtualmachinepreferences`,
       instancetype('hungry', preference, 'VirtualMachinePreference'),
     );
-    const told = await refused(
+    const answer = await refused(
       `POST ${VMS}`,
       vm('a', { instancetype: named('judged'), preference: preferred('hungry') }),
     );
-    assert.match(told.message, /failure checking preference requirements: insufficient CPU resources of 2 vCPU/);
-    assert.equal(told.details.causes[0].field, 'spec.instancetype');
+    assert.match(answer.message, /failure checking preference requirements: insufficient CPU resources of 2 vCPU/);
+    assert.equal(answer.details.causes[0].field, 'spec.instancetype');
   });
 
   it('infers both from the labels of a claim', async () => {
@@ -131,9 +131,9 @@ describe('admission', WAIT, () => {
     const inferred = vm('inferred', { instancetype: { inferFromVolume: 'root' } }, volumes);
     const made = await plane.admin(`POST ${VMS}`, inferred);
     assert.deepEqual(made.spec.instancetype, named('judged'));
-    const told = await refused(`POST ${VMS}`, vm('b', { preference: { inferFromVolume: 'root' } }, volumes));
-    assert.equal(told.code, 400);
-    assert.match(told.message, /unable to find required instancetype\.kubevirt\.io\/default-preference label/);
+    const answer = await refused(`POST ${VMS}`, vm('b', { preference: { inferFromVolume: 'root' } }, volumes));
+    assert.equal(answer.code, 400);
+    assert.match(answer.message, /unable to find required instancetype\.kubevirt\.io\/default-preference label/);
     const matcher = { inferFromVolume: 'root', inferFromVolumeFailurePolicy: 'Ignore' };
     assert.equal(
       (await plane.admin(`POST ${VMS}`, vm('b', { preference: matcher }, volumes))).spec.preference,
@@ -169,9 +169,9 @@ describe('admission', WAIT, () => {
       metadata: { name, labels: { flavour: 'mint' } },
       spec: { domain: { devices: {}, memory: { guest: '64Mi' }, ...domain } },
     });
-    const told = await plane.ask(`POST ${VMIS}`, { as: ['admin', 'system:masters'], body: instance('with-preset') });
-    assert.match(told.headers['warning'] ?? '', /VirtualMachineInstancePresets is now deprecated/);
-    const made = told.json;
+    const answer = await plane.ask(`POST ${VMIS}`, { as: ['admin', 'system:masters'], body: instance('with-preset') });
+    assert.match(answer.headers['warning'] ?? '', /VirtualMachineInstancePresets is now deprecated/);
+    const made = answer.json;
     assert.equal(made.spec.domain.cpu.model, 'Nehalem');
     assert.equal(made.metadata.annotations['virtualmachinepreset.kubevirt.io/first'], 'kubevirt.io/v1');
     const own = await plane.ask(`POST ${VMIS}`, {
@@ -533,9 +533,9 @@ describe('expansion over the API', WAIT, () => {
       assert.equal(missing.code, 400);
       assert.equal(missing.message, 'virtualmachineinstancetypes.instancetype.kubevirt.io "nobody" not found');
       const conflict = { domain: { devices: {}, memory: { guest: '1Gi' } } };
-      const told = await refused(path, vm('sent', { instancetype: named('kept') }, conflict));
+      const answer = await refused(path, vm('sent', { instancetype: named('kept') }, conflict));
       assert.equal(
-        told.message,
+        answer.message,
         'VM field(s) spec.template.spec.domain.memory.guest conflicts with selected instance type',
       );
       const elsewhere = { ...vm('sent', matchers), metadata: { name: 'sent', namespace: 'kube-system' } };
@@ -579,9 +579,9 @@ describe('expansion over the API', WAIT, () => {
 
   it('of a machine whose instance type is missing is an internal error', async () => {
     await plane.admin(`POST ${VMS}`, vm('lost', { instancetype: named('nobody') }));
-    const told = await refused(`GET ${EXPAND}/v1/namespaces/default/virtualmachines/lost/expand-spec`);
-    assert.equal(told.code, 500);
-    assert.match(told.message, /"nobody" not found/);
+    const answer = await refused(`GET ${EXPAND}/v1/namespaces/default/virtualmachines/lost/expand-spec`);
+    assert.equal(answer.code, 500);
+    assert.match(answer.message, /"nobody" not found/);
     await failure('lost', 'FailedFindInstancetype');
     await plane.admin(`POST ${TYPES}/namespaces/default/virtualmachineinstancetypes`, instancetype('nobody', small));
     await captured('lost');

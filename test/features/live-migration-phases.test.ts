@@ -408,11 +408,11 @@ test('a namespace that lets no launcher in is told apart when the target Pod is 
     );
   await enforce('restricted');
   await cluster.migrate('guarded');
-  const told = await eventually('the event', async () =>
+  const reported = await eventually('the event', async () =>
     (await cluster.events('guarded')).find((event) => event.includes('violates PodSecurity')),
   );
   assert.match(
-    told,
+    reported,
     /^Warning FailedCreate failed to render launch manifest: failed to create target pod for vmi default\/guarded, it needs a privileged namespace to run: .*violates PodSecurity/,
   );
   await enforce(null);

@@ -9,29 +9,29 @@ const clock = createFakeClock(Date.UTC(2030, 0, 1));
 const CORE = '/api/v1/namespaces/default';
 const SECRET = `${CORE}/secrets/held`;
 const DAY_MS = 86_400_000;
-let told: TestPlane;
+let plane: TestPlane;
 let token: string;
 // biome-ignore lint/suspicious/noExplicitAny: events are looked into.
 let events: any[] = [];
 
 before(async () => {
   const policy = compilePolicy(DEFAULT_POLICY);
-  told = await startPlane({
+  plane = await startPlane({
     clock,
     audit: { policy: (request) => policy(request), sink: { write: (line) => void events.push(JSON.parse(line)) } },
   });
-  const account = await told.admin(`POST ${CORE}/serviceaccounts`, {
+  const account = await plane.admin(`POST ${CORE}/serviceaccounts`, {
     apiVersion: 'v1',
     kind: 'ServiceAccount',
     metadata: { name: 'robot' },
   });
   const { uid } = account.metadata;
-  token = await told.plane.signLegacyToken({
+  token = await plane.plane.signLegacyToken({
     namespace: 'default',
     serviceAccount: { name: 'robot', uid },
     secret: 'held',
   });
-  await told.admin(`POST ${CORE}/secrets`, {
+  await plane.admin(`POST ${CORE}/secrets`, {
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: { name: 'held', annotations: { 'kubernetes.io/service-account.name': 'robot' } },
@@ -39,34 +39,35 @@ before(async () => {
     stringData: { token },
   });
 });
-after(() => told.stop());
+after(() => plane.stop());
 beforeEach(() => {
   events = [];
 });
 
 const use = async (bearer = token) => {
   const headers = { authorization: `Bearer ${bearer}` };
-  const { status, headers: answered } = await told.ask('GET /api', { headers });
+  const { status, headers: answered } = await plane.ask('GET /api', { headers });
   const event = events.find(({ requestURI }) => requestURI === '/api');
   events = [];
   const notes = Object.entries<string>(event.annotations ?? {}).filter(([key]) => key.startsWith('authentication.'));
   return { status, warning: answered['warning'], notes: Object.fromEntries(notes) };
 };
 const reviewed = async (bearer: string, audiences?: string[]) =>
-  (await told.admin('POST /apis/authentication.k8s.io/v1/tokenreviews', { spec: { token: bearer, audiences } })).status;
+  (await plane.admin('POST /apis/authentication.k8s.io/v1/tokenreviews', { spec: { token: bearer, audiences } }))
+    .status;
 const labelled = (expected: string) =>
   eventually(
-    async () => (await told.admin(`GET ${SECRET}`)).metadata.labels?.['kubernetes.io/legacy-token-last-used'],
+    async () => (await plane.admin(`GET ${SECRET}`)).metadata.labels?.['kubernetes.io/legacy-token-last-used'],
     (day) => day === expected,
   );
 const LEGACY = { 'authentication.k8s.io/legacy-token': 'system:serviceaccount:default:robot' };
 
 test('since when uses are noted is told, and comes back when it is deleted', async () => {
   const path = '/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking';
-  assert.deepEqual((await told.admin(`GET ${path}`)).data, { since: '2030-01-01' });
-  await told.admin(`DELETE ${path}`);
+  assert.deepEqual((await plane.admin(`GET ${path}`)).data, { since: '2030-01-01' });
+  await plane.admin(`DELETE ${path}`);
   await eventually(
-    () => told.ask(`GET ${path}`, { as: ['admin', 'system:masters'] }),
+    () => plane.ask(`GET ${path}`, { as: ['admin', 'system:masters'] }),
     ({ status }) => status === 200,
   );
 });
@@ -78,17 +79,17 @@ test('the Secret says on which day its token was used last', async () => {
     notes: { ...LEGACY, 'authentication.k8s.io/legacy-token-manual-secret': 'held' },
   });
   await labelled('2030-01-01');
-  const { resourceVersion } = (await told.admin(`GET ${SECRET}`)).metadata;
+  const { resourceVersion } = (await plane.admin(`GET ${SECRET}`)).metadata;
   await use();
   await use();
-  assert.equal((await told.admin(`GET ${SECRET}`)).metadata.resourceVersion, resourceVersion, 'once a day');
+  assert.equal((await plane.admin(`GET ${SECRET}`)).metadata.resourceVersion, resourceVersion, 'once a day');
   await clock.advance(DAY_MS);
   await use();
   await labelled('2030-01-02');
 });
 
 test('a Secret that its account names was made by a controller of old: its users are warned', async () => {
-  await told.admin(`PATCH ${CORE}/serviceaccounts/robot`, { secrets: [{ name: 'other' }, { name: 'held' }] });
+  await plane.admin(`PATCH ${CORE}/serviceaccounts/robot`, { secrets: [{ name: 'other' }, { name: 'held' }] });
   assert.deepEqual(await use(), {
     status: 200,
     warning:
@@ -99,7 +100,7 @@ test('a Secret that its account names was made by a controller of old: its users
 
 test('a token that was marked invalid is refused until the mark is taken off; that somebody tried is noted', async () => {
   const mark = (day: string) =>
-    told.admin(`PATCH ${SECRET}`, { metadata: { labels: { 'kubernetes.io/legacy-token-invalid-since': day } } });
+    plane.admin(`PATCH ${SECRET}`, { metadata: { labels: { 'kubernetes.io/legacy-token-invalid-since': day } } });
   await mark('2030-01-02');
   await clock.advance(DAY_MS);
   assert.deepEqual(await use(), {
@@ -118,13 +119,13 @@ test('a token that was marked invalid is refused until the mark is taken off; th
 });
 
 test('a mounted token that is used after its time says so in the audit event', async () => {
-  const { metadata } = await told.admin(`POST ${CORE}/pods`, {
+  const { metadata } = await plane.admin(`POST ${CORE}/pods`, {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name: 'p' },
     spec: { serviceAccountName: 'robot', containers: [{ name: 'c', image: 'i' }] },
   });
-  const { status } = await told.admin(`POST ${CORE}/serviceaccounts/robot/token`, {
+  const { status } = await plane.admin(`POST ${CORE}/serviceaccounts/robot/token`, {
     apiVersion: 'authentication.k8s.io/v1',
     kind: 'TokenRequest',
     spec: {
@@ -142,11 +143,11 @@ test('a mounted token that is used after its time says so in the audit event', a
 
 test('a TokenReview says what is wrong with a token that is known', async () => {
   const made = async (name: string) => {
-    const { metadata } = await told.admin(`POST ${CORE}/serviceaccounts`, { metadata: { name } });
+    const { metadata } = await plane.admin(`POST ${CORE}/serviceaccounts`, { metadata: { name } });
     return metadata.uid as string;
   };
   const asked = async (account: string, boundObjectRef?: object): Promise<string> =>
-    (await told.admin(`POST ${CORE}/serviceaccounts/${account}/token`, { spec: { boundObjectRef } })).status.token;
+    (await plane.admin(`POST ${CORE}/serviceaccounts/${account}/token`, { spec: { boundObjectRef } })).status.token;
   const error = async (bearer: string, audiences?: string[]): Promise<string> => {
     const { authenticated, error: said } = await reviewed(bearer, audiences);
     assert.equal(authenticated, undefined);
@@ -165,17 +166,17 @@ test('a TokenReview says what is wrong with a token that is known', async () => 
   assert.equal(await error(unsigned), '[invalid bearer token, go-jose/go-jose: error in cryptographic primitive]');
   assert.equal(await error(`e30.${body}.${signature}`), '[invalid bearer token, invalid signature, no keys found]');
 
-  await told.admin(`POST ${CORE}/secrets`, { metadata: { name: 'bound' } });
+  await plane.admin(`POST ${CORE}/secrets`, { metadata: { name: 'bound' } });
   const bound = await asked('known', { kind: 'Secret', apiVersion: 'v1', name: 'bound' });
-  const old = (await told.admin(`GET ${CORE}/secrets/bound`)).metadata.uid;
-  await told.admin(`DELETE ${CORE}/secrets/bound`);
+  const old = (await plane.admin(`GET ${CORE}/secrets/bound`)).metadata.uid;
+  await plane.admin(`DELETE ${CORE}/secrets/bound`);
   assert.equal(await error(bound), '[invalid bearer token, service account token has been invalidated]');
-  const { metadata } = await told.admin(`POST ${CORE}/secrets`, { metadata: { name: 'bound' } });
+  const { metadata } = await plane.admin(`POST ${CORE}/secrets`, { metadata: { name: 'bound' } });
   assert.equal(
     await error(bound),
     `[invalid bearer token, secret UID (${metadata.uid}) does not match service account secret ref claim (${old})]`,
   );
-  await told.admin(`DELETE ${CORE}/serviceaccounts/known`);
+  await plane.admin(`DELETE ${CORE}/serviceaccounts/known`);
   assert.equal(await error(bearer), '[invalid bearer token, serviceaccounts "known" not found]');
   const again = await made('known');
   assert.equal(
@@ -186,6 +187,6 @@ test('a TokenReview says what is wrong with a token that is known', async () => 
   await clock.advance(3_601_000);
   assert.equal(await error(short), '[invalid bearer token, service account token has expired]');
 
-  await told.admin(`DELETE ${SECRET}`);
+  await plane.admin(`DELETE ${SECRET}`);
   assert.equal(await error(token), '[invalid bearer token, Token has been invalidated]');
 });

@@ -14,21 +14,21 @@ import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { listenTls, newAuthority } from '../testkit/listen-tls.ts';
 
 const clock = createFakeClock(Date.now());
-let told: TestPlane;
+let plane: TestPlane;
 let server: TlsServer;
 let authority: CertificateAuthority;
 before(async () => {
   authority = await newAuthority(clock);
-  told = await startPlane({ clock });
-  await told.run(['certificatesigningrequest-approving-controller', 'certificatesigningrequest-signing-controller'], {
+  plane = await startPlane({ clock });
+  await plane.run(['certificatesigningrequest-approving-controller', 'certificatesigningrequest-signing-controller'], {
     rootCa: '',
-    keys: { sign: authority.sign, signToken: told.plane.signLegacyToken },
+    keys: { sign: authority.sign, signToken: plane.plane.signLegacyToken },
   });
-  server = await listenTls(told.plane.handler, authority);
+  server = await listenTls(plane.plane.handler, authority);
 });
 after(async () => {
   await server.close();
-  await told.stop();
+  await plane.stop();
 });
 
 /** Moves the clock until `pending` has settled. */
@@ -91,7 +91,7 @@ test('a node is asked for once, kept for the next start, and renewed by itself',
   }
   assert.equal(written.length, 2);
   assert.notEqual(written[1]!.key, pair!.key);
-  const { items } = await told.admin('GET /apis/certificates.k8s.io/v1/certificatesigningrequests');
+  const { items } = await plane.admin('GET /apis/certificates.k8s.io/v1/certificatesigningrequests');
   const askers = items.map(({ spec }: { spec: { username: string } }) => spec.username).sort();
   assert.deepEqual(askers, ['a', 'system:node:edge-1']);
   await again.close();

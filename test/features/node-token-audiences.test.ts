@@ -8,12 +8,12 @@ import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 const CORE = '/api/v1/namespaces/default';
 const NODE = ['system:node:node1', 'system:nodes'] as const;
 const DRIVER = 'com.example.csi.mydriver';
-let told: TestPlane;
+let plane: TestPlane;
 
 before(async () => {
-  told = await startPlane();
+  plane = await startPlane();
   const make = (path: string, kind: string, name: string, more: object = {}) =>
-    told.admin(`POST ${path}`, { apiVersion: 'v1', kind, metadata: { name }, ...more });
+    plane.admin(`POST ${path}`, { apiVersion: 'v1', kind, metadata: { name }, ...more });
   for (const name of ['default', 'other']) await make(`${CORE}/serviceaccounts`, 'ServiceAccount', name);
   await make('/api/v1/nodes', 'Node', 'node1');
   const request = { accessModes: ['ReadOnlyMany'], resources: { requests: { storage: '1' } } };
@@ -35,7 +35,7 @@ before(async () => {
     });
   }
 });
-after(() => told.stop());
+after(() => plane.stop());
 
 const TEMPLATE = {
   spec: { accessModes: ['ReadOnlyMany'], resources: { requests: { storage: '1' } }, volumeName: 'mypv' },
@@ -43,7 +43,7 @@ const TEMPLATE = {
 
 /** What a node is told that asks for tokens of these audiences; '' where it gets one. */
 async function asked(audiences: readonly string[], volume?: object, account = 'default'): Promise<string> {
-  const { metadata } = await told.admin(`POST ${CORE}/pods`, {
+  const { metadata } = await plane.admin(`POST ${CORE}/pods`, {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name: 'pod1' },
@@ -56,11 +56,11 @@ async function asked(audiences: readonly string[], volume?: object, account = 'd
     },
   });
   const boundObjectRef = { apiVersion: 'v1', kind: 'Pod', name: 'pod1', uid: metadata.uid };
-  const { status, json } = await told.ask(`POST ${CORE}/serviceaccounts/${account}/token`, {
+  const { status, json } = await plane.ask(`POST ${CORE}/serviceaccounts/${account}/token`, {
     as: NODE,
     body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { audiences, boundObjectRef } },
   });
-  await told.admin(`DELETE ${CORE}/pods/pod1?gracePeriodSeconds=0`);
+  await plane.admin(`DELETE ${CORE}/pods/pod1?gracePeriodSeconds=0`);
   return status === 201 ? '' : `${status} ${json.message}`;
 }
 
@@ -113,7 +113,7 @@ test('a node asks for the audiences that volumes of its Pods name', async (t) =>
   for (const [title, driver, audience, volume, answer] of CASES)
     await t.test(title, async () => {
       if (driver)
-        await told.admin('POST /apis/storage.k8s.io/v1/csidrivers', {
+        await plane.admin('POST /apis/storage.k8s.io/v1/csidrivers', {
           apiVersion: 'storage.k8s.io/v1',
           kind: 'CSIDriver',
           metadata: { name: driver },
@@ -122,7 +122,7 @@ test('a node asks for the audiences that volumes of its Pods name', async (t) =>
       try {
         assert.equal(await asked([audience], volume), answer);
       } finally {
-        if (driver) await told.admin(`DELETE /apis/storage.k8s.io/v1/csidrivers/${driver}`);
+        if (driver) await plane.admin(`DELETE /apis/storage.k8s.io/v1/csidrivers/${driver}`);
       }
     });
   assert.equal(await asked(['a', 'b']), `${FORBIDDEN}node may only request 0 or 1 audiences`);
@@ -132,14 +132,14 @@ test('for other audiences it takes a right, by audience and by account', async (
   const RBAC = '/apis/rbac.authorization.k8s.io/v1/namespaces/default';
   const grant = async (resource: string, resourceNames: readonly string[]) => {
     const rule = { apiGroups: [''], resources: [resource], verbs: ['request-serviceaccounts-token-audience'] };
-    await told.admin(`POST ${RBAC}/roles`, { metadata: { name: 'r' }, rules: [{ ...rule, resourceNames }] });
-    await told.admin(`POST ${RBAC}/rolebindings`, {
+    await plane.admin(`POST ${RBAC}/roles`, { metadata: { name: 'r' }, rules: [{ ...rule, resourceNames }] });
+    await plane.admin(`POST ${RBAC}/rolebindings`, {
       metadata: { name: 'r' },
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'r' },
       subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'system:nodes' }],
     });
     return async () => {
-      for (const kind of ['roles', 'rolebindings']) await told.admin(`DELETE ${RBAC}/${kind}/r`);
+      for (const kind of ['roles', 'rolebindings']) await plane.admin(`DELETE ${RBAC}/${kind}/r`);
     };
   };
   for (const [resource, names, allowed, refused] of [
@@ -160,15 +160,18 @@ test('for other audiences it takes a right, by audience and by account', async (
 test('a node asks for certificates of kubelets in its own name', async () => {
   const ask = async (commonName: string, signerName: string) => {
     const { request } = await createSigningRequest({ commonName, organizations: ['system:nodes'] });
-    const { status, json } = await told.ask('POST /apis/certificates.k8s.io/v1/certificatesigningrequests?dryRun=All', {
-      as: NODE,
-      body: {
-        apiVersion: 'certificates.k8s.io/v1',
-        kind: 'CertificateSigningRequest',
-        metadata: { name: 'csr' },
-        spec: { request: encodeBase64(new TextEncoder().encode(request)), signerName, usages: ['client auth'] },
+    const { status, json } = await plane.ask(
+      'POST /apis/certificates.k8s.io/v1/certificatesigningrequests?dryRun=All',
+      {
+        as: NODE,
+        body: {
+          apiVersion: 'certificates.k8s.io/v1',
+          kind: 'CertificateSigningRequest',
+          metadata: { name: 'csr' },
+          spec: { request: encodeBase64(new TextEncoder().encode(request)), signerName, usages: ['client auth'] },
+        },
       },
-    });
+    );
     return status === 201 ? '' : json.message;
   };
   const refusal =

@@ -55,9 +55,9 @@ const REVIEW = 'POST /apis/authentication.k8s.io/v1/selfsubjectreviews';
 
 test('an ID token says who its user is, and RBAC speaks of its groups', async () => {
   const jane = await bearer({ sub: 'jane', groups: ['readers'] });
-  const told = await plane.ask(REVIEW, { ...jane, body: {} });
-  assert.equal(told.status, 201, JSON.stringify(told.json));
-  const { username, groups } = told.json.status.userInfo;
+  const answer = await plane.ask(REVIEW, { ...jane, body: {} });
+  assert.equal(answer.status, 201, JSON.stringify(answer.json));
+  const { username, groups } = answer.json.status.userInfo;
   assert.deepEqual([username, groups], ['oidc:jane', ['readers', 'system:authenticated']]);
   assert.equal((await plane.ask('GET /api/v1/nodes', jane)).status, 403);
   await plane.admin('POST /apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {

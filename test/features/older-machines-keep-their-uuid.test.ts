@@ -160,13 +160,13 @@ test('a policy that refuses the write is told of, and the machine starts with it
     ({ status }) => status === 200,
   );
   await storeAsOlderServer('frozen');
-  const told = await eventually(
+  const reported = await eventually(
     () => vm('frozen'),
     (found) => found.status?.conditions?.some(({ reason }: Any) => reason === 'FirmwareUUIDError'),
   );
-  assert.equal(uuidOf(told), undefined);
+  assert.equal(uuidOf(reported), undefined);
   assert.match(
-    told.status.conditions.find(({ reason }: Any) => reason === 'FirmwareUUIDError').message,
+    reported.status.conditions.find(({ reason }: Any) => reason === 'FirmwareUUIDError').message,
     /frozen-templates/,
   );
 });

@@ -122,12 +122,12 @@ async function post(name: string, { cn = 'system:node:n1', organizations = ['sys
       ...spec,
     },
   };
-  const told = await world.ask(`POST ${CSR}`, {
+  const answer = await world.ask(`POST ${CSR}`, {
     body,
     ...(as && { as }),
     ...(token !== undefined && { headers: { authorization: `Bearer ${token}` } }),
   });
-  assert.equal(told.status, 201, JSON.stringify(told.json));
+  assert.equal(answer.status, 201, JSON.stringify(answer.json));
 }
 const settled = (name: string) =>
   eventually(`${name} is judged`, async () => {

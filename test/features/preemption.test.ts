@@ -5,12 +5,12 @@ import { startPlane, type TestPlane, eventually as waitFor } from '../testkit/co
 
 const PODS = '/api/v1/namespaces/default/pods';
 const eventually = (holds: () => Promise<boolean>): Promise<boolean> => waitFor(holds, (yes) => yes);
-let told: TestPlane;
+let plane: TestPlane;
 before(async () => {
-  told = await startPlane();
-  await told.run(['scheduler', 'serviceaccount-controller'], { rootCa: 'PEM' });
+  plane = await startPlane();
+  await plane.run(['scheduler', 'serviceaccount-controller'], { rootCa: 'PEM' });
   await eventually(async () => {
-    const { status } = await told.ask('GET /api/v1/namespaces/default/serviceaccounts/default', {
+    const { status } = await plane.ask('GET /api/v1/namespaces/default/serviceaccounts/default', {
       as: ['admin', 'system:masters'],
     });
     return status === 200;
@@ -20,7 +20,7 @@ before(async () => {
     ['high', 1000, 'PreemptLowerPriority'],
     ['polite', 1000, 'Never'],
   ])
-    await told.admin('POST /apis/scheduling.k8s.io/v1/priorityclasses', {
+    await plane.admin('POST /apis/scheduling.k8s.io/v1/priorityclasses', {
       apiVersion: 'scheduling.k8s.io/v1',
       kind: 'PriorityClass',
       metadata: { name },
@@ -28,10 +28,10 @@ before(async () => {
       preemptionPolicy,
     });
 });
-after(() => told.stop());
+after(() => plane.stop());
 
 async function node(name: string, cpu: string, labels: object = {}): Promise<void> {
-  await told.admin('POST /api/v1/nodes', {
+  await plane.admin('POST /api/v1/nodes', {
     apiVersion: 'v1',
     kind: 'Node',
     metadata: { name, labels: { 'kubernetes.io/hostname': name, ...labels } },
@@ -41,23 +41,23 @@ async function node(name: string, cpu: string, labels: object = {}): Promise<voi
     capacity: { cpu, memory: '8Gi', pods: '110', 'vendor.example/gpu': '1' },
     conditions: [{ type: 'Ready', status: 'True', reason: 'KubeletReady' }],
   };
-  const known = await told.admin(`GET /api/v1/nodes/${name}`);
-  await told.admin(`PUT /api/v1/nodes/${name}/status`, { ...known, status });
+  const known = await plane.admin(`GET /api/v1/nodes/${name}`);
+  await plane.admin(`PUT /api/v1/nodes/${name}/status`, { ...known, status });
   const { taints: _initial, ...spec } = known.spec ?? {};
-  const fresh = await told.admin(`GET /api/v1/nodes/${name}`);
-  await told.admin(`PUT /api/v1/nodes/${name}`, { ...fresh, spec });
+  const fresh = await plane.admin(`GET /api/v1/nodes/${name}`);
+  await plane.admin(`PUT /api/v1/nodes/${name}`, { ...fresh, spec });
 }
 
 const pod = (name: string, cpu: string, spec: object = {}, metadata: object = {}) =>
-  told.admin(`POST ${PODS}`, {
+  plane.admin(`POST ${PODS}`, {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name, ...metadata },
     spec: { containers: [{ name: 'c', image: 'i', resources: { requests: { cpu } } }], ...spec },
   });
-const get = (name: string) => told.admin(`GET ${PODS}/${name}`);
+const get = (name: string) => plane.admin(`GET ${PODS}/${name}`);
 const events = async (name: string): Promise<string[]> =>
-  (await told.admin('GET /api/v1/namespaces/default/events')).items
+  (await plane.admin('GET /api/v1/namespaces/default/events')).items
     .filter((one: { involvedObject: { name: string } }) => one.involvedObject.name === name)
     .map((one: { type: string; reason: string; message: string }) => `${one.type} ${one.reason}: ${one.message}`);
 const scheduled = (name: string) =>
@@ -71,7 +71,7 @@ test('a pod of a higher class takes the place of a lower one, which leaves grace
   await node('only', '2');
   await pod('first', '1500m', { priorityClassName: 'low' });
   assert.equal(await scheduled('first'), 'only');
-  await told.admin(`PUT ${PODS}/first/status`, {
+  await plane.admin(`PUT ${PODS}/first/status`, {
     ...(await get('first')),
     status: { phase: 'Running' },
   });
@@ -83,7 +83,7 @@ test('a pod of a higher class takes the place of a lower one, which leaves grace
   assert.equal((await get('polite')).status.conditions[0].message, says);
   await eventually(async () => (await events('polite')).length > 0);
   assert.deepEqual(await events('polite'), [`Warning FailedScheduling: ${says}`]);
-  await told.admin(`DELETE ${PODS}/polite`);
+  await plane.admin(`DELETE ${PODS}/polite`);
 
   await pod('urgent', '1500m', { priorityClassName: 'high' });
   await eventually(async () => (await get('first')).metadata.deletionTimestamp !== undefined);
@@ -98,10 +98,10 @@ test('a pod of a higher class takes the place of a lower one, which leaves grace
     (await events('first')).includes(`Normal Preempted: Preempted by pod ${urgent.metadata.uid} on node only`),
   );
   // The kubelet's word that it has ended.
-  await told.admin(`DELETE ${PODS}/first`, { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0 });
+  await plane.admin(`DELETE ${PODS}/first`, { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0 });
   assert.equal(await scheduled('urgent'), 'only');
   assert.equal((await get('urgent')).status.nominatedNodeName, undefined);
-  await told.admin(`DELETE ${PODS}/urgent`, { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0 });
+  await plane.admin(`DELETE ${PODS}/urgent`, { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0 });
 });
 
 test('spread over zones, devices of which there is one, and what is said when nothing fits', {

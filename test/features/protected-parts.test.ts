@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { eventually, startPlane, type TestPlane, type Told } from '../testkit/control-plane.ts';
+import { type Answer, eventually, startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { definition, version } from '../testkit/custom-definitions.ts';
 
 const LABEL = 'kubevirt.io/vm-delete-protection';
@@ -70,7 +70,7 @@ const claim = (name: string, metadata: object = {}): object => ({
 const makeNamespace = (name: string): Promise<Any> => plane.admin('POST /api/v1/namespaces', { metadata: { name } });
 const unprotect = (namespace: string, name = 'vm'): Promise<Any> =>
   plane.admin(`PATCH ${machines(namespace)}/${name}`, { metadata: { labels: { [LABEL]: 'False' } } });
-const remove = (path: string, body?: object, as: readonly [string, ...string[]] = ADMIN): Promise<Told> =>
+const remove = (path: string, body?: object, as: readonly [string, ...string[]] = ADMIN): Promise<Answer> =>
   plane.ask(`DELETE ${path}`, { as, ...(body && { body }) });
 const isThere = async (path: string): Promise<boolean> => {
   const { status, json } = await plane.ask(`GET ${path}`, { as: ADMIN });
@@ -192,7 +192,7 @@ describe('what a protected machine refers to', () => {
       await plane.admin(`POST ${row.path(namespace)}`, row.object);
       await plane.admin(`POST ${machines(namespace)}`, machine('vm', row.template, {}, row.spec));
       await plane.admin(`PATCH ${machines(namespace)}/vm`, { metadata: { labels: { [LABEL]: 'True' } } });
-      const isRefused = ({ status, json }: Told, what: string): void => {
+      const isRefused = ({ status, json }: Answer, what: string): void => {
         assert.equal(status, 403, `${what}: ${JSON.stringify(json)}`);
         const text = `protected VirtualMachine ${namespace}/vm (${row.why}) refers to it; disable/remove label '${LABEL}' from that VirtualMachine before deleting it`;
         assert.ok(json.message.includes(text), `${what}: ${json.message}`);
@@ -339,7 +339,7 @@ describe('what holds protected machines', () => {
     assert.equal((await remove('/api/v1/namespaces/full')).status, 200);
     await eventually(
       () => plane.ask('GET /api/v1/namespaces/full', { as: ADMIN }),
-      (told) => told.status === 404,
+      (reported) => reported.status === 404,
     );
   });
 

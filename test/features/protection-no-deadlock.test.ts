@@ -368,9 +368,9 @@ it('a machine whose preference came back with other demands is not valid, and is
   await accepted('PATCH', `${vm}/status`, { status }, MERGE);
   await accepted('PATCH', vm, label('true'), MERGE);
   const template = { metadata: { annotations: { note: 'changed' } } };
-  const told = await ask('PATCH', vm, { spec: { template } }, MERGE);
-  assert.equal(told.status, 422);
-  assert.match(told.json.message, /insufficient Memory resources/);
+  const answer = await ask('PATCH', vm, { spec: { template } }, MERGE);
+  assert.equal(answer.status, 422);
+  assert.match(answer.json.message, /insufficient Memory resources/);
   await accepted('PUT', power(namespace, 'vm', 'stop'), {});
   await isGone(`${instances(namespace)}/vm`);
   await accepted('PATCH', vm, label('False'), MERGE);

@@ -12,19 +12,19 @@ import { listenTls, newAuthority } from '../testkit/listen-tls.ts';
 
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 const MAPS = '/api/v1/namespaces/default/configmaps';
-let told: TestPlane;
+let plane: TestPlane;
 let tls: TlsServer;
 let session: ClientHttp2Session;
 before(async () => {
   const authority = await newAuthority();
-  told = await startPlane({ clientCa: authority.certificate });
+  plane = await startPlane({ clientCa: authority.certificate });
   const admin = await authority.issue({
     commonName: 'admin',
     organizations: ['system:masters'],
     usage: 'client',
     days: 1,
   });
-  tls = await listenTls(told.plane.handler, authority);
+  tls = await listenTls(plane.plane.handler, authority);
   session = connect(`https://127.0.0.1:${tls.port}`, {
     ca: authority.certificate,
     cert: admin.certificate,
@@ -34,7 +34,7 @@ before(async () => {
 after(async () => {
   session.close();
   await tls.close(100);
-  await told.stop();
+  await plane.stop();
 });
 
 type Fields = Map<number, Uint8Array[]>;
@@ -116,7 +116,7 @@ test('create, get, update, list and delete', async () => {
   assert.deepEqual([textOf(meta, 1), textOf(meta, 3)], ['p', 'default']);
   const version = textOf(meta, 6);
   assert.match(version, /^\d+$/);
-  const seen = await told.admin(`GET ${MAPS}/p`);
+  const seen = await plane.admin(`GET ${MAPS}/p`);
   assert.deepEqual([seen.data, seen.metadata.labels], [{ a: '1', 'b.c': 'ü€' }, { wire: 'protobuf' }]);
 
   const updated = await call('PUT', `${MAPS}/p`, configMap('p', { a: '2' }, version));

@@ -135,14 +135,14 @@ const volumesOf = ({ spec }: VirtualMachine): unknown[] =>
 test('a snapshot waits until the disk of a DataVolume is filled', async () => {
   await machine('slow');
   await words.snapshot('s-slow', 'slow');
-  const told = await words.until(VIRTUAL_MACHINE_SNAPSHOTS, 's-slow', ({ status }) =>
+  const reported = await words.until(VIRTUAL_MACHINE_SNAPSHOTS, 's-slow', ({ status }) =>
     (status?.conditions ?? []).some(({ reason }) => reason?.includes('volume not populated')),
   );
   assert.ok(
-    told.status?.conditions?.some(
+    reported.status?.conditions?.some(
       ({ reason }) => reason === 'Source not locked source default/slow volume not populated: slow-a',
     ),
-    JSON.stringify(told.status?.conditions),
+    JSON.stringify(reported.status?.conditions),
   );
   await settle('slow-a');
   await own('slow-a', (await found(DATA_VOLUMES, 'slow-a'))?.metadata.uid ?? '');

@@ -269,16 +269,16 @@ test('a machine that is there and is not the one that was saved is left alone', 
   await words.snapshot('s-mine', 'mine');
   await words.saved('s-mine');
   await words.restore('r-other', 's-mine', 'other');
-  const told = await words.until(
+  const reported = await words.until(
     VIRTUAL_MACHINE_RESTORES,
     'r-other',
     (each) => reason(each, 'Ready')?.includes('different') === true,
   );
   assert.equal(
-    reason(told, 'Progressing'),
+    reason(reported, 'Progressing'),
     'False restore source and restore target are different but restore target already exists',
   );
-  assert.equal(told.status?.complete, false);
+  assert.equal(reported.status?.complete, false);
   await isFree('other');
 });
 
@@ -288,12 +288,12 @@ test('a claim that somebody else has under the name of a restored one is not tak
   await words.saved('s-crowd');
   await words.claim('mob-a');
   await words.restore('r-mob', 's-crowd', 'mob', { volumeRestorePolicy: 'PrefixTargetName' });
-  const told = await words.until(
+  const reported = await words.until(
     VIRTUAL_MACHINE_RESTORES,
     'r-mob',
     (each) => reason(each, 'Ready')?.includes('mob-a') === true,
   );
-  assert.equal(reason(told, 'Ready'), 'False PVC default/mob-a exists and was not made by this restore');
+  assert.equal(reason(reported, 'Ready'), 'False PVC default/mob-a exists and was not made by this restore');
   await cluster.client.delete(VIRTUAL_MACHINE_RESTORES, key('r-mob'));
   await cluster.client.get(PERSISTENT_VOLUME_CLAIMS, key('mob-a'));
 });
@@ -350,13 +350,13 @@ test('a machine that is to run always is not started while it is restored', asyn
   );
   // What KubeVirt itself writes is not refused: the controller of machines holds the start.
   const vm = '/apis/kubevirt.io/v1/namespaces/default/virtualmachines/eager';
-  const told = await cluster.board.report(
+  const reported = await cluster.board.report(
     'PATCH',
     vm,
     { spec: { runStrategy: 'Always' } },
     'application/merge-patch+json',
   );
-  assert.equal(told.status, 200);
+  assert.equal(reported.status, 200);
   await new Promise((resolve) => setTimeout(resolve, 100));
   await assert.rejects(cluster.client.get(VIRTUAL_MACHINE_INSTANCES, key('eager')), /not found/);
   storage.holds.clear();
@@ -430,13 +430,13 @@ test('patches give nobody what they may not write: reserved labels are refused',
   const patch =
     '{"op": "add", "path": "/spec/template/metadata", "value": {"labels": {"kubevirt.io/nodeName": "node-1"}}}';
   await words.restore('r-plain', 's-plain', 'forged', { patches: [patch] });
-  const told = await words.until(
+  const reported = await words.until(
     VIRTUAL_MACHINE_RESTORES,
     'r-plain',
     (each) => reason(each, 'Ready')?.includes('reserved') === true,
   );
   assert.match(
-    reason(told, 'Ready') ?? '',
+    reason(reported, 'Ready') ?? '',
     /reserved kubevirt.io\/ labels on a VMI object is prohibited: kubevirt.io\/nodeName/,
   );
   await assert.rejects(words.vm('forged'), /not found/);

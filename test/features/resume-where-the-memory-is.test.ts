@@ -83,10 +83,10 @@ test('guests go where their memory is, and may migrate from there', async () => 
 test('while no node has the memory the instance waits and says so; when one comes it goes on', async () => {
   const state = await saved('lost', 'node-9');
   await make('waits', state);
-  const isTold = ({ status }: VirtualMachineInstance): boolean =>
+  const isReported = ({ status }: VirtualMachineInstance): boolean =>
     status?.conditions?.some(({ type, reason }) => type === 'Synchronized' && reason === 'FailedResume') ?? false;
-  const told = await cluster.untilVmi('waits', 'says so', isTold);
-  const condition = told.status?.conditions?.find(({ type }) => type === 'Synchronized');
+  const reported = await cluster.untilVmi('waits', 'says so', isReported);
+  const condition = reported.status?.conditions?.find(({ type }) => type === 'Synchronized');
   assert.equal(condition?.status, 'False');
   assert.match(condition?.message ?? '', /^the guest is not resumed: node node-9, which has its saved memory, is gone/);
   assert.deepEqual(await launchers('waits'), []);

@@ -95,8 +95,8 @@ test('fields have the owners that said their value; who says another conflicts, 
         });
         if (conflicts.length > 0 && !force) {
           assert.equal(answer.status, 409, answer.text);
-          const told = new Set(answer.json.details.causes.map(({ field }: { field: string }) => field));
-          assert.deepEqual(told, new Set(conflicts.map(([slot]) => causeOf[slot])));
+          const reported = new Set(answer.json.details.causes.map(({ field }: { field: string }) => field));
+          assert.deepEqual(reported, new Set(conflicts.map(([slot]) => causeOf[slot])));
           continue;
         }
         assert.ok(answer.status === 200 || answer.status === 201, answer.text);

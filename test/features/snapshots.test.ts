@@ -323,9 +323,9 @@ test('a guest that does not freeze: the error is told, and it is tried again unt
     body: JSON.stringify({ kind: 'Status', apiVersion: 'v1', code: 500, message: 'command Freeze failed' }),
   };
   await snapshotOf('s-stubborn', 'stubborn', { failureDeadline: '2s' });
-  const told = await untilSnapshot('s-stubborn', 'error', ({ status }) => status?.error !== undefined);
-  assert.match(told.status?.error?.message ?? '', /command Freeze failed/);
-  assert.equal(condition(told, 'Progressing'), 'False In error state');
+  const reported = await untilSnapshot('s-stubborn', 'error', ({ status }) => status?.error !== undefined);
+  assert.match(reported.status?.error?.message ?? '', /command Freeze failed/);
+  assert.equal(condition(reported, 'Progressing'), 'False In error state');
   await untilSnapshot('s-stubborn', 'failed', ({ status }) => status?.phase === 'Failed');
   freezeAnswer = { status: 200 };
   await untilFree('stubborn');
@@ -354,13 +354,13 @@ test('a claim that is not bound keeps the source from being locked, and is named
   storage.holds.add('bind');
   await machine('unbound', ['unbound-a']);
   await snapshotOf('s-unbound', 'unbound');
-  const told = await untilSnapshot(
+  const reported = await untilSnapshot(
     's-unbound',
     'told',
     (each) => condition(each, 'Progressing')?.includes('unbound-a') === true,
   );
   assert.equal(
-    condition(told, 'Progressing'),
+    condition(reported, 'Progressing'),
     'False Source not locked source default/unbound volume not bound: unbound-a',
   );
   storage.holds.clear();

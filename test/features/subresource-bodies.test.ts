@@ -51,9 +51,9 @@ test('unknown fields are told of, or refused', async () => {
         `${kind} in version "v1" cannot be handled as a ${kind}: strict decoding error: unknown field "${field}"`,
       ],
     );
-    const told = await suite.server.request(method, `${path}?dryRun=All`, { body });
-    assert.ok(told.status < 300, told.text);
-    assert.equal(told.headers['warning'], `299 - "unknown field \\"${field}\\""`);
+    const response = await suite.server.request(method, `${path}?dryRun=All`, { body });
+    assert.ok(response.status < 300, response.text);
+    assert.equal(response.headers['warning'], `299 - "unknown field \\"${field}\\""`);
     const silent = await suite.server.request(method, `${path}?dryRun=All&fieldValidation=Ignore`, { body });
     assert.equal(silent.headers['warning'], undefined);
   }

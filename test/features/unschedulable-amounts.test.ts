@@ -60,8 +60,8 @@ for (const [name, domain] of Object.entries(MACHINES)) {
       items.map(({ status }) => status?.phase),
       ['Pending'],
     );
-    const told = items[0]?.status?.conditions?.find(({ type }) => type === 'PodScheduled');
-    assert.equal(told?.reason, 'Unschedulable');
+    const reported = items[0]?.status?.conditions?.find(({ type }) => type === 'PodScheduled');
+    assert.equal(reported?.reason, 'Unschedulable');
   });
 }
 

@@ -12,7 +12,7 @@ after(() => board.stop());
 const pods = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } };
 const selector = { matchLabels: { a: 'b' } };
 const domain = { devices: {}, memory: { guest: '64Mi' } };
-const CASES: readonly [path: string, kind: string, apiVersion: string, spec: object, told: RegExp][] = [
+const CASES: readonly [path: string, kind: string, apiVersion: string, spec: object, expected: RegExp][] = [
   ['apps/v1', 'Deployment', 'apps/v1', { selector, template: pods }, /nothing acts on this Deployment yet/],
   ['apps/v1', 'StatefulSet', 'apps/v1', { selector, serviceName: 's', template: pods }, /this StatefulSet yet/],
   ['apps/v1', 'DaemonSet', 'apps/v1', { selector, template: pods }, /this DaemonSet yet/],
@@ -48,14 +48,14 @@ const events = async (name: string): Promise<{ message: string; involvedObject: 
   return json.items.filter((event: { involvedObject: { name: string } }) => event.involvedObject.name === name);
 };
 
-for (const [path, kind, apiVersion, spec, told] of CASES) {
+for (const [path, kind, apiVersion, spec, expected] of CASES) {
   test(`a ${kind} that nothing acts on is answered with a warning and has an event`, async () => {
     const name = `a-${kind.toLowerCase()}`;
     const { status, warnings, json } = await make(path, kind, apiVersion, spec, name);
     assert.equal(status, 201, JSON.stringify(json));
-    assert.match(warnings, told);
+    assert.match(warnings, expected);
     const [event, ...more] = await events(name);
-    assert.match(event?.message ?? '', told);
+    assert.match(event?.message ?? '', expected);
     assert.equal(event?.involvedObject.kind, kind);
     assert.equal(more.length, 0);
   });

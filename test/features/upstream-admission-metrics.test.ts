@@ -103,8 +103,8 @@ test('a policy asks for a narrowed list and gets the answer for a narrowed list'
     () => create('probe', {}, NODE),
     ({ status }) => status === 422,
   );
-  const told = await create('other', {}, NODE);
-  assert.equal(told.status, 201, told.json?.message);
+  const answer = await create('other', {}, NODE);
+  assert.equal(answer.status, 201, answer.json?.message);
 });
 
 test('durations are sorted into buckets: of the two steps, of plug-ins, webhooks and policies', async () => {

@@ -119,10 +119,10 @@ test('the AppArmor annotation of a container becomes its field', async () => {
     server.request('POST', `${CORE}/pods`, { body: pod(name, spec, { annotations: { [key]: value } }) });
   const profile = ({ json }: { json: Awaited<ReturnType<typeof send>> }) =>
     json.spec.containers[0].securityContext?.appArmorProfile;
-  const told = /deprecated since v1.30; use the \\"appArmorProfile\\" field instead/;
+  const expected = /deprecated since v1.30; use the \\"appArmorProfile\\" field instead/;
   const taken = await make('armor', 'runtime/default');
   assert.deepEqual(profile(taken), { type: 'RuntimeDefault' });
-  assert.match(taken.headers['warning'] ?? '', told);
+  assert.match(taken.headers['warning'] ?? '', expected);
   const local = await make('local', 'localhost/p');
   assert.deepEqual(profile(local), { type: 'Localhost', localhostProfile: 'p' });
   const same = await make('same', 'unconfined', { securityContext: { appArmorProfile: { type: 'Unconfined' } } });

@@ -35,10 +35,10 @@ const content = (name: string, spec: object = {}) => ({
 
 test('discovery names the kinds, their short names and status', async () => {
   const { json } = await plane.send('GET', GROUP);
-  const told = json.resources.map(({ name, kind, shortNames, namespaced }: Record<string, unknown>) =>
+  const listed = json.resources.map(({ name, kind, shortNames, namespaced }: Record<string, unknown>) =>
     JSON.stringify([name, kind, shortNames ?? [], namespaced]),
   );
-  assert.deepEqual(told.sort(), [
+  assert.deepEqual(listed.sort(), [
     '["volumesnapshotclasses","VolumeSnapshotClass",["vsclass","vsclasses"],false]',
     '["volumesnapshotcontents","VolumeSnapshotContent",["vsc","vscs"],false]',
     '["volumesnapshotcontents/status","VolumeSnapshotContent",[],false]',
@@ -118,7 +118,7 @@ test('a fresh server has classes, and what a user makes of them stays', async ()
   const backend = createMemoryBackend();
   let other = await startInProcess({ backend });
   const classes = await other.send('GET', CLASSES);
-  const told = classes.json.items.map(
+  const listed = classes.json.items.map(
     ({ metadata, provisioner, volumeBindingMode, reclaimPolicy, allowVolumeExpansion }: Row) => [
       metadata.name,
       metadata.annotations?.['storageclass.kubernetes.io/is-default-class'],
@@ -128,7 +128,7 @@ test('a fresh server has classes, and what a user makes of them stays', async ()
       allowVolumeExpansion,
     ],
   );
-  assert.deepEqual(told, [
+  assert.deepEqual(listed, [
     ['local', 'true', 'local.coracle.dev', 'Immediate', 'Delete', true],
     ['local-wait', undefined, 'local.coracle.dev', 'WaitForFirstConsumer', 'Delete', true],
   ]);

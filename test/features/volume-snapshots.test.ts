@@ -46,7 +46,7 @@ test('a snapshot of a claim gets a content, both name each other, and it becomes
   assert.equal(plane.pool.snapshots.get(metadata.uid)?.volume, claim['metadata'].uid);
   // The claim is let go when no snapshot of it is under way.
   await plane.settled(`${CLAIMS}/a`, (one) => one['metadata'].finalizers.join() === 'kubernetes.io/pvc-protection');
-  await plane.told('a', 'SnapshotReady');
+  await plane.reported('a', 'SnapshotReady');
 });
 
 test('a claim is made from a snapshot, and asks for no less than it holds', async () => {
@@ -57,9 +57,9 @@ test('a claim is made from a snapshot, and asks for no less than it holds', asyn
   assert.equal(spec.dataSourceRef.name, 'a');
   assert.equal(plane.pool.volumes.get(made['metadata'].uid)?.from, `snapshot/${metadata.uid}`);
   await plane.claim('small', { dataSource, resources: { requests: { storage: '1Mi' } } });
-  await plane.told('small', 'ProvisioningFailed', /is less than the size 1073741824 for the source snapshot a/);
+  await plane.reported('small', 'ProvisioningFailed', /is less than the size 1073741824 for the source snapshot a/);
   await plane.claim('block', { dataSource, volumeMode: 'Block' });
-  await plane.told('block', 'ProvisioningFailed', /modifies the mode of the source volume/);
+  await plane.reported('block', 'ProvisioningFailed', /modifies the mode of the source volume/);
   for (const name of ['small', 'block']) await plane.admin(`DELETE ${CLAIMS}/${name}`);
   for (const name of ['small', 'block']) await gone(`${CLAIMS}/${name}`);
 });

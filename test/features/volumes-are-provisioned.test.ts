@@ -36,7 +36,7 @@ test('a claim without a class gets a volume of its uid in the pool', async () =>
   ]);
   assert.equal(volume.spec.persistentVolumeReclaimPolicy, 'Delete');
   assert.equal(plane.pool.volumes.get(metadata.uid)?.bytes, 2 ** 30);
-  await plane.told('first', 'ProvisioningSucceeded');
+  await plane.reported('first', 'ProvisioningSucceeded');
 });
 
 test('a deleted claim gives its space back, whatever was deleted first', async () => {
@@ -54,7 +54,7 @@ test('a volume in use is deleted later, and says why', async () => {
   await bound('busy');
   plane.pool.refuse.set('deleteVolume', 'InUse');
   await plane.admin(`DELETE ${CLAIMS}/busy`);
-  await plane.told(`pvc-${metadata.uid}`, 'VolumeFailedDelete', /refused: InUse/);
+  await plane.reported(`pvc-${metadata.uid}`, 'VolumeFailedDelete', /refused: InUse/);
   assert.ok(plane.pool.volumes.has(metadata.uid));
 });
 
@@ -82,8 +82,8 @@ test('a claim that asks for more grows, and says so while it does', async () => 
   assert.deepEqual(claim['status'].conditions ?? [], []);
   const volume = await plane.admin(`GET ${VOLUMES}/pvc-${metadata.uid}`);
   assert.equal(volume.spec.capacity.storage, '3Gi');
-  await plane.told('grows', 'Resizing');
-  await plane.told('grows', 'VolumeResizeSuccessful');
+  await plane.reported('grows', 'Resizing');
+  await plane.reported('grows', 'VolumeResizeSuccessful');
 });
 
 test('a resize that the pool refuses is told on the claim', async () => {
@@ -91,13 +91,17 @@ test('a resize that the pool refuses is told on the claim', async () => {
   await bound('stuck');
   plane.pool.refuse.set('expandVolume', 'NoSpace');
   await plane.admin(`PATCH ${CLAIMS}/stuck`, { spec: { resources: { requests: { storage: '2Gi' } } } });
-  await plane.told('stuck', 'VolumeResizeFailed', /refused: NoSpace/);
+  await plane.reported('stuck', 'VolumeResizeFailed', /refused: NoSpace/);
   await plane.settled(`${CLAIMS}/stuck`, ({ status }) => status.capacity.storage === '2Gi');
 });
 
 test('a claim that names a VolumeAttributesClass is told that there is none', async () => {
   await plane.claim('attributed', { volumeAttributesClassName: 'fast' });
-  await plane.told('attributed', 'ProvisioningFailed', /has no VolumeAttributesClasses, and the claim names "fast"/);
+  await plane.reported(
+    'attributed',
+    'ProvisioningFailed',
+    /has no VolumeAttributesClasses, and the claim names "fast"/,
+  );
   assert.deepEqual(
     plane.pool.calls.filter((call) => call.includes('fast')),
     [],
@@ -113,12 +117,12 @@ test('a claim of a claim is made from its volume, and asks for no less', async (
   const { bytes, from } = plane.pool.volumes.get(clone['metadata'].uid)!;
   assert.deepEqual({ bytes, from }, { bytes: 2 * 2 ** 30, from: `volume/${metadata.uid}` });
   await plane.claim('less', { dataSource, resources: { requests: { storage: '1Mi' } } });
-  await plane.told('less', 'ProvisioningFailed', /must be greater than or equal in size/);
+  await plane.reported('less', 'ProvisioningFailed', /must be greater than or equal in size/);
 });
 
 test('a claim that waits for its first Pod gets its volume when a node is selected', async () => {
   const { metadata } = await plane.claim('waits', { storageClassName: 'local-wait' });
-  await plane.told('waits', 'WaitForFirstConsumer');
+  await plane.reported('waits', 'WaitForFirstConsumer');
   assert.equal(plane.pool.volumes.has(metadata.uid), false);
   const annotations = { 'volume.kubernetes.io/selected-node': 'n1' };
   await plane.admin(`PATCH ${CLAIMS}/waits`, { metadata: { annotations } });
@@ -130,7 +134,7 @@ test('a node without a pool is given back to the scheduler', async () => {
   await plane.claim('bare', { storageClassName: 'local-wait' });
   const annotations = { 'volume.kubernetes.io/selected-node': 'bare' };
   await plane.admin(`PATCH ${CLAIMS}/bare`, { metadata: { annotations } });
-  await plane.told('bare', 'ProvisioningFailed', /node bare serves no pool of volumes/);
+  await plane.reported('bare', 'ProvisioningFailed', /node bare serves no pool of volumes/);
   await plane.settled(
     `${CLAIMS}/bare`,
     (one) => one['metadata'].annotations['volume.kubernetes.io/selected-node'] === undefined,

@@ -44,7 +44,7 @@ const refused = (name: string, message: RegExp) =>
 
 test('a Pod of a claim that waits selects a node, and is bound when the claim is', async () => {
   await plane.claim('waits', { storageClassName: 'local-wait' });
-  await plane.told('waits', 'WaitForFirstConsumer');
+  await plane.reported('waits', 'WaitForFirstConsumer');
   await pod('waits', 'waits');
   await onNode('waits', 'n1');
   const { metadata, status } = await plane.admin(`GET ${CLAIMS}/waits`);

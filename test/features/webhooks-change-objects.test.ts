@@ -135,8 +135,8 @@ test('ownership that a webhook has damaged is put back, and the warning says wha
     const { status, json, headers } = await post(configMap(name));
     assert.equal(status, 201, json.message);
     assert.equal(json.metadata.managedFields[0].fieldsType, 'FieldsV1');
-    const told = `.metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: ${problem}`;
-    assert.equal(headers['warning'], `299 - "${told.replaceAll('"', '\\"')}"`);
+    const expected = `.metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: ${problem}`;
+    assert.equal(headers['warning'], `299 - "${expected.replaceAll('"', '\\"')}"`);
   }
 });
 

@@ -74,8 +74,8 @@ test('a claim that is missing is an event of the instance, a condition of the ma
     { name: 'spare', enabled: false, reason: 'Snapshot is not supported for this volumeSource type [spare]' },
   ]);
   await eventually('events of instance and machine', async () => {
-    const told = (await cluster.events('claims')).filter((text) => text === `Warning FailedPvcNotFound ${missing}`);
-    return told.length === 2 || undefined;
+    const reported = (await cluster.events('claims')).filter((text) => text === `Warning FailedPvcNotFound ${missing}`);
+    return reported.length === 2 || undefined;
   });
   await cluster.client.create(PERSISTENT_VOLUME_CLAIMS, {
     apiVersion: 'v1',

@@ -112,8 +112,8 @@ test('W7, W8: a forgotten revision is refused, a future one tells nothing old', 
   const old = await server.request('GET', `${path}?watch=1&resourceVersion=${first}`).catch(() => undefined);
   if (old) assert.deepEqual([old.status, old.json.reason], [410, 'Expired']);
   else {
-    const told = await server.watch(`${path}?watch=1&resourceVersion=${first}`);
-    const frame = await told.next();
+    const reported = await server.watch(`${path}?watch=1&resourceVersion=${first}`);
+    const frame = await reported.next();
     assert.deepEqual([frame?.type, frame?.object.code, frame?.object.reason], ['ERROR', 410, 'Expired']);
   }
   const listed = await server.request('GET', `${path}?resourceVersion=${first}&resourceVersionMatch=Exact`);

@@ -1,6 +1,14 @@
 /** L1-L8: what calls were answered, held against the order of writes and against real time. */
 import type { HistoryRecord, Operation, Sight } from './history.ts';
-import { type Entry, firstIndex, keyOf, type RevisionLog, revisionOf, told, type Violation } from './revision-log.ts';
+import {
+  describeEntry,
+  type Entry,
+  firstIndex,
+  keyOf,
+  type RevisionLog,
+  revisionOf,
+  type Violation,
+} from './revision-log.ts';
 
 /** Which revisions an answer may have been given at. */
 interface Window {
@@ -39,7 +47,7 @@ export function checkOperations(
   checkObjects(log, tell);
   for (const entry of log.entries) {
     if (entry.name.startsWith('dry-') || entry.sight?.tag.startsWith('dry-'))
-      tell({ rule: 'L8', message: `${told(entry)} was only a dry run` });
+      tell({ rule: 'L8', message: `${describeEntry(entry)} was only a dry run` });
   }
   checkDisk(records, log, tell);
 }
@@ -123,7 +131,7 @@ function checkAnswer(
     if (rv === undefined) return; // a deletion nobody saw: the watches answer for that
     const before = log.at(resource, ns, name, rv - 1);
     if (verb === 'create') {
-      if (!absent(before)) wrong('L3', `made at ${rv}, but it was there: ${told(before!)}`);
+      if (!absent(before)) wrong('L3', `made at ${rv}, but it was there: ${describeEntry(before!)}`);
       return;
     }
     if (absent(before)) wrong('L3', `done at ${rv}, but it was not there`);
@@ -199,14 +207,15 @@ function checkLists(
       if (entry?.rv !== item.rv)
         tell({
           rule: 'L4',
-          message: `list ${id} of ${rv} holds ${key} at ${item.rv}; it was ${entry ? told(entry) : 'not there'}`,
+          message: `list ${id} of ${rv} holds ${key} at ${item.rv}; it was ${entry ? describeEntry(entry) : 'not there'}`,
         });
       wanted.delete(key);
       if (key <= last) tell({ rule: 'L4', message: `list ${id}: ${key} stands after ${last}` });
       last = key;
     }
     if (!pages.at(-1)!.answer!.more)
-      for (const entry of wanted.values()) tell({ rule: 'L4', message: `list ${id} of ${rv} lacks ${told(entry)}` });
+      for (const entry of wanted.values())
+        tell({ rule: 'L4', message: `list ${id} of ${rv} lacks ${describeEntry(entry)}` });
   }
 }
 
@@ -223,12 +232,19 @@ function checkObjects(log: RevisionLog, tell: (violation: Violation) => void): v
     const was: Sight | undefined = life.last.sight;
     const is = entry.sight;
     if (life.key !== key || life.last.deleted)
-      tell({ rule: 'L6', message: `uid ${entry.uid} of ${told(life.last)} is used again: ${told(entry)}` });
+      tell({
+        rule: 'L6',
+        message: `uid ${entry.uid} of ${describeEntry(life.last)} is used again: ${describeEntry(entry)}`,
+      });
     else if (was && is) {
-      if (was.created !== is.created) tell({ rule: 'L6', message: `${told(entry)}: creationTimestamp changed` });
+      if (was.created !== is.created)
+        tell({ rule: 'L6', message: `${describeEntry(entry)}: creationTimestamp changed` });
       const step = (is.generation ?? 0) - (was.generation ?? 0);
       if (!entry.deleted && is.generation !== undefined && step !== (was.spec === is.spec ? 0 : 1))
-        tell({ rule: 'L6', message: `${told(entry)}: generation went from ${was.generation} to ${is.generation}` });
+        tell({
+          rule: 'L6',
+          message: `${describeEntry(entry)}: generation went from ${was.generation} to ${is.generation}`,
+        });
     }
     life.last = entry;
   }
@@ -247,7 +263,10 @@ function checkDisk(records: readonly HistoryRecord[], log: RevisionLog, tell: (v
     for (const entry of log.entries) {
       if (rows.has(entry.rv)) continue;
       const rule = acknowledged.has(entry.rv) ? 'L5' : 'W11';
-      tell({ rule, message: `${told(entry)} was ${rule === 'L5' ? 'acknowledged' : 'shown'} and is not on the disk` });
+      tell({
+        rule,
+        message: `${describeEntry(entry)} was ${rule === 'L5' ? 'acknowledged' : 'shown'} and is not on the disk`,
+      });
     }
   }
 }

@@ -1,6 +1,6 @@
 /** W1-W9: each watch, held against the order of writes. */
 import type { Bookmark, HistoryRecord, WatchClose, WatchEvent, WatchOpen } from './history.ts';
-import { type Entry, firstIndex, keyOf, type RevisionLog, told, type Violation } from './revision-log.ts';
+import { describeEntry, type Entry, firstIndex, keyOf, type RevisionLog, type Violation } from './revision-log.ts';
 
 interface Expected {
   readonly rv: number;
@@ -41,8 +41,8 @@ export function checkWatches(
     return made;
   };
   for (const open of opens) {
-    const told = frames.get(open.w)!;
-    const close = told.find((frame) => frame.r === 'close');
+    const seen = frames.get(open.w)!;
+    const close = seen.find((frame) => frame.r === 'close');
     const forgotten = compactions.reduce((top, { t, rv }) => (t < open.t ? Math.max(top, rv) : top), 0);
     const everForgotten = compactions.reduce((top, { rv }) => Math.max(top, rv), 0);
     if (close?.reason === 'gone' && !open.initial && open.from >= everForgotten)
@@ -50,7 +50,7 @@ export function checkWatches(
     if (!open.initial && open.from < forgotten && close?.reason !== 'gone' && close?.reason !== 'cut')
       tell({ rule: 'W7', message: `watch ${open.w} from ${open.from} was not refused; ${forgotten} is forgotten` });
     if (close?.reason === 'gone') continue;
-    checkWatch(open, told, scopeOf(open), settled, (rule, message) =>
+    checkWatch(open, seen, scopeOf(open), settled, (rule, message) =>
       tell({ rule, message: `watch ${open.w}: ${message}` }),
     );
   }
@@ -88,7 +88,7 @@ function checkWatch(
   let initial: Map<string, WatchEvent> | undefined = open.initial ? new Map() : undefined;
   const missing = (upTo: number, rule: string): void => {
     for (; at < expected.length && expected[at]!.rv < upTo; at++)
-      tell(rule, `did not tell of ${told(expected[at]!.entry)} (${expected[at]!.type})`);
+      tell(rule, `did not tell of ${describeEntry(expected[at]!.entry)} (${expected[at]!.type})`);
   };
   for (const frame of frames) {
     if (frame.r === 'event') {
@@ -115,10 +115,10 @@ function checkWatch(
         if (found.type !== type || found.entry.uid !== object.uid)
           tell(
             type === 'DELETED' ? 'W4' : 'W3',
-            `told of ${type} ${object.ns}/${object.name}, it was ${found.type} ${told(found.entry)}`,
+            `told of ${type} ${object.ns}/${object.name}, it was ${found.type} ${describeEntry(found.entry)}`,
           );
         else if (!found.left && found.entry.sight && found.entry.sight.sha !== object.sha)
-          tell('W10', `showed ${told(found.entry)} with another content`);
+          tell('W10', `showed ${describeEntry(found.entry)} with another content`);
       }
       last = object.rv;
       given.add(object.rv);
@@ -159,5 +159,5 @@ function checkInitial(
     if (state.get(key)?.rv !== object.rv) tell('W9', `initial events of ${rv} hold ${key} at ${object.rv}`);
     state.delete(key);
   }
-  for (const { entry } of state.values()) tell('W9', `initial events of ${rv} lack ${told(entry)}`);
+  for (const { entry } of state.values()) tell('W9', `initial events of ${rv} lack ${describeEntry(entry)}`);
 }

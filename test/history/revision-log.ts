@@ -61,10 +61,10 @@ export function buildLog(records: readonly HistoryRecord[], tell: (violation: Vi
     if (!same) {
       tell({
         rule: 'L1',
-        message: `revision ${entry.rv} is given out twice: ${told(known)}, and ${from}: ${told(entry)}`,
+        message: `revision ${entry.rv} is given out twice: ${describeEntry(known)}, and ${from}: ${describeEntry(entry)}`,
       });
     } else if (known.sight && entry.sight && known.sight.sha !== entry.sight.sha) {
-      tell({ rule: 'W10', message: `${told(entry)} is seen with two contents (${from})` });
+      tell({ rule: 'W10', message: `${describeEntry(entry)} is seen with two contents (${from})` });
     } else if (!known.sight && entry.sight) byRevision.set(entry.rv, entry);
   };
   const put = (resource: Resource, sight: Sight, from: string): void =>
@@ -110,7 +110,7 @@ export function buildLog(records: readonly HistoryRecord[], tell: (violation: Vi
     if (!entry.deleted) continue;
     const before = deletions.get(entry.uid);
     if (before && before.rv !== entry.rv)
-      tell({ rule: 'W4', message: `${told(entry)} was deleted before, at ${before.rv}` });
+      tell({ rule: 'W4', message: `${describeEntry(entry)} was deleted before, at ${before.rv}` });
     deletions.set(entry.uid, entry);
   }
   const of: RevisionLog['of'] = (resource, ns, name) => timelines.get(keyOf(resource, ns, name)) ?? [];
@@ -127,7 +127,7 @@ export function buildLog(records: readonly HistoryRecord[], tell: (violation: Vi
 }
 
 /** An entry in words. */
-export const told = ({ resource, ns, name, uid, rv, deleted }: Entry): string =>
+export const describeEntry = ({ resource, ns, name, uid, rv, deleted }: Entry): string =>
   `${resource} ${ns}/${name} (${uid.slice(0, 8)})${deleted ? ' deleted' : ''} at ${rv}`;
 
 /** The revision an answered write took; undefined when it took none, or when nobody saw it. */

@@ -18,7 +18,7 @@ export interface Asking {
   readonly peer?: Peer;
 }
 
-export interface Told {
+export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly response: ApiResponse;
@@ -29,9 +29,9 @@ export interface Told {
 export interface TestPlane {
   readonly plane: ControlPlane;
   /** `ask('GET /api/v1/pods?limit=1', {...})`. */
-  ask(line: string, asking?: Asking): Promise<Told>;
+  ask(line: string, asking?: Asking): Promise<Answer>;
   /** As a member of system:masters; throws when it is refused. */
-  admin(line: string, body?: unknown): Promise<Told['json']>;
+  admin(line: string, body?: unknown): Promise<Answer['json']>;
   /** Runs controllers until the plane stops. */
   run(names: readonly string[], facts: ComponentFacts): Promise<void>;
   stop(): Promise<void>;
@@ -91,9 +91,9 @@ export async function startPlane(
     plane,
     ask,
     async admin(line, body) {
-      const told = await ask(line, { as: ['admin', 'system:masters'], ...(body !== undefined && { body }) });
-      if (told.status >= 300) throw new Error(`${line}: ${told.status} ${JSON.stringify(told.json)}`);
-      return told.json;
+      const answer = await ask(line, { as: ['admin', 'system:masters'], ...(body !== undefined && { body }) });
+      if (answer.status >= 300) throw new Error(`${line}: ${answer.status} ${JSON.stringify(answer.json)}`);
+      return answer.json;
     },
     async run(names, facts) {
       for (const component of COMPONENTS.filter(({ name }) => names.includes(name))) {

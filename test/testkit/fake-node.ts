@@ -141,9 +141,9 @@ export async function startFakeNode({ name, client, admin, signal, labels }: Fak
       const { resize } = node;
       const others = (pod.status.conditions ?? []).filter(({ type }) => type !== 'PodResizePending');
       const { type: _, ...why } = resize;
-      const told = { type: 'PodResizePending', status: 'True', lastTransitionTime: now(), ...why };
-      const isTold = pod.status.conditions?.some(({ type }) => type === told.type);
-      if (resize.type === 'wait' && !isTold) await patchPod(pod, { conditions: [...others, told] });
+      const condition = { type: 'PodResizePending', status: 'True', lastTransitionTime: now(), ...why };
+      const isReported = pod.status.conditions?.some(({ type }) => type === condition.type);
+      if (resize.type === 'wait' && !isReported) await patchPod(pod, { conditions: [...others, condition] });
       else if (resize.type === 'fits')
         await patchPod(pod, {
           conditions: others,

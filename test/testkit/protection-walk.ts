@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Change, StoredObject } from '../../src/server/cache/object-store.ts';
-import { startPlane, type TestPlane, type Told } from './control-plane.ts';
+import { type Answer, startPlane, type TestPlane } from './control-plane.ts';
 
 const LABEL = 'kubevirt.io/vm-delete-protection';
 const ADMIN: readonly [string, string] = ['admin', 'system:masters'];
@@ -233,7 +233,7 @@ async function perform(
   { spaces, model, alone }: { spaces: readonly string[]; model: Model; alone: boolean },
 ): Promise<void> {
   const namespace = spaces[each.ns]!;
-  const send = (method: string, path: string, body?: object): Promise<Told> =>
+  const send = (method: string, path: string, body?: object): Promise<Answer> =>
     plane.ask(`${method} /${path}`, { as: ADMIN, ...(body && { body }) });
   /** A deletion, refused exactly when the model says so, before and after. */
   const remove = async (path: string, body: object | undefined, refused: () => boolean): Promise<void> => {
@@ -391,8 +391,8 @@ async function walk(plane: TestPlane, steps: readonly (readonly Op[])[], run: nu
       }
     for (const [index, vm] of spaces.flatMap((space) => model.vms(space)).entries()) {
       const body = { propagationPolicy: POLICIES[index % 2] };
-      const told = await plane.ask(`DELETE /${machinesOf(vm.namespace)}/${vm.name}`, { as: ADMIN, body });
-      assert.ok(told.status === 404 || told.status < 300, JSON.stringify(told.json));
+      const answer = await plane.ask(`DELETE /${machinesOf(vm.namespace)}/${vm.name}`, { as: ADMIN, body });
+      assert.ok(answer.status === 404 || answer.status < 300, JSON.stringify(answer.json));
     }
     const owned = (): string[] =>
       PARTS.flatMap(({ prefix }) =>

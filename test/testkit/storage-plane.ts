@@ -18,7 +18,7 @@ export interface StoragePlane extends TestPlane {
   /** Asks for the object until `holds`; after 50 s it throws with what it saw last. */
   settled(path: string, holds: (object: Row) => boolean): Promise<Row>;
   /** Waits for an Event about the object of that name. */
-  told(name: string, reason: string, message?: RegExp): Promise<void>;
+  reported(name: string, reason: string, message?: RegExp): Promise<void>;
 }
 
 /** Shorter than the limit of a test, which says nothing of what it waited for. */
@@ -73,7 +73,7 @@ export async function startStoragePlane(
         metadata: { name },
         spec: { accessModes: ['ReadWriteMany'], resources: { requests: { storage: '1Gi' } }, ...spec },
       }),
-    async told(name, reason, message = /./) {
+    async reported(name, reason, message = /./) {
       await settled('/api/v1/namespaces/default/events', ({ items }) =>
         items.some(
           (one: Row) => one['involvedObject'].name === name && one['reason'] === reason && message.test(one['message']),

@@ -8,9 +8,9 @@ import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 
 const logs: string[] = [];
 const audit: string[] = [];
-let told: TestPlane;
+let plane: TestPlane;
 before(async () => {
-  told = await startPlane({
+  plane = await startPlane({
     log: createLogger((record) => void logs.push(formatRecord(record, 0)), 'debug'),
     audit: {
       policy: compilePolicy({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [{ level: 'RequestResponse' }] }),
@@ -18,7 +18,7 @@ before(async () => {
     },
   });
 });
-after(() => told.stop());
+after(() => plane.stop());
 
 /** Nothing a terminal obeys, nothing that ends a line or turns it round. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: those are the ones.
@@ -52,17 +52,17 @@ test('requests full of control characters: every line of log and audit is one re
     const headers = { 'user-agent': evil, 'audit-id': evil, 'x-forwarded-for': evil, 'impersonate-user': evil };
     const metadata = { name: evil, annotations: { note: evil }, labels: { a: evil } };
     const path = '/api/v1/namespaces/default/configmaps';
-    await told.ask(`POST ${path}`, { as, body: { apiVersion: 'v1', kind: 'ConfigMap', metadata } });
-    await told.ask(`POST ${path}`, {
+    await plane.ask(`POST ${path}`, { as, body: { apiVersion: 'v1', kind: 'ConfigMap', metadata } });
+    await plane.ask(`POST ${path}`, {
       as,
       body: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { generateName: 'a-', annotations: { note: evil } } },
     });
-    await told.ask(`GET ${path}/${encodeURIComponent(evil)}?fieldSelector=${encodeURIComponent(evil)}`, {
+    await plane.ask(`GET ${path}/${encodeURIComponent(evil)}?fieldSelector=${encodeURIComponent(evil)}`, {
       as,
       headers,
     });
-    await told.ask(`GET /apis/${encodeURIComponent(evil)}`, { as: [evil, evil] });
-    await told.ask('GET /api', { headers: { authorization: `Bearer ${evil}` } });
+    await plane.ask(`GET /apis/${encodeURIComponent(evil)}`, { as: [evil, evil] });
+    await plane.ask('GET /api', { headers: { authorization: `Bearer ${evil}` } });
   }
   assert.ok(audit.length > 20);
   for (const line of audit) {
@@ -77,7 +77,7 @@ test('requests full of control characters: every line of log and audit is one re
 
 test('the answer’s headers carry nothing that ends a header', async () => {
   for (const evil of EVIL) {
-    const { headers } = await told.ask('GET /api', { as: ['a', 'system:masters'], headers: { 'audit-id': evil } });
+    const { headers } = await plane.ask('GET /api', { as: ['a', 'system:masters'], headers: { 'audit-id': evil } });
     for (const [name, value] of Object.entries(headers)) assert.doesNotMatch(value, /[\r\n\0]/, name);
   }
 });

@@ -3,37 +3,37 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 
-let told: TestPlane;
+let plane: TestPlane;
 before(async () => {
-  told = await startPlane();
+  plane = await startPlane();
   for (const name of ['n1', 'n2'])
-    await told.admin('POST /api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name } });
+    await plane.admin('POST /api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name } });
   // What the other node runs.
-  await told.admin('POST /api/v1/namespaces/kube-system/serviceaccounts', {
+  await plane.admin('POST /api/v1/namespaces/kube-system/serviceaccounts', {
     apiVersion: 'v1',
     kind: 'ServiceAccount',
     metadata: { name: 'default' },
   });
-  await told.admin('POST /api/v1/namespaces/kube-system/pods', {
+  await plane.admin('POST /api/v1/namespaces/kube-system/pods', {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name: 'n2' },
     spec: { nodeName: 'n2', containers: [{ name: 'c', image: 'i' }] },
   });
   const instances = '/apis/kubevirt.io/v1/namespaces/kube-system/virtualmachineinstances';
-  await told.admin(`POST ${instances}`, {
+  await plane.admin(`POST ${instances}`, {
     apiVersion: 'kubevirt.io/v1',
     kind: 'VirtualMachineInstance',
     metadata: { name: 'n2' },
     spec: { domain: { devices: {}, memory: { guest: '64Mi' } } },
   });
-  const placed = await told.ask(`PATCH ${instances}/n2`, {
+  const placed = await plane.ask(`PATCH ${instances}/n2`, {
     as: ['system:serviceaccount:kubevirt:kubevirt-controller', 'system:masters'],
     body: { status: { nodeName: 'n2', phase: 'Scheduled' } },
   });
   assert.equal(placed.json.status.nodeName, 'n2');
 });
-after(() => told.stop());
+after(() => plane.stop());
 
 const N1 = ['system:node:n1', 'system:nodes'] as const;
 
@@ -44,7 +44,7 @@ interface Served {
 }
 
 async function everything(): Promise<Served[]> {
-  const groups = await told.admin('GET /apis');
+  const groups = await plane.admin('GET /apis');
   const versions = [
     'v1',
     ...groups.groups.flatMap((g: { versions: { groupVersion: string }[] }) => g.versions.map((v) => v.groupVersion)),
@@ -52,7 +52,7 @@ async function everything(): Promise<Served[]> {
   const served: Served[] = [];
   for (const gv of versions) {
     const root = gv === 'v1' ? '/api/v1' : `/apis/${gv}`;
-    for (const { name, namespaced, verbs } of (await told.admin(`GET ${root}`)).resources) {
+    for (const { name, namespaced, verbs } of (await plane.admin(`GET ${root}`)).resources) {
       const [resource, ...sub] = name.split('/');
       const base = `${root}${namespaced ? '/namespaces/kube-system' : ''}/${resource}`;
       served.push({
@@ -89,7 +89,7 @@ test('a write to anything that is not the node’s own is refused: all resources
       if (!method) continue;
       const whole = verb === 'create' || verb === 'deletecollection' || path.includes('/n2/');
       const metadata = { name: 'n2' };
-      const { status, json } = await told.ask(`${method} ${whole ? path : `${path}/n2`}?dryRun=All`, {
+      const { status, json } = await plane.ask(`${method} ${whole ? path : `${path}/n2`}?dryRun=All`, {
         as: N1,
         body: { metadata },
       });
@@ -117,17 +117,17 @@ test('its own Node: no owner, no taint taken off, no label of others, no other n
     ['the status of another node', 'PATCH /api/v1/nodes/n2/status', { status: { phase: 'Running' } }],
   ];
   for (const [what, line, body] of cases) {
-    const { status, json } = await told.ask(line, { as: N1, body });
+    const { status, json } = await plane.ask(line, { as: N1, body });
     assert.equal(status, 403, `${what}: ${status} ${JSON.stringify(json)}`);
   }
-  const deleted = await told.ask('DELETE /api/v1/nodes/n1', { as: N1 });
+  const deleted = await plane.ask('DELETE /api/v1/nodes/n1', { as: N1 });
   assert.equal(deleted.status, 403);
 });
 
 test('rights are not made up: a user who may write roles cannot give what it does not have', async () => {
   const rbac = '/apis/rbac.authorization.k8s.io/v1';
   const meta = (name: string) => ({ apiVersion: 'rbac.authorization.k8s.io/v1', metadata: { name } });
-  await told.admin(`POST ${rbac}/clusterroles`, {
+  await plane.admin(`POST ${rbac}/clusterroles`, {
     ...meta('role-writer'),
     kind: 'ClusterRole',
     rules: [
@@ -138,7 +138,7 @@ test('rights are not made up: a user who may write roles cannot give what it doe
       },
     ],
   });
-  await told.admin(`POST ${rbac}/clusterrolebindings`, {
+  await plane.admin(`POST ${rbac}/clusterrolebindings`, {
     ...meta('role-writer'),
     kind: 'ClusterRoleBinding',
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'role-writer' },
@@ -164,10 +164,10 @@ test('rights are not made up: a user who may write roles cannot give what it doe
     ],
   ];
   for (const [line, body] of tries) {
-    const { status, json } = await told.ask(line, { as, body });
+    const { status, json } = await plane.ask(line, { as, body });
     assert.equal(status, 403, `${line}: ${status} ${JSON.stringify(json)}`);
   }
-  const impersonated = await told.ask('GET /api/v1/secrets', {
+  const impersonated = await plane.ask('GET /api/v1/secrets', {
     as,
     headers: { 'impersonate-user': 'admin', 'impersonate-group': 'system:masters' },
   });

@@ -121,10 +121,10 @@ test('a volume that does not exist, or is nobody’s yet, is opened for nobody',
 });
 
 test('a node does not read the Secrets of a volume that a claim of its Pods merely names', async () => {
-  const told: TestPlane = await startPlane();
+  const plane: TestPlane = await startPlane();
   try {
     const admin = (path: string, kind: string, name: string, more: object) =>
-      told.admin(`POST /api/v1${path}`, { apiVersion: 'v1', kind, metadata: { name }, ...more });
+      plane.admin(`POST /api/v1${path}`, { apiVersion: 'v1', kind, metadata: { name }, ...more });
     const csi = { driver: 'd', volumeHandle: 'h', nodePublishSecretRef: { namespace: 'default', name: 'key' } };
     await admin('/persistentvolumes', 'PersistentVolume', 'data', {
       spec: {
@@ -147,10 +147,10 @@ test('a node does not read the Secrets of a volume that a claim of its Pods mere
       },
     });
     const as = ['system:node:n1', 'system:nodes'] as const;
-    assert.equal((await told.ask('GET /api/v1/namespaces/kube-system/persistentvolumeclaims/c', { as })).status, 200);
-    assert.equal((await told.ask('GET /api/v1/namespaces/default/secrets/key', { as })).status, 403);
-    assert.equal((await told.ask('GET /api/v1/persistentvolumes/data', { as })).status, 403);
+    assert.equal((await plane.ask('GET /api/v1/namespaces/kube-system/persistentvolumeclaims/c', { as })).status, 200);
+    assert.equal((await plane.ask('GET /api/v1/namespaces/default/secrets/key', { as })).status, 403);
+    assert.equal((await plane.ask('GET /api/v1/persistentvolumes/data', { as })).status, 403);
   } finally {
-    await told.stop();
+    await plane.stop();
   }
 });

@@ -10,14 +10,14 @@ import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { newAuthority } from '../testkit/listen-tls.ts';
 import { until } from '../testkit/run-controllers.ts';
 
-let told: TestPlane;
+let plane: TestPlane;
 const GROUP = '/apis/kubevirt.io/v1';
 const instances = (namespace = 'default') => `${GROUP}/namespaces/${namespace}/virtualmachineinstances`;
 const N1 = ['system:node:n1', 'system:nodes'] as const;
 
 before(async () => {
-  told = await startPlane();
-  await told.admin('POST /api/v1/namespaces/default/serviceaccounts', {
+  plane = await startPlane();
+  await plane.admin('POST /api/v1/namespaces/default/serviceaccounts', {
     apiVersion: 'v1',
     kind: 'ServiceAccount',
     metadata: { name: 'default' },
@@ -28,7 +28,7 @@ before(async () => {
     ['starting', {}],
     ['elsewhere', { 'kubevirt.io/nodeName': 'n2' }],
   ] as const) {
-    const { metadata } = await told.admin(`POST ${instances()}`, {
+    const { metadata } = await plane.admin(`POST ${instances()}`, {
       apiVersion: 'kubevirt.io/v1',
       kind: 'VirtualMachineInstance',
       metadata: { name },
@@ -36,10 +36,10 @@ before(async () => {
     });
     // These labels are KubeVirt's own to set.
     const as = ['system:serviceaccount:kubevirt:kubevirt-controller', 'system:masters'] as const;
-    assert.equal((await told.ask(`PATCH ${instances()}/${name}`, { as, body: { metadata: { labels } } })).status, 200);
+    assert.equal((await plane.ask(`PATCH ${instances()}/${name}`, { as, body: { metadata: { labels } } })).status, 200);
     if (name === 'here' || name === 'coming') continue;
     const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstance', name, uid: metadata.uid };
-    await told.admin('POST /api/v1/namespaces/default/pods', {
+    await plane.admin('POST /api/v1/namespaces/default/pods', {
       apiVersion: 'v1',
       kind: 'Pod',
       metadata: { name: `launcher-${name}`, ownerReferences: [{ ...owner, controller: true }] },
@@ -49,17 +49,17 @@ before(async () => {
         volumes: [{ name: 'v', secret: { secretName: `secret-${name}` } }],
       },
     });
-    await told.admin('POST /api/v1/namespaces/default/secrets', {
+    await plane.admin('POST /api/v1/namespaces/default/secrets', {
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: { name: `secret-${name}` },
     });
   }
 });
-after(() => told.stop());
+after(() => plane.stop());
 
 const status = async (line: string, body?: object): Promise<number> =>
-  (await told.ask(line, { as: N1, ...(body && { body }) })).status;
+  (await plane.ask(line, { as: N1, ...(body && { body }) })).status;
 
 test('instances: those of the node, those on their way to it, those whose launcher is bound to it, and no others', async () => {
   for (const [name, expected] of [
@@ -71,7 +71,7 @@ test('instances: those of the node, those on their way to it, those whose launch
   ] as const)
     assert.equal(await status(`GET ${instances()}/${name}`), expected, name);
   // By these words an agent knows that a guest is another node's by now.
-  const { json } = await told.ask(`GET ${instances()}/elsewhere`, { as: N1 });
+  const { json } = await plane.ask(`GET ${instances()}/elsewhere`, { as: N1 });
   assert.ok(isOfOthers(new ApiError({ code: 403, reason: 'Forbidden', message: json.message })), json.message);
   assert.equal(await status(`PATCH ${instances()}/elsewhere`, { status: { phase: 'Failed' } }), 403);
   assert.equal(await status(`DELETE ${instances()}/here`), 403);
@@ -104,14 +104,14 @@ test('who may bring nodes in gets a certificate of a new one, for a day at most,
   const authority = await newAuthority();
   const rbac = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings';
   for (const name of ['system:node-bootstrapper', 'system:certificates.k8s.io:certificatesigningrequests:nodeclient'])
-    await told.admin(`POST ${rbac}`, {
+    await plane.admin(`POST ${rbac}`, {
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind: 'ClusterRoleBinding',
       metadata: { name: `joins-${name}` },
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
       subjects: [{ kind: 'Group', apiGroup: 'rbac.authorization.k8s.io', name: 'system:bootstrappers' }],
     });
-  await told.run(['certificatesigningrequest-approving-controller', 'certificatesigningrequest-signing-controller'], {
+  await plane.run(['certificatesigningrequest-approving-controller', 'certificatesigningrequest-signing-controller'], {
     rootCa: '',
     keys: { sign: authority.sign, signToken: () => Promise.reject(new Error('none')) },
   });
@@ -119,7 +119,7 @@ test('who may bring nodes in gets a certificate of a new one, for a day at most,
   const ask = async (nodeName: string, expirationSeconds?: number): Promise<string> => {
     const subject = { commonName: `system:node:${nodeName}`, organizations: ['system:nodes'] };
     const { request } = await createSigningRequest(subject);
-    const { status: code, json } = await told.ask(`POST ${CSRS}`, {
+    const { status: code, json } = await plane.ask(`POST ${CSRS}`, {
       as: ['system:bootstrap:abcdef', 'system:bootstrappers', 'system:authenticated'],
       body: {
         apiVersion: 'certificates.k8s.io/v1',
@@ -136,8 +136,8 @@ test('who may bring nodes in gets a certificate of a new one, for a day at most,
     assert.equal(code, 201, JSON.stringify(json));
     return json.metadata.name;
   };
-  const statusOf = async (name: string) => (await told.admin(`GET ${CSRS}/${name}`)).status ?? {};
-  await told.admin('POST /api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'old' } });
+  const statusOf = async (name: string) => (await plane.admin(`GET ${CSRS}/${name}`)).status ?? {};
+  await plane.admin('POST /api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'old' } });
   const taken = await ask('old');
   for (const [node, seconds] of [
     ['new', undefined],

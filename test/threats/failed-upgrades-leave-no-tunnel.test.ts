@@ -114,17 +114,17 @@ const SPDY = 'POST {} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: SPD
 const AGREED = 'HTTP/1.1 101 Switching Protocols\r\nupgrade: SPDY/3.1\r\nconnection: upgrade\r\n\r\n';
 
 /** Asks for an upgrade over a connection of its own; resolves with the connection when something was answered. */
-async function dial(request: string): Promise<{ readonly socket: TLSSocket; readonly told: () => string }> {
+async function dial(request: string): Promise<{ readonly socket: TLSSocket; readonly reported: () => string }> {
   const socket = connect({ host: '127.0.0.1', port: tls.port, ca });
   socket.on('error', () => {});
   await once(socket, 'secureConnect');
-  let told = '';
+  let reported = '';
   socket.on('data', (chunk) => {
-    told += chunk.toString('latin1');
+    reported += chunk.toString('latin1');
   });
   socket.write(request.replace('{}', PATH));
-  for (let i = 0; i < 100 && told === ''; i++) await new Promise((done) => setTimeout(done, 10));
-  return { socket, told: () => told };
+  for (let i = 0; i < 100 && reported === ''; i++) await new Promise((done) => setTimeout(done, 10));
+  return { socket, reported: () => reported };
 }
 
 const asked = [
@@ -139,8 +139,8 @@ for (const [what, text, request] of cases) {
   test(`the server behind ${what}: not one byte of the client reaches it after`, async () => {
     answer = text;
     received = '';
-    const { socket, told } = await dial(request);
-    assert.doesNotMatch(told(), /^HTTP\/1\.1 101/);
+    const { socket, reported } = await dial(request);
+    assert.doesNotMatch(reported(), /^HTTP\/1\.1 101/);
     socket.write('GET /secret HTTP/1.1\r\nHost: a\r\n\r\n');
     socket.write(new Uint8Array([0x81, 0x86, 0, 0, 0, 0, ...Buffer.from('SECRET')]));
     await new Promise((done) => setTimeout(done, 100));
@@ -153,15 +153,15 @@ for (const [what, text, request] of cases) {
 test('asked for SPDY, the server behind agrees: then the bytes of both pass, and nothing else does', async () => {
   answer = `${AGREED}hello`;
   received = '';
-  const { socket, told } = await dial(
+  const { socket, reported } = await dial(
     SPDY.replace('\r\n\r\n', '\r\nAuthorization: Bearer mine\r\nX-Remote-User: admin\r\n\r\n'),
   );
-  assert.match(told(), /^HTTP\/1\.1 101 [\s\S]*\r\nUpgrade: SPDY\/3\.1\r\n[\s\S]*\r\n\r\n/);
+  assert.match(reported(), /^HTTP\/1\.1 101 [\s\S]*\r\nUpgrade: SPDY\/3\.1\r\n[\s\S]*\r\n\r\n/);
   socket.write('bytes of the client');
-  for (let i = 0; i < 100 && !(received.includes('of the client') && told().endsWith('hello')); i++)
+  for (let i = 0; i < 100 && !(received.includes('of the client') && reported().endsWith('hello')); i++)
     await new Promise((done) => setTimeout(done, 10));
   socket.destroy();
-  assert.ok(told().endsWith('\r\n\r\nhello'));
+  assert.ok(reported().endsWith('\r\n\r\nhello'));
   assert.ok(received.endsWith('\r\n\r\nbytes of the client'));
   assert.doesNotMatch(received, /mine|x-remote-user: admin/i);
   assert.match(received, /x-remote-user: tester/);

@@ -11,17 +11,17 @@ import type { CertificateAuthority } from '../../src/server/auth/certificate-aut
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { listenTls, newAuthority } from '../testkit/listen-tls.ts';
 
-let told: TestPlane;
+let plane: TestPlane;
 let tls: TlsServer;
 let authority: CertificateAuthority;
 before(async () => {
   authority = await newAuthority();
-  told = await startPlane({ clientCa: authority.certificate });
-  tls = await listenTls(told.plane.handler, authority);
+  plane = await startPlane({ clientCa: authority.certificate });
+  tls = await listenTls(plane.plane.handler, authority);
 });
 after(async () => {
   await tls.close(100);
-  await told.stop();
+  await plane.stop();
 });
 
 /** Somebody with a certificate asks 20 times; all are answered. */

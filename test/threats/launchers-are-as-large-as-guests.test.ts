@@ -56,16 +56,16 @@ const podWith = (resources?: object, ratio = 10): ReadonlyPod => {
 };
 
 /** The agent meets the Pod: whether it starts QEMU, and what it tells of it. */
-async function meet(pod: ReadonlyPod, ratio?: number): Promise<{ started: boolean; told: string[] }> {
+async function meet(pod: ReadonlyPod, ratio?: number): Promise<{ started: boolean; reported: string[] }> {
   const vmsDirectory = await mkdtemp(join(directory, 'vms-'));
   const stop = new AbortController();
-  const told: string[] = [];
+  const reported: string[] = [];
   const configuration = ratio && { developerConfiguration: { cpuAllocationRatio: ratio } };
   const environment = {
     signal: stop.signal,
     clock: systemClock,
     log: silentLogger,
-    events: { event: (_: unknown, ...words: string[]) => void told.push(words.join(' ')) },
+    events: { event: (_: unknown, ...words: string[]) => void reported.push(words.join(' ')) },
     hostIP: '127.0.0.1',
     pool: { releaseAll: () => {}, users: () => [] },
     nodeName: 'n',
@@ -102,9 +102,9 @@ async function meet(pod: ReadonlyPod, ratio?: number): Promise<{ started: boolea
   launcher.observeVmi(vmi);
   const running = launcher.run();
   // Either is told in an event: that QEMU did not start, or that it was not tried.
-  for (let i = 0; i < 1000 && told.length === 0; i++) await systemClock.sleep(20, NEVER);
+  for (let i = 0; i < 1000 && reported.length === 0; i++) await systemClock.sleep(20, NEVER);
   // What stands in QEMU's place ends at once, which is told as well.
-  const outcome = { started: told.some((one) => one.startsWith('Warning StartFailed')), told };
+  const outcome = { started: reported.some((one) => one.startsWith('Warning StartFailed')), reported };
   launcher.observePod(undefined);
   await running.catch(() => {});
   stop.abort();
@@ -118,9 +118,9 @@ for (const [what, resources, says] of [
   ['a limit of memory', { requests: { memory: '80Gi', cpu: '2' }, limits: { memory: '1Gi' } }, /limited to 1Gi/],
 ] as const)
   test(`a launcher with too little, by ${what}, starts no guest and says why`, async () => {
-    const { started, told } = await meet(podWith(resources));
+    const { started, reported } = await meet(podWith(resources));
     assert.equal(started, false);
-    assert.match(told.join('\n'), says);
+    assert.match(reported.join('\n'), says);
   });
 
 test('the one that the controllers make starts it, also where more processors share a core', async () => {

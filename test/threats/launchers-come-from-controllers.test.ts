@@ -9,23 +9,23 @@ import { until } from '../testkit/run-controllers.ts';
 const NAMESPACE = '/api/v1/namespaces/default';
 const PODS = `${NAMESPACE}/pods`;
 const INSTANCES = '/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances';
-let told: TestPlane;
+let plane: TestPlane;
 let uid: string;
 before(async () => {
-  told = await startPlane();
-  await told.admin(`POST ${NAMESPACE}/serviceaccounts`, {
+  plane = await startPlane();
+  await plane.admin(`POST ${NAMESPACE}/serviceaccounts`, {
     apiVersion: 'v1',
     kind: 'ServiceAccount',
     metadata: { name: 'default' },
   });
-  await told.admin('POST /apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings', {
+  await plane.admin('POST /apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings', {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'RoleBinding',
     metadata: { name: 'tenant' },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'admin' },
     subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'tenant' }],
   });
-  const vmi = await told.admin(`POST ${INSTANCES}`, {
+  const vmi = await plane.admin(`POST ${INSTANCES}`, {
     apiVersion: 'kubevirt.io/v1',
     kind: 'VirtualMachineInstance',
     metadata: { name: 'vm' },
@@ -33,7 +33,7 @@ before(async () => {
   });
   uid = vmi.metadata.uid;
 });
-after(() => told.stop());
+after(() => plane.stop());
 
 const tenant = { as: ['tenant', 'system:authenticated'] as const };
 const owner = (more: object = {}) => [
@@ -55,13 +55,13 @@ for (const [what, more, spec] of [
 ] as const)
   test(`a launcher made by hand ${what} is refused`, async () => {
     const body = pod('fake', { labels: { ...labels(), ...more }, ownerReferences: owner() }, spec);
-    const { status, json } = await told.ask(`POST ${PODS}`, { ...tenant, body });
+    const { status, json } = await plane.ask(`POST ${PODS}`, { ...tenant, body });
     assert.equal(status, 403, JSON.stringify(json));
     assert.match(json.message, REFUSED);
   });
 
 test('what is no launcher yet does not become one: by its label, its owner, or another instance', async () => {
-  const ask = async (line: string, body: object) => (await told.ask(line, { ...tenant, body })).status;
+  const ask = async (line: string, body: object) => (await plane.ask(line, { ...tenant, body })).status;
   assert.equal(await ask(`POST ${PODS}`, pod('owned', { ownerReferences: owner() })), 201);
   assert.equal(await ask(`PATCH ${PODS}/owned`, { metadata: { labels: labels() } }), 403);
   assert.equal(await ask(`PATCH ${PODS}/owned`, { metadata: { labels: { a: 'b' } } }), 200);
@@ -74,27 +74,27 @@ test('what is no launcher yet does not become one: by its label, its owner, or a
 });
 
 test('the controllers make theirs, whose other labels stay the tenant’s to change', async () => {
-  await told.run(['vmi'], { rootCa: '' });
+  await plane.run(['vmi'], { rootCa: '' });
   const launchers = async () =>
-    (await told.admin(`GET ${PODS}`)).items.filter(({ metadata }: { metadata: { name: string } }) =>
+    (await plane.admin(`GET ${PODS}`)).items.filter(({ metadata }: { metadata: { name: string } }) =>
       metadata.name.startsWith('virt-launcher-vm-'),
     );
   await until(async () => (await launchers()).length === 1);
   const [{ metadata, spec }] = await launchers();
   const { requests } = spec.containers.find(({ name }: { name: string }) => name === 'compute').resources;
   assert.ok(/G|M/.test(requests.memory), requests.memory);
-  const change = (body: object) => told.ask(`PATCH ${PODS}/${metadata.name}`, { ...tenant, body });
+  const change = (body: object) => plane.ask(`PATCH ${PODS}/${metadata.name}`, { ...tenant, body });
   assert.equal((await change({ metadata: { labels: { a: 'b' } } })).status, 200);
   const taken = await change({ metadata: { labels: { 'kubevirt.io/migrationJobUID': 'm' } } });
   assert.equal(taken.status, 403);
   // Whoever may resize Pods, because somebody gave him that right, does not make a launcher smaller than its guest.
-  await told.admin('POST /apis/rbac.authorization.k8s.io/v1/namespaces/default/roles', {
+  await plane.admin('POST /apis/rbac.authorization.k8s.io/v1/namespaces/default/roles', {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'Role',
     metadata: { name: 'resizer' },
     rules: [{ apiGroups: [''], resources: ['pods/resize'], verbs: ['patch', 'update'] }],
   });
-  await told.admin('POST /apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings', {
+  await plane.admin('POST /apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings', {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'RoleBinding',
     metadata: { name: 'resizer' },
@@ -104,7 +104,10 @@ test('the controllers make theirs, whose other labels stay the tenant’s to cha
   const containers = spec.containers.map((one: { name: string; resources: { requests: object } }) =>
     one.name === 'compute' ? { ...one, resources: { requests: { ...one.resources.requests, memory: '1Mi' } } } : one,
   );
-  const shrunk = await told.ask(`PATCH ${PODS}/${metadata.name}/resize`, { ...tenant, body: { spec: { containers } } });
+  const shrunk = await plane.ask(`PATCH ${PODS}/${metadata.name}/resize`, {
+    ...tenant,
+    body: { spec: { containers } },
+  });
   assert.equal(shrunk.status, 403, JSON.stringify(shrunk.json));
   assert.match(shrunk.json.message, /only KubeVirt's controllers resize launcher pods/);
 });

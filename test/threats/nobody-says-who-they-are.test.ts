@@ -8,21 +8,21 @@ import type { CertificateAuthority } from '../../src/server/auth/certificate-aut
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { listenTls, newAuthority } from '../testkit/listen-tls.ts';
 
-let told: TestPlane;
+let plane: TestPlane;
 let server: TlsServer;
 let client: CertificateAuthority;
 before(async () => {
   const [own, proxy] = await Promise.all(['ca', 'proxy-ca'].map((name) => newAuthority(undefined, name)));
   client = own!;
-  told = await startPlane({
+  plane = await startPlane({
     clientCa: own!.certificate,
     frontProxy: { ca: proxy!.certificate, allowedNames: ['front-proxy-client'] },
   });
-  server = await listenTls(told.plane.handler, client, { frontProxyCa: proxy!.certificate });
+  server = await listenTls(plane.plane.handler, client, { frontProxyCa: proxy!.certificate });
 });
 after(async () => {
   await server.close();
-  await told.stop();
+  await plane.stop();
 });
 
 const BODY = '{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}';
@@ -103,12 +103,12 @@ test('a second request hidden in the first one’s body is never answered as its
 });
 
 test('a token in another spelling is no token: padding, bits that mean nothing, white space', async () => {
-  await told.admin('POST /api/v1/namespaces/default/serviceaccounts', {
+  await plane.admin('POST /api/v1/namespaces/default/serviceaccounts', {
     apiVersion: 'v1',
     kind: 'ServiceAccount',
     metadata: { name: 'worker' },
   });
-  const { status } = await told.admin('POST /api/v1/namespaces/default/serviceaccounts/worker/token', {
+  const { status } = await plane.admin('POST /api/v1/namespaces/default/serviceaccounts/worker/token', {
     apiVersion: 'authentication.k8s.io/v1',
     kind: 'TokenRequest',
     spec: {},

@@ -88,13 +88,13 @@ test('a store beyond its bounds starts, with what a start has to make, and is em
   await before.admin(`POST ${maps('default')}`, map('large'));
   await before.stop();
 
-  const told = await startPlane({ backend: full, byteLimits: { namespace: 100 * KIB, total: KIB } });
+  const plane = await startPlane({ backend: full, byteLimits: { namespace: 100 * KIB, total: KIB } });
   try {
-    assert.deepEqual(namesOf(await told.admin(`GET ${roles}`)), names);
-    const more = await told.ask(`POST ${maps('default')}`, { as: ['a', 'system:masters'], body: map('more') });
+    assert.deepEqual(namesOf(await plane.admin(`GET ${roles}`)), names);
+    const more = await plane.ask(`POST ${maps('default')}`, { as: ['a', 'system:masters'], body: map('more') });
     assert.equal(more.status, 403, JSON.stringify(more.json));
-    await told.admin(`DELETE ${maps('default')}/large`);
+    await plane.admin(`DELETE ${maps('default')}/large`);
   } finally {
-    await told.stop();
+    await plane.stop();
   }
 });

@@ -7,7 +7,7 @@ import type { Backend } from '../../src/server/storage/backend.ts';
 import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 
-let told: TestPlane;
+let testPlane: TestPlane;
 let slow = false;
 before(async () => {
   const disk = createMemoryBackend();
@@ -18,11 +18,11 @@ before(async () => {
       await disk.commit(rows);
     },
   };
-  told = await startPlane({ backend });
+  testPlane = await startPlane({ backend });
   const rbac = '/apis/rbac.authorization.k8s.io/v1';
   for (const name of ['greedy', 'modest']) {
-    await told.admin('POST /api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
-    await told.admin(`POST ${rbac}/namespaces/${name}/rolebindings`, {
+    await testPlane.admin('POST /api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    await testPlane.admin(`POST ${rbac}/namespaces/${name}/rolebindings`, {
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind: 'RoleBinding',
       metadata: { name },
@@ -31,10 +31,10 @@ before(async () => {
     });
   }
 });
-after(() => told.stop());
+after(() => testPlane.stop());
 
 const write = (who: string, at: number): Promise<number> =>
-  told
+  testPlane
     .ask(`POST /api/v1/namespaces/${who}/configmaps`, {
       as: [who],
       body: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `m${at}` } },

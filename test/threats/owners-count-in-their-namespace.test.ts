@@ -100,31 +100,31 @@ test('the same from the VM’s own namespace, when the VM is gone, clears up', a
   assert.equal(await meet('victim', { status: { phase: 'Failed' } }), false);
 });
 
-let told: TestPlane;
+let plane: TestPlane;
 before(async () => {
-  told = await startPlane();
+  plane = await startPlane();
   for (const name of ['victim', 'attacker']) {
-    await told.admin('POST /api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
-    await told.admin(`POST /api/v1/namespaces/${name}/serviceaccounts`, {
+    await plane.admin('POST /api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    await plane.admin(`POST /api/v1/namespaces/${name}/serviceaccounts`, {
       apiVersion: 'v1',
       kind: 'ServiceAccount',
       metadata: { name: 'default' },
     });
   }
 });
-after(() => told.stop());
+after(() => plane.stop());
 
 const INSTANCES = '/apis/kubevirt.io/v1/namespaces/victim/virtualmachineinstances';
-const podsOf = async (namespace: string) => (await told.admin(`GET /api/v1/namespaces/${namespace}/pods`)).items;
+const podsOf = async (namespace: string) => (await plane.admin(`GET /api/v1/namespaces/${namespace}/pods`)).items;
 
 test('a Pod of another namespace is no launcher of the instance: the instance gets its own', async () => {
-  const vmi = await told.admin(`POST ${INSTANCES}`, {
+  const vmi = await plane.admin(`POST ${INSTANCES}`, {
     apiVersion: 'kubevirt.io/v1',
     kind: 'VirtualMachineInstance',
     metadata: { name: 'vm' },
     spec: { domain: { devices: {}, memory: { guest: '64Mi' } } },
   });
-  await told.admin('POST /api/v1/namespaces/attacker/pods', {
+  await plane.admin('POST /api/v1/namespaces/attacker/pods', {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
@@ -134,27 +134,27 @@ test('a Pod of another namespace is no launcher of the instance: the instance ge
     },
     spec: { nodeName: 'n1', containers: [{ name: 'compute', image: 'i' }] },
   });
-  await told.run(['vmi'], { rootCa: '' });
+  await plane.run(['vmi'], { rootCa: '' });
   await until(async () => (await podsOf('victim')).length === 1);
-  await until(async () => (await told.admin(`GET ${INSTANCES}/vm`)).status?.phase === 'Scheduling');
-  const { status } = await told.admin(`GET ${INSTANCES}/vm`);
+  await until(async () => (await plane.admin(`GET ${INSTANCES}/vm`)).status?.phase === 'Scheduling');
+  const { status } = await plane.admin(`GET ${INSTANCES}/vm`);
   assert.deepEqual(Object.keys(status.activePods ?? {}), [(await podsOf('victim'))[0].metadata.uid]);
 });
 
 test('a dependent of another namespace holds no foreground deletion', async () => {
-  await told.run(['garbage-collector-controller'], { rootCa: '' });
+  await plane.run(['garbage-collector-controller'], { rootCa: '' });
   const configMaps = '/api/v1/namespaces/victim/configmaps';
   const map = (name: string, metadata = {}) => ({
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: { name, ...metadata },
   });
-  const { metadata } = await told.admin(`POST ${configMaps}`, map('owner'));
+  const { metadata } = await plane.admin(`POST ${configMaps}`, map('owner'));
   const foreign = { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: metadata.uid, blockOwnerDeletion: true };
-  await told.admin(
+  await plane.admin(
     'POST /api/v1/namespaces/attacker/configmaps',
     map('dependent', { ownerReferences: [foreign], finalizers: ['example.com/stays'] }),
   );
-  await told.admin(`DELETE ${configMaps}/owner`, { propagationPolicy: 'Foreground' });
-  await until(async () => (await told.ask(`GET ${configMaps}/owner`, { as: ['a', 'system:masters'] })).status === 404);
+  await plane.admin(`DELETE ${configMaps}/owner`, { propagationPolicy: 'Foreground' });
+  await until(async () => (await plane.ask(`GET ${configMaps}/owner`, { as: ['a', 'system:masters'] })).status === 404);
 });

@@ -216,9 +216,9 @@ test('an SSP object asks for it as well as the KubeVirt object, in each of its v
       metadata: { name: 'ssp', annotations: { [SETTING]: 'true' } },
       spec: { commonTemplates: { namespace: 'kubevirt' } },
     });
-    const told = await plane.ask(`PATCH ${VMS}/vm`, { ...as('tenant'), body: patch({ [LABEL]: null }) });
-    assert.equal(told.status, 403);
-    assert.match(told.json.message, MISSING);
+    const answer = await plane.ask(`PATCH ${VMS}/vm`, { ...as('tenant'), body: patch({ [LABEL]: null }) });
+    assert.equal(answer.status, 403);
+    assert.match(answer.json.message, MISSING);
     assert.equal(await label(), 'true');
     // Whoever asks is an administrator: a user of the roles for tenants may make none.
     assert.equal((await plane.ask(`DELETE ${ssps}/ssp`, as('tenant'))).status, 403);

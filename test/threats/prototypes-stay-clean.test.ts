@@ -84,13 +84,13 @@ test('as a whole object, by every kind of patch, as JSON and as YAML', async () 
           ),
         apply: () => send('PATCH', `${path}/x?fieldManager=m&force=true`, 'application/apply-patch+yaml', whole),
       };
-      const { status, text: told } = await calls[way]();
+      const { status, text: reported } = await calls[way]();
       // Upstream's own answer to an apply with a field that no schema has.
-      const undeclared = status === 500 && told.includes('failed to create typed patch object');
-      assert.ok(status < 500 || undeclared, `${way}: ${status} ${told.slice(0, 300)}`);
+      const undeclared = status === 500 && reported.includes('failed to create typed patch object');
+      assert.ok(status < 500 || undeclared, `${way}: ${status} ${reported.slice(0, 300)}`);
       assertClean();
       if (way === 'post' && custom && status === 201) {
-        const back = JSON.parse(told).spec;
+        const back = JSON.parse(reported).spec;
         assert.deepEqual(JSON.parse(JSON.stringify(back)), JSON.parse(text), 'the data came back as it was sent');
       }
     }),

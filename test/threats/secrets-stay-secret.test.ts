@@ -7,11 +7,11 @@ import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 
 const CANARY = 'CANARY-7f3a91';
 const ENCODED = Buffer.from(CANARY).toString('base64');
-let told: TestPlane;
+let plane: TestPlane;
 const written: string[] = [];
 const audited: string[] = [];
 before(async () => {
-  told = await startPlane({
+  plane = await startPlane({
     log: createLogger((record) => void written.push(formatRecord(record, 0)), 'debug'),
     audit: {
       policy: compilePolicy({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [{ level: 'Metadata' }] }),
@@ -19,7 +19,7 @@ before(async () => {
     },
   });
 });
-after(() => told.stop());
+after(() => plane.stop());
 
 test('canaries in every place a secret stands: read back by who may, told to nobody else', async () => {
   const admin = ['admin', 'system:masters'] as const;
@@ -32,7 +32,7 @@ test('canaries in every place a secret stands: read back by who may, told to nob
     headers = {},
     as: readonly [string, ...string[]] | undefined = admin,
   ): Promise<number> => {
-    const { status, json } = await told.ask(line, { ...(as && { as }), headers, ...(body !== undefined && { body }) });
+    const { status, json } = await plane.ask(line, { ...(as && { as }), headers, ...(body !== undefined && { body }) });
     if (status >= 400 && !as) refusedAnonymous.push(JSON.stringify(json));
     return status;
   };
@@ -40,7 +40,7 @@ test('canaries in every place a secret stands: read back by who may, told to nob
     await ask(`POST ${secrets}`, secret({ stringData: { password: CANARY }, data: { other: ENCODED } })),
     201,
   );
-  const back = (await told.ask(`GET ${secrets}/s`, { as: admin })).json;
+  const back = (await plane.ask(`GET ${secrets}/s`, { as: admin })).json;
   assert.equal(back.data.password, ENCODED, 'who may read it reads it');
 
   // Every way to be refused while holding one.
@@ -69,16 +69,16 @@ test('canaries in every place a secret stands: read back by who may, told to nob
   });
   const account = '/api/v1/namespaces/default/serviceaccounts';
   await ask(`POST ${account}`, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'robot' } });
-  const { json: issued } = await told.ask(`POST ${account}/robot/token`, {
+  const { json: issued } = await plane.ask(`POST ${account}/robot/token`, {
     as: admin,
     body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 600 } },
   });
   const token: string = issued.status.token;
-  assert.equal((await told.ask('GET /api/v1/secrets', { headers: { authorization: `Bearer ${token}` } })).status, 403);
+  assert.equal((await plane.ask('GET /api/v1/secrets', { headers: { authorization: `Bearer ${token}` } })).status, 403);
   await ask('GET /api/v1/secrets', undefined, { authorization: `Bearer ${token}x` }, undefined);
 
-  const events = JSON.stringify(await told.admin('GET /api/v1/events'));
-  const metrics = (await told.ask('GET /metrics', { as: admin })).response.body as Uint8Array;
+  const events = JSON.stringify(await plane.admin('GET /api/v1/events'));
+  const metrics = (await plane.ask('GET /metrics', { as: admin })).response.body as Uint8Array;
   const everything: Record<string, string> = {
     logs: written.join(''),
     'audit log': audited.join('\n'),

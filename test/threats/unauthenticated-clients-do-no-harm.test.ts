@@ -7,11 +7,11 @@ import { oddHeaders, oddQuery, oddValue } from '../fuzz/odd-values.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { randomFrom, seed } from '../testkit/seed.ts';
 
-let told: TestPlane;
+let plane: TestPlane;
 before(async () => {
-  told = await startPlane();
+  plane = await startPlane();
 });
-after(() => told.stop());
+after(() => plane.stop());
 
 /** What upstream shows to everybody, and the reviews that only speak of the asker. */
 const PUBLIC = /^\/(version|healthz|livez|readyz)(\/|$)|^\/apis\/(authentication\.k8s\.io\/v1\/selfsubjectreviews)$/;
@@ -19,7 +19,7 @@ const PUBLIC = /^\/(version|healthz|livez|readyz)(\/|$)|^\/apis\/(authentication
 test('a thousand strange requests from nobody: refused, and no bomb is even read', async (t) => {
   t.diagnostic(`CORACLE_SEED=${seed}`);
   const random = randomFrom(seed);
-  const groups = await told.admin('GET /apis');
+  const groups = await plane.admin('GET /apis');
   const roots: string[] = [
     '/api/v1',
     ...groups.groups.flatMap((g: { versions: { groupVersion: string }[] }) =>
@@ -45,7 +45,7 @@ test('a thousand strange requests from nobody: refused, and no bomb is even read
   ];
   for (const root of roots) {
     paths.push(root);
-    for (const { name, namespaced } of (await told.admin(`GET ${root}`)).resources) {
+    for (const { name, namespaced } of (await plane.admin(`GET ${root}`)).resources) {
       const [resource, ...sub] = name.split('/');
       const base = `${root}${namespaced ? '/namespaces/default' : ''}/${resource}`;
       paths.push(...(sub.length ? [`${base}/x/${sub.join('/')}`] : [base, `${base}/x`]));
@@ -61,7 +61,7 @@ test('a thousand strange requests from nobody: refused, and no bomb is even read
           ? [bomb.bytes, bomb.type]
           : [Buffer.from(JSON.stringify(oddValue(random)) ?? ''), 'application/json'];
       const odd = oddHeaders(random);
-      const response = await told.plane.handler({
+      const response = await plane.plane.handler({
         method,
         path,
         query: random() < 0.5 ? oddQuery(random) : '',

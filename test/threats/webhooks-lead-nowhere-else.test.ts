@@ -65,11 +65,11 @@ for (const code of [301, 302, 303, 307, 308]) {
   test(`a webhook that answers ${code}: the write is refused, nobody goes there`, async () => {
     status = code;
     reached.length = 0;
-    const { status: told, text } = await server.request('POST', '/api/v1/namespaces/default/configmaps', {
+    const { status: answered, text } = await server.request('POST', '/api/v1/namespaces/default/configmaps', {
       body: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `m${code}` } },
       headers: { authorization: 'Bearer of-the-user' },
     });
-    assert.equal(told, 500, text);
+    assert.equal(answered, 500, text);
     assert.match(text, /failed calling webhook \\?"h\.example\.com/);
     assert.doesNotMatch(text, /METADATA-OF-THE-CLOUD/);
     assert.equal(reached.length > 0 && reached.every((line) => line.startsWith('/outside')), true, reached.join());
@@ -87,7 +87,7 @@ test('URLs that are no webhook are refused when they are configured', async () =
     'https:///x',
     'gopher://a/',
   ]) {
-    const { status: told, text } = await server.request('POST', HOOKS, {
+    const { status: answered, text } = await server.request('POST', HOOKS, {
       body: {
         apiVersion: 'admissionregistration.k8s.io/v1',
         kind: 'ValidatingWebhookConfiguration',
@@ -97,6 +97,6 @@ test('URLs that are no webhook are refused when they are configured', async () =
         ],
       },
     });
-    assert.equal(told, 422, `${url}: ${text}`);
+    assert.equal(answered, 422, `${url}: ${text}`);
   }
 });

@@ -84,21 +84,21 @@ export function floorViolations(imports: readonly Import[], plan: FloorPlan): st
 }
 
 /** What only one place may do: a pattern, and the files it is allowed in. */
-const MONOPOLIES: readonly { readonly pattern: RegExp; readonly allowed: RegExp; readonly told: string }[] = [
+const MONOPOLIES: readonly { readonly pattern: RegExp; readonly allowed: RegExp; readonly message: string }[] = [
   {
     pattern: /from 'node:child_process'/,
     allowed: /^src\/base\/process\//,
-    told: 'only base/process starts processes',
+    message: 'only base/process starts processes',
   },
   {
     pattern: /\bDate\.now\(|\bperformance\.now\(|\bnew Date\(\)/,
     allowed: /^src\/base\/clock\//,
-    told: 'only base/clock reads the time; take a Clock',
+    message: 'only base/clock reads the time; take a Clock',
   },
   {
     pattern: /\bprocess\.(env|argv)\b/,
     allowed: /^src\/(cmd|base\/process)\//,
-    told: 'only cmd/ reads flags and the environment',
+    message: 'only cmd/ reads flags and the environment',
   },
 ];
 
@@ -107,7 +107,7 @@ export function monopolyViolations(file: string, source: string): string[] {
   const code = source.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '');
   if (/\.(test|contract|fixture)\.ts$/.test(file)) return [];
   return MONOPOLIES.filter(({ pattern, allowed }) => pattern.test(code) && !allowed.test(file)).map(
-    ({ told }) => `${file}: ${told}`,
+    ({ message }) => `${file}: ${message}`,
   );
 }
 

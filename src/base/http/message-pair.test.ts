@@ -19,13 +19,13 @@ test('createMessagePair() delivers in order, also what came before anyone listen
 
 test('createMessagePair() tells both sides of a close, once, and late listeners too', async () => {
   const [near, far] = createMessagePair('p');
-  const told: string[] = [];
-  near.onClose((code) => told.push(`near ${code}`));
+  const reported: string[] = [];
+  near.onClose((code) => reported.push(`near ${code}`));
   far.close(1001, 'bye');
   near.close();
   await settle();
-  far.onClose((code, reason) => told.push(`far ${code} ${reason}`));
-  assert.deepEqual(told, ['near 1001', 'far 1001 bye']);
+  far.onClose((code, reason) => reported.push(`far ${code} ${reason}`));
+  assert.deepEqual(reported, ['near 1001', 'far 1001 bye']);
 });
 
 test('createMessagePair() gives up on a side that never reads', async () => {

@@ -421,7 +421,7 @@ test('whatever the script of breaks and repeats, the store ends as the server is
 
 test('a kind that the server does not have is told once, and waited for', async () => {
   const clock = createFakeClock();
-  const told: string[] = [];
+  const reported: string[] = [];
   let has = false;
   const client = createClient(async () => {
     if (has) return { status: 200, headers: {}, body: encode({ metadata: { resourceVersion: '7' }, items: [] }) };
@@ -435,7 +435,7 @@ test('a kind that the server does not have is told once, and waited for', async 
     clock,
     random: () => 0,
     log: createLogger(
-      ({ message, fields }) => told.push(`${message}: ${fields['resource']} ${fields['apiVersion']}`),
+      ({ message, fields }) => reported.push(`${message}: ${fields['resource']} ${fields['apiVersion']}`),
       'warn',
     ),
   });
@@ -445,7 +445,7 @@ test('a kind that the server does not have is told once, and waited for', async 
     await settle();
     await clock.advance(5000);
   }
-  assert.deepEqual(told, ['the API server has no such kind; waiting until it has: configmaps v1']);
+  assert.deepEqual(reported, ['the API server has no such kind; waiting until it has: configmaps v1']);
   has = true;
   for (let at = 0; at < 20 && !informer.isSynced; at++) {
     await settle();
@@ -457,8 +457,8 @@ test('a kind that the server does not have is told once, and waited for', async 
 });
 
 test('of a whole state no more is told in one turn than it should hold; who comes meanwhile hears each object once', async () => {
-  let told = 0;
-  const clock = { ...createFakeClock(), turnIsLong: () => told++ > 1 };
+  let reported = 0;
+  const clock = { ...createFakeClock(), turnIsLong: () => reported++ > 1 };
   const h = harness(clock);
   const watch = await h.watch();
   const late: string[] = [];
@@ -506,9 +506,9 @@ for (const code of [401, 410, 429])
 
 test('a kind that has not synced for 10 s is told at level warning with the last error, and when it works', async () => {
   const clock = createFakeClock();
-  const told: string[] = [];
+  const reported: string[] = [];
   const log = createLogger(
-    ({ level, message, fields }) => told.push(`${level} ${message} ${fields['error'] ?? ''}`),
+    ({ level, message, fields }) => reported.push(`${level} ${message} ${fields['error'] ?? ''}`),
     'info',
   );
   let broken = true;
@@ -528,14 +528,14 @@ test('a kind that has not synced for 10 s is told at level warning with the last
     await settle();
   };
   await pass(9);
-  assert.deepEqual(told, []);
+  assert.deepEqual(reported, []);
   assert.equal(informer.lastError, 'etcd is gone');
   await pass(30);
-  assert.deepEqual(told, ['warn not synced etcd is gone'], 'once');
+  assert.deepEqual(reported, ['warn not synced etcd is gone'], 'once');
   broken = false;
   await pass(31);
   assert.equal(informer.isSynced, true);
-  assert.deepEqual(told.slice(1), ['info list/watch works again ']);
+  assert.deepEqual(reported.slice(1), ['info list/watch works again ']);
   assert.equal(informer.lastError, undefined);
   stop.abort();
   await ended;

@@ -63,17 +63,17 @@ export async function whileLeading(
   const { clock, log, signal, lease: key } = options;
   const named = log.with({ lease: `${key.namespace}/${key.name}` });
   let sight: Sight | undefined;
-  let told = '';
+  let reportedHolder = '';
   while (!signal.aborted) {
     let held: Lease | undefined;
     try {
       sight = await look(options, sight);
       const holder = sight.lease?.spec?.holderIdentity ?? '';
       if (isFree(options, sight)) held = await take(options, sight.lease);
-      else if (holder !== told) {
+      else if (holder !== reportedHolder) {
         named.info('another one leads', { holder });
         options.onWaiting?.(holder);
-        told = holder;
+        reportedHolder = holder;
       }
     } catch (error) {
       if (signal.aborted) break;
@@ -93,7 +93,7 @@ export async function whileLeading(
         await clock.sleep(GIVEN_UP_MS, signal).catch(() => {});
       }
       sight = undefined;
-      told = '';
+      reportedHolder = '';
     }
     await clock.sleep(RETRY_MS, signal).catch(() => {});
   }

@@ -27,15 +27,15 @@ export async function dataExtents(
   signal.throwIfAborted();
   if (!result.ok) return all;
   try {
-    const told = JSON.parse(new TextDecoder().decode(result.stdout)) as readonly {
+    const mapped = JSON.parse(new TextDecoder().decode(result.stdout)) as readonly {
       readonly start: number;
       readonly length: number;
       readonly data: boolean;
     }[];
-    const known = told.reduce((end, { start, length }) => (start === end ? start + length : Number.NaN), 0);
+    const known = mapped.reduce((end, { start, length }) => (start === end ? start + length : Number.NaN), 0);
     // QEMU counts in sectors: it may tell of a few bytes more than there are.
     if (!(known >= bytes)) return all;
-    return told
+    return mapped
       .filter(({ data, start }) => data && start < bytes)
       .map(({ start, length }) => ({ start, end: Math.min(start + length, bytes) }));
   } catch {

@@ -93,7 +93,7 @@ async function stopProcess(running: Running, wait: Wait): Promise<void> {
   await signalProcess(running.process, 'SIGTERM');
   const begun = systemClock.monotonic();
   const deadline = force ? Math.min(wait.deadline, begun + FORCE_S * 1000) : wait.deadline;
-  let told: string | undefined;
+  let lastNames: string | undefined;
   for (;;) {
     if (!(await isRunning(running.process))) break;
     const stopping = (await findRunning(dir))?.stopping;
@@ -101,8 +101,8 @@ async function stopProcess(running: Running, wait: Wait): Promise<void> {
     // From the second request on at once, when the process has heard it.
     const isHeard = (stopping?.requests ?? 0) > (running.stopping?.requests ?? 1);
     const names = stopping?.guests.map(({ name }) => name).join();
-    if (text && told !== names && (isHeard || systemClock.monotonic() - begun > QUIET_MS)) {
-      told = names;
+    if (text && lastNames !== names && (isHeard || systemClock.monotonic() - begun > QUIET_MS)) {
+      lastNames = names;
       wait.note(stopping!.requests > 2 ? `${text}; to end guests at once: coracle down --force` : text);
     }
     if (systemClock.monotonic() >= deadline) {

@@ -11,10 +11,10 @@ export function untilStopped(
 ): { readonly signal: AbortSignal; release(): void } {
   const { onAgain } = options;
   const terminated = new AbortController();
-  let told = 0;
+  let stops = 0;
   const tell = (): void => {
-    told += 1;
-    if (told === 1) terminated.abort(new Error('terminated'));
+    stops += 1;
+    if (stops === 1) terminated.abort(new Error('terminated'));
     else onAgain?.();
     if (!onAgain) release();
   };

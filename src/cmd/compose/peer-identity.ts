@@ -76,7 +76,7 @@ export function keepPeerIdentity(options: PeerIdentityOptions): KeptPeerIdentity
   /** Until when nothing is asked for again. */
   let refused: { readonly error: Refused; readonly until: number } | undefined;
   let why = 'it has not asked for one yet';
-  let told: string | undefined = why;
+  let reported: string | undefined = why;
 
   const obstacle = (): string | undefined => {
     if (held && isKnown && lifeOf(held, clock.now()) > 0) return undefined;
@@ -84,8 +84,8 @@ export function keepPeerIdentity(options: PeerIdentityOptions): KeptPeerIdentity
   };
   const notice = (): void => {
     const now = obstacle();
-    if (now === told) return;
-    told = now;
+    if (now === reported) return;
+    reported = now;
     for (const listener of listeners) listener();
   };
   const readBundle = async (): Promise<void> => {
