@@ -97,7 +97,7 @@ function startFork(dir: string, name: string, source = SOURCE): Promise<void> {
   const program = resolve(import.meta.dirname, '../coracle');
   const child = spawn(program, ['fork', source, '-n', NAMESPACE, '--name', name, '--data-dir', dir], {
     stdio: ['ignore', 'ignore', 'pipe'],
-    // That of one installation: the launcher looks at every file in it, and that of a developer has many.
+    // That of one installation, not of a developer's many checkouts.
     env: { ...process.env, NODE_COMPILE_CACHE: join(dir, 'compiled') },
   });
   let said = '';

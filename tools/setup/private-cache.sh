@@ -1,22 +1,38 @@
-# Sourced by POSIX shells. private_cache DIR fails unless DIR, all in it and all above it are this user's (above it: or
-# root's), and nobody else may write there (above it: but for sticky directories): Node runs what a compile cache holds.
-private_cache() {
-  cache_user=$(id -u)
+# Sourced by POSIX shells. private_cache DIR fails unless DIR, the folders in it and all above it are this user's (above
+# it: or root's), and nobody else may write there (above it: but for sticky directories): Node runs what a compile cache
+# holds. As `distrustCache` in src/cmd/config/trusted-dir.ts. Single entries are not looked at: there may be tens of
+# thousands, and others could place one only in a folder that they may write. One process does it all; each costs a
+# launcher as much as the rest of this.
+private_cache() (
+  cache_user=$(id -u) || exit 1
   at=$1
-  [ -d "$at" ] && at=$(CDPATH= cd -P -- "$at" && pwd -P) || true
-  if [ -e "$at" ]; then
-    foreign=$(find "$at" \( ! -user "$cache_user" -o -perm -020 -o -perm -002 \) -print 2>&1) || return 1
-    [ -z "$foreign" ] || return 1
-  fi
-  while [ ! -d "$at" ] && [ -n "$at" ]; do at=${at%/*}; done
-  at=$(CDPATH= cd -P -- "${at:-/}" && pwd -P) || return 1
-  [ -d "$1" ] && at=${at%/*}
+  case $at in
+    /*) ;;
+    *) at=$PWD/$at ;;
+  esac
   set --
-  while [ -n "$at" ]; do
+  if [ -d "$at" ]; then
+    CDPATH= cd -P -- "$at" || exit 1
+    at=${PWD%/*}
+    set -- .
+    for entry in ./* ./.[!.]* ./..?*; do
+      if [ -e "$entry" ] || [ -L "$entry" ]; then set -- "$@" "$entry"; fi
+    done
+  else
+    while [ ! -d "$at" ] && [ -n "$at" ]; do at=${at%/*}; done
+    CDPATH= cd -P -- "${at:-/}" || exit 1
+    at=$PWD
+  fi
+  while [ -n "$at" ] && [ "$at" != / ]; do
     set -- "$@" "$at"
     at=${at%/*}
   done
-  foreign=$(find / "$@" -prune \( ! -user "$cache_user" ! -user 0 -o \( -perm -020 -o -perm -002 \) ! -perm -1000 \) \
-    -print 2>&1) || return 1
+  # What is in it is named from there, what is above it from the root.
+  foreign=$(find / "$@" -prune \( \
+    -path '/*' ! -user "$cache_user" ! -user 0 -o \
+    -path '/*' \( -perm -020 -o -perm -002 \) ! -perm -1000 -o \
+    ! -path '/*' ! -user "$cache_user" -o \
+    ! -path '/*' \( -perm -020 -o -perm -002 \) \
+    \) -print 2>&1) || exit 1
   [ -z "$foreign" ]
-}
+)

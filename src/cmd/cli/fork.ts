@@ -36,15 +36,25 @@ export async function fork(context: CommandContext): Promise<number> {
   try {
     const { client } = cluster;
     const targets = machineTargets(word, { given, ofContext: cluster.namespace });
+    const ask = (key: ObjectKey) =>
+      Promise.all([
+        client.get(VIRTUAL_MACHINES, key).catch((error: unknown) => {
+          if (isNotFound(error))
+            throw new CommandError(
+              `${key.namespace}/${key.name} belongs to no VirtualMachine, and only those are forked`,
+            );
+          throw error;
+        }),
+        client.list(VIRTUAL_MACHINES, { namespace: key.namespace, metadataOnly: true }),
+      ]);
+    // Of the likeliest one at once: the answers come together.
+    const [likeliest] = targets as readonly [ObjectKey, ...ObjectKey[]];
+    const asked = ask(likeliest);
+    asked.catch(() => {});
     const key = await runningMachine(client, targets);
-    const vm = await client.get(VIRTUAL_MACHINES, key).catch((error: unknown) => {
-      if (isNotFound(error))
-        throw new CommandError(`${key.namespace}/${key.name} belongs to no VirtualMachine, and only those are forked`);
-      throw error;
-    });
+    const [vm, { items }] = await (key === likeliest ? asked : ask(key));
     const obstacle = forkObstacle(vm);
     if (obstacle !== undefined) throw new CommandError(`${key.namespace}/${key.name} is not forked: ${obstacle}`);
-    const { items } = await client.list(VIRTUAL_MACHINES, { namespace: key.namespace, metadataOnly: true });
     const taken = new Set(items.map(({ metadata }) => metadata.name));
     const prefix = textFlag(flags, 'name');
     const names = forkNames(key.name, { count, prefix, isTaken: (name) => taken.has(name) });

@@ -1,7 +1,7 @@
 /** `coracle up`: the control plane and its nodes in one process, in the foreground or detached. */
 
 import { closeSync, fstatSync, openSync, readFileSync, readSync, realpathSync, statfsSync } from 'node:fs';
-import { flushCompileCache } from 'node:module';
+import { flushCompileCache, getCompileCacheDir } from 'node:module';
 import { delimiter, dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
@@ -46,6 +46,8 @@ const POLL_MS = 10;
 /** By how much the old generation may grow between two collections once the server is ready; the launcher has less. */
 const HEAP_GROWTH_PERCENT = 100;
 const WARNING = 'warning: ';
+/** When the start, and what clients do right after it, are over. */
+const PRUNE_AFTER_MS = 30_000;
 /** First start makes keys and may probe the host; past this something is wrong. */
 const START_MS = 60_000;
 /** A process that is gone is heard of within this time. */
@@ -281,6 +283,13 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
   print(readyLine(context, { dir, url: host.url, seconds: (systemClock.monotonic() - options.started) / 1000 }));
   // Node writes it at the end, and a process that is killed has none: the next start would compile everything again.
   flushCompileCache();
+  const compileCache = getCompileCacheDir();
+  if (compileCache !== undefined)
+    setTimeout(() => {
+      import('../config/compile-cache.ts')
+        .then(({ pruneCompileCache }) => pruneCompileCache(compileCache, { now: systemClock.now() }))
+        .catch((error: Error) => log.warn('compile cache not bounded', { error: error.message }));
+    }, PRUNE_AFTER_MS).unref();
   // What the start left is not worth keeping; under load each collection of the old generation costs all requests.
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT}`);
   await aborted(stop.signal);
