@@ -6,6 +6,7 @@ import { cpus } from 'node:os';
 import { benchApi } from './api/api.ts';
 import { benchBoot } from './boot.ts';
 import { judge, verdictLine } from './budgets.ts';
+import { benchBurst } from './burst.ts';
 import { benchExpand } from './expand-http.ts';
 import { type BenchContext, type Figure, figureLine, type Outcome } from './figure.ts';
 import { benchFork } from './fork.ts';
@@ -13,12 +14,15 @@ import { benchGitops } from './gitops.ts';
 import { benchMigration } from './migration.ts';
 import { benchProtection } from './protection.ts';
 import { benchScale } from './scale.ts';
+import { benchStart } from './start.ts';
 import { benchStorage } from './storage.ts';
 import { benchVms } from './vms.ts';
 
 const BENCHES: ReadonlyMap<string, (context: BenchContext) => Promise<Outcome>> = new Map([
   ['api', benchApi],
+  ['start', benchStart],
   ['vms', benchVms],
+  ['burst', benchBurst],
   ['boot', benchBoot],
   ['migration', benchMigration],
   ['fork', benchFork],

@@ -82,6 +82,15 @@ const BUDGETS: readonly Budget[] = [
     because: 'of a core, 1,000 objects, the period of 15 s that is the default, git included',
   },
   { figure: 'gitops.idle.memory', below: 20, because: 'more than before the sync of 1,000 objects' },
+  { figure: 'start.built', below: 350, because: 'a build, state is there' },
+  { figure: 'rss.idle.built', below: 110, because: 'a build, controllers run, nobody asks' },
+  {
+    figure: 'create.first-to-later',
+    atLeast: 60,
+    because: 'the first 3,000 creates of a process, % of the later rate',
+  },
+  { figure: 'burst.launcher.p50', below: 150, because: '100 VMs with instance type and preference, a node attached' },
+  { figure: 'burst.launcher.p95', below: 400, because: '100 VMs with instance type and preference, a node attached' },
   { figure: 'launcher.p50', below: 150, because: '100 VMs, from the answer to the Pod seen by a watcher' },
 ];
 

@@ -195,7 +195,7 @@ async function measure({ runs, repository, repo, client, pid, plane }: Measured)
 /** `coracle controllers` with this one alone, as it runs against a cluster. */
 async function startComponent(dir: string): Promise<{ readonly pid: number; stop(): Promise<void> }> {
   const root = resolve(import.meta.dirname, '..');
-  const flags = /^exec "\$node_bin" (.*) "\$root/m.exec(readFileSync(join(root, 'coracle'), 'utf8'))![1]!.split(' ');
+  const flags = /^exec "\$node_bin" (.*) "\$main/m.exec(readFileSync(join(root, 'coracle'), 'utf8'))![1]!.split(' ');
   const child = spawn(
     process.execPath,
     [...flags, join(root, 'src/cmd/main.ts'), 'controllers', '--controllers', 'gitops'],

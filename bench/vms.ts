@@ -4,7 +4,11 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NODES, PODS } from '../src/api/kinds/builtin/resource-types.ts';
-import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../src/api/kinds/kubevirt/kubevirt.ts';
+import {
+  VIRTUAL_MACHINE_INSTANCES,
+  VIRTUAL_MACHINES,
+  type VirtualMachine,
+} from '../src/api/kinds/kubevirt/kubevirt.ts';
 import type { KubeObject } from '../src/api/meta/object.ts';
 import type { Client } from '../src/client/client.ts';
 import { adminOf } from '../test/testkit/control-plane-process.ts';
@@ -14,8 +18,8 @@ import { quantile } from './load/load.ts';
 import { residentMib } from './process-memory.ts';
 
 const RUNS = 3;
-const VMS = 100;
-const NAMESPACE = 'default';
+export const VMS = 100;
+export const NAMESPACE = 'default';
 /** Pods that have not come by then are missing. */
 const SETTLE_MS = 15_000;
 const WATCHED = { namespace: NAMESPACE, resourceVersion: '0' };
@@ -24,7 +28,7 @@ export async function benchVms({ say }: BenchContext): Promise<Outcome> {
   const runs = new Runs();
   let missing = 0;
   for (let run = 0; run < RUNS; run++) {
-    const { podMs, boundMs, writes, rss, createMs } = await oneRun();
+    const { podMs, boundMs, writes, rss, createMs } = await oneRun({ prepare: createNode, machine });
     missing += VMS - podMs.length;
     if (podMs.length === 0) throw new Error('no launcher Pod came');
     const add = (name: string, values: readonly number[]): void => {
@@ -44,7 +48,7 @@ export async function benchVms({ say }: BenchContext): Promise<Outcome> {
   return { state: 'measured', figures: runs.figures(), notes: { vms: VMS, missingPods: missing } };
 }
 
-interface VmRun {
+export interface VmRun {
   /** From the answer to the create until a watcher has the Pod, and until it sees it bound. */
   readonly podMs: number[];
   readonly boundMs: number[];
@@ -54,16 +58,23 @@ interface VmRun {
   readonly rss: number | undefined;
 }
 
-async function oneRun(): Promise<VmRun> {
+/** Creates the machines one after another, without a pause. */
+export async function oneRun(options: {
+  /** Agents of the plane itself. */
+  readonly nodes?: number;
+  /** Makes what the machines need. */
+  readonly prepare: (client: Client) => Promise<void>;
+  readonly machine: (name: string) => VirtualMachine;
+}): Promise<VmRun> {
   const dir = newDataDir();
   const stop = new AbortController();
   let kill: () => Promise<void> = async () => {};
   try {
-    const plane = await startPlane(dir);
+    const plane = await startPlane(dir, { ...(options.nodes !== undefined && { nodes: options.nodes }) });
     kill = () => plane.process.kill('SIGKILL');
     const admin = adminOf(dir);
     const { client } = admin;
-    await createNode(client);
+    await options.prepare(client);
     const answered = new Map<string, number>();
     const podSeen = new Map<string, number>();
     const boundSeen = new Map<string, number>();
@@ -85,7 +96,7 @@ async function oneRun(): Promise<VmRun> {
     const createMs: number[] = [];
     for (let i = 0; i < VMS; i++) {
       const sent = performance.now();
-      await client.create(VIRTUAL_MACHINES, machine(`vm-${i}`));
+      await client.create(VIRTUAL_MACHINES, options.machine(`vm-${i}`));
       answered.set(`vm-${i}`, performance.now());
       createMs.push(performance.now() - sent);
     }
@@ -155,7 +166,7 @@ async function createNode(client: Client): Promise<void> {
   );
 }
 
-const machine = (name: string) => ({
+const machine = (name: string): VirtualMachine => ({
   apiVersion: 'kubevirt.io/v1',
   kind: 'VirtualMachine',
   metadata: { name, namespace: NAMESPACE },

@@ -21,14 +21,16 @@ else {
   process.env['NODE_DISABLE_COMPILE_CACHE'] = '1';
 }
 // Where a source lies that another one names is said by its name alone. Left to itself Node looks for links and for
-// package.json files on the way to each of them: a third of the processor time of loading a thousand.
-const sources = new URL('..', import.meta.url).href;
-registerHooks({
-  resolve: (name, context, next) =>
-    name.startsWith('.') && name.endsWith('.ts') && context.parentURL?.startsWith(sources)
-      ? { url: new URL(name, context.parentURL).href, format: 'module-typescript', shortCircuit: true }
-      : next(name, context),
-});
+// package.json files on the way to each of them: a third of the processor time of loading a thousand. A build has few.
+if (import.meta.url.endsWith('.ts')) {
+  const sources = new URL('..', import.meta.url).href;
+  registerHooks({
+    resolve: (name, context, next) =>
+      name.startsWith('.') && name.endsWith('.ts') && context.parentURL?.startsWith(sources)
+        ? { url: new URL(name, context.parentURL).href, format: 'module-typescript', shortCircuit: true }
+        : next(name, context),
+  });
+}
 const { runProgram } = await import('./cli/run-program.ts');
 const code = await runProgram(process.argv.slice(2));
 process.exitCode ||= code; // set already where the output could not be written

@@ -11,7 +11,7 @@ import { createClient } from '../../src/client/create-client.ts';
 const root = resolve(import.meta.dirname, '../..');
 
 /** What the launcher tells Node: the heap of a process that is tested, and so its pauses, are those of the product. */
-const LAUNCHER_ARGUMENTS = /^exec "\$node_bin" (.*) "\$root/m
+const LAUNCHER_ARGUMENTS = /^exec "\$node_bin" (.*) "\$main/m
   .exec(readFileSync(join(root, 'coracle'), 'utf8'))![1]!
   .split(' ');
 
@@ -34,6 +34,8 @@ export function startProcess(
     readonly env?: Record<string, string>;
     /** Arguments of Node itself. */
     readonly nodeArguments?: readonly string[];
+    /** The program's main file, where it is not that of the sources: that of a build. */
+    readonly main?: string;
     /** More flags. */
     readonly more?: readonly string[];
   } = {},
@@ -54,7 +56,7 @@ export function startProcess(
   ];
   const child: ChildProcess = spawn(
     process.execPath,
-    [...LAUNCHER_ARGUMENTS, ...(options.nodeArguments ?? []), join(root, 'src/cmd/main.ts'), ...argv],
+    [...LAUNCHER_ARGUMENTS, ...(options.nodeArguments ?? []), options.main ?? join(root, 'src/cmd/main.ts'), ...argv],
     {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...options.env },

@@ -3,8 +3,7 @@
  * goes to a checked address. A name that means another address the next time (DNS rebinding) gains nothing.
  */
 import { lookup } from 'node:dns/promises';
-import { request as httpRequest, type IncomingMessage } from 'node:http';
-import { request as httpsRequest } from 'node:https';
+import type { IncomingMessage } from 'node:http';
 import { isIP, type LookupFunction } from 'node:net';
 import { rootCertificates } from 'node:tls';
 import { type AddressRange, addressRange } from './address-range.ts';
@@ -58,7 +57,8 @@ export async function checkedRequest(url: URL, options: CheckedRequest): Promise
     if (all) done(null, pinned);
     else done(null, first!.address, first!.family);
   };
-  const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
+  // Not imported: an import of node:http reads all that it exports, and with that loads the whole of fetch, 15 MiB.
+  const { request: send } = process.getBuiltinModule(url.protocol === 'https:' ? 'node:https' : 'node:http');
   const message = await new Promise<IncomingMessage>((resolve, reject) => {
     const request = send(url, {
       method: 'GET',

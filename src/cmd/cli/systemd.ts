@@ -4,9 +4,9 @@
  */
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { nodeNames } from '../compose/agents.ts';
 import { defaultDataDir } from '../config/data-dir.ts';
+import { LAUNCHER_FILE } from '../config/program-files.ts';
 import { type CommandContext, numberFlag, textFlag, UsageError } from './command.ts';
 
 const DEFAULT_BUDGET_S = 240;
@@ -22,7 +22,6 @@ export async function systemd(context: CommandContext): Promise<number> {
   if (!['up', 'node'].includes(what) || more.length > 0) throw new UsageError('say: coracle systemd [up | node]');
   const budget = numberFlag(flags, 'budget', { min: 30, max: 86_400, or: DEFAULT_BUDGET_S });
   const drains = flags['drain'] === true;
-  const program = fileURLToPath(new URL('../../../coracle', import.meta.url));
   const given = textFlag(flags, 'data-dir');
   const own = what === 'up' ? defaultDataDir(environment) : join(defaultDataDir(environment), 'node');
   const dir = resolve(given ?? own);
@@ -31,8 +30,8 @@ export async function systemd(context: CommandContext): Promise<number> {
   const address = readAddress(context, what);
   context.print(
     what === 'up'
-      ? upUnit({ program, dir, budget, address })
-      : nodeUnit({ program, dir, budget, address, ...drainParts(context, drains) }),
+      ? upUnit({ program: LAUNCHER_FILE, dir, budget, address })
+      : nodeUnit({ program: LAUNCHER_FILE, dir, budget, address, ...drainParts(context, drains) }),
   );
   return 0;
 }

@@ -3,7 +3,6 @@
 import { closeSync, fstatSync, openSync, readFileSync, readSync, realpathSync, statfsSync } from 'node:fs';
 import { flushCompileCache, getCompileCacheDir } from 'node:module';
 import { delimiter, dirname, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { DEFAULT_SERVICE_CIDR } from '../../api/kinds/builtin/service-cidrs.ts';
 import { systemClock } from '../../base/clock/clock.ts';
@@ -17,6 +16,7 @@ import type { ByteLimits } from '../../server/cache/namespace-bytes.ts';
 import type { AuditSettings } from '../compose/audit-log.ts';
 import { type DataDir, dataDirAt, defaultDataDir, ensurePrivateDir } from '../config/data-dir.ts';
 import { editUserKubeconfig, mergeKubeconfig, unmergeKubeconfig, userKubeconfigPath } from '../config/kubeconfig.ts';
+import { MAIN_FILE } from '../config/program-files.ts';
 import { awaitedText, findRunning, publishRunning, type Running, withdrawRunning } from '../config/running.ts';
 import { serviceRange } from '../config/service-range.ts';
 import { LOOPBACK, type ServingAddress, servingAddress } from '../config/serving-address.ts';
@@ -350,11 +350,10 @@ async function detach(
   options: { readonly dir: DataDir; readonly argv: readonly string[]; readonly started: number },
 ): Promise<number> {
   const { dir, argv, started } = options;
-  const main = fileURLToPath(new URL('../main.ts', import.meta.url));
   ensurePrivateDir(dir.root);
   const logStart = sizeOf(dir.log);
   const child = await spawnDetached(
-    [process.execPath, ...process.execArgv, main, 'up', '--data-dir', dir.root, ...argv],
+    [process.execPath, ...process.execArgv, MAIN_FILE, 'up', '--data-dir', dir.root, ...argv],
     {
       cwd: dir.root,
       outputFile: dir.log,

@@ -2,14 +2,15 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { VersionFacts } from '../../api/kinds/discovery/version-info.ts';
+import { BUILT_COMMIT } from './program-files.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const COMMIT = /^[0-9a-f]{40,64}$/;
 
-/** Of the running program; `root` is where it lies. Outside a checkout the commit is not known. */
+/** Of the running program; `root` is where it lies. A build knows its commit; else, outside a checkout, nobody does. */
 export function buildFacts(root: string = ROOT): VersionFacts {
-  const commit = commitOf(join(root, '.git'));
-  return { ...(commit !== undefined && { commit }), engine: `node ${process.version}` };
+  const commit = BUILT_COMMIT ?? commitOf(join(root, '.git'));
+  return { ...(commit && { commit }), engine: `node ${process.version}` };
 }
 
 /** The commit that is checked out, as Git's own files say; undefined where there is none to be read. */

@@ -102,9 +102,9 @@ async function startFilter(
   for (const card of cards) await redirect(qmp, card);
   const config: FilterConfig = { version: 1, cards, ...(plan.serial?.log && { logs: [VM_FILES.serialLog] }) };
   await writeFileAtomic(join(directory, FILTER_FILES.config), JSON.stringify(config));
-  // Beside the other room's files, and compiled or not as this file is.
-  const name = import.meta.url.endsWith('.ts') ? 'filter-process.ts' : 'filter-process.js';
-  const program = fileURLToPath(new URL(`../../network/${name}`, import.meta.url));
+  // Among the other room's sources, or beside this file in a build.
+  const name = import.meta.url.endsWith('.ts') ? '../../network/filter-process.ts' : './filter-process.js';
+  const program = fileURLToPath(new URL(name, import.meta.url));
   const cache = getCompileCacheDir();
   const child = await spawnDetached([process.execPath, ...NODE_FLAGS, program], {
     cwd: directory,
