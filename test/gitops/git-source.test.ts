@@ -1,6 +1,6 @@
 /** Git as a source, on real repositories: what is fetched and read, over file, HTTP, TLS and ssh. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -86,6 +86,69 @@ test('a rewritten branch is followed; a fetch that fails and a branch that is go
   await assert.rejects(source.resolve(NEVER), { name: 'SourceError', message: /no branch "moving"/ });
   await assert.rejects(sourceOf({ repo: 'file:///nowhere/at-all' }).resolve(NEVER), { name: 'SourceError' });
   await assert.rejects(sourceOf({ repo: repository.url, revision: 'f'.repeat(40) }).resolve(NEVER), /no commit f/);
+});
+
+test('a poll that finds nothing new starts no program, also when the branch has moved before', async () => {
+  const source = sourceOf({ repo: repository.url });
+  await repository.git('checkout', '--quiet', 'main');
+  const path = process.env['PATH'];
+  for (const value of ['1', '2']) {
+    const commit = await repository.commit({ 'polled.yaml': `polled: ${value}` });
+    assert.equal(await source.resolve(NEVER), commit);
+    process.env['PATH'] = '';
+    try {
+      assert.equal(await source.resolve(NEVER), commit);
+    } finally {
+      process.env['PATH'] = path;
+    }
+  }
+  // What no quick look can read is asked of git: here a ref that is no file of its own.
+  await repository.git('pack-refs', '--all');
+  assert.equal(await source.resolve(NEVER), await repository.git('rev-parse', 'main'));
+});
+
+test('over HTTP a poll is one request, and a commit is looked for once', async (t) => {
+  const server = await serveRepository(repository, { username: 'robot', password: 'polls' });
+  t.after(() => server.stop());
+  const source = sourceOf(
+    { repo: server.url, auth: 'token', secretRef: { name: 'git' } },
+    { secrets: { git: { username: 'robot', token: 'polls' } } },
+  );
+  const asked = async (): Promise<string[]> => {
+    const before = server.requests.length;
+    await source.resolve(NEVER);
+    return server.requests.slice(before);
+  };
+  await asked();
+  assert.deepEqual(await asked(), ['POST /.git/git-upload-pack']);
+  await repository.commit({ 'polled.yaml': 'polled: 3' });
+  assert.deepEqual((await asked()).slice(0, 2), [
+    'POST /.git/git-upload-pack',
+    'GET /.git/info/refs?service=git-upload-pack',
+  ]);
+  assert.deepEqual(await asked(), ['POST /.git/git-upload-pack']);
+});
+
+test('what is known of a commit is not read again, but for links', async () => {
+  await repository.git('checkout', '--quiet', '-b', 'known');
+  const source = sourceOf({ repo: repository.url, branch: 'known', dir: 'known' });
+  await repository.commit({ 'known/a.yaml': 'a: 1', 'known/b.yaml': 'b: 1' });
+  symlinkSync('b.yaml', join(repository.path, 'known/link.yaml'));
+  const first = await repository.commit({});
+  await source.resolve(NEVER);
+  const ids = new Map((await source.read(first, NEVER)).files.map(({ path, id }) => [path, id]));
+  const second = await repository.commit({ 'known/b.yaml': 'b: 2' });
+  await source.resolve(NEVER);
+  const { files } = await source.readChanged!(second, (path, id) => ids.get(path) === id, NEVER);
+  assert.deepEqual(
+    files.map(({ path, bytes }) => [path, bytes && Buffer.from(bytes).toString()]),
+    [
+      ['known/a.yaml', undefined],
+      ['known/b.yaml', 'b: 2'],
+      ['known/link.yaml', 'b: 2'],
+    ],
+  );
+  await repository.git('checkout', '--quiet', 'main');
 });
 
 test('one commit of history is fetched, as many as asked for, or all', async () => {

@@ -7,9 +7,9 @@ import type { GitSpec } from '../../api/kinds/config-sync/kinds.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { GitAccess } from './git-command.ts';
 import { type Mirror, openMirror } from './mirror.ts';
-import { readTree } from './read-tree.ts';
+import { type ReadOptions, readChanged, readTree } from './read-tree.ts';
 import { checkRef, parseRepositoryUrl, treePath } from './repository-url.ts';
-import { authorityOf, type ReadSecret, type Source, SourceError, type SourceTree } from './source.ts';
+import { authorityOf, type ReadSecret, type Source, SourceError } from './source.ts';
 
 export interface GitSourceOptions {
   readonly spec: GitSpec;
@@ -66,16 +66,21 @@ export function createGitSource(options: GitSourceOptions): Source {
     }
   };
 
-  const readBelow = async (commit: string, below: string, isAll: boolean, signal: AbortSignal): Promise<SourceTree> =>
-    readTree({ directory: (await open()).directory, commit, path: below, isAll, signal });
+  const placeOf = async (commit: string, below: string, signal: AbortSignal): Promise<ReadOptions> => ({
+    directory: (await open()).directory,
+    commit,
+    path: below,
+    signal,
+  });
 
   return {
     async resolve(signal) {
       const at = await open();
       return withAccess(signal, (access) => at.fetch({ ...wanted, depth }, access, signal));
     },
-    read: (commit, signal) => readBelow(commit, path, false, signal),
-    readAll: (commit, signal) => readBelow(commit, '', true, signal),
+    read: async (commit, signal) => readTree(await placeOf(commit, path, signal)),
+    readChanged: async (commit, isKnown, signal) => readChanged({ ...(await placeOf(commit, path, signal)), isKnown }),
+    readAll: async (commit, signal) => readTree({ ...(await placeOf(commit, '', signal)), isAll: true }),
   };
 }
 

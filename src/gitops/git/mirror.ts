@@ -8,6 +8,8 @@ import { dirname, join } from 'node:path';
 import type { Clock } from '../../base/clock/clock.ts';
 import { createLinkedController } from '../../base/signal/linked-controller.ts';
 import { type GitAccess, git, gitOutput } from './git-command.ts';
+import { createRefQuestion } from './ref-question.ts';
+import { isCommit } from './repository-url.ts';
 import { SourceError } from './source.ts';
 
 export interface MirrorOptions {
@@ -34,14 +36,11 @@ export interface Mirror {
 }
 
 const MAX_BYTES = 2 * 1024 ** 3;
-const MAX_REFS_BYTES = 4 * 1024 * 1024;
-const LS_MS = 60_000;
 const FETCH_MS = 10 * 60_000;
 const LOCAL_MS = 60_000;
 const SIZE_MS = 250;
 /** Fetches after which what is no longer needed is taken out. */
 const FETCHES_TO_CLEAN = 50;
-const COMMIT = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 const HEAD_REF = 'refs/coracle/wanted';
 
 /** Opens the mirror; nothing is made before the first fetch. What a killed process left half done is taken away. */
@@ -49,6 +48,7 @@ export function openMirror({ directory, clock, maxBytes = MAX_BYTES }: MirrorOpt
   let fetches = 0;
   /** A commit that is in the mirror, as far as nobody took that away. */
   let held: string | undefined;
+  const ask = createRefQuestion({ directory, clock });
   if (existsSync(directory) && hasLocks(directory)) rmSync(directory, { recursive: true, force: true });
 
   const make = async (signal: AbortSignal): Promise<void> => {
@@ -136,12 +136,8 @@ export function openMirror({ directory, clock, maxBytes = MAX_BYTES }: MirrorOpt
     directory,
     async fetch({ branch, revision, depth }, access, signal) {
       await make(signal);
-      if (revision !== undefined && COMMIT.test(revision)) return fetchCommit(revision, depth, access, signal);
-      const { ref, commit } = await remoteRef({ branch, ...(revision !== undefined && { revision }) }, access, {
-        directory,
-        signal,
-      });
-      // Each program that need not be started is some milliseconds less: this is asked every period.
+      if (revision !== undefined && isCommit(revision)) return fetchCommit(revision, depth, access, signal);
+      const { ref, commit } = await ask({ branch, ...(revision !== undefined && { revision }) }, held, access, signal);
       if (commit === held) return commit;
       await bounded([...depthArgs(depth), 'origin', `+${ref}:${HEAD_REF}`], access, signal);
       await clean(signal);
@@ -157,40 +153,6 @@ export function openMirror({ directory, clock, maxBytes = MAX_BYTES }: MirrorOpt
       return held;
     },
   };
-}
-
-/** The ref that is meant and the commit it leads to now: a full ref, else a tag, else a branch. */
-async function remoteRef(
-  { branch, revision }: { readonly branch: string; readonly revision?: string },
-  access: GitAccess,
-  { directory, signal }: { readonly directory: string; readonly signal: AbortSignal },
-): Promise<{ ref: string; commit: string }> {
-  const names =
-    revision === undefined
-      ? [`refs/heads/${branch}`]
-      : [...(revision.startsWith('refs/') ? [revision] : []), `refs/tags/${revision}`, `refs/heads/${revision}`];
-  const out = await gitOutput(['ls-remote', '--quiet', 'origin', ...names.flatMap((name) => [name, `${name}^{}`])], {
-    directory,
-    access,
-    signal,
-    timeoutMs: LS_MS,
-    maxStdout: MAX_REFS_BYTES,
-  });
-  const refs = new Map<string, string>();
-  for (const line of Buffer.from(out).toString('utf8').split('\n')) {
-    const [commit = '', name = ''] = line.split('\t');
-    if (COMMIT.test(commit)) refs.set(name, commit);
-  }
-  for (const ref of names) {
-    // Of an annotated tag the commit, not the tag.
-    const commit = refs.get(`${ref}^{}`) ?? refs.get(ref);
-    if (commit !== undefined) return { ref, commit };
-  }
-  throw new SourceError(
-    revision === undefined
-      ? `the repository has no branch ${JSON.stringify(branch)}`
-      : `the repository has no branch, tag or ref ${JSON.stringify(revision)}`,
-  );
 }
 
 /** What the ref that is fetched into leads to, where git keeps it in a file of its own. */

@@ -1,6 +1,14 @@
 /** The manifests of a commit, out of a bare repository. Nothing in it is run, followed out of the tree, or written. */
 import { gitOutput } from './git-command.ts';
-import { SourceError, type SourceFile, type SourceTree, type UnreadFile } from './source.ts';
+import {
+  type ChangedTree,
+  type IsKnown,
+  type KnownFile,
+  SourceError,
+  type SourceFile,
+  type SourceTree,
+  type UnreadFile,
+} from './source.ts';
 import { hasOddName, inOrder, isManifest, oddName, TREE_LIMITS, type TreeLimits } from './tree-rules.ts';
 
 export interface ReadOptions {
@@ -14,10 +22,17 @@ export interface ReadOptions {
   readonly limits?: Partial<TreeLimits>;
 }
 
+/** Of what is known the bytes are left out. */
+export interface ReadChangedOptions extends ReadOptions {
+  readonly isKnown: IsKnown;
+}
+
 /** Of the list of entries. */
 const MAX_LIST_BYTES = 64 * 1024 ** 2;
 const LIST_MS = 60_000;
 const READ_MS = 120_000;
+/** What git says of a name that leads to no directory. */
+const NO_TREE = /not a valid object name|not a tree object/i;
 
 interface Entry {
   readonly mode: string;
@@ -29,7 +44,13 @@ interface Entry {
 
 /** Reads them. Rejects with SourceError when the directory is not there or holds more than the limits. */
 export async function readTree(options: ReadOptions): Promise<SourceTree> {
-  const { signal } = options;
+  // None is known.
+  return (await readChanged({ ...options, isKnown: () => false })) as SourceTree;
+}
+
+/** The same without the bytes of files that are known; the limits are those of the whole. */
+export async function readChanged(options: ReadChangedOptions): Promise<ChangedTree> {
+  const { signal, isKnown } = options;
   const limits = { ...TREE_LIMITS, ...options.limits };
   const entries = await listEntries(options, limits.entries);
   const wanted: Entry[] = [];
@@ -52,16 +73,22 @@ export async function readTree(options: ReadOptions): Promise<SourceTree> {
     throw new SourceError(`the directory holds ${wanted.length} ${what}; ${limits.files} are read`);
   if (bytes > limits.totalBytes)
     throw new SourceError(`the ${what} have ${bytes} bytes; ${limits.totalBytes} are read`);
-  const plain = wanted.filter(({ mode }) => mode !== '120000');
-  const links = wanted.filter(({ mode }) => mode === '120000');
-  const files: SourceFile[] = [];
+  const isLink = ({ mode }: Entry): boolean => mode === '120000';
+  const files: (SourceFile | KnownFile)[] = [];
+  const plain: Entry[] = [];
+  for (const entry of wanted.filter((one) => !isLink(one))) {
+    if (isKnown(entry.path, entry.id)) files.push({ path: entry.path, id: entry.id });
+    else plain.push(entry);
+  }
+  const links = wanted.filter(isLink);
   const add = (list: readonly Entry[], answers: readonly (Uint8Array | string)[]): void =>
     list.forEach((entry, at) => {
       const answer = answers[at] ?? 'it could not be read';
       if (answer.length > limits.fileBytes)
         unread.push({ path: entry.path, problem: `it leads to ${answer.length} bytes; ${limits.fileBytes} are read` });
       else if (typeof answer === 'string') unread.push({ path: entry.path, problem: answer });
-      else files.push({ path: entry.path, bytes: answer });
+      // The blob of a link is not that of what it leads to.
+      else files.push({ path: entry.path, bytes: answer, ...(!isLink(entry) && { id: entry.id }) });
     });
   const call = { directory: options.directory, signal, limit: limits.totalBytes };
   add(
@@ -84,15 +111,14 @@ export async function readTree(options: ReadOptions): Promise<SourceTree> {
 
 async function listEntries({ directory, commit, path, signal }: ReadOptions, maxEntries: number): Promise<Entry[]> {
   const call = { directory, signal, timeoutMs: LIST_MS, maxStdout: MAX_LIST_BYTES };
-  const top = await gitOutput(
-    ['rev-parse', '--verify', '--quiet', '--end-of-options', `${commit}:${path}`],
-    call,
-  ).catch(() => {
-    signal.throwIfAborted();
-    throw new SourceError(`commit ${commit} has no directory ${JSON.stringify(path)}`);
-  });
-  const tree = Buffer.from(top).toString('latin1').trim();
-  const out = Buffer.from(await gitOutput(['ls-tree', '-r', '-l', '-z', '--full-tree', tree], call));
+  const listed = await gitOutput(['ls-tree', '-r', '-l', '-z', '--full-tree', `${commit}:${path}`], call).catch(
+    (error: unknown) => {
+      signal.throwIfAborted();
+      if (!(error instanceof SourceError) || !NO_TREE.test(error.message)) throw error;
+      throw new SourceError(`commit ${commit} has no directory ${JSON.stringify(path)}`);
+    },
+  );
+  const out = Buffer.from(listed);
   const entries: Entry[] = [];
   for (let from = 0; from < out.length; ) {
     const end = out.indexOf(0, from);

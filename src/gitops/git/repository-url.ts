@@ -73,6 +73,11 @@ export function checkRef(ref: string): void {
     throw new SourceError(`${JSON.stringify(ref)} is no name of a branch, tag or ref`);
 }
 
+const COMMIT = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
+
+/** True for what names a commit in full, by SHA-1 or SHA-256. */
+export const isCommit = (text: string): boolean => COMMIT.test(text);
+
 /** The directory that is synced as a path in the tree: '' for the root. Throws SourceError when it leads out. */
 export function treePath(dir: string): string {
   const parts = dir.split('/').filter((part) => part !== '' && part !== '.');

@@ -11,7 +11,19 @@ export interface SourceFile {
   /** From the root of the source, with `/`. */
   readonly path: string;
   readonly bytes: Uint8Array;
+  /** Names these very bytes, where the source has such names: a blob of Git. */
+  readonly id?: string;
 }
+
+/** A file that was not read because who asks has what is in it. */
+export interface KnownFile {
+  readonly path: string;
+  readonly id: string;
+  readonly bytes?: undefined;
+}
+
+/** Whether what a file holds is known already. */
+export type IsKnown = (path: string, id: string) => boolean;
 
 /** A file that is not read, and why: what it declares is unknown, not gone. */
 export interface UnreadFile {
@@ -20,8 +32,8 @@ export interface UnreadFile {
 }
 
 /** What a commit holds. */
-export interface SourceTree {
-  readonly files: readonly SourceFile[];
+export interface SourceTree<File extends SourceFile | KnownFile = SourceFile> {
+  readonly files: readonly File[];
   readonly unread: readonly UnreadFile[];
   /** Of namespaced objects that name none; without it that of the sync. */
   readonly defaultNamespace?: string;
@@ -29,11 +41,16 @@ export interface SourceTree {
   readonly isRendered?: boolean;
 }
 
+/** What a commit holds, without what was known of it. */
+export type ChangedTree = SourceTree<SourceFile | KnownFile>;
+
 export interface Source {
   /** The commit that is to be synced now; asks the origin. Rejects with SourceError. */
   resolve(signal: AbortSignal): Promise<string>;
   /** The files of a commit that `resolve` gave. Rejects with SourceError. */
   read(commit: string, signal: AbortSignal): Promise<SourceTree>;
+  /** The same, those that are known without their bytes, where the source can leave them out. Rejects with SourceError. */
+  readChanged?(commit: string, isKnown: IsKnown, signal: AbortSignal): Promise<ChangedTree>;
   /** Every file of the commit, for a program that renders it; links are what they lead to. Rejects with SourceError. */
   readAll(commit: string, signal: AbortSignal): Promise<SourceTree>;
 }

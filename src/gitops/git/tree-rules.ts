@@ -1,5 +1,5 @@
 /** Which files of a source are read, and how much: the same rules for every kind of source. */
-import type { SourceTree, UnreadFile } from './source.ts';
+import type { KnownFile, SourceFile, SourceTree, UnreadFile } from './source.ts';
 
 export interface TreeLimits {
   /** Entries of the tree, of any kind. */
@@ -40,7 +40,7 @@ export const oddName = (path: string): UnreadFile => ({
 });
 
 /** By path. */
-export function inOrder({ files, unread }: SourceTree): SourceTree {
+export function inOrder<File extends SourceFile | KnownFile>({ files, unread }: SourceTree<File>): SourceTree<File> {
   const compare = (a: { path: string }, b: { path: string }): number => (a.path < b.path ? -1 : 1);
   return { files: [...files].sort(compare), unread: [...unread].sort(compare) };
 }

@@ -1,6 +1,6 @@
 /** A parsed source as the set of objects that it declares for one cluster: by its layout, then object by object. */
 import type { LabelSelector } from '../../api/selector/label-selector.ts';
-import type { SourceTree } from '../git/source.ts';
+import type { ChangedTree } from '../git/source.ts';
 import { type DeclaredSet, declare, type KindLookup, withDefinitions } from '../plan/declare.ts';
 import { type ParsedFiles, type ParsedSource, parseManifests } from '../render/parse-manifests.ts';
 import type { SyncIdentity } from '../status/sync-identity.ts';
@@ -33,7 +33,7 @@ export interface SourceSet extends DeclaredSet {
 }
 
 /** Parses the files that the format reads: in format hierarchy those of its four directories. `known`: `parseManifests`. */
-export function parseSource(tree: SourceTree, { format, dir }: SourceLayout, known?: ParsedFiles): ParsedSource {
+export function parseSource(tree: ChangedTree, { format, dir }: SourceLayout, known?: ParsedFiles): ParsedSource {
   if (format === 'unstructured') return parseManifests(tree, known);
   const isRead = ({ path }: { readonly path: string }): boolean => isInHierarchy(path, dir);
   return parseManifests({ ...tree, files: tree.files.filter(isRead), unread: tree.unread.filter(isRead) }, known);

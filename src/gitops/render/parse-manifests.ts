@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { SyncError } from '../../api/kinds/config-sync/kinds.ts';
 import type { UnstructuredObject } from '../../api/meta/object.ts';
 import { parseYaml } from '../../api/schema/parse-json.ts';
-import type { SourceTree } from '../git/source.ts';
+import type { ChangedTree } from '../git/source.ts';
 import { LOCAL_CONFIG } from '../status/metadata-keys.ts';
 import { syncError } from '../status/sync-error.ts';
 
@@ -31,7 +31,7 @@ export interface ParsedSource {
 /** Objects of one commit, also of those that selectors and inheritance make of them; more are an error. */
 export const MAX_OBJECTS = 20_000;
 
-/** Objects of files that were parsed before, by path, with a digest of what they were parsed from. */
+/** Objects of files that were parsed before, by path, with the name (`SourceFile.id`) or a digest of what they were parsed from. */
 export type ParsedFiles = Map<string, { readonly digest: string; readonly objects: readonly UnstructuredObject[] }>;
 
 /**
@@ -39,7 +39,7 @@ export type ParsedFiles = Map<string, { readonly digest: string; readonly object
  * again: its objects are the same ones. Afterwards `known` holds the files of this tree, and no others.
  */
 export function parseManifests(
-  { files, unread, defaultNamespace }: SourceTree,
+  { files, unread, defaultNamespace }: ChangedTree,
   known: ParsedFiles = new Map(),
 ): ParsedSource {
   const objects: ParsedObject[] = [];
@@ -49,11 +49,16 @@ export function parseManifests(
   const decoder = new TextDecoder('utf-8', { fatal: true });
   const paths = new Set(files.map(({ path }) => path));
   for (const path of known.keys()) if (!paths.has(path)) known.delete(path);
-  for (const { path, bytes } of files) {
-    const digest = createHash('sha256').update(bytes).digest('base64');
+  for (const { path, bytes, id } of files) {
+    const digest =
+      id ??
+      createHash('sha256')
+        .update(bytes ?? '')
+        .digest('base64');
     const before = known.get(path);
     try {
       if (before?.digest !== digest) {
+        if (bytes === undefined) throw new Error('it was not read');
         known.delete(path);
         const text = decoder.decode(bytes);
         const documents = path.endsWith('.json') ? [text] : documentsOf(text);

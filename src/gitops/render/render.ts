@@ -1,11 +1,11 @@
 /** The step between a source and its objects: what has to be made by another program first. */
-import type { SourceTree } from '../git/source.ts';
+import type { ChangedTree, SourceTree } from '../git/source.ts';
 import { isKustomization } from '../git/tree-rules.ts';
 import { SyncFailure, syncError } from '../status/sync-error.ts';
 import { kustomizationOf, kustomize } from './kustomize.ts';
 
 export interface Rendered {
-  readonly tree: SourceTree;
+  readonly tree: ChangedTree;
   /** For `status.rendering.message`. */
   readonly message: string;
 }
@@ -24,7 +24,7 @@ export interface RenderOptions {
  * Renders what needs it: a directory with a kustomization at its top.
  * @throws SyncFailure KNV1068 when it cannot be rendered; what `readAll` throws
  */
-export async function render(tree: SourceTree, options: RenderOptions): Promise<Rendered> {
+export async function render(tree: ChangedTree, options: RenderOptions): Promise<Rendered> {
   if (tree.isRendered) return { tree, message: 'Rendering skipped' };
   const paths = [...tree.files, ...tree.unread].map(({ path }) => path);
   const path = kustomizationOf(paths, options.dir);

@@ -77,7 +77,8 @@ export class SyncSource {
     let from = clock.monotonic();
     const ended = (ok: boolean): void => metrics.parsed(part, trigger, { ms: clock.monotonic() - from, ok });
     try {
-      const tree = await source.read(commit, signal);
+      const isKnown = (path: string, id: string): boolean => this.#parsed.get(path)?.digest === id;
+      const tree = await (source.readChanged?.(commit, isKnown, signal) ?? source.read(commit, signal));
       ended(true);
       part = 'parse';
       from = clock.monotonic();
