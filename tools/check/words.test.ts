@@ -15,3 +15,12 @@ for (const [text, words] of ROWS)
   test(`oldWords(): ${JSON.stringify(text)}`, () => {
     assert.deepEqual(oldWords(text), words);
   });
+
+test('oldWords(): a word that is gone from some places', () => {
+  const found = [
+    '1: told (say: reported, notified, requested, known)',
+    '1: Judgement (say: validate, decide, decision)',
+  ];
+  assert.deepEqual(oldWords('told of the newJudgement', 'src/node/a.ts'), found);
+  assert.deepEqual(oldWords('told of the newJudgement', 'src/elsewhere/a.ts'), []);
+});

@@ -20,25 +20,50 @@ const OLD_WORDS: readonly (readonly [expression: string, term: string])[] = [
 ];
 
 const PLACES = ['src/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts', 'tools/**/*.ts', 'docs/**/*.md', 'src/**/*.md', '*.md'];
+/** Words that are gone from some places only, and how the paths of those begin. */
+const OLD_WORDS_OF_PLACES: readonly {
+  readonly words: readonly (readonly [expression: string, term: string])[];
+  readonly places: readonly string[];
+}[] = [
+  {
+    words: [
+      ['(?:un)?told', 'reported, notified, requested, known'],
+      ['judg(?:e|es|ed|ing|ement|ements)', 'validate, decide, decision'],
+    ],
+    places: ['src/control/', 'src/domain/', 'src/node/'],
+  },
+];
+
 /** The list itself, its test, and the page that explains it. */
 const EXEMPT = new Set(['tools/check/words.ts', 'tools/check/words.test.ts', 'docs/glossary.md']);
+
+interface Pattern {
+  readonly term: string;
+  readonly pattern: RegExp;
+}
 
 const titleCase = (expression: string): string => expression[0]!.toUpperCase() + expression.slice(1);
 
 // Words within identifiers count as well: `isStranger`, `STRANGER_PODS`.
-const PATTERNS = OLD_WORDS.map(([expression, term]) => {
-  const word = `(?<![A-Za-z])(?:${expression}|${titleCase(expression)})(?![a-z])`;
-  const inCamelCase = `(?<=[a-z])(?:${titleCase(expression)})(?![a-z])`;
-  const inCapitals = `(?<![A-Za-z])(?:${expression.replaceAll(/[a-z]/g, (letter) => letter.toUpperCase())})(?![A-Za-z])`;
-  return { term, pattern: new RegExp(`${word}|${inCamelCase}|${inCapitals}`, 'g') };
-});
+const patternsOf = (words: readonly (readonly [expression: string, term: string])[]): readonly Pattern[] =>
+  words.map(([expression, term]) => {
+    const word = `(?<![A-Za-z])(?:${expression}|${titleCase(expression)})(?![a-z])`;
+    const inCamelCase = `(?<=[a-z])(?:${titleCase(expression)})(?![a-z])`;
+    const inCapitals = `(?<![A-Za-z])(?:${expression.replaceAll(/[a-z]/g, (letter) => letter.toUpperCase())})(?![A-Za-z])`;
+    return { term, pattern: new RegExp(`${word}|${inCamelCase}|${inCapitals}`, 'g') };
+  });
 
-/** The old words of a text, as `line: word (say: term)`. Pure. */
-export function oldWords(text: string): string[] {
+const PATTERNS = patternsOf(OLD_WORDS);
+const PATTERNS_OF_PLACES = OLD_WORDS_OF_PLACES.map(({ words, places }) => ({ patterns: patternsOf(words), places }));
+
+/** The old words of the text of `file`, as `line: word (say: term)`. Pure. */
+export function oldWords(text: string, file = ''): string[] {
+  const ofPlace = PATTERNS_OF_PLACES.filter(({ places }) => places.some((place) => file.startsWith(place)));
+  const patterns = [...PATTERNS, ...ofPlace.flatMap((one) => one.patterns)];
   return text
     .split('\n')
     .flatMap((line, index) =>
-      PATTERNS.flatMap(({ pattern, term }) =>
+      patterns.flatMap(({ pattern, term }) =>
         [...line.matchAll(pattern)].map(([word]) => `${index + 1}: ${word} (say: ${term})`),
       ),
     );
@@ -49,5 +74,5 @@ export function checkWords(root: string): string[] {
   return PLACES.flatMap((pattern) => globSync(pattern, { cwd: root }))
     .filter((file) => !EXEMPT.has(file))
     .sort()
-    .flatMap((file) => oldWords(readFileSync(join(root, file), 'utf8')).map((found) => `${file}:${found}`));
+    .flatMap((file) => oldWords(readFileSync(join(root, file), 'utf8'), file).map((found) => `${file}:${found}`));
 }

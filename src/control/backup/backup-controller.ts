@@ -1,7 +1,7 @@
 /**
  * The controller of VirtualMachineBackups. One pass: wait for what is missing > finalizer > tell the agent to start; while
  * it works: what it reports; when it has ended: tracker > status > the report goes. The agent forgets a backup with its
- * process, so it is told again until it has ended.
+ * process, so the request is sent again until it has ended.
  */
 import {
   VIRTUAL_MACHINE_BACKUP_TRACKERS,
@@ -48,7 +48,7 @@ type Status = NonNullable<VirtualMachineBackup['status']>;
 
 export const BACKUP_FINALIZER = 'backup.kubevirt.io/vmbackup-protection';
 const TRACKER_KIND = 'VirtualMachineBackupTracker';
-/** When what is missing is looked for again, and a backup under way is told to the agent again. */
+/** When what is missing is looked for again, and a backup under way is sent to the agent again. */
 const RETRY_MS = 5000;
 
 export interface BackupControllerOptions extends Pick<ControllerEnvironment, 'client' | 'clock' | 'log'> {

@@ -1,6 +1,6 @@
 /**
  * Keeps deleted virtual machines, brings them back, and releases them. Its keys are DeletedVirtualMachineContents; the
- * records in the namespaces say what tenants ask for and are told.
+ * records in the namespaces say what tenants ask for and get.
  *
  * Guarantees: a machine's deletion waits for nothing here. A volume is deleted only by the end of a content that holds it;
  * an undelete that has begun is finished, or taken back, before its content can end. What a record says is believed of
@@ -207,7 +207,7 @@ export function createBinController(options: BinControllerOptions): Controller {
     }
   };
 
-  /** What tenants are told, and gone with the content. Of an undelete under way until the machine is there. */
+  /** What tenants are shown, and gone with the content. Of an undelete under way until the machine is there. */
   const showRecord = async ({ content, record, signal }: BinPass): Promise<void> => {
     if (!record) return;
     const phase = content.status?.phase ?? 'Deleted';

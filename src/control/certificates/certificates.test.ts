@@ -21,7 +21,7 @@ const condition = (type: string, hours: number) => ({
 });
 
 for (const [name, status, hours] of [
-  ['nobody judged', undefined, 24],
+  ['nobody decided on', undefined, 24],
   ['denied', { conditions: [condition('Denied', 2)] }, 3],
   ['failed', { conditions: [condition('Approved', 1), condition('Failed', 2)] }, 3],
   ['approved and not signed', { conditions: [condition('Approved', 1)] }, undefined],

@@ -1,6 +1,6 @@
 /**
  * Deletes signing requests that nobody needs any more (pkg/controller/certificates/cleaner): an hour after they were
- * approved and signed, denied or failed, a day after nobody judged them, and when the certificate has expired.
+ * approved and signed, denied or failed, a day without a decision, and when the certificate has expired.
  */
 import { certificateValidity } from '../../api/certificates/certificate-validity.ts';
 import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
@@ -15,7 +15,7 @@ export const cleanerRules: readonly PolicyRule[] = [
 ];
 
 const HOUR_MS = 3_600_000;
-const JUDGED_MS = HOUR_MS;
+const DECIDED_MS = HOUR_MS;
 const PENDING_MS = 24 * HOUR_MS;
 /** What is approved and never signed is looked at again after this long: it may be signed at any time. */
 const LOOK_AGAIN_MS = HOUR_MS;
@@ -28,7 +28,7 @@ export function removableAt(request: DeepReadonly<SigningRequest>): number | und
   const times: number[] = [];
   for (const { type, lastUpdateTime } of conditions) {
     const done = type === 'Denied' || type === 'Failed' || (type === 'Approved' && certificate !== undefined);
-    if (done) times.push((lastUpdateTime ? Date.parse(lastUpdateTime) : made) + JUDGED_MS);
+    if (done) times.push((lastUpdateTime ? Date.parse(lastUpdateTime) : made) + DECIDED_MS);
   }
   if (certificate !== undefined) {
     try {

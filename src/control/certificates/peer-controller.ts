@@ -143,7 +143,7 @@ async function usable(data: DeepReadonly<Secret>['data'], keys: PeerKeyWork): Pr
 
 function createAuthorityController(options: PeerControllerOptions, { secrets, lists, key }: Held): Controller {
   const { client, clock, log, keys } = options;
-  let toldMissing = '';
+  let reportedMissing = '';
   const make = async (now: number): Promise<AuthorityPair> =>
     // A name of its own: of two authorities of one name nobody could say which of them has signed.
     keys.make({ commonName: `${PEER_AUTHORITY}@${Math.floor(now / 1000)}`, ...newValidity(now) });
@@ -157,14 +157,14 @@ function createAuthorityController(options: PeerControllerOptions, { secrets, li
       const [secret, list] = [secrets.get(key), lists.get(key)];
       if (!secret || !list) {
         const missing = [!secret && 'Secret', !list && 'ConfigMap'].filter(Boolean).join(' and ');
-        if (missing !== toldMissing)
+        if (missing !== reportedMissing)
           passLog.warn('no certificates for agents: apply what coracle rbac prints', {
             missing: `${missing} ${key.namespace}/${key.name}`,
           });
-        toldMissing = missing;
+        reportedMissing = missing;
         return DONE;
       }
-      toldMissing = '';
+      reportedMissing = '';
       const now = clock.now();
       const authorities = await usable(secret.data, keys);
       const { current, next } = authorities;
@@ -220,25 +220,25 @@ function createRequestController(options: PeerControllerOptions, { secrets, list
       const held = requests.get(key);
       if (held?.spec.signerName !== PEER_SIGNER || held.status?.certificate) return DONE;
       if (hasCondition(held, 'Denied') || hasCondition(held, 'Failed')) return DONE;
-      const judge = async (subresource: 'approval' | 'status', condition: SigningCondition): Promise<void> => {
-        const judged = cloneJson(held) as SigningRequest;
-        judged.status = { ...judged.status, conditions: [...(judged.status?.conditions ?? []), condition] };
-        await client.update(SIGNING_REQUESTS, judged, { subresource, signal });
-        passLog.info('certificate request judged', { verdict: condition.type, reason: condition.reason });
+      const decide = async (subresource: 'approval' | 'status', condition: SigningCondition): Promise<void> => {
+        const decided = cloneJson(held) as SigningRequest;
+        decided.status = { ...decided.status, conditions: [...(decided.status?.conditions ?? []), condition] };
+        await client.update(SIGNING_REQUESTS, decided, { subresource, signal });
+        passLog.info('certificate request decided', { verdict: condition.type, reason: condition.reason });
       };
       const fail = (message: string) =>
-        judge('status', { type: 'Failed', status: 'True', reason: 'SignerValidationFailure', message });
+        decide('status', { type: 'Failed', status: 'True', reason: 'SignerValidationFailure', message });
       const isApproved = hasCondition(held, 'Approved');
       const refusal = peerRequestRefusal(held, agentUser);
       if (refusal) {
         // Whoever approved it by hand: the rule is that of the signer.
         if (isApproved) await fail(refusal.message);
-        else await judge('approval', { type: 'Denied', status: 'True', ...refusal });
+        else await decide('approval', { type: 'Denied', status: 'True', ...refusal });
         return DONE;
       }
       if (!isApproved) {
         const message = 'The requester is the agent of that node.';
-        await judge('approval', { type: 'Approved', status: 'True', reason: 'AutoApproved', message });
+        await decide('approval', { type: 'Approved', status: 'True', reason: 'AutoApproved', message });
         return DONE;
       }
       const { current } = await usable(secrets.get(kept)?.data, keys);

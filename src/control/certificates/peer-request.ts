@@ -22,7 +22,7 @@ const NODE_PREFIX = 'system:node:';
 const NODES_GROUP = 'system:nodes';
 const NODE_NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
-/** Judges a request. `agentUser` is the user name of the agents' service account. Undefined: it may be signed. */
+/** Validates a request. `agentUser` is the user name of the agents' service account. Undefined: it may be signed. */
 export function peerRequestRefusal(
   { spec }: DeepReadonly<Pick<SigningRequest, 'spec'>>,
   agentUser: string,

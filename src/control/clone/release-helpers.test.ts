@@ -35,8 +35,8 @@ describe('releaseHelpers()', () => {
       assert.deepEqual(writes, expected);
       const { snapshotName, restoreName } = pass.status;
       assert.deepEqual([snapshotName, restoreName], released ? [undefined, undefined] : [SNAPSHOT, RESTORE]);
-      const told = released && objects.restores !== undefined;
-      assert.deepEqual(events, told ? ['Normal PVCBound all PVC for clone c are bound'] : []);
+      const reported = released && objects.restores !== undefined;
+      assert.deepEqual(events, reported ? ['Normal PVCBound all PVC for clone c are bound'] : []);
     });
 
   it("leaves a user's snapshot", async () => {

@@ -12,7 +12,7 @@ import { createClaimFilesController } from './claim-files-controller.ts';
 const TYPES = [NODES, PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES] as unknown as ResourceType<never>[];
 const uid = (n: number): string => `00000000-0000-4000-8000-00000000000${n}`;
 
-test('every node that holds files of a deleted claim is told, unless its class retains them', async () => {
+test('every node that holds files of a deleted claim is notified, unless its class retains them', async () => {
   const clock = createFakeClock();
   const api = createFakeApi(TYPES);
   const client = createClient(api.handler);
@@ -40,7 +40,7 @@ test('every node that holds files of a deleted claim is told, unless its class r
       kind: 'Node',
       metadata: { name, uid: name, annotations: { 'coracle.dev/claims': claims } },
     });
-  const told = (name: string): string | undefined =>
+  const listedOn = (name: string): string | undefined =>
     api.get(NODES, '', name)?.metadata.annotations?.['coracle.dev/gone-claims'];
 
   putClass('deletes', 'Delete');
@@ -50,17 +50,17 @@ test('every node that holds files of a deleted claim is told, unless its class r
   putNode('b', uid(1));
   putNode('c', uid(5));
   await pass();
-  assert.deepEqual(['a', 'b', 'c'].map(told), [undefined, undefined, undefined]);
+  assert.deepEqual(['a', 'b', 'c'].map(listedOn), [undefined, undefined, undefined]);
 
   for (const n of [1, 2, 3, 4]) api.remove(PERSISTENT_VOLUME_CLAIMS, 'ns', `c${n}`);
   await pass();
-  assert.deepEqual(['a', 'b', 'c'].map(told), [`${uid(1)},${uid(2)}`, uid(1), undefined]);
+  assert.deepEqual(['a', 'b', 'c'].map(listedOn), [`${uid(1)},${uid(2)}`, uid(1), undefined]);
 
   // The agent has removed them; a node that was away when a claim was deleted hears of it when it is back.
   putNode('b', '');
   putNode('d', `${uid(1)},${uid(5)}`);
   await pass();
-  assert.deepEqual(['b', 'd'].map(told), [undefined, uid(1)]);
+  assert.deepEqual(['b', 'd'].map(listedOn), [undefined, uid(1)]);
   // A claim of the same name is another one.
   putClaim(1);
   api.put({
@@ -70,7 +70,7 @@ test('every node that holds files of a deleted claim is told, unless its class r
   });
   putNode('e', `${uid(1)},${uid(2)}/deletes`);
   await pass();
-  assert.equal(told('e'), uid(2));
+  assert.equal(listedOn('e'), uid(2));
   stop.abort();
   await clock.advance(0);
   await run;

@@ -63,8 +63,8 @@ export function createClaimFilesController(environment: ControllerEnvironment): 
         gone = gone.filter(({ uid }) => !present.has(uid));
       }
       const wanted = formatHeldClaims(gone.map(({ uid }) => ({ uid, storageClass: '' })));
-      const told = node.metadata.annotations?.[GONE_CLAIMS_ANNOTATION] ?? '';
-      if (wanted === told) return DONE;
+      const listed = node.metadata.annotations?.[GONE_CLAIMS_ANNOTATION] ?? '';
+      if (wanted === listed) return DONE;
       const annotations = { [GONE_CLAIMS_ANNOTATION]: wanted === '' ? null : wanted };
       const body = { metadata: { uid: node.metadata.uid, annotations } };
       try {

@@ -211,7 +211,7 @@ export function createDisruptionController(environment: ControllerEnvironment): 
     }
   };
 
-  /** Granted evictions that came to nothing are told once, as they are forgotten. */
+  /** Granted evictions that came to nothing are reported once, as they are forgotten. */
   const tellUndone = (budget: Budget, selected: readonly DeepReadonly<Pod>[], kept: object): void => {
     for (const name of Object.keys(budget.status?.disruptedPods ?? {})) {
       const pod = selected.find(({ metadata }) => metadata.name === name);

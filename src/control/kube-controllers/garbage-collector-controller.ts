@@ -4,7 +4,7 @@
  * Flow: monitors fill the owner graph > objects whose owners changed are enqueued by uid > a pass decides by the graph,
  * and, before it acts, again by what is stored > delete, strip references, or remove a finalizer.
  * Guarantees: nothing is deleted before every owner was confirmed absent by the server; deletions carry the uid and
- * resourceVersion that were judged. What a protected machine holds stays, without its owners. Caveat: a dependent created while its owner is being deleted in the foreground may
+ * resourceVersion that the decision was made on. What a protected machine holds stays, without its owners. Caveat: a dependent created while its owner is being deleted in the foreground may
  * not be waited for; it is collected after.
  */
 import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
@@ -55,7 +55,7 @@ const ORPHANED_AT_ONCE = 20;
 const NOT_READY_MS = 100;
 /** Changes of CRDs are gathered this long before discovery is read again. */
 const REFRESH_DELAY_MS = 250;
-/** How soon an object is judged again whose owner exists but was never seen by an informer: its end may go unseen too. */
+/** How soon an object is looked at again whose owner exists but was never seen by an informer: its end may go unseen too. */
 const UNSEEN_OWNER_MS = 10_000;
 /** Owners known to be gone, so that their dependents need not ask again; the oldest are forgotten. */
 const MAX_ABSENT = 5_000;
@@ -153,7 +153,7 @@ export function createGarbageCollectorController(environment: ControllerEnvironm
     const node = graph.get(uid);
     if (!node) return DONE;
     try {
-      if (!node.deleting) return await judge(node, context);
+      if (!node.deleting) return await decide(node, context);
       if (node.finalizers.includes(ORPHAN_FINALIZER)) await orphanDependents(node, context);
       else if (isDeletingDependents(node)) await deleteDependents(node, context);
       return DONE;
@@ -170,7 +170,7 @@ export function createGarbageCollectorController(environment: ControllerEnvironm
   }
 
   /** Deletes or corrects an object whose owners may be gone. */
-  async function judge(node: GraphNode, { signal, log: passLog }: ReconcileContext): Promise<ReconcileResult> {
+  async function decide(node: GraphNode, { signal, log: passLog }: ReconcileContext): Promise<ReconcileResult> {
     const first = await verdictOf(node, signal);
     if (first.type === 'keep') {
       return node.owners.every(({ uid }) => graph.get(uid)) ? DONE : requeueAfter(UNSEEN_OWNER_MS);
@@ -230,7 +230,7 @@ export function createGarbageCollectorController(environment: ControllerEnvironm
     });
   }
 
-  /** Where the graph does not know an owner, the server is asked: nothing is judged absent on a cache's word. */
+  /** Where the graph does not know an owner, the server is asked: nothing counts as absent on a cache's word. */
   async function ownerState(ref: Reference, dependent: GraphNode, signal: AbortSignal): Promise<OwnerState> {
     if (absent.has(absentKey(ref, dependent.namespace)) || absent.has(absentKey(ref, ''))) return 'dangling';
     const type = findKind(served, ref.apiVersion, ref.kind);

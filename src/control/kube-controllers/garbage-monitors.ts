@@ -23,7 +23,7 @@ export interface GarbageMonitorOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly onChange: (type: ResourceType<KubeObject>, change: Change<KubeObject>) => void;
-  /** The resource is not watched any more in this version: what was told of it counts no longer. */
+  /** The resource is not watched any more in this version: what was reported of it counts no longer. */
   readonly onGone: (type: ResourceType<KubeObject>) => void;
 }
 

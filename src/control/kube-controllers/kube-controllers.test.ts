@@ -222,7 +222,7 @@ test('node-lifecycle-controller: a node whose Lease stands still for 50 s become
   await h.end();
 });
 
-test('node-lifecycle-controller: when no node is ready, none is told to empty itself', async () => {
+test('node-lifecycle-controller: when no node is ready, none is emptied', async () => {
   const h = harness(createNodeLifecycleController);
   h.api.put(readyNode('n'));
   h.api.put(readyNode('m'));
@@ -333,16 +333,16 @@ test('toleratedFor(): of several tolerations that answer, the first counts', () 
   assert.equal(toleratedFor(pod('p', { nodeName: 'n', tolerations }) as unknown as Pod, two), 30_000);
 });
 
-test('node-lifecycle-controller: a node that comes and goes is told', async () => {
+test('node-lifecycle-controller: the Node of an agent that comes and goes has events', async () => {
   const h = harness(createNodeLifecycleController);
   h.api.put(readyNode('n'));
   await h.clock.advance(1000);
   h.api.remove(NODES, '', 'n');
   await h.clock.advance(6000);
-  const told = (h.api.all(EVENTS) as unknown as { reason: string; message: string }[]).map(
+  const reported = (h.api.all(EVENTS) as unknown as { reason: string; message: string }[]).map(
     ({ reason, message }) => `${reason}: ${message}`,
   );
-  assert.deepEqual(told, [
+  assert.deepEqual(reported, [
     'RegisteredNode: Node n event: Registered Node n in Controller',
     'RemovingNode: Node n event: Removing Node n from Controller',
   ]);
@@ -538,7 +538,7 @@ test('staleAt(): which marks of an end that did not come are taken back, and whe
   for (const [name, one, expected] of cases) assert.equal(staleAt(one), expected, name);
 });
 
-test('disruption-controller: what did not come to an end is told and taken back', async () => {
+test('disruption-controller: what did not come to an end is reported and taken back', async () => {
   const h = harness(createDisruptionController);
   const since = formatTime(h.clock.now());
   h.api.put(budgetOf({ minAvailable: 1 }, { disruptedPods: { x: since } }));
@@ -560,10 +560,10 @@ test('disruption-controller: what did not come to an end is told and taken back'
   h.api.remove(PODS, 'n', 'x');
   h.api.remove(PODS, 'n', 'y');
   await h.clock.advance(1000);
-  const told = (h.api.all(EVENTS) as unknown as { reason: string; message: string }[]).map(
+  const reported = (h.api.all(EVENTS) as unknown as { reason: string; message: string }[]).map(
     ({ reason, message }) => `${reason}: ${message}`,
   );
-  assert.deepEqual(told, [
+  assert.deepEqual(reported, [
     "NotDeleted: Pod was expected by PDB n/b to be deleted but it wasn't",
     'NoPods: No matching pods found',
   ]);

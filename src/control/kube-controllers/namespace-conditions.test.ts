@@ -6,7 +6,10 @@ import type { NamespaceContent } from './namespace-content.ts';
 const NOW = Date.UTC(2030, 0, 2);
 const BEFORE = '2030-01-01T00:00:00Z';
 const nothing: NamespaceContent = { remaining: new Map(), finalizers: new Map(), failures: [], waitsForPods: false };
-const told = (content: Partial<NamespaceContent>, failures: { groupVersion: string; error: string }[] = []): string[] =>
+const shown = (
+  content: Partial<NamespaceContent>,
+  failures: { groupVersion: string; error: string }[] = [],
+): string[] =>
   namespaceConditions([], { ...nothing, ...content }, { failures, now: NOW })
     .filter(({ status }) => status === 'True')
     .map(({ type, reason, message }) => `${type} ${reason}: ${message}`);
@@ -20,7 +23,7 @@ test('namespaceConditions(): what is wrong, in upstream’s words, sorted', () =
     ['b', 1],
     ['a', 2],
   ]);
-  const cases: [Parameters<typeof told>, string[]][] = [
+  const cases: [Parameters<typeof shown>, string[]][] = [
     [[{}], []],
     [
       [{ remaining, finalizers }],
@@ -43,7 +46,7 @@ test('namespaceConditions(): what is wrong, in upstream’s words, sorted', () =
       ],
     ],
   ];
-  for (const [given, wanted] of cases) assert.deepEqual(told(...given), wanted);
+  for (const [given, wanted] of cases) assert.deepEqual(shown(...given), wanted);
 });
 
 test('namespaceConditions(): each keeps its place, and its time as long as its status is the same', () => {

@@ -1,6 +1,6 @@
 /**
  * Empties terminating namespaces and lets them go: syncs that delete in order first, for a while, then Pods, then everything else there is by discovery, then the
- * finalizer `kubernetes`. What holds a namespace up is told in its conditions.
+ * finalizer `kubernetes`. What keeps a namespace from its end is reported in its conditions.
  */
 import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
 import { NAMESPACES, PODS } from '../../api/kinds/builtin/resource-types.ts';

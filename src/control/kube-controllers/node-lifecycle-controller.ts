@@ -3,7 +3,7 @@
  * as it renews its Lease; a Lease that has not moved for 50 s (by this process's clock: clocks of nodes are not trusted)
  * hands them over, and they become Unknown. Taints follow the conditions and `spec.unschedulable`; Pods of a node that
  * is not ready are not ready either. When no node at all is ready, the trouble is ours rather than theirs: then nothing
- * is told to leave (kube-controller-manager's master disruption mode).
+ * is marked to leave (kube-controller-manager's master disruption mode).
  */
 import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
 import { LEASES, NODES, PODS } from '../../api/kinds/builtin/resource-types.ts';

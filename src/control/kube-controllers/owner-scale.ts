@@ -16,7 +16,7 @@ export interface ExpectedPods {
   readonly unmanaged: readonly string[];
 }
 
-/** The count cannot be told; the message says why. */
+/** The count is not known; the message says why. */
 export class UnknownScale extends Error {}
 
 const controllerOf = ({ metadata }: DeepReadonly<KubeObject>): Owner | undefined =>

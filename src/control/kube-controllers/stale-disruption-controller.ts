@@ -1,5 +1,5 @@
 /**
- * Takes back what a Pod was told about its end when that did not come: two minutes after somebody set the condition
+ * Takes back the condition of a Pod whose end did not come: two minutes after somebody set the condition
  * `DisruptionTarget`, a Pod that is not being deleted gets it as False (pkg/controller/disruption, syncStalePodDisruption).
  */
 import { PODS } from '../../api/kinds/builtin/resource-types.ts';

@@ -94,7 +94,7 @@ interface Outcome {
 
 /** What a pass over a snapshot that was not saved comes to: it is known how it came out, or will be later. */
 type Saving =
-  | { readonly type: 'told'; readonly snapshot: Snapshot }
+  | { readonly type: 'reported'; readonly snapshot: Snapshot }
   | { readonly type: 'later'; readonly result: ReconcileResult };
 const NOTHING_YET: Saving = { type: 'later', result: DONE };
 
@@ -196,11 +196,11 @@ export function createMemoryController(options: MemoryControllerOptions): Runnab
     signal: AbortSignal,
   ): Promise<Saving> => {
     const text = JSON.stringify({ reason, message });
-    const told = await annotate(snapshot, { [MEMORY_OUTCOME]: outcome, [MEMORY_TEXT]: text }, signal);
+    const annotated = await annotate(snapshot, { [MEMORY_OUTCOME]: outcome, [MEMORY_TEXT]: text }, signal);
     // Somebody else has said it, or it goes: the pass that this brings about sees to it.
-    if (!told) return NOTHING_YET;
+    if (!annotated) return NOTHING_YET;
     events.event(snapshot, outcome === 'Saved' ? 'Normal' : 'Warning', reason, message);
-    return { type: 'told', snapshot: told };
+    return { type: 'reported', snapshot: annotated };
   };
 
   /**
@@ -289,7 +289,7 @@ export function createMemoryController(options: MemoryControllerOptions): Runnab
     if (known.metadata.deletionTimestamp !== undefined) return remove(known, signal);
     if (!includesMemory(known)) return DONE;
     const saving: Saving =
-      memoryOutcome(known) === undefined ? await save(known, signal) : { type: 'told', snapshot: known };
+      memoryOutcome(known) === undefined ? await save(known, signal) : { type: 'reported', snapshot: known };
     if (saving.type === 'later') return saving.result;
     const { snapshot } = saving;
     const outcome = memoryOutcome(snapshot);

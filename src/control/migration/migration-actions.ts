@@ -261,7 +261,7 @@ function stateClaimNames(
   return from && to ? { sourcePersistentStatePVCName: from, targetPersistentStatePVCName: to } : {};
 }
 
-/** A namespace that enforces Pod security is told apart: there the user can do something about it. */
+/** A namespace that enforces Pod security has a message of its own: there the user can do something about it. */
 const creationFailure = ({ metadata }: ReadonlyVmi, error: Error): string =>
   isApiError(error, 403) && error.message.includes('violates PodSecurity')
     ? `failed to render launch manifest: failed to create target pod for vmi ${metadata.namespace}/${metadata.name}, it needs a privileged namespace to run: ${error.message}`

@@ -23,7 +23,7 @@ export const isUnderWay = (migration: ReadonlyMigration): boolean =>
   !isFinalMigration(migration) && phaseOf(migration) !== '' && phaseOf(migration) !== 'Pending';
 
 const HANDED_OFF: ReadonlySet<Phase> = new Set(['PreparingTarget', 'TargetReady', 'Running']);
-/** True when the agents have been told. */
+/** True when the agents have been notified. */
 export const isHandedOffPhase = (phase: Phase): boolean => HANDED_OFF.has(phase);
 
 export const isDeleting = ({ metadata }: ReadonlyMigration): boolean => metadata.deletionTimestamp !== undefined;

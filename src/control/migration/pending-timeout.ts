@@ -16,7 +16,7 @@ const PENDING_SECONDS = 900;
 const UNSCHEDULABLE_ANNOTATION = 'kubevirt.io/migrationUnschedulablePodTimeoutSeconds';
 const PENDING_ANNOTATION = 'kubevirt.io/migrationPendingPodTimeoutSeconds';
 
-/** Judges a target Pod at `now`, milliseconds. */
+/** The decision on a target Pod at `now`, milliseconds. */
 export function pendingTimeout(migration: ReadonlyMigration, pod: DeepReadonly<Pod>, now: number): PendingVerdict {
   const created = Date.parse(pod.metadata.creationTimestamp ?? '');
   if (

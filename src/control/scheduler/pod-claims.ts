@@ -1,6 +1,6 @@
 /**
  * The claims of a Pod as the scheduler sees them, and what it writes for those that wait for their first Pod: a volume
- * that is there is kept for the claim, or the claim is told its node, where a provisioner makes one. The Pod is bound
+ * that is there is kept for the claim, or its node is written into the claim, where a provisioner makes one. The Pod is bound
  * when the claims are.
  */
 import {

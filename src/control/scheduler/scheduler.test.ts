@@ -144,7 +144,7 @@ test('a hundred pods at once are spread without overfilling, before any watch sh
   await h.end();
 });
 
-test('other schedulers, terminating and gated pods are left alone; gates are told', async () => {
+test('other schedulers, terminating and gated pods are left alone; gates are reported', async () => {
   const h = harness();
   h.node('n1', '4');
   h.pod('other', '1', { schedulerName: 'mine' });
@@ -251,7 +251,7 @@ test('preemption: the less important pod is asked to leave, and its room is kept
   await h.end();
 });
 
-test('a pod is not told that it fits nowhere while a fresh node is about to report', async () => {
+test('a pod is not said to fit nowhere while a fresh node is about to report', async () => {
   const h = harness();
   h.pod('early', '1');
   await h.clock.advance(500);
@@ -266,7 +266,7 @@ test('a pod is not told that it fits nowhere while a fresh node is about to repo
   await h.end();
 });
 
-test('a pod is told that there are no nodes when none came in time', async () => {
+test('a pod is reported to have no nodes when none came in time', async () => {
   const h = harness();
   h.pod('early', '1');
   await h.clock.advance(10_100);

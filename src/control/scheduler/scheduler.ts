@@ -66,7 +66,7 @@ const RETRY_MS = 60_000;
 /** Changes of nodes and Pods are gathered this long before waiting Pods are tried again. */
 const WAKE_MS = 50;
 const NOT_READY_TAINT = 'node.kubernetes.io/not-ready';
-/** After a start, nodes are given this long to report before a Pod is told that it fits nowhere. */
+/** After a start, nodes are given this long to report before a Pod is said to fit nowhere. */
 const REGISTRATION_MS = 10_000;
 
 /** Makes the scheduler; nothing happens before `start`. */

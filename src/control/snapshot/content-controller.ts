@@ -163,9 +163,9 @@ export function createContentController(options: SnapshotControllerOptions): Con
       if (!(error instanceof FreezeRefused)) throw error;
       const { message } = error;
       const known = content.status?.error;
-      const told = known?.message === message ? known : { time: formatTime(clock.now()), message };
+      const failure = known?.message === message ? known : { time: formatTime(clock.now()), message };
       const before = content.status as SnapshotContentStatus | undefined;
-      await saveStatus(content, { ...before, readyToUse: false, error: told });
+      await saveStatus(content, { ...before, readyToUse: false, error: failure });
       return requeueAfter(FREEZE_RETRY_MS);
     }
   };

@@ -4,7 +4,7 @@ import type { DeepReadonly } from '../../api/meta/object.ts';
 import { ApiError } from '../../api/meta/status.ts';
 import type { Client } from '../../client/client.ts';
 
-/** Asked of virt-api; the machine itself where that cannot be told, as upstream does. Rejects when nobody answers. */
+/** Asked of virt-api; the machine itself where that is not known, as upstream does. Rejects when nobody answers. */
 export async function expandedMachine(
   vm: DeepReadonly<VirtualMachine>,
   client: Client,

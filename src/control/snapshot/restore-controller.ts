@@ -192,16 +192,16 @@ export function createRestoreController(options: SnapshotControllerOptions): Con
       if (isConflict(error) || isAlreadyExists(error)) throw error;
       if (!(error instanceof RestoreProblem) && !(error instanceof ApiError)) throw error;
       const { message } = error;
-      const told = cloneJson<VirtualMachineRestore>(cached);
-      halt(told, message);
-      if (!deepEqual(told.status, cached.status))
+      const halted = cloneJson<VirtualMachineRestore>(cached);
+      halt(halted, message);
+      if (!deepEqual(halted.status, cached.status))
         events.event(
           cached,
           'Warning',
           'VirtualMachineRestoreError',
           `VirtualMachineRestore encountered error ${message}`,
         );
-      await saveStatus(cached, told);
+      await saveStatus(cached, halted);
       return requeueAfter(RETRY_MS);
     }
   };

@@ -14,7 +14,7 @@ describe('stopTarget()', () => {
     ['a machine that runs', vm('Always'), vmi(), true],
     ['one that is started by hand', vm('Manual'), vmi(), true],
     ['one without an instance', vm('Always'), undefined, false],
-    ['one that is told already', vm('Halted'), vmi(), false],
+    ['one that is asked already', vm('Halted'), vmi(), false],
     ['one whose instance was asked to stop', vm('Manual', stop), vmi(), false],
     ['one whose instance before was asked to stop', vm('Manual', stop), vmi({ uid: 'v' }), true],
     ['one whose instance is on its way out', vm('Always'), vmi({ deletionTimestamp: 'x' }), false],

@@ -4,7 +4,7 @@ import type { DeepReadonly } from '../../api/meta/object.ts';
 import type { Client } from '../../client/client.ts';
 import { effectiveRunStrategy } from '../../domain/run-strategy/run-strategy.ts';
 
-/** Asks once: a machine that was told already, or whose instance is on its way out, is left alone. */
+/** Asks once: a machine that was asked already, or whose instance is on its way out, is left alone. */
 export async function stopTarget(
   { metadata, spec, status }: DeepReadonly<VirtualMachine>,
   vmi: DeepReadonly<VirtualMachineInstance> | undefined,

@@ -75,7 +75,7 @@ const BY_SNAPSHOT = 'snapshot.source-of';
 const UPSTREAM_LEASE: ObjectKey = { namespace: 'kube-system', name: 'snapshot-controller-leader' };
 const LEASE_MS = 15_000;
 
-/** A reason why a snapshot waits: told in its status and as an event. */
+/** A reason why a snapshot waits: reported in its status and as an event. */
 class SnapshotProblem extends Error {
   readonly reason: string;
   constructor(reason: string, message: string) {

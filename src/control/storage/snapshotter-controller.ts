@@ -191,8 +191,8 @@ export function createSnapshotterController(options: PoolControllerOptions): Con
     if (content.status?.error?.message === message) return;
     events.event(content, 'Warning', reason, message);
     const latest = await client.get(VOLUME_SNAPSHOT_CONTENTS, keyOf(content), { signal });
-    const told = { message, time: formatTime(clock.now()) };
-    const status = { ...latest.status, ...(!leaves && { readyToUse: false }), error: told };
+    const failure = { message, time: formatTime(clock.now()) };
+    const status = { ...latest.status, ...(!leaves && { readyToUse: false }), error: failure };
     await save(latest, { ...latest, status }, signal);
   };
 

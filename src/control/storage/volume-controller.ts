@@ -72,8 +72,8 @@ export function createVolumeController(environment: ControllerEnvironment): Cont
   volumes.addIndex(BY_CLAIM, (volume) => claimKeyOf(volume).map(({ namespace, name }) => `${namespace}/${name}`));
   pods.addIndex(BY_CLAIM, (pod) => claimsOfPod(pod).map((name) => `${pod.metadata.namespace}/${name}`));
   const events = createEventRecorder(client, { component: 'persistentvolume-controller', clock, log });
-  const tell = (object: Claim | Volume, told: ClaimEvent | undefined): void => {
-    if (told) events.event(object as PersistentVolumeClaim, told.type, told.reason, told.message);
+  const tell = (object: Claim | Volume, event: ClaimEvent | undefined): void => {
+    if (event) events.event(object as PersistentVolumeClaim, event.type, event.reason, event.message);
   };
   const saveClaim = async (before: Claim, after: Claim, signal: AbortSignal): Promise<Claim> =>
     (await commit<PersistentVolumeClaim>(client, PERSISTENT_VOLUME_CLAIMS, { before, after, signal })) ?? before;

@@ -22,7 +22,7 @@ import {
 } from './start-revision.ts';
 import { isVmiFinal, type ReadonlyVm, type ReadonlyVmi } from './vm-view.ts';
 
-/** A machine, its instance, and what its matchers stand for (undefined while that cannot be told). */
+/** A machine, its instance, and what its matchers stand for (undefined while that is not known). */
 export interface Running {
   readonly vm: ReadonlyVm;
   readonly instance: ReadonlyVmi | undefined;
@@ -91,17 +91,17 @@ export function createStartRecord(options: {
     return isMissing ? undefined : layersOf({ instancetype, preference });
   };
 
-  const compare = (judge: typeof restartRequired, { vm, instance, layers }: Running): boolean => {
+  const compare = (decide: typeof restartRequired, { vm, instance, layers }: Running): boolean => {
     if (!instance || isVmiFinal(instance)) return false;
     const started = startsOf(vm).at(-1)?.data?.['spec'] as Spec | undefined;
     if (started === undefined) return false;
     const known = vm.status?.conditions?.some(({ type }) => type === 'RestartRequired') ?? false;
-    // What the machine stands for now cannot be told: what was known of it still holds.
+    // What the machine stands for now is not known: what was known of it still holds.
     if (layers === undefined) return known;
     try {
       const guestUuid = instance.spec.domain?.firmware?.uuid;
       const before = { spec: withGuestUuid(started, guestUuid), layers: layersThen(vm, started) };
-      return judge(before, { spec: withGuestUuid(withRevisionNames(vm), guestUuid), layers }, config());
+      return decide(before, { spec: withGuestUuid(withRevisionNames(vm), guestUuid), layers }, config());
     } catch (error) {
       if (error instanceof DefaultsError) return known;
       throw error;

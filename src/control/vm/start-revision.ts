@@ -1,6 +1,6 @@
 /**
  * The ControllerRevision taken at each start: it holds the VM spec the running instance was made from, so that a later
- * change can be told from what runs.
+ * change to it is seen.
  */
 import type { ControllerRevision } from '../../api/kinds/builtin/types.ts';
 import type { VirtualMachine, VirtualMachineInstanceSpec } from '../../api/kinds/kubevirt/kubevirt.ts';
@@ -58,7 +58,7 @@ export function withGuestUuid(spec: DeepReadonly<Spec>, guestUuid: string | unde
   return { ...spec, template: { ...template, spec: { ...template.spec, domain: { ...domain, firmware } } } };
 }
 
-/** A spec and what its matchers stand for; `layers` is undefined when that can no longer be told. */
+/** A spec and what its matchers stand for; `layers` is undefined when that is no longer known. */
 export interface LayeredSpec {
   readonly spec: DeepReadonly<Spec>;
   readonly layers: Layers | undefined;

@@ -18,11 +18,11 @@ export interface InstanceUpdate {
   readonly restart?: string;
   /** Why it has to wait. */
   readonly failure?: SyncFailure;
-  /** It was judged by an instance that has changed since. */
+  /** The decision was made on an instance that has changed since. */
   readonly isStale?: boolean;
 }
 
-/** Judges and patches the instance. Throws what the API says, unless it only says that the instance has changed. */
+/** Decides, and patches the instance. Throws what the API says, unless it only says that the instance has changed. */
 export async function updateInstance(
   { vm, instance, layers }: { readonly vm: ReadonlyVm; readonly instance: ReadonlyVmi; readonly layers: Layers },
   { client, config, cpuAllocationRatio }: { client: Client; config: ClusterConfig; cpuAllocationRatio: number },
@@ -31,18 +31,18 @@ export async function updateInstance(
   // Before it runs the guest starts with what its instance was made from.
   if (!wanted || !config.liveUpdate || instance.status?.phase !== 'Running') return { instance };
   if (instance.metadata.deletionTimestamp !== undefined) return { instance };
-  const { patch, ...told } = liveUpdateVerdict({ wanted, vmi: instance, cpuAllocationRatio });
-  if (patch.length === 0) return { instance, ...told };
+  const { patch, ...verdict } = liveUpdateVerdict({ wanted, vmi: instance, cpuAllocationRatio });
+  if (patch.length === 0) return { instance, ...verdict };
   try {
     const same: JsonPatchOperation = { op: 'test', path: '/metadata/uid', value: instance.metadata.uid };
     const body = [same, ...patch];
     return {
       instance: await client.patch(VIRTUAL_MACHINE_INSTANCES, keyOf(instance), { type: 'json', body }),
-      ...told,
+      ...verdict,
     };
   } catch (error) {
     if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409 && error.code !== 422)) throw error;
-    return { instance, isStale: true, ...told };
+    return { instance, isStale: true, ...verdict };
   }
 }
 

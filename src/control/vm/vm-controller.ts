@@ -110,9 +110,9 @@ interface Pass {
   instance: ReadonlyVmi | undefined;
   expects: 'create' | 'delete' | undefined;
   failure: SyncFailure | undefined;
-  /** Why only a restart brings what the machine says now; what was known of it until that is judged anew. */
+  /** Why only a restart brings what the machine says now; what was known of it until that is decided anew. */
   restartRequired: string | undefined;
-  /** What instance type and preference stand for; undefined while that cannot be told: nothing is started then. */
+  /** What instance type and preference stand for; undefined while that is not known: nothing is started then. */
   layers: Layers | undefined;
   /** Copies of instance type and preference that go when the machine is stored without naming them. */
   readonly unneeded: string[];
@@ -259,7 +259,7 @@ export function createVmController(options: VmControllerOptions): Controller {
   // What the cluster updates while a guest runs goes into the spec of the instance; what it cannot says why.
   const liveUpdate: Step = async (pass) => {
     const { vm, instance, layers } = pass;
-    // What the machine stands for now cannot be told: what was known of it still holds.
+    // What the machine stands for now is not known: what was known of it still holds.
     if (!layers) return 'continue';
     pass.restartRequired = start.isRestartRequired(pass) ? NOT_LIVE_UPDATABLE : undefined;
     if (clock.turnIsLong()) await nextTurn();
@@ -479,7 +479,7 @@ const duplicateOf = ({ status }: ReadonlyVm): string | undefined =>
 const machineKeys = (machines: readonly Machine[]): ObjectKey[] =>
   machines.filter(({ kind }) => kind === 'VirtualMachine').map(({ namespace, name }) => ({ namespace, name }));
 
-/** What the status says of a restart, for a pass that does not get to judge it. */
+/** What the status says of a restart, for a pass that does not get to the comparison. */
 const knownRestart = ({ status }: ReadonlyVm, instance: ReadonlyVmi | undefined): string | undefined =>
   instance && !isVmiFinal(instance)
     ? status?.conditions?.find(({ type }) => type === 'RestartRequired')?.message

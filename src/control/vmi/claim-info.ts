@@ -1,4 +1,4 @@
-/** What an instance's status tells of the claims behind its volumes: the agents judge by it whether it can move. */
+/** What an instance's status says of the claims behind its volumes: agents decide by it whether it can move. */
 import type { PersistentVolumeClaim } from '../../api/kinds/builtin/types.ts';
 import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';

@@ -62,8 +62,8 @@ export function createStateClaims(
   const vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
   const expectations = createExpectations(clock);
   const fail = (vmi: ReadonlyVmi, reason: string, message: string): StateClaim => {
-    const told = vmi.status?.conditions?.some((one) => one.type === 'Synchronized' && one.reason === reason);
-    if (!told) events.event(vmi, 'Warning', reason, message);
+    const isReported = vmi.status?.conditions?.some((one) => one.type === 'Synchronized' && one.reason === reason);
+    if (!isReported) events.event(vmi, 'Warning', reason, message);
     return { problem: { reason, message } };
   };
   const of = (vmi: ReadonlyVmi): Claim | undefined =>

@@ -202,7 +202,7 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
     }
   };
 
-  /** Shows on the Pod whether the guest is paused. A Pod made in this pass is told when the watch has shown it. */
+  /** Shows on the Pod whether the guest is paused. A Pod made in this pass is marked when the watch has shown it. */
   const syncUnpaused = async ({ vmi, current: pod, podExpected }: Pass): Promise<void> => {
     if (!pod || podExpected || pod.metadata.deletionTimestamp !== undefined || isFinal(vmi.status?.phase)) return;
     const condition = unpausedCondition(vmi, pod, clock.now());
@@ -377,7 +377,7 @@ function held(vmi: ReadonlyVmi): VirtualMachineInstance {
 }
 
 /**
- * Takes off what named a migration or an eviction that is over: the target's label, by which its agent was told, and who
+ * Takes off what named a migration or an eviction that is over: the target's label, by which its agent was notified, and who
  * asked for the eviction. The agents write status only.
  */
 function clearMigrationMarks(vmi: VirtualMachineInstance): void {

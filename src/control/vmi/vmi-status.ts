@@ -70,7 +70,7 @@ const activeBeside = (pods: readonly ReadonlyPod[]): Record<string, string> =>
 export const claimIsMissing = (namespace: string, name: string): string =>
   `PVC ${namespace}/${name} does not exist, waiting for it to appear`;
 
-/** True when it has been told already that a claim is missing. */
+/** True when a missing claim has been reported already. */
 export const saysClaimIsMissing = ({ status }: DeepReadonly<VirtualMachineInstance>): boolean =>
   status?.conditions?.some(({ type, reason }) => type === 'Synchronized' && reason === 'FailedPvcNotFound') ?? false;
 

@@ -113,18 +113,18 @@ test('isStateClaimReady() waits for binding, except where a Pod must come first'
     late: { metadata: {}, provisioner: 'p', volumeBindingMode: 'WaitForFirstConsumer' } as StorageClass,
     early: { metadata: {}, provisioner: 'p' } as StorageClass,
   };
-  const judge = (phase: string | undefined, name?: string): boolean | string => {
+  const ready = (phase: string | undefined, name?: string): boolean | string => {
     try {
       return isStateClaimReady(claim(phase, name), (wanted) => classes[wanted]);
     } catch (error) {
       return (error as Error).message;
     }
   };
-  assert.equal(judge('Bound'), true);
-  assert.equal(judge('Lost'), 'backend storage PVC lost');
-  assert.equal(judge('Pending'), 'no storage class name');
-  assert.equal(judge('Pending', 'gone'), 'storage class gone not found');
-  assert.equal(judge('Pending', 'early'), false);
-  assert.equal(judge('Pending', 'late'), true);
-  assert.equal(judge(undefined), false);
+  assert.equal(ready('Bound'), true);
+  assert.equal(ready('Lost'), 'backend storage PVC lost');
+  assert.equal(ready('Pending'), 'no storage class name');
+  assert.equal(ready('Pending', 'gone'), 'storage class gone not found');
+  assert.equal(ready('Pending', 'early'), false);
+  assert.equal(ready('Pending', 'late'), true);
+  assert.equal(ready(undefined), false);
 });

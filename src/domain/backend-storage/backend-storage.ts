@@ -77,7 +77,7 @@ export function backendStorageClaimOfVm<T extends Claim>(
   return spec && needsBackendStorage(spec) ? backendStorageClaimOf(vm, claims) : undefined;
 }
 
-/** Name of the claim that an instance runs with, by its status; undefined before that is told. */
+/** Name of the claim that an instance runs with, by its status; undefined before that is reported. */
 export const currentStateClaim = (vmi: DeepReadonly<VirtualMachineInstance>): string | undefined =>
   vmi.status?.volumeStatus?.find(({ name }) => name === STATE_VOLUME)?.persistentVolumeClaimInfo?.claimName;
 

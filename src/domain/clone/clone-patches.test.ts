@@ -162,7 +162,7 @@ describe('clonePatches()', () => {
     ['no annotations', { template: { labels: notes('a') } }, UUID, {}],
     ['annotations', { template: { annotations: notes('a') } }, UUID, notes('a')],
     [
-      'that of a clone that was told apart already',
+      'that of a clone that was made distinct already',
       { template: { annotations: notes(CLOUD_INIT_INSTANCE) } },
       UUID,
       {},

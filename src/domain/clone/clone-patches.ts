@@ -34,7 +34,7 @@ const WRITTEN_ANYWAY: readonly string[] = [
 
 /**
  * The patches, one operation in each text. `uid` is that of the clone.
- * What the user's own patches hold is not judged here: the restore refuses what it cannot apply.
+ * What the user's own patches hold is not validated here: the restore refuses what it cannot apply.
  */
 export function clonePatches(
   source: CloneSource,

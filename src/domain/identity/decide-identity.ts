@@ -20,7 +20,7 @@
  *
  * `legacy` is the UUID v5 of the VM's name: what the guest of a VM without UUID has always seen. It is never made for
  * something new, as two VMs of one name in two namespaces share it. Random UUIDs are of version 4. A serial is never
- * added to a VM that exists: its guest has seen none. What a restore to another VM or a clone is told by its patches is
+ * added to a VM that exists: its guest has seen none. What the patches of a restore to another VM or of a clone say is
  * written after this, so a user may still ask for a UUID.
  *
  * (Rules: kubevirt pkg/virt-api/webhooks/mutating-webhook/mutators/vm-mutator.go, pkg/virt-controller/watch/vm/firmware.go,

@@ -104,7 +104,7 @@ export function findSharedUuids(vms: readonly ReadonlyVm[], vmis: readonly Reado
 const MOST_NAMED = 5;
 
 /**
- * What a machine's owner is told of it. Others of the same namespace are named; of those elsewhere only the number is
+ * What a machine's owner sees of it. Others of the same namespace are named; of those elsewhere only the number is
  * said, as he may not know what there is.
  */
 export function sharedText({ uuid, machines }: SharedUuid, namespace: string): string {

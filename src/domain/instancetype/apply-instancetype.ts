@@ -152,7 +152,7 @@ function applyMemory(step: Step): void {
   if (isSet(from.maxGuest)) memory.maxGuest = canonicalQuantity(from.maxGuest!);
 }
 
-/** Only the first conflict of memory is told. */
+/** Only the first conflict of memory is reported. */
 function memoryConflict(
   { memory, resources }: VirtualMachineInstanceSpec['domain'],
   from: DeepReadonly<InstancetypeSpec['memory']>,

@@ -155,7 +155,7 @@ describe('conflicts', () => {
     launchSecurity: {},
     annotations: { k: '1', 'a.b/c': '1' },
   };
-  it('are all told, in the order of the steps; of memory only the first', () => {
+  it('are all reported, in the order of the steps; of memory only the first', () => {
     const spec: Spec = {
       nodeSelector: {},
       schedulerName: 'x',

@@ -1,6 +1,6 @@
 /**
  * A virtual machine as its instance type and preference make it. Three uses, which differ in what surrounds the same
- * application: judging and capturing (`applyInstancetype`), expanding (`expandVirtualMachine`), and starting
+ * application: validating and capturing (`applyInstancetype`), expanding (`expandVirtualMachine`), and starting
  * (`applyAtStart`).
  */
 import type {

@@ -294,7 +294,7 @@ describe('inferMatcher()', () => {
   ];
   for (const [name, volume, more, world, error, ignorable] of failures) {
     it(`refuses ${name}`, () => assert.equal(run(vmWith(volume, more), world).error, error));
-    it(`${ignorable ? 'ignores' : 'still refuses'} ${name} when told to ignore`, () => {
+    it(`${ignorable ? 'ignores' : 'still refuses'} ${name} when that is requested`, () => {
       const vm = vmWith(volume, more, 'Ignore');
       assert.equal(run(vm, world).error, ignorable ? undefined : error);
       assert.equal(vm.spec.instancetype === undefined, ignorable);

@@ -100,7 +100,7 @@ describe('checkRequirements()', () => {
       'spec.template.spec.architecture',
     ],
     [
-      'processors are judged before memory',
+      'processors are compared before memory',
       { requirements: { architecture: 'x', memory: { guest: '9Gi' }, cpu: { guest: 9 } } },
       { instancetype: type },
       spec({}),

@@ -108,10 +108,10 @@ function fromObject(
   field: MatcherField,
   { ref, known }: { readonly ref: SourceRef; readonly known: KnownSources },
 ): Resolution {
-  // What admission captured is what was judged: until the controller has been there it goes before the object, which may
+  // What admission captured is what was validated: until the controller has been there it goes before the object, which may
   // have changed since.
-  const judged = isNew(vm) ? fromOwnCopy(field, { ref, known }) : undefined;
-  if (judged !== undefined) return judged;
+  const captured = isNew(vm) ? fromOwnCopy(field, { ref, known }) : undefined;
+  if (captured !== undefined) return captured;
   const object = known.object(ref);
   if (object === undefined) return { type: 'need', need: { type: 'object', ref } };
   if (object !== null) return { type: 'object', object };

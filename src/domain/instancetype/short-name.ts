@@ -1,4 +1,4 @@
-/** Names that would be too long: cut, and told apart by a digest (kubevirt pkg/instancetype/naming). */
+/** Names that would be too long: cut, and made distinct by a digest (kubevirt pkg/instancetype/naming). */
 import { sha256 } from '../identity/sha256.ts';
 
 const DIGEST_LENGTH = 8;

@@ -18,7 +18,7 @@ const pod = (requests: object, limits: object = {}): Pod =>
   ({ spec: { containers: [{ name: 'compute', resources: { requests, limits } }] } }) as unknown as Pod;
 const options = { memoryBytes: 4 * GIB, cpuAllocationRatio: 10 };
 
-test('a Pod that asks for less than its guest is to get is too small, and is told by how much', () => {
+test('a Pod that asks for less than its guest is to get is too small, and the message says by how much', () => {
   const cases: readonly [what: string, domain: object, pod: Pod, says: RegExp | undefined][] = [
     ['next to nothing', {}, pod({ memory: '1Mi', cpu: '1' }), /asks for 1048576 bytes of memory.* 4294967296/],
     ['nothing at all', {}, pod({}), /asks for 0 bytes of memory/],
@@ -49,9 +49,9 @@ test('a Pod that asks for less than its guest is to get is too small, and is tol
     ['a limit of the machine', {}, pod({ memory: '4Gi', cpu: '1' }, { memory: '4Gi' }), undefined],
   ];
   for (const [what, domain, given, says] of cases) {
-    const told = podShortfall(given, instance(domain), options);
-    if (says) assert.match(told ?? '', says, what);
-    else assert.equal(told, undefined, what);
+    const reported = podShortfall(given, instance(domain), options);
+    if (says) assert.match(reported ?? '', says, what);
+    else assert.equal(reported, undefined, what);
   }
 });
 

@@ -100,7 +100,7 @@ function hostModelSelector(source: ReadonlyPod, nodeLabels: Labels): Labels {
   if (kept.some(([key]) => key.startsWith(HOST_MODEL_MIGRATION_PREFIX))) return Object.fromEntries(kept);
   const selector: Record<string, string> = Object.fromEntries(kept);
   const model = Object.entries(nodeLabels).find(([key]) => key.startsWith(HOST_MODEL_PREFIX));
-  // Nodes that do not tell their model (agents of ours on one host): the agents judge by themselves.
+  // Nodes that do not tell their model (agents of ours on one host): the agents compare by themselves.
   if (!model) return selector;
   selector[HOST_MODEL_MIGRATION_PREFIX + model[0].slice(HOST_MODEL_PREFIX.length)] = model[1];
   for (const [key, value] of Object.entries(nodeLabels))

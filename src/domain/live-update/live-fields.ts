@@ -11,7 +11,7 @@ export function neutraliseLiveFields(started: Template, current: Template): void
   const now = current?.spec;
   if (!before || !now) return;
   const [then, wanted] = [before.domain, now.domain];
-  // A machine without any word on its processors is not told apart by its sockets: upstream compares them only there.
+  // A machine without any word on its processors is not compared by its sockets: upstream compares them only there.
   if (then?.cpu && wanted?.cpu) copy(then.cpu, wanted.cpu, 'sockets');
   if (then && wanted?.memory?.guest !== undefined) {
     then.memory ??= {};

@@ -99,10 +99,10 @@ describe('the size of the Pod', () => {
     assert.equal(isResizing(pod({ cpu: '1' }, { cpu: '1000m' })), false);
   });
   it('tells its trouble', () => {
-    const told = pod(large, small);
+    const status = pod(large, small);
     const condition = { type: 'PodResizePending', status: 'True' as const, reason: 'Deferred', message: 'no room' };
-    told.status!.conditions = [condition];
-    assert.equal(resizeTrouble(told), 'Deferred: no room');
+    status.status!.conditions = [condition];
+    assert.equal(resizeTrouble(status), 'Deferred: no room');
     assert.equal(resizeTrouble(pod(large)), undefined);
   });
 });
@@ -152,9 +152,9 @@ describe('what the agent may plug', () => {
     assert.deepEqual(next(vmi(1, '1Gi'), pod(small)), {});
   });
   it('memory back at once', () => {
-    const told = { memory: { guestAtBoot: '1Gi', guestCurrent: '3Gi', guestRequested: '3Gi' } };
+    const status = { memory: { guestAtBoot: '1Gi', guestCurrent: '3Gi', guestRequested: '3Gi' } };
     const has = { ...plan, hotMemory: { bytes: 3 * GI, requestedBytes: 2 * GI } };
-    assert.deepEqual(next(vmi(1, '2Gi', told), pod(small), has), { requestedBytes: GI });
+    assert.deepEqual(next(vmi(1, '2Gi', status), pod(small), has), { requestedBytes: GI });
   });
   it('says what the machine has no room for', () => {
     const { hotMemory: _, ...bare } = { ...plan, cpu: { ...plan.cpu, maxSockets: 2 } };

@@ -37,7 +37,7 @@ function running(domain: Domain, conditions: readonly Condition[] = [], status: 
 }
 
 /** What becomes of an instance started from `before` when the machine says `after`. */
-function judge(
+function decide(
   before: Domain,
   after: Domain,
   of: { conditions?: readonly Condition[]; status?: object; spec?: Partial<VirtualMachineInstanceSpec> } = {},
@@ -53,14 +53,14 @@ const MOVING = { migrationState: { migrationUid: 'x', startTimestamp: '2026-01-0
 
 describe('sockets', () => {
   it('are raised behind a test of what they replace', () =>
-    assert.deepEqual(judge(sockets(1), sockets(3)).patch, [
+    assert.deepEqual(decide(sockets(1), sockets(3)).patch, [
       { op: 'test', path: '/spec/domain/cpu/sockets', value: 1 },
       { op: 'replace', path: '/spec/domain/cpu/sockets', value: 3 },
     ]));
   it('take written requests and limits along', () => {
     const resources = { requests: { cpu: '200m' }, limits: { cpu: '2' } };
     const cpu = { cores: 2 };
-    const { patch } = judge({ ...sockets(1, cpu), resources }, { ...sockets(2, cpu), resources });
+    const { patch } = decide({ ...sockets(1, cpu), resources }, { ...sockets(2, cpu), resources });
     assert.deepEqual(
       patch.filter(({ op }) => op === 'replace').map(({ path, value }) => [path, value]),
       [
@@ -71,25 +71,25 @@ describe('sockets', () => {
     );
   });
   it('that nobody wrote count as one', () =>
-    assert.deepEqual(judge({ cpu: { cores: 2 } }, { cpu: { cores: 2 } }), { patch: [] }));
+    assert.deepEqual(decide({ cpu: { cores: 2 } }, { cpu: { cores: 2 } }), { patch: [] }));
   const restarts: [name: string, from: number, to: number, spec: object, text: string][] = [
     ['too many', 1, 5, {}, "CPU sockets updated in template spec to a value higher than what's available"],
     ['fewer', 2, 1, {}, 'Reduction of CPU socket count requires a restart'],
     ['arm', 1, 2, { architecture: 'arm64' }, "ARM doesn't support CPU hotplug"],
   ];
   for (const [name, from, to, spec, text] of restarts)
-    it(name, () => assert.deepEqual(judge(sockets(from), sockets(to), { spec }), { patch: [], restart: text }));
+    it(name, () => assert.deepEqual(decide(sockets(from), sockets(to), { spec }), { patch: [], restart: text }));
   it('wait for the change before, and for the end of a migration', () => {
     const failure = (why: string) => ({
       reason: 'HotPlugCPUError',
       message: `Error encountered while handling CPU change request: ${why}`,
     });
-    const busy = judge(sockets(1), sockets(2), { conditions: [['HotVCPUChange', 'True']] });
+    const busy = decide(sockets(1), sockets(2), { conditions: [['HotVCPUChange', 'True']] });
     assert.deepEqual(busy, { patch: [], failure: failure('another CPU hotplug is in progress') });
-    const moving = judge(sockets(1), sockets(2), { status: MOVING });
+    const moving = decide(sockets(1), sockets(2), { status: MOVING });
     assert.deepEqual(moving.failure, failure('CPU hotplug is not allowed while VMI is migrating'));
     const moved = { migrationState: { ...MOVING.migrationState, completed: true } };
-    assert.equal(judge(sockets(1), sockets(2), { status: moved }).failure, undefined);
+    assert.equal(decide(sockets(1), sockets(2), { status: moved }).failure, undefined);
   });
 });
 
@@ -97,15 +97,16 @@ describe('memory', () => {
   it('is raised and lowered down to what the guest booted with', () => {
     const status = { memory: { guestAtBoot: '1Gi', guestCurrent: '3Gi', guestRequested: '3Gi' } };
     for (const to of ['2Gi', '1Gi'])
-      assert.deepEqual(judge(guest('3Gi', { maxGuest: '4Gi' }), guest(to), { status }).patch, [
+      assert.deepEqual(decide(guest('3Gi', { maxGuest: '4Gi' }), guest(to), { status }).patch, [
         { op: 'test', path: '/spec/domain/memory/guest', value: '3Gi' },
         { op: 'replace', path: '/spec/domain/memory/guest', value: to },
       ]);
   });
-  it('written in another way is the same', () => assert.deepEqual(judge(guest('1Gi'), guest('1024Mi')), { patch: [] }));
+  it('written in another way is the same', () =>
+    assert.deepEqual(decide(guest('1Gi'), guest('1024Mi')), { patch: [] }));
   it('takes written requests and limits along', () => {
     const resources = { requests: { memory: '1Gi' }, limits: { memory: '2Gi' } };
-    const { patch } = judge({ ...guest('1Gi'), resources }, { ...guest('3Gi'), resources });
+    const { patch } = decide({ ...guest('1Gi'), resources }, { ...guest('3Gi'), resources });
     assert.deepEqual(
       patch.filter(({ op }) => op === 'replace').map(({ value }) => value),
       ['3Gi', '3Gi', '4Gi'],
@@ -114,14 +115,14 @@ describe('memory', () => {
   it('never requests less than the guest may have', () => {
     const resources = { requests: { memory: '1Gi' }, limits: { memory: '2Gi' } };
     const status = { memory: { guestAtBoot: '1Gi', guestCurrent: '4Gi', guestRequested: '1Gi' } };
-    const { patch } = judge({ ...guest('1Gi'), resources }, { ...guest('2Gi'), resources }, { status });
+    const { patch } = decide({ ...guest('1Gi'), resources }, { ...guest('2Gi'), resources }, { status });
     assert.deepEqual(
       patch.filter(({ op }) => op === 'replace').map(({ value }) => value),
       ['2Gi', '2Gi', '2Gi'],
     );
   });
   const prefix = 'memory updated in template spec';
-  const restarts: [name: string, from: Domain, to: Domain, of: Parameters<typeof judge>[2], text: string][] = [
+  const restarts: [name: string, from: Domain, to: Domain, of: Parameters<typeof decide>[2], text: string][] = [
     [
       'where the change before has failed',
       guest('1Gi'),
@@ -180,22 +181,22 @@ describe('memory', () => {
     ],
   ];
   for (const [name, from, to, of, text] of restarts)
-    it(`${name}: a restart`, () => assert.deepEqual(judge(from, to, of), { patch: [], restart: text }));
+    it(`${name}: a restart`, () => assert.deepEqual(decide(from, to, of), { patch: [], restart: text }));
   it('waits as processors do', () => {
-    const told = (why: string) => `error encountered while handling memory hotplug requests: ${why}`;
-    const busy = judge(guest('1Gi'), guest('2Gi'), { conditions: [['HotMemoryChange', 'True']] });
+    const refused = (why: string) => `error encountered while handling memory hotplug requests: ${why}`;
+    const busy = decide(guest('1Gi'), guest('2Gi'), { conditions: [['HotMemoryChange', 'True']] });
     assert.deepEqual(busy.failure, {
       reason: 'HotPlugMemoryError',
-      message: told('another memory hotplug is in progress'),
+      message: refused('another memory hotplug is in progress'),
     });
-    const moving = judge(guest('1Gi'), guest('2Gi'), { status: MOVING });
-    assert.equal(moving.failure?.message, told('memory hotplug is not allowed while VMI is migrating'));
+    const moving = decide(guest('1Gi'), guest('2Gi'), { status: MOVING });
+    assert.equal(moving.failure?.message, refused('memory hotplug is not allowed while VMI is migrating'));
   });
   it('changes together with sockets, and waits behind them', () => {
-    const both = judge({ ...sockets(1), ...guest('1Gi') }, { ...sockets(2), ...guest('2Gi') });
+    const both = decide({ ...sockets(1), ...guest('1Gi') }, { ...sockets(2), ...guest('2Gi') });
     assert.equal(both.patch.length, 4);
     const conditions: Condition[] = [['HotVCPUChange', 'True']];
-    const behind = judge({ ...sockets(1), ...guest('1Gi') }, { ...sockets(2), ...guest('2Gi') }, { conditions });
+    const behind = decide({ ...sockets(1), ...guest('1Gi') }, { ...sockets(2), ...guest('2Gi') }, { conditions });
     assert.deepEqual([behind.patch, behind.failure?.reason], [[], 'HotPlugCPUError']);
   });
 });
@@ -203,13 +204,13 @@ describe('memory', () => {
 describe('placement', () => {
   it('goes into the instance, and out of it', () => {
     const tolerations = [{ key: 'a', operator: 'Exists' as const }];
-    assert.deepEqual(judge({}, {}, { spec: { nodeSelector: { a: 'b' }, tolerations } }).patch, [
+    assert.deepEqual(decide({}, {}, { spec: { nodeSelector: { a: 'b' }, tolerations } }).patch, [
       { op: 'add', path: '/spec/nodeSelector', value: { a: 'b' } },
       { op: 'add', path: '/spec/tolerations', value: tolerations },
     ]);
   });
   it('waits for the end of a migration', () => {
-    const { failure } = judge({}, {}, { spec: { nodeSelector: { a: 'b' } }, status: MOVING });
+    const { failure } = decide({}, {}, { spec: { nodeSelector: { a: 'b' } }, status: MOVING });
     assert.equal(failure?.reason, 'AffinityChangeError');
   });
 });

@@ -48,12 +48,12 @@ export interface LiveUpdateVerdict {
 
 type Step = Partial<LiveUpdateVerdict>;
 
-/** Judges sockets, placement and memory, in upstream's order: what has to wait holds up those after it. */
+/** Decides on sockets, placement and memory, in upstream's order: what has to wait holds up those after it. */
 export function liveUpdateVerdict(input: LiveUpdateInput): LiveUpdateVerdict {
   const patch: PatchOperation[] = [];
   let restart: string | undefined;
-  for (const judge of [judgeSockets, judgePlacement, judgeMemory]) {
-    const step = judge(input);
+  for (const decide of [decideSockets, decidePlacement, decideMemory]) {
+    const step = decide(input);
     patch.push(...(step.patch ?? []));
     restart = step.restart ?? restart;
     if (step.failure) return { patch, ...(restart !== undefined && { restart }), failure: step.failure };
@@ -64,7 +64,7 @@ export function liveUpdateVerdict(input: LiveUpdateInput): LiveUpdateVerdict {
 const conditionOf = ({ status }: Vmi, type: string): string | undefined =>
   status?.conditions?.find((condition) => condition.type === type)?.status;
 
-function judgeSockets({ wanted, vmi, cpuAllocationRatio }: LiveUpdateInput): Step {
+function decideSockets({ wanted, vmi, cpuAllocationRatio }: LiveUpdateInput): Step {
   const cpu = vmi.spec.domain?.cpu;
   if (!wanted.domain?.cpu || !cpu) return {};
   const sockets = wanted.domain.cpu.sockets || 1;
@@ -91,7 +91,7 @@ function judgeSockets({ wanted, vmi, cpuAllocationRatio }: LiveUpdateInput): Ste
 }
 
 /** Where an instance may be counts for its next Pod: one of a migration. */
-function judgePlacement({ wanted, vmi }: LiveUpdateInput): Step {
+function decidePlacement({ wanted, vmi }: LiveUpdateInput): Step {
   const patch: PatchOperation[] = [];
   for (const [field, empty, reason, what, message] of PLACEMENT) {
     const [next, now] = [wanted[field] ?? empty, vmi.spec[field] ?? empty];
@@ -123,7 +123,7 @@ const PLACEMENT = [
   ],
 ] as const;
 
-function judgeMemory({ wanted, vmi }: LiveUpdateInput): Step {
+function decideMemory({ wanted, vmi }: LiveUpdateInput): Step {
   const guest = readQuantity(wanted.domain?.memory?.guest);
   const now = readQuantity(vmi.spec.domain?.memory?.guest);
   const { guestCurrent, guestAtBoot } = vmi.status?.memory ?? {};

@@ -9,7 +9,7 @@ import { coversInstance } from './pod-resize.ts';
 export interface NextPlug {
   /** Sockets the guest is to have; absent when it has them. */
   readonly sockets?: number;
-  /** Bytes of pluggable memory the guest is to take; absent when it has been told so. */
+  /** Bytes of pluggable memory the guest is to take; absent when it has been asked already. */
   readonly requestedBytes?: number;
   /** What the guest's machine has no room for. */
   readonly impossible?: { readonly vcpus?: string; readonly memory?: string };
@@ -27,9 +27,9 @@ export function nextPlug(
   const { cpu, memory } = spec.domain;
   const sockets = cpu?.maxSockets ? cpu.sockets || 1 : plan.cpu.sockets;
   const guest = memory?.maxGuest === undefined ? undefined : readQuantity(memory.guest);
-  const told = readQuantity(status?.memory?.guestRequested);
+  const requested = readQuantity(status?.memory?.guestRequested);
   // A plan holds whole mebibytes: what was never changed is not compared with it.
-  const isChanged = guest !== undefined && told !== undefined && guest.nano !== told.nano;
+  const isChanged = guest !== undefined && requested !== undefined && guest.nano !== requested.nano;
   const extra = isChanged ? quantityValue(guest) - plan.memoryBytes : 0;
   const isFailed = status?.conditions?.some(
     ({ type, status: value }) => type === 'HotMemoryChange' && value === 'False',

@@ -100,7 +100,7 @@ export type PodResizeVerdict =
   | { readonly type: 'fits' }
   | { readonly type: 'wait'; readonly reason: 'Deferred' | 'Infeasible'; readonly message: string };
 
-/** Judges a resize by what the node offers and the Pods on it have been given. `pods` may contain `pod` itself. */
+/** Decides on a resize by what the node offers and the Pods on it have been given. `pods` may contain `pod` itself. */
 export function podResizeVerdict(
   pod: ReadonlyPod,
   node: { readonly allocatable: Amounts; readonly pods: readonly ReadonlyPod[] },
@@ -141,8 +141,8 @@ const RESIZE_CONDITIONS: ReadonlySet<string> = new Set(['PodResizePending', 'Pod
 /** What a Pod says about a resize that has not come through, as one sentence. */
 export function resizeTrouble(pod: ReadonlyPod): string | undefined {
   const conditions: readonly DeepReadonly<PodCondition>[] = pod.status?.conditions ?? [];
-  const told = conditions.find(
+  const condition = conditions.find(
     ({ type, status, message }) => RESIZE_CONDITIONS.has(type) && status === 'True' && message,
   );
-  return told && `${told.reason ?? told.type}: ${told.message}`;
+  return condition && `${condition.reason ?? condition.type}: ${condition.message}`;
 }

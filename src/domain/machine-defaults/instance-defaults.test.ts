@@ -61,7 +61,7 @@ describe('processor topology', () => {
   });
 });
 
-describe('setInstanceSpecDefaults(), as templates are judged and expanded', () => {
+describe('setInstanceSpecDefaults(), as templates are validated and expanded', () => {
   const cases: [name: string, domain: Domain, expected: object][] = [
     ['fills a topology that nobody wrote', {}, { sockets: 1, cores: 1, threads: 1 }],
     ['takes it from the limit', { resources: { limits: { cpu: '2500m' } } }, { sockets: 3, cores: 1, threads: 1 }],

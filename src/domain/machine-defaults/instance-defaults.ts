@@ -45,7 +45,7 @@ export function setInstanceDefaults(vmi: VirtualMachineInstance, config: Cluster
 }
 
 /**
- * The part of the defaults that a virtual machine's template is also judged and expanded with, and nothing more than
+ * The part of the defaults that a virtual machine's template is also validated and expanded with, and nothing more than
  * upstream's: an expansion shows them field by field. A topology that is written in part stays as it is.
  * @throws DefaultsError
  */

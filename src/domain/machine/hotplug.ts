@@ -12,7 +12,7 @@ const MAX_APIC_IDS = 255;
  */
 export const MIN_PLUGGABLE_GUEST_BYTES = 1024 ** 3;
 
-/** Both need ACPI, by which a guest is told. A machine that cannot be plugged is left exactly as it is. */
+/** Both need ACPI, by which a guest is notified. A machine that cannot be plugged is left exactly as it is. */
 export function configureHotplug({ vmi, facts }: PlanContext, plan: MachinePlan): void {
   const { domain } = vmi.spec;
   if (plan.machine.options['acpi'] === 'off') return;

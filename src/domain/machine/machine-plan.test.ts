@@ -135,7 +135,7 @@ test('machine, processor and memory', () => {
     ['q35', {}, FACTS, (p) => p.machine.type, 'pc-q35-7.2'],
     ['older q35', { machine: { type: 'pc-q35-6.2' } }, FACTS, (p) => p.machine.type, 'pc-q35-6.2'],
     ['unknown q35', { machine: { type: 'pc-q35-rhel9.6.0' } }, FACTS, (p) => p.machine.type, 'pc-q35-7.2'],
-    ['unknown q35 is told', { machine: { type: 'pc-q35-9.9' } }, FACTS, (p) => p.unsupported.length, 1],
+    ['unknown q35 is reported', { machine: { type: 'pc-q35-9.9' } }, FACTS, (p) => p.unsupported.length, 1],
     ['pc', { machine: { type: 'pc' } }, FACTS, (p) => p.machine.type, 'pc-i440fx-7.2'],
     ['host-model on TCG', { cpu: { model: 'host-model' } }, FACTS, (p) => p.cpu.model, 'max'],
     ['host-passthrough on KVM', { cpu: { model: 'host-passthrough' } }, KVM, (p) => p.cpu.model, 'host'],
@@ -198,7 +198,7 @@ test('machine, processor and memory', () => {
       'poweroff',
     ],
     [
-      'efi without firmware is told',
+      'efi without firmware is reported',
       { firmware: { uuid: UUID, bootloader: { efi: {} } } },
       FACTS,
       (p) => [p.firmware.kind, p.unsupported.length],

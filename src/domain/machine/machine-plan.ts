@@ -109,7 +109,7 @@ export interface CpuPlan {
 export interface HotMemoryPlan {
   /** All it could hold, in bytes. */
   readonly bytes: number;
-  /** What the guest has been told to take of it, in bytes. */
+  /** What the guest has been asked to take of it, in bytes. */
   readonly requestedBytes: number;
 }
 

@@ -49,15 +49,15 @@ const withoutIdentity = (plan: MachinePlan): MachinePlan => ({
 
 /**
  * The machine to resume on: that of `plan`, with processors and memory as they were. Unlike a guest that moves, it shows
- * the identity of its own object from its next reboot on, and is told at once that it has been at this point before
+ * the identity of its own object from its next reboot on, and is notified at once that it has been at this point before
  * (`generationId`, where the saved machine has the device for it).
  */
 export function resumedPlan(saved: MachinePlan, plan: MachinePlan): MachinePlan {
   const { generationId: _, ...moved } = movedPlan(saved, plan);
-  const told = saved.generationId !== undefined && plan.generationId !== undefined;
+  const changes = saved.generationId !== undefined && plan.generationId !== undefined;
   return {
     ...moved,
     smbios: plan.smbios,
-    ...(told && { generationId: plan.generationId as string }),
+    ...(changes && { generationId: plan.generationId as string }),
   };
 }

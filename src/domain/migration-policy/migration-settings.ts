@@ -37,7 +37,7 @@ export function migrationSettings(kubevirt: DeepReadonly<KubeVirt> | undefined):
     ...own
   } = cloneJson(written) as MigrationConfiguration;
   const options = { ...DEFAULTS, ...own } as MigrationOptions;
-  // Whoever allows post-copy allows the pause it may bring, unless told otherwise.
+  // Whoever allows post-copy allows the pause it may bring, unless set otherwise.
   options.allowWorkloadDisruption ??= options.allowPostCopy ?? false;
   return {
     parallelMigrationsPerCluster: options.parallelMigrationsPerCluster ?? DEFAULTS.parallelMigrationsPerCluster,

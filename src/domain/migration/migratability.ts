@@ -23,7 +23,7 @@ export interface Migratability {
 const BRIDGE_ANNOTATION = 'kubevirt.io/allow-pod-bridge-network-live-migration';
 const SHARED = 'live migration requires that all PVCs must be shared (using ReadWriteMany access mode)';
 
-/** Judges an instance. `agent` is what keeps the node's agent from it, if anything does. */
+/** Decides on an instance. `agent` is what keeps the node's agent from it, if anything does. */
 export function migratability(vmi: Vmi, agent?: Obstacle): Migratability {
   const machine = machineObstacles(vmi);
   const { obstacle, block } = volumes(vmi);

@@ -126,7 +126,7 @@ test('never do both ends run: in no pair of records that the protocol can leave,
       fc.record({ postCopy: flag, targetPresent: flag, overdue: flag }),
       fc.record({ qemu: flag, sourcePresent: flag, unwanted: flag }),
       (truth, sourcePhase, targetPhase, sourceSees, targetSees, source, target) => {
-        // States that cannot be: the target is told only after `sent`, takes over only by the record, the source leaves by it.
+        // States that cannot be: the target is notified only after `sent`, takes over only by the record, the source leaves by it.
         if (sourcePhase === 'sending' && (targetPhase !== 'receiving' || truth === 'handed-over')) return;
         if (sourcePhase === 'feeding' && !source.postCopy) return;
         if ((sourcePhase === 'left' || sourcePhase === 'feeding') && truth !== 'handed-over') return;

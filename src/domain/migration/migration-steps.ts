@@ -6,7 +6,7 @@
  *   source: (none) -> sending -> sent -> [feeding] -> left     each is on disk before what it names may happen
  *   target: (none) -> receiving -> handing-over -> handed-over -> (none, an ordinary guest)
  *
- * In `sending` the target cannot take over: it is told only after `sent` is on disk. From `sent` on the source asks the
+ * In `sending` the target cannot take over: it is notified only after `sent` is on disk. From `sent` on the source asks the
  * API, or hears from the target itself that it let go. Nothing on the target runs before `handed-over`.
  *
  * In post-copy `sent` means that the guest stands still and its disks are over there, while some of its memory is only

@@ -1,4 +1,4 @@
-/** What is told of each object: existence, ownership, who else refers to it; nothing of what may not be read. */
+/** What is said of each object: existence, ownership, who else refers to it; nothing of what may not be read. */
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
 import { finish } from '../../api/meta/steps.ts';

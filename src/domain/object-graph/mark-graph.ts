@@ -1,6 +1,6 @@
 /**
  * What the extended graph tells of each object: whether it is there, whether it goes with the machine, and who else refers
- * to it. What the caller may not read is marked unknown, and nothing else is told of it.
+ * to it. What the caller may not read is marked unknown, and nothing else is said of it.
  */
 import type { PersistentVolume, PersistentVolumeClaim } from '../../api/kinds/builtin/types.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.ts';

@@ -22,7 +22,7 @@ type Labelled = { readonly metadata: DeepReadonly<ObjectMeta> };
 export const switchesProtectionOff = (before: Labelled, after: Labelled): boolean =>
   guardsItsParts(before) && !isDeleteProtected(after);
 
-/** What who may not is told: the missing right, the machine, and how an administrator grants it. */
+/** What the refusal says to those who may not: the missing right, the machine, and how an administrator grants it. */
 export function unprotectRefusal(request: {
   readonly username: string;
   readonly namespace: string;

@@ -1,4 +1,4 @@
-/** The table of server fields as other GitOps tools want to be told of it. */
+/** The table of server fields as other GitOps tools want it. */
 import { EACH, SERVER_FIELDS, type ServerField } from './server-fields.ts';
 
 export interface IgnoredKind {

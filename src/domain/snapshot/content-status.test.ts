@@ -37,7 +37,7 @@ describe('contentStatus()', () => {
       assert.equal(text, expected);
       assert.equal(allTaken(facts), creationTime !== undefined);
     });
-  it('keeps the time of an error that is told again, and forgets one that is over', () => {
+  it('keeps the time of an error that is reported again, and forgets one that is over', () => {
     const facts = [present('a', { error: { message: 'no room' } })];
     const first = contentStatus({ status: undefined, facts, now: NOW });
     assert.deepEqual(contentStatus({ status: first, facts, now: NOW + 1000 }), first);

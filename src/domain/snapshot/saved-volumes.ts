@@ -29,7 +29,7 @@ export const volumesOf = (vm: { readonly spec?: DeepReadonly<VirtualMachine>['sp
 
 /**
  * The volumes with claims, that of the firmware state among them. `expanded` is the machine with its instance type and
- * preference applied, where that can be told.
+ * preference applied, where that is known.
  */
 export function claimedVolumes(
   vm: DeepReadonly<VirtualMachine>,

@@ -44,7 +44,7 @@ const source = (more: Partial<SourceView> = {}): SourceView => ({
 const taken = { creationTime: '2026-01-01T00:09:00Z', readyToUse: false };
 
 describe('snapshotStatus()', () => {
-  const told = (
+  const shown = (
     of: VirtualMachineSnapshot,
     facts: { source?: SourceView; content?: VirtualMachineSnapshotContent },
   ): string => {
@@ -56,7 +56,7 @@ describe('snapshotStatus()', () => {
     const texts = (conditions ?? []).map(({ type, status, reason }) => `${type} ${status} ${reason}`);
     return [phase, ...texts, ...(indications ?? [])].join(' | ');
   };
-  const cases: [name: string, VirtualMachineSnapshot, Parameters<typeof told>[1], expected: string][] = [
+  const cases: [name: string, VirtualMachineSnapshot, Parameters<typeof shown>[1], expected: string][] = [
     [
       'no source',
       snapshot(undefined),
@@ -130,7 +130,7 @@ describe('snapshotStatus()', () => {
       'Deleting | Progressing False VM snapshot is deleting | Ready False Not ready',
     ],
   ];
-  for (const [name, of, facts, expected] of cases) it(name, () => assert.equal(told(of, facts), expected));
+  for (const [name, of, facts, expected] of cases) it(name, () => assert.equal(shown(of, facts), expected));
   it('says nothing new of the same facts', () => {
     const facts = { source: source({ online: true }), content: undefined };
     const first = snapshotStatus(snapshot({}), { ...facts, now: NOW });

@@ -13,7 +13,7 @@ import { unbound, volumeStep } from './volume-step.ts';
 type Stored = PersistentVolume | PersistentVolumeClaim;
 const storageClass = { apiVersion: 'v1', kind: 'StorageClass', metadata: { name: 's' }, provisioner: 'p' };
 
-/** A store with revisions, and a copy of it that lags behind as far as it is told to. */
+/** A store with revisions, and a copy of it that lags behind as far as it is set to. */
 class World {
   readonly stored = new Map<string, Stored>();
   seen = new Map<string, Stored>();

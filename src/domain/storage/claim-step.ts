@@ -46,7 +46,7 @@ export interface ClaimFacts {
 }
 
 const event = (type: ClaimEvent['type'], reason: string, message: string): ClaimEvent => ({ type, reason, message });
-const pending = (told?: ClaimEvent): ClaimStep => ({ type: 'pending', ...(told && { event: told }) });
+const pending = (event?: ClaimEvent): ClaimStep => ({ type: 'pending', ...(event && { event: event }) });
 const lost = (reason: string, message: string): ClaimStep => ({
   type: 'lost',
   event: event('Warning', reason, message),

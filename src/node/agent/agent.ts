@@ -234,7 +234,7 @@ export function createAgent(config: AgentConfig): Agent {
       pool,
       hostDiskRoots: options.hostDiskRoots ?? [],
       allowsHostPorts: options.allowsHostPorts === true,
-      judgeResize: (pod) => room.judge(pod),
+      decideResize: (pod) => room.decide(pod),
       node: () => ownNode,
     };
     heldClaims = createHeldClaims({
@@ -384,7 +384,7 @@ export function createAgent(config: AgentConfig): Agent {
         const busy = (): boolean =>
           [...launchers.values()].some((launcher) => launcher.guest && !launcher.record?.result);
         while (life && !life.signal.aborted && busy()) await clock.sleep(100, life.signal).catch(() => {});
-        // What is not told now is told by the next agent, from the record: a silent API keeps nobody here for long.
+        // What is not reported now is reported by the next agent, from the record: a silent API keeps nobody here for long.
         const owing = (): boolean => [...launchers.values()].some((launcher) => launcher.owesReport);
         const deadline = clock.monotonic() + LAST_REPORT_MS;
         while (life && !life.signal.aborted && owing() && clock.monotonic() < deadline)

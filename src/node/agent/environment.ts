@@ -30,7 +30,7 @@ export interface AgentEnvironment {
   /** What this node proves its name to others with; without it, and while it cannot, no guest comes or goes as it runs. */
   readonly peer?: PeerIdentity;
   /** Whether this node can give a Pod on it what it asks for now. What it said 'fits' to is taken. */
-  readonly judgeResize: (pod: DeepReadonly<Pod>) => Promise<PodResizeVerdict>;
+  readonly decideResize: (pod: DeepReadonly<Pod>) => Promise<PodResizeVerdict>;
   /** The Node as it was read last; undefined before that. */
   readonly node?: () => DeepReadonly<Node> | undefined;
   readonly hostIP: string;

@@ -25,7 +25,7 @@ export interface VolumeRequest {
   readonly nodeName: string;
   /** What a saved guest had: it finds that again, and not what its volumes would give to a new one. */
   readonly saved?: SavedFiles;
-  /** Told of pulls: volume or 'kernel', and what happened. */
+  /** Called at pulls: volume or 'kernel', and what happened. */
   readonly onImage?: (event: ImageEvent) => void;
 }
 

@@ -1,6 +1,6 @@
 /**
  * Looks at the first bytes of an untrusted disk image before any tool opens it. A qcow2 file can name other files of
- * the host (backing file, external data file); such an image is refused here, and tools are always told the format.
+ * the host (backing file, external data file); such an image is refused here, and tools are always given the format.
  */
 import { open } from 'node:fs/promises';
 
@@ -96,7 +96,7 @@ function checkExtensions(view: DataView, from: number, bad: (why: string) => Err
   }
 }
 
-/** Reads and judges the file at `path`. */
+/** Reads and validates the file at `path`. */
 export async function inspectDisk(path: string): Promise<DiskFormat> {
   const file = await open(path, 'r');
   try {

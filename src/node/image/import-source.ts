@@ -1,4 +1,4 @@
-/** What people hand to an import by mistake, each told in one line with what to do instead. */
+/** What people hand to an import by mistake, each reported in one line with what to do instead. */
 import { open } from 'node:fs/promises';
 
 const HEAD_BYTES = 4096;

@@ -89,7 +89,7 @@ test('ports of a guest are at high ports of its address, and none under its own 
   assert.deepEqual(forwarder.published(), []);
 });
 
-test('a port under its own number is had as long as it is asked for, and told of when it cannot be', async () => {
+test('a port under its own number is had as long as it is asked for, and reported when it cannot be', async () => {
   const { forwarder, rules } = usernet((rule) => rule.includes(':53-'));
   const problems = await forwarder.forward([HTTP], [HTTP, DNS]);
   assert.match(problems.map(({ message }) => message).join(), /^UDP port 53 of 127\.64\.0\.9/);

@@ -41,7 +41,7 @@ export interface MachineLayout {
   readonly efiVars?: string;
   /** Control socket of the TPM's process. */
   readonly tpmSocket?: string;
-  /** Waits to be told of a migration stream instead of booting. */
+  /** Waits for the address of a migration stream instead of booting. */
   readonly incoming?: boolean;
 }
 

@@ -15,7 +15,7 @@ export interface Volume {
   /** Id of the layer that a guest writes to. */
   readonly top: string;
   /**
-   * Id of the layer that a running QEMU is being told to write to from now on. Until that is settled either of the two
+   * Id of the layer that a running QEMU is being switched to from now on. Until that is settled either of the two
    * is the top: the new one is empty, or holds what is newest.
    */
   readonly next?: string;

@@ -297,11 +297,11 @@ test('a provisional volume says since when, also after a restart, until it is co
   const since = async (of: Pool): Promise<string | undefined> => (await of.inspect()).volumes[0]?.provisionalSince;
   const first = await open();
   await first.createVolume({ ...raw(1), provisional: true });
-  const told = await since(first);
-  assert.ok(Math.abs(Date.parse(told ?? '') - systemClock.now()) < 60_000);
+  const firstTime = await since(first);
+  assert.ok(Math.abs(Date.parse(firstTime ?? '') - systemClock.now()) < 60_000);
   await first.close();
   const second = await poolIn(t, { directory });
-  assert.equal(await since(second), told);
+  assert.equal(await since(second), firstTime);
   await second.confirmVolume({ handle: VOLUME });
   await second.confirmVolume({ handle: OTHER });
   // Asked for again by a provisioner that did not see its reply: it is what it was.

@@ -25,7 +25,7 @@ export interface RunningDisk {
   readonly qmp: () => QmpConnection;
   /** Why its layers may not change now (it moves, it starts); undefined when they may. */
   readonly obstacle: () => string | undefined;
-  /** Told of the absolute paths of its layers after each change, from the top down. */
+  /** Called with the absolute paths of its layers after each change, from the top down. */
   readonly onLayers?: (files: readonly string[]) => void | Promise<void>;
 }
 

@@ -5,7 +5,7 @@ import {
   type VirtualMachineBackup,
   type VirtualMachineBackupTracker,
 } from '../../../api/kinds/kubevirt/kubevirt.ts';
-import { judgeNewBackup, judgeNewTracker, judgeUnchangedBackup } from './validate-backup.ts';
+import { validateNewBackup, validateNewTracker, validateUnchangedBackup } from './validate-backup.ts';
 import { type ValidatingWebhook, validating } from './webhook.ts';
 
 export const BACKUP_WEBHOOKS: readonly ValidatingWebhook[] = [
@@ -18,8 +18,8 @@ export const BACKUP_WEBHOOKS: readonly ValidatingWebhook[] = [
     },
     ({ object, old, context, client, namespace }) =>
       old === undefined
-        ? judgeNewBackup(object, context, { client, namespace })
-        : judgeUnchangedBackup(object.spec, old.spec),
+        ? validateNewBackup(object, context, { client, namespace })
+        : validateUnchangedBackup(object.spec, old.spec),
   ),
   validating<VirtualMachineBackupTracker>(
     {
@@ -29,6 +29,6 @@ export const BACKUP_WEBHOOKS: readonly ValidatingWebhook[] = [
       operations: ['CREATE', 'UPDATE'],
     },
     ({ object, old, context }) =>
-      old === undefined ? judgeNewTracker(object, context) : judgeUnchangedBackup(object.spec, old.spec),
+      old === undefined ? validateNewTracker(object, context) : validateUnchangedBackup(object.spec, old.spec),
   ),
 ];

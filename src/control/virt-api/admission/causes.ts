@@ -9,29 +9,29 @@ export interface Cause extends FieldError {
   readonly detail: string;
 }
 
-/** Where one judgement collects what it finds, and how it lets others in. */
-export interface Judging {
+/** What one validation has found, and how it lets other work in. */
+export interface Findings {
   readonly causes: Cause[];
   readonly pace: Pace;
 }
 
 /** The spec of an instance in front of the rules, where it stands, and the settings of the cluster. */
-export interface JudgedSpec {
+export interface ValidatedSpec {
   readonly path: string;
   readonly spec: Readonly<VirtualMachineInstanceSpec>;
   readonly config: ClusterConfig;
 }
 
-/** A judgement that begins. */
-export const newJudging = (): Judging => ({ causes: [], pace: new Pace() });
+/** Those of a validation that begins. */
+export const newFindings = (): Findings => ({ causes: [], pace: new Pace() });
 
-/** Judges item by item. What is found is added one by one: as arguments, very many would not fit the stack. */
-export const judgeEach = <T>(
-  { causes, pace }: Judging,
+/** Validates item by item. What is found is added one by one: as arguments, very many would not fit the stack. */
+export const validateEach = <T>(
+  { causes, pace }: Findings,
   items: readonly T[],
-  judge: (item: T, index: number) => readonly Cause[],
+  validate: (item: T, index: number) => readonly Cause[],
   weight = 1,
-): Stops => eachInSteps(pace, items, (item, i) => addAll(causes, judge(item, i)), weight);
+): Stops => eachInSteps(pace, items, (item, i) => addAll(causes, validate(item, i)), weight);
 
 /** Adds one by one. */
 export function addAll(causes: Cause[], more: Iterable<Cause>): void {
@@ -86,22 +86,22 @@ export class CauseRefusal extends Error {
 export const refusedBy = (webhook: string, { code, message }: WebhookRefusal): ApiError =>
   new ApiError({ code, message: deniedBy(webhook, message) });
 
-/** The refusal for a request that could not be judged at all: 400 without a reason. */
+/** The refusal for a request that could not be validated at all: 400 without a reason. */
 export const rejection = (webhook: string, message: string): ApiError =>
   new ApiError({ code: 400, message: deniedBy(webhook, message) });
 
 export const deniedBy = (webhook: string, message: string): string =>
   `admission webhook ${JSON.stringify(webhook)} denied the request: ${message}`;
 
-/** Findings told in one answer. Upstream has no bound: there 3 MiB of wrong items are answered with ten times as much. */
-const TOLD = 1000;
-const TOLD_LENGTH = 512 * 1024;
+/** Findings in one answer. Upstream has no bound: there 3 MiB of wrong items are answered with ten times as much. */
+const MAX_CAUSES = 1000;
+const MAX_CAUSES_LENGTH = 512 * 1024;
 
-/** The first findings, as many as one answer tells. */
-function toldOf(causes: readonly FieldError[]): readonly FieldError[] {
+/** The first findings, as many as one answer holds. */
+function firstOf(causes: readonly FieldError[]): readonly FieldError[] {
   let length = 0;
   let count = 0;
-  for (; count < causes.length && count < TOLD && length <= TOLD_LENGTH; count++) {
+  for (; count < causes.length && count < MAX_CAUSES && length <= MAX_CAUSES_LENGTH; count++) {
     length += (causes[count]!.detail ?? '').length + causes[count]!.field.length;
   }
   return count === causes.length ? causes : causes.slice(0, count);
@@ -109,14 +109,14 @@ function toldOf(causes: readonly FieldError[]): readonly FieldError[] {
 
 /** The messages of all findings; of very many the first, and how many more there are. */
 export function joinMessages(causes: readonly FieldError[]): string {
-  const told = toldOf(causes);
-  const messages = told.map(({ detail }) => detail ?? '');
-  if (told.length < causes.length) messages.push(`and ${causes.length - told.length} more`);
+  const first = firstOf(causes);
+  const messages = first.map(({ detail }) => detail ?? '');
+  if (first.length < causes.length) messages.push(`and ${causes.length - first.length} more`);
   return messages.join(', ');
 }
 
 export const statusCauses = (causes: readonly FieldError[]): { reason: string; message: string; field?: string }[] =>
-  toldOf(causes).map(({ type, detail, field }) => ({
+  firstOf(causes).map(({ type, detail, field }) => ({
     reason: type,
     message: detail ?? '',
     ...(field !== '' && { field }),

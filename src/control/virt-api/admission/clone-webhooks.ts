@@ -1,7 +1,7 @@
 /** The webhooks about clones. */
 import { VIRTUAL_MACHINE_CLONES, type VirtualMachineClone } from '../../../api/kinds/kubevirt/kubevirt.ts';
-import { judgeNewClone, mutateClone } from './validate-clone.ts';
-import { judgeUnchanged } from './validate-snapshot.ts';
+import { mutateClone, validateNewClone } from './validate-clone.ts';
+import { validateUnchanged } from './validate-snapshot.ts';
 import { type MutatingWebhook, mutating, type ValidatingWebhook, validating } from './webhook.ts';
 
 export const CLONE_MUTATING_WEBHOOKS: readonly MutatingWebhook[] = [
@@ -25,6 +25,6 @@ export const CLONE_WEBHOOKS: readonly ValidatingWebhook[] = [
       operations: ['CREATE', 'UPDATE'],
     },
     ({ object, old, context }) =>
-      old === undefined ? judgeNewClone(object, context) : judgeUnchanged(object.spec, old.spec),
+      old === undefined ? validateNewClone(object, context) : validateUnchanged(object.spec, old.spec),
   ),
 ];

@@ -36,7 +36,7 @@ export async function validateEviction(subject: Subject<Eviction>): Promise<read
     case 'other':
       return [];
     case 'hotplug':
-      return judgeHotplugPod(client, { pod, namespace, launcher: evicted.launcher });
+      return decideHotplugPod(client, { pod, namespace, launcher: evicted.launcher });
     case 'launcher':
       break;
     default:
@@ -63,7 +63,7 @@ export async function validateEviction(subject: Subject<Eviction>): Promise<read
 }
 
 /** The volume of a guest that runs must not be taken away under it. */
-async function judgeHotplugPod(
+async function decideHotplugPod(
   client: Client,
   { pod, namespace, launcher }: { pod: Pod; namespace: string; launcher: string },
 ): Promise<readonly []> {

@@ -1,6 +1,6 @@
 /**
  * Instance types and preferences at the door (kubevirt pkg/instancetype/webhooks/vm): matchers are checked and inferred
- * from volumes, what a preference decides for good is written into the machine, and the machine is judged as it would
+ * from volumes, what a preference decides for good is written into the machine, and the machine is validated as it would
  * start. What cannot be found is never a reason to refuse: the controller will say that it is missing.
  */
 import type { ControllerRevision } from '../../../api/kinds/builtin/types.ts';
@@ -9,13 +9,13 @@ import type { ResourceType } from '../../../api/meta/gvk.ts';
 import type { DeepReadonly, KubeObject } from '../../../api/meta/object.ts';
 import type { Client } from '../../../client/client.ts';
 import { keepPreferenceInVirtualMachine } from '../../../domain/instancetype/expand.ts';
+import { type ExpandedTemplate, expandTemplate } from '../../../domain/instancetype/expand-template.ts';
 import {
   INFERENCE_RESOURCES,
   type InferenceObject,
   type InferenceRef,
   inferMatcher,
 } from '../../../domain/instancetype/infer.ts';
-import { type Judgement, judgeTemplate } from '../../../domain/instancetype/judge.ts';
 import { type MatcherField, validateMatchers } from '../../../domain/instancetype/matcher.ts';
 import {
   hasMatcher,
@@ -83,9 +83,9 @@ async function infer(vm: VirtualMachine, field: MatcherField, { client, mayRead 
   }
 }
 
-export interface JudgedVirtualMachine {
-  readonly judgement: Judgement;
-  /** The copies that keep what was judged, for a machine that is being created. */
+export interface ExpandedMachine {
+  readonly template: ExpandedTemplate;
+  /** The copies that keep what was validated, for a machine that is being created. */
   readonly captures: readonly ControllerRevision[];
 }
 
@@ -93,24 +93,24 @@ export interface JudgedVirtualMachine {
  * The validator's part: the template as it would start, or why it cannot. Undefined without matchers.
  * @throws DefaultsError when the cluster's settings contradict each other
  */
-export async function judgeMatchers(
+export async function expandMachine(
   vm: Vm,
   context: AdmissionContext,
   client: Client,
-): Promise<JudgedVirtualMachine | undefined> {
+): Promise<ExpandedMachine | undefined> {
   if (!hasMatcher(vm)) return undefined;
   const reader = forgiving(sourceReader(client));
   // A machine that is being created owns nothing yet.
   const found = await readSources(vm, context.operation === 'CREATE' ? { ...reader, own: async () => [] } : reader);
   const { spec = {}, metadata } = vm.spec.template ?? {};
-  const judgement = judgeTemplate({
+  const template = expandTemplate({
     ...layersOf(found),
     spec,
     ...(metadata && { metadata }),
     config: context.config,
     instancetypeMissing: found.instancetype.type === 'missing',
   });
-  return { judgement, captures: judgement.ok ? capturesOf(vm, found, context) : [] };
+  return { template, captures: template.ok ? capturesOf(vm, found, context) : [] };
 }
 
 /** A machine that is being created owns its copies from the first moment, so that nothing can vanish under it. */

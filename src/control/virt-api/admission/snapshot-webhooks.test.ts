@@ -21,7 +21,7 @@ function clientOf(objects: readonly KubeObject[]): Client {
   } as unknown as Client;
 }
 
-/** What a client is told: `422 field: message` for each cause, `400 message`, or `accepted`. */
+/** What a client gets: `422 field: message` for each cause, `400 message`, or `accepted`. */
 async function answer(
   kind: string,
   spec: Fields,

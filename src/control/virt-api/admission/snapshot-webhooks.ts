@@ -7,8 +7,8 @@ import {
   type VirtualMachineSnapshot,
   type VirtualMachineSnapshotContent,
 } from '../../../api/kinds/kubevirt/kubevirt.ts';
-import { judgeNewRestore } from './validate-restore.ts';
-import { judgeSnapshot, judgeSnapshotContent, judgeUnchanged } from './validate-snapshot.ts';
+import { validateNewRestore } from './validate-restore.ts';
+import { validateSnapshot, validateSnapshotContent, validateUnchanged } from './validate-snapshot.ts';
 import { type ValidatingWebhook, validating } from './webhook.ts';
 
 export const SNAPSHOT_WEBHOOKS: readonly ValidatingWebhook[] = [
@@ -19,7 +19,7 @@ export const SNAPSHOT_WEBHOOKS: readonly ValidatingWebhook[] = [
       type: VIRTUAL_MACHINE_SNAPSHOTS,
       operations: ['CREATE', 'UPDATE'],
     },
-    ({ object, old, context }) => judgeSnapshot(object, old, context),
+    ({ object, old, context }) => validateSnapshot(object, old, context),
   ),
   validating<VirtualMachineSnapshotContent>(
     {
@@ -28,7 +28,7 @@ export const SNAPSHOT_WEBHOOKS: readonly ValidatingWebhook[] = [
       type: VIRTUAL_MACHINE_SNAPSHOT_CONTENTS,
       operations: ['UPDATE'],
     },
-    ({ object, old }) => (old === undefined ? [] : judgeSnapshotContent(object, old)),
+    ({ object, old }) => (old === undefined ? [] : validateSnapshotContent(object, old)),
   ),
   validating<VirtualMachineRestore>(
     {
@@ -38,6 +38,6 @@ export const SNAPSHOT_WEBHOOKS: readonly ValidatingWebhook[] = [
       operations: ['CREATE', 'UPDATE'],
     },
     ({ object, old, ...subject }) =>
-      old === undefined ? judgeNewRestore(object, subject) : judgeUnchanged(object.spec, old.spec),
+      old === undefined ? validateNewRestore(object, subject) : validateUnchanged(object.spec, old.spec),
   ),
 ];

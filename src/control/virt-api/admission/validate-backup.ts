@@ -25,10 +25,10 @@ function requireGate({ config }: AdmissionContext): void {
 }
 
 /**
- * Judges a new backup.
+ * Validates a new backup.
  * @throws WebhookRefusal 400 while the feature gate is off
  */
-export async function judgeNewBackup(
+export async function validateNewBackup(
   { metadata, spec }: DeepReadonly<VirtualMachineBackup>,
   context: AdmissionContext,
   { client, namespace, signal }: { readonly client: Client; readonly namespace: string; readonly signal?: AbortSignal },
@@ -74,10 +74,10 @@ function specCauses({ pvcName, mode, tokenSecretRef }: DeepReadonly<VirtualMachi
 }
 
 /**
- * Judges a new tracker.
+ * Validates a new tracker.
  * @throws WebhookRefusal 400 while the feature gate is off
  */
-export function judgeNewTracker(
+export function validateNewTracker(
   { spec }: DeepReadonly<VirtualMachineBackupTracker>,
   context: AdmissionContext,
 ): Cause[] {
@@ -91,6 +91,6 @@ export function judgeNewTracker(
 }
 
 /** A spec that must be as it was, in this group's words. */
-export function* judgeUnchangedBackup(spec: unknown, old: unknown): Steps<Cause[]> {
+export function* validateUnchangedBackup(spec: unknown, old: unknown): Steps<Cause[]> {
   return (yield* equalSteps(spec, old, new Pace())) ? [] : [invalidValue('spec', IMMUTABLE)];
 }

@@ -4,12 +4,12 @@ import type { Stops } from '../../../api/meta/steps.ts';
 import {
   type Cause,
   duplicateValue,
+  type Findings,
   invalidValue,
-  type JudgedSpec,
-  type Judging,
-  judgeEach,
   missingValue,
   requiredValue,
+  type ValidatedSpec,
+  validateEach,
 } from './causes.ts';
 import { gateMissing } from './validate-resources.ts';
 
@@ -23,7 +23,7 @@ const isClaimed = ({ deviceName, claimName, requestName }: Device): boolean =>
   !deviceName && (claimName !== undefined || requestName !== undefined);
 
 /** What GPUs and devices of the host must say: the name of a resource, or a claim of the spec. */
-export function validateClaimedDevices({ path, spec, config }: JudgedSpec): Cause[] {
+export function validateClaimedDevices({ path, spec, config }: ValidatedSpec): Cause[] {
   const { gpus, hostDevices } = spec.domain.devices;
   const claims = new Set((spec.resourceClaims ?? []).map(({ name }) => name));
   return [['gpus', gpus, 'GPUsWithDRA'] as const, ['hostDevices', hostDevices, 'HostDevicesWithDRA'] as const].flatMap(
@@ -51,18 +51,18 @@ export function validateClaimedDevices({ path, spec, config }: JudgedSpec): Caus
 type Networks = NonNullable<VirtualMachineInstanceSpec['networks']>;
 
 /** Networks by resource claim: each by an SR-IOV interface, with a claim of the spec, none twice, and none beside Multus. */
-export function* judgeClaimedNetworks(judging: Judging, { path, spec, config }: JudgedSpec): Stops {
+export function* validateClaimedNetworks(findings: Findings, { path, spec, config }: ValidatedSpec): Stops {
   const field = `${path}.networks`;
   const networks: Networks = spec.networks ?? [];
   if (!networks.some(({ resourceClaim }) => resourceClaim !== undefined)) return;
   if (!config.isEnabled('NetworkDevicesWithDRA')) {
-    judging.causes.push(invalidValue(field, gateMissing('NetworkDevicesWithDRA')));
+    findings.causes.push(invalidValue(field, gateMissing('NetworkDevicesWithDRA')));
     return;
   }
   const claims = new Set((spec.resourceClaims ?? []).map(({ name }) => name));
   const interfaces = new Map((spec.domain.devices.interfaces ?? []).map((nic) => [nic.name, nic]));
   const seen = new Set<string>();
-  yield* judgeEach(judging, networks, ({ name, resourceClaim }, i) => {
+  yield* validateEach(findings, networks, ({ name, resourceClaim }, i) => {
     if (resourceClaim === undefined) return [];
     const causes: Cause[] = [];
     const nic = interfaces.get(name);
@@ -90,5 +90,5 @@ export function* judgeClaimedNetworks(judging: Judging, { path, spec, config }: 
     return causes;
   });
   if (networks.some(({ multus }) => multus !== undefined))
-    judging.causes.push(invalidValue(field, 'networks by resource claim and by Multus cannot be mixed in one guest'));
+    findings.causes.push(invalidValue(field, 'networks by resource claim and by Multus cannot be mixed in one guest'));
 }

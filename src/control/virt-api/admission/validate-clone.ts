@@ -6,7 +6,7 @@ import { Pace, type Steps } from '../../../api/meta/steps.ts';
 import { filterProblems } from '../../../domain/clone/key-filters.ts';
 import { generatedTargetName } from '../../../domain/clone/target-name.ts';
 import type { AdmissionContext } from './admission-context.ts';
-import { type Cause, invalidValue, judgeEach, newJudging, WebhookRefusal } from './causes.ts';
+import { type Cause, invalidValue, newFindings, validateEach, WebhookRefusal } from './causes.ts';
 import { MAC_OCTETS, octetsOf } from './formats.ts';
 
 type Clone = DeepReadonly<VirtualMachineClone>;
@@ -32,10 +32,10 @@ export function* mutateClone(clone: Clone): Steps<VirtualMachineClone> {
  * Findings about a new clone. Whether its source is there and can be cloned is no finding: the controller waits for it.
  * @throws WebhookRefusal 400 when the cluster makes no snapshots
  */
-export function* judgeNewClone({ spec }: Clone, { config }: AdmissionContext): Steps<Cause[]> {
+export function* validateNewClone({ spec }: Clone, { config }: AdmissionContext): Steps<Cause[]> {
   if (!config.isEnabled('Snapshot')) throw new WebhookRefusal(400, 'snapshot feature gate is not enabled');
-  const judging = newJudging();
-  const { causes } = judging;
+  const findings = newFindings();
+  const { causes } = findings;
   // The messages name the fields in upstream's way; the paths are those of the object.
   const filters: [filters: readonly string[] | undefined, path: string, name: string][] = [
     [spec.annotationFilters, 'spec.annotationFilters', 'spec.annotations'],
@@ -44,11 +44,11 @@ export function* judgeNewClone({ spec }: Clone, { config }: AdmissionContext): S
     [spec.template?.labelFilters, 'spec.template.labelFilters', 'spec.template.labels'],
   ];
   for (const [list = [], path, name] of filters)
-    yield* judgeEach(judging, list, (filter) =>
+    yield* validateEach(findings, list, (filter) =>
       filterProblems([filter], name).map((problem) => invalidValue(path, problem)),
     );
   causes.push(...validateReferences(spec));
-  yield* judgeEach(judging, Object.entries(spec.newMacAddresses ?? {}), ([name, mac]) =>
+  yield* validateEach(findings, Object.entries(spec.newMacAddresses ?? {}), ([name, mac]) =>
     mac === '' || octetsOf(mac) === MAC_OCTETS
       ? []
       : [invalidValue(`spec.newMacAddresses.${name}`, `interface ${name} has malformed MAC address (${mac}).`)],

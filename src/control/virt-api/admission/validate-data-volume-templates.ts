@@ -3,18 +3,21 @@ import type { VirtualMachine } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import { equalSteps } from '../../../api/meta/deep-equal.ts';
 import type { DeepReadonly } from '../../../api/meta/object.ts';
 import type { Steps } from '../../../api/meta/steps.ts';
-import { type Cause, countPresent, invalidValue, judgeEach, newJudging, requiredValue } from './causes.ts';
+import { type Cause, countPresent, invalidValue, newFindings, requiredValue, validateEach } from './causes.ts';
 
 type Template = NonNullable<VirtualMachine['spec']['dataVolumeTemplates']>[number];
 
 /** The first finding of each template. The field is singular, as upstream names it. */
-export function* judgeDataVolumeTemplates({ dataVolumeTemplates, template }: VirtualMachine['spec']): Steps<Cause[]> {
-  const judging = newJudging();
+export function* validateDataVolumeTemplates({
+  dataVolumeTemplates,
+  template,
+}: VirtualMachine['spec']): Steps<Cause[]> {
+  const findings = newFindings();
   const used = new Set<string | undefined>();
   for (const { dataVolume, persistentVolumeClaim } of template.spec?.volumes ?? []) {
     used.add(dataVolume?.name).add(persistentVolumeClaim?.claimName);
   }
-  yield* judgeEach(judging, dataVolumeTemplates ?? [], (dataVolume, i) => {
+  yield* validateEach(findings, dataVolumeTemplates ?? [], (dataVolume, i) => {
     const field = `spec.dataVolumeTemplate[${i}]`;
     const cause = validateTemplate(field, dataVolume);
     if (cause !== undefined) return [cause];
@@ -22,7 +25,7 @@ export function* judgeDataVolumeTemplates({ dataVolumeTemplates, template }: Vir
     const text = `DataVolumeTemplate entry ${field} must be referenced in the VMI template's 'volumes' list`;
     return referenced ? [] : [requiredValue(field, text)];
   });
-  return judging.causes;
+  return findings.causes;
 }
 
 function validateTemplate(field: string, { metadata, spec }: Template): Cause | undefined {
@@ -57,15 +60,15 @@ function validateTemplate(field: string, { metadata, spec }: Template): Cause | 
 type Vm = DeepReadonly<VirtualMachine>;
 
 /** Templates make their DataVolumes in the namespace of the machine. Asked only about templates that changed. */
-export function* judgeTemplateNamespaces({ metadata, spec }: Vm, old: Vm | undefined): Steps<Cause[]> {
-  const judging = newJudging();
+export function* validateTemplateNamespaces({ metadata, spec }: Vm, old: Vm | undefined): Steps<Cause[]> {
+  const findings = newFindings();
   const templates = spec.dataVolumeTemplates ?? [];
-  if (old !== undefined && (yield* equalSteps(templates, old.spec.dataVolumeTemplates ?? [], judging.pace))) return [];
-  yield* judgeEach(judging, templates, (template, i) => {
+  if (old !== undefined && (yield* equalSteps(templates, old.spec.dataVolumeTemplates ?? [], findings.pace))) return [];
+  yield* validateEach(findings, templates, (template, i) => {
     const namespace = template.metadata?.['namespace'];
     if (!namespace || !metadata.namespace || namespace === metadata.namespace) return [];
     const text = `Embedded DataVolume namespace ${namespace} differs from VM namespace ${metadata.namespace}`;
     return [invalidValue(`spec.dataVolumeTemplates[${i}]`, text)];
   });
-  return judging.causes;
+  return findings.causes;
 }

@@ -7,13 +7,13 @@ import {
   addAll,
   type Cause,
   countPresent,
+  type Findings,
   invalidValue,
-  type JudgedSpec,
-  type Judging,
-  judgeEach,
   missingValue,
   requiredValue,
   unsupportedValue,
+  type ValidatedSpec,
+  validateEach,
 } from './causes.ts';
 import { gateMissing, validateSerial } from './validate-resources.ts';
 
@@ -35,27 +35,27 @@ const MAX_BLOCK = 2 * 1024 * 1024;
 const PCI_ADDRESS = /^[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-9a-fA-F]{1,2}$/;
 export const isPciAddress = (text: string): boolean => PCI_ADDRESS.test(text);
 
-export function* judgeDevices(judging: Judging, { path, spec, config }: JudgedSpec): Steps<void> {
-  const { causes } = judging;
+export function* validateDevices(findings: Findings, { path, spec, config }: ValidatedSpec): Steps<void> {
+  const { causes } = findings;
   addAll(causes, validateBootOrder(path, spec));
-  yield* judgeDisks(judging, `${path}.domain.devices.disks`, spec.domain.devices.disks);
+  yield* validateDisks(findings, `${path}.domain.devices.disks`, spec.domain.devices.disks);
   addAll(causes, validateDiskVolumes(path, spec, config));
   addAll(causes, validateIoThreads(path, spec));
-  yield* judgeInputs(judging, path, spec);
+  yield* validateInputs(findings, path, spec);
   addAll(causes, validateOtherDevices(path, spec, config));
-  yield* judgeFilesystems(judging, { path, spec, config });
-  yield* judgePanicDevices(judging, path, spec);
+  yield* validateFilesystems(findings, { path, spec, config });
+  yield* validatePanicDevices(findings, path, spec);
 }
 
 /** Each disk by itself and next to those before it. `path` is that of the list. */
-export function judgeDisks(judging: Judging, path: string, disks: readonly Readonly<Disk>[] = []): Stops {
+export function validateDisks(findings: Findings, path: string, disks: readonly Readonly<Disk>[] = []): Stops {
   const firstOf = new Map<string, number>();
-  const judge = (disk: Readonly<Disk>, i: number): Cause[] => {
+  const validate = (disk: Readonly<Disk>, i: number): Cause[] => {
     const twin = firstOf.get(disk.name);
     if (twin === undefined) firstOf.set(disk.name, i);
     return validateDisk(`${path}[${i}]`, disk, twin === undefined ? undefined : `${path}[${twin}]`);
   };
-  return judgeEach(judging, disks, judge, DISK);
+  return validateEach(findings, disks, validate, DISK);
 }
 
 /** What a disk counts as. */
@@ -276,8 +276,8 @@ function validateIoThreads(path: string, spec: Spec): Cause[] {
     : [];
 }
 
-const judgeInputs = (judging: Judging, path: string, spec: Spec): Stops =>
-  judgeEach(judging, spec.domain.devices.inputs ?? [], ({ bus, type }, i) => {
+const validateInputs = (findings: Findings, path: string, spec: Spec): Stops =>
+  validateEach(findings, spec.domain.devices.inputs ?? [], ({ bus, type }, i) => {
     const field = `${path}.domain.devices.inputs[${i}]`;
     return [
       ...(['', 'virtio', 'usb'].includes(bus ?? '')
@@ -331,10 +331,10 @@ function validateOtherDevices(path: string, spec: Spec, config: ClusterConfig): 
   return causes;
 }
 
-function judgeFilesystems(judging: Judging, { path, spec, config }: JudgedSpec): Stops {
+function validateFilesystems(findings: Findings, { path, spec, config }: ValidatedSpec): Stops {
   const field = `${path}.domain.devices.filesystems`;
   const volumes = new Map((spec.volumes ?? []).map((volume) => [volume.name, volume]));
-  return judgeEach(judging, spec.domain.devices.filesystems ?? [], ({ name }) => {
+  return validateEach(findings, spec.domain.devices.filesystems ?? [], ({ name }) => {
     const volume = volumes.get(name);
     if (volume === undefined) return [missingValue(field, `${field}: no volume is called '${name}'`)];
     const isStorage = volume.persistentVolumeClaim !== undefined || volume.dataVolume !== undefined;
@@ -344,14 +344,14 @@ function judgeFilesystems(judging: Judging, { path, spec, config }: JudgedSpec):
   });
 }
 
-function judgePanicDevices(judging: Judging, path: string, spec: Spec): Stops {
+function validatePanicDevices(findings: Findings, path: string, spec: Spec): Stops {
   const { panicDevices = [] } = spec.domain.devices;
   if (panicDevices.length > 0 && spec.architecture === 's390x') {
     const text = 'custom panic devices are not supported on s390x architecture';
-    judging.causes.push(invalidValue(`${path}.domain.devices.panicDevices`, text));
+    findings.causes.push(invalidValue(`${path}.domain.devices.panicDevices`, text));
     return NO_STOP;
   }
-  return judgeEach(judging, panicDevices, ({ model }, i) => {
+  return validateEach(findings, panicDevices, ({ model }, i) => {
     const field = `${path}.domain.devices.panicDevices[${i}].model`;
     if (model === undefined) return [];
     const supported = Object.hasOwn(PANIC_MODELS, model) ? PANIC_MODELS[model]! : [];

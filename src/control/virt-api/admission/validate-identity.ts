@@ -27,10 +27,10 @@ export interface UuidClaim {
 export type ClaimUuid = (claim: UuidClaim) => readonly Machine[];
 
 /**
- * Judges the UUID that a new virtual machine brings, or an update changes it to. Whoever has a UUID already keeps it,
+ * Validates the UUID that a new virtual machine brings, or an update changes it to. Whoever has a UUID already keeps it,
  * shared or not.
  */
-export function judgeMachineUuid(subject: Subject<VirtualMachine>): Cause[] {
+export function validateMachineUuid(subject: Subject<VirtualMachine>): Cause[] {
   const { object, old, namespace, context } = subject;
   if (object.metadata.deletionTimestamp !== undefined || object.spec?.template === undefined) return [];
   const vm = { ...object, metadata: { ...object.metadata, namespace } } as DeepReadonly<VirtualMachine>;
@@ -38,20 +38,20 @@ export function judgeMachineUuid(subject: Subject<VirtualMachine>): Cause[] {
   // What its guest has always seen is written down by a component: that is no new one.
   const isBackfill = context.trusted && old !== undefined && !old.spec?.template?.spec?.domain?.firmware?.uuid;
   if (isBackfill || (old !== undefined && effectiveUuid(old) === uuid)) return [];
-  return judge(subject, { uuid, machine: machineOfVm(vm), field: 'spec.template.spec.domain.firmware.uuid' });
+  return validateUuid(subject, { uuid, machine: machineOfVm(vm), field: 'spec.template.spec.domain.firmware.uuid' });
 }
 
-/** Judges the UUID of a new instance without a virtual machine: that of one with has been judged with it. */
-export function judgeInstanceUuid(subject: Subject<VirtualMachineInstance>): Cause[] {
+/** Validates the UUID of a new instance without a virtual machine: with one it has been validated before. */
+export function validateInstanceUuid(subject: Subject<VirtualMachineInstance>): Cause[] {
   const { object, namespace } = subject;
   const vmi = { ...object, metadata: { ...object.metadata, namespace } } as DeepReadonly<VirtualMachineInstance>;
   const machine = machineOfVmi(vmi);
   const [uuid] = vmiUuids(vmi);
   if (machine.kind === 'VirtualMachine' || uuid === undefined) return [];
-  return judge(subject, { uuid, machine, field: 'spec.domain.firmware.uuid' });
+  return validateUuid(subject, { uuid, machine, field: 'spec.domain.firmware.uuid' });
 }
 
-function judge(
+function validateUuid(
   {
     context,
     claimUuid,

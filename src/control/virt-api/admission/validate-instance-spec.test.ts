@@ -6,7 +6,7 @@ import { clusterConfigOf } from '../../../domain/machine-defaults/cluster-config
 import { isIp, isPortName } from './formats.ts';
 import { validateArchitecture } from './validate-architecture.ts';
 import { matchesPattern, validateHyperv } from './validate-firmware.ts';
-import { judgeInstanceSpec } from './validate-instance-spec.ts';
+import { validateInstanceSpec } from './validate-instance-spec.ts';
 import { validateMemoryGiven } from './validate-resources.ts';
 import { validateVolumeUse } from './validate-volumes.ts';
 
@@ -66,7 +66,7 @@ const PODS = `spec.podAffinity.${REQUIRED}`;
 
 type Row = [name: string, spec: Spec, expected: string | undefined, configuration?: Configuration];
 
-/** Each row: what is judged, and the `type field` of its only cause; undefined = accepted. */
+/** Each row: what is validated, and the `type field` of its only cause; undefined = accepted. */
 const TABLES: Record<string, Row[]> = {
   tolerations: [
     ['a good one', domain({}, { tolerations: [{ key: 'a', operator: 'Exists' }] }), undefined],
@@ -995,7 +995,7 @@ for (const [topic, rows] of Object.entries(TABLES)) {
     for (const [name, spec, expected, configuration] of rows) {
       it(`${expected === undefined ? 'accept' : 'refuse'} ${name}`, () => {
         const plain = JSON.parse(JSON.stringify(spec)) as Spec;
-        const causes = finish(judgeInstanceSpec('spec', plain, configOf(configuration)));
+        const causes = finish(validateInstanceSpec('spec', plain, configOf(configuration)));
         assert.equal(causes.map(({ type, field }) => `${type} ${field}`).join(' '), expected ?? '');
         for (const { detail } of causes) assert.ok(detail.length > 10, 'says what is wrong');
       });
@@ -1110,7 +1110,7 @@ describe('rules about instances alone', () => {
     ['amd64', domain({}, { architecture: 'amd64' }), []],
   ];
   for (const [name, spec, expected] of rows) {
-    it(`judge ${name}`, () =>
+    it(`validates ${name}`, () =>
       assert.deepEqual(
         validateArchitecture('spec', spec).map(({ field }) => field),
         expected,

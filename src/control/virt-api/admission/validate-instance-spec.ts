@@ -2,29 +2,29 @@
 import type { VirtualMachineInstanceSpec } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import type { Steps } from '../../../api/meta/steps.ts';
 import type { ClusterConfig } from '../../../domain/machine-defaults/cluster-config.ts';
-import { addAll, type Cause, newJudging } from './causes.ts';
-import { judgeClaimedNetworks, validateClaimedDevices } from './validate-claimed-devices.ts';
-import { judgeDevices } from './validate-devices.ts';
+import { addAll, type Cause, newFindings } from './causes.ts';
+import { validateClaimedDevices, validateClaimedNetworks } from './validate-claimed-devices.ts';
+import { validateDevices } from './validate-devices.ts';
 import { validateMachine } from './validate-firmware.ts';
-import { judgeNetworks } from './validate-networks.ts';
-import { judgePodSettings } from './validate-pod.ts';
-import { judgeResources } from './validate-resources.ts';
-import { judgeVolumes } from './validate-volumes.ts';
+import { validateNetworks } from './validate-networks.ts';
+import { validatePodSettings } from './validate-pod.ts';
+import { validateResources } from './validate-resources.ts';
+import { validateVolumes } from './validate-volumes.ts';
 
-/** Judges a spec that has its defaults; `path` is where it stands: `spec`, or `spec.template.spec`. */
-export function* judgeInstanceSpec(
+/** Validates a spec that has its defaults; `path` is where it stands: `spec`, or `spec.template.spec`. */
+export function* validateInstanceSpec(
   path: string,
   spec: Readonly<VirtualMachineInstanceSpec>,
   config: ClusterConfig,
 ): Steps<Cause[]> {
-  const judging = newJudging();
-  yield* judgePodSettings(judging, path, spec);
-  yield* judgeResources(judging, { path, spec, config });
-  addAll(judging.causes, validateMachine(path, spec, config));
-  yield* judgeNetworks(judging, { path, spec, config });
-  yield* judgeClaimedNetworks(judging, { path, spec, config });
-  yield* judgeDevices(judging, { path, spec, config });
-  addAll(judging.causes, validateClaimedDevices({ path, spec, config }));
-  yield* judgeVolumes(judging, { path, spec, config });
-  return judging.causes;
+  const findings = newFindings();
+  yield* validatePodSettings(findings, path, spec);
+  yield* validateResources(findings, { path, spec, config });
+  addAll(findings.causes, validateMachine(path, spec, config));
+  yield* validateNetworks(findings, { path, spec, config });
+  yield* validateClaimedNetworks(findings, { path, spec, config });
+  yield* validateDevices(findings, { path, spec, config });
+  addAll(findings.causes, validateClaimedDevices({ path, spec, config }));
+  yield* validateVolumes(findings, { path, spec, config });
+  return findings.causes;
 }

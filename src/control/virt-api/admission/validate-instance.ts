@@ -9,20 +9,20 @@ import type { AdmissionContext } from './admission-context.ts';
 import { addAll, type Cause, invalidValue, requiredValue, unsupportedValue } from './causes.ts';
 import { validateArchitecture } from './validate-architecture.ts';
 import { validateHyperv } from './validate-firmware.ts';
-import { judgeInstanceSpec } from './validate-instance-spec.ts';
+import { validateInstanceSpec } from './validate-instance-spec.ts';
 import { reservedLabels, validateMetadata } from './validate-metadata.ts';
 import { validateMemoryGiven } from './validate-resources.ts';
 import { validateVolumeUse } from './validate-volumes.ts';
 
 type Vmi = DeepReadonly<VirtualMachineInstance>;
 
-/** Judges a new instance, which has its defaults. */
-export function* judgeNewInstance(vmi: Vmi, context: AdmissionContext): Steps<Cause[]> {
+/** Validates a new instance, which has its defaults. */
+export function* validateNewInstance(vmi: Vmi, context: AdmissionContext): Steps<Cause[]> {
   const { spec } = vmi as VirtualMachineInstance;
   if (spec?.domain?.devices === undefined) {
     return [requiredValue('spec.domain.devices', 'spec.domain.devices must be given')];
   }
-  const causes = yield* judgeInstanceSpec('spec', spec, context.config);
+  const causes = yield* validateInstanceSpec('spec', spec, context.config);
   addAll(causes, validateVolumeUse('spec', spec));
   addAll(causes, validateMemoryGiven('spec', spec));
   addAll(causes, validateMetadata('metadata', vmi.metadata, context));
@@ -31,8 +31,8 @@ export function* judgeNewInstance(vmi: Vmi, context: AdmissionContext): Steps<Ca
   return causes;
 }
 
-/** Judges a change: the spec belongs to KubeVirt's components, and the hot-plug limits to nobody. */
-export function* judgeInstanceUpdate(vmi: Vmi, old: Vmi, context: AdmissionContext): Steps<Cause[]> {
+/** Validates a change: the spec belongs to KubeVirt's components, and the hot-plug limits to nobody. */
+export function* validateInstanceUpdate(vmi: Vmi, old: Vmi, context: AdmissionContext): Steps<Cause[]> {
   if (!context.trusted) {
     if (!(yield* equalSteps(vmi.spec, old.spec, new Pace()))) {
       return [unsupportedValue('', 'update of VMI object is restricted')];

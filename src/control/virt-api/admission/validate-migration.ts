@@ -20,7 +20,7 @@ const PRIORITIES = ['system-critical', 'user-triggered', 'system-maintenance'];
 export const isFinalMigration = ({ status }: Migration): boolean =>
   status?.phase === 'Succeeded' || status?.phase === 'Failed';
 
-/** Judges a new migration by its own fields; what it says of its instance is `obstacleToMigration`. */
+/** Validates a new migration by its own fields; what it says of its instance is `obstacleToMigration`. */
 export function validateMigrationSpec({ spec }: Migration, { config, trusted }: AdmissionContext): Cause[] {
   const causes: Cause[] = [];
   if (!spec.vmiName) causes.push(requiredValue('spec.vmiName', 'vmiName is missing'));
@@ -69,7 +69,7 @@ export function obstacleToMigration(
 }
 
 /** A migration is what it was made as, and can be found by the label of its instance until it is done. */
-export function* judgeMigrationUpdate(migration: Migration, old: Migration): Steps<Cause[]> {
+export function* validateMigrationUpdate(migration: Migration, old: Migration): Steps<Cause[]> {
   if (!(yield* equalSteps(migration.spec, old.spec, new Pace())))
     return [unsupportedValue('', "update of Migration object's spec is restricted")];
   const before = old.metadata.labels?.[MIGRATION_SELECTOR_LABEL];

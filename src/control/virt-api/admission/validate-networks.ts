@@ -7,12 +7,12 @@ import {
   type Cause,
   countPresent,
   duplicateValue,
+  type Findings,
   invalidValue,
-  type JudgedSpec,
-  type Judging,
-  judgeEach,
   requiredValue,
   unsupportedValue,
+  type ValidatedSpec,
+  validateEach,
 } from './causes.ts';
 import { isIpv4, isPortName, MAC_OCTETS, octetsOf } from './formats.ts';
 import { isPciAddress } from './validate-devices.ts';
@@ -27,8 +27,8 @@ const REMOVED_BINDINGS = ['slirp', 'macvtap', 'passt'] as const;
 const MAX_PORT_RANGES = 10;
 
 /** There are at most 256 networks and interfaces; what an interface lists may be more. */
-export function* judgeNetworks(judging: Judging, { path, spec, config }: JudgedSpec): Steps<void> {
-  const { causes } = judging;
+export function* validateNetworks(findings: Findings, { path, spec, config }: ValidatedSpec): Steps<void> {
+  const { causes } = findings;
   const networks = new Map((spec.networks ?? []).map((network) => [network.name, network]));
   addAll(causes, validateSources(path, spec));
   addAll(causes, validateNames(path, spec, networks));
@@ -38,8 +38,8 @@ export function* judgeNetworks(judging: Judging, { path, spec, config }: JudgedS
     addAll(causes, validateState(field, nic, network));
     addAll(causes, validateBinding(field, { nic, network, config }));
     addAll(causes, validateInterface(field, nic));
-    yield* judgePorts(judging, field, { nic, network, config });
-    yield* judgeDhcpOptions(judging, path, { nic, field });
+    yield* validatePorts(findings, field, { nic, network, config });
+    yield* validateDhcpOptions(findings, path, { nic, field });
   }
 }
 
@@ -229,8 +229,8 @@ function validateInterface(field: string, nic: Readonly<Interface>): Cause[] {
   return causes;
 }
 
-function* judgePorts(judging: Judging, field: string, { nic, network, config }: BoundInterface): Steps<void> {
-  const { causes } = judging;
+function* validatePorts(findings: Findings, field: string, { nic, network, config }: BoundInterface): Steps<void> {
+  const { causes } = findings;
   if (nic.portRanges !== undefined) {
     const at = `${field}.portRanges`;
     if (!config.isEnabled('PortRangesSpec')) causes.push(invalidValue(at, gateMissing('PortRangesSpec')));
@@ -239,7 +239,7 @@ function* judgePorts(judging: Judging, field: string, { nic, network, config }: 
     if (nic.portRanges.length > MAX_PORT_RANGES) {
       causes.push(invalidValue(at, `there may be at most ${MAX_PORT_RANGES} portRanges`));
     }
-    yield* judgeEach(judging, nic.portRanges, ({ protocol, start, end }, i) => {
+    yield* validateEach(findings, nic.portRanges, ({ protocol, start, end }, i) => {
       const range = `${at}[${i}]`;
       const found: Cause[] = [];
       if (protocol !== 'TCP' && protocol !== 'UDP') {
@@ -253,7 +253,7 @@ function* judgePorts(judging: Judging, field: string, { nic, network, config }: 
   }
   if (network?.pod === undefined) return;
   const names = new Set<string>();
-  yield* judgeEach(judging, nic.ports ?? [], ({ name, port, protocol }, i) => {
+  yield* validateEach(findings, nic.ports ?? [], ({ name, port, protocol }, i) => {
     const at = `${field}.ports[${i}]`;
     const found: Cause[] = [];
     if (name) {
@@ -271,21 +271,21 @@ function* judgePorts(judging: Judging, field: string, { nic, network, config }: 
   });
 }
 
-function* judgeDhcpOptions(
-  judging: Judging,
+function* validateDhcpOptions(
+  findings: Findings,
   path: string,
   { nic, field }: { nic: Readonly<Interface>; field: string },
 ): Steps<void> {
   const { privateOptions = [], ntpServers = [] } = nic.dhcpOptions ?? {};
-  const { causes } = judging;
+  const { causes } = findings;
   if (new Set(privateOptions.map(({ option }) => option)).size < privateOptions.length) {
     causes.push(invalidValue(path, 'Found Duplicates: you have provided duplicate DHCPPrivateOptions'));
   }
-  yield* judgeEach(judging, privateOptions, ({ option }) => {
+  yield* validateEach(findings, privateOptions, ({ option }) => {
     if (option >= 224 && option <= 254) return [];
     return [invalidValue(path, 'provided DHCPPrivateOptions are out of range, must be in range 224 to 254')];
   });
-  yield* judgeEach(judging, ntpServers, (server, i) => {
+  yield* validateEach(findings, ntpServers, (server, i) => {
     if (isIpv4(server)) return [];
     const at = `${field}.dhcpOptions.ntpServers[${i}]`;
     return [invalidValue(at, 'NTP servers must be a list of valid IPv4 addresses.')];

@@ -1,6 +1,6 @@
 /** Rules about names, probes, DNS, credentials and the other settings that shape the launcher pod. */
 
-import { judgeAffinity, judgeTopologySpread } from '../../../api/kinds/builtin/validation/affinity.ts';
+import { validateAffinity, validateTopologySpread } from '../../../api/kinds/builtin/validation/affinity.ts';
 import { validateToleration } from '../../../api/kinds/builtin/validation/pod-spec.ts';
 import type { AccessCredential, GuestProbe, VirtualMachineInstanceSpec } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import { EVICTION_STRATEGIES } from '../../../api/kinds/kubevirt/kubevirt.ts';
@@ -11,11 +11,11 @@ import {
   addAll,
   type Cause,
   countPresent,
+  type Findings,
   invalidValue,
-  type Judging,
-  judgeEach,
   requiredValue,
   unsupportedValue,
+  validateEach,
 } from './causes.ts';
 import { isIp } from './formats.ts';
 
@@ -26,15 +26,15 @@ const MAX_NAMESERVERS = 3;
 const MAX_SEARCHES = 6;
 const MAX_SEARCH_CHARS = 256;
 
-export function* judgePodSettings(judging: Judging, path: string, spec: Spec): Steps<void> {
-  const { causes } = judging;
+export function* validatePodSettings(findings: Findings, path: string, spec: Spec): Steps<void> {
+  const { causes } = findings;
   addAll(causes, validateNames(path, spec));
   addAll(causes, validateStrategies(path, spec));
-  yield* judgePlacement(judging, path, spec);
+  yield* validatePlacement(findings, path, spec);
   addAll(causes, validateProbe(`${path}.readinessProbe`, spec.readinessProbe, spec));
   addAll(causes, validateProbe(`${path}.livenessProbe`, spec.livenessProbe, spec));
-  yield* judgeDns(judging, path, spec);
-  yield* judgeEach(judging, spec.accessCredentials ?? [], (credential, i) =>
+  yield* validateDns(findings, path, spec);
+  yield* validateEach(findings, spec.accessCredentials ?? [], (credential, i) =>
     validateCredential(`${path}.accessCredentials[${i}]`, credential, spec),
   );
 }
@@ -93,15 +93,15 @@ function addErrors(errors: FieldError[], more: readonly FieldError[]): void {
 }
 
 /** Upstream names the members of the affinity directly below the spec. */
-function* judgePlacement(judging: Judging, path: string, spec: Spec): Steps<void> {
-  const found = { errors: [] as FieldError[], pace: judging.pace };
-  yield* judgeAffinity(found, spec.affinity, path);
-  yield* judgeTopologySpread(found, spec, `${path}.topologySpreadConstraints`);
+function* validatePlacement(findings: Findings, path: string, spec: Spec): Steps<void> {
+  const found = { errors: [] as FieldError[], pace: findings.pace };
+  yield* validateAffinity(found, spec.affinity, path);
+  yield* validateTopologySpread(found, spec, `${path}.topologySpreadConstraints`);
   for (const [i, toleration] of (spec.tolerations ?? []).entries()) {
     if (found.pace.due()) yield;
     addErrors(found.errors, validateToleration({ ...toleration }, `${path}.tolerations[${i}]`));
   }
-  yield* judgeEach(judging, found.errors, (error) => [
+  yield* validateEach(findings, found.errors, (error) => [
     invalidValue(error.field, `${error.field}: ${fieldErrorBody(error)}`),
   ]);
 }
@@ -130,8 +130,8 @@ function validateProbe(field: string, probe: Readonly<GuestProbe> | undefined, s
   return causes;
 }
 
-function* judgeDns(judging: Judging, path: string, spec: Spec): Steps<void> {
-  const { causes } = judging;
+function* validateDns(findings: Findings, path: string, spec: Spec): Steps<void> {
+  const { causes } = findings;
   const { dnsPolicy = '', dnsConfig } = spec;
   if (!DNS_POLICIES.includes(dnsPolicy)) {
     causes.push(
@@ -155,7 +155,7 @@ function* judgeDns(judging: Judging, path: string, spec: Spec): Steps<void> {
       invalidValue('nameservers', `must not have more than ${MAX_NAMESERVERS} nameservers: [${nameservers.join(' ')}]`),
     );
   }
-  yield* judgeEach(judging, nameservers, (server) =>
+  yield* validateEach(findings, nameservers, (server) =>
     isIp(server) ? [] : [invalidValue('nameservers', `must be valid IP address: ${server}`)],
   );
   if (searches.length > MAX_SEARCHES) {
@@ -169,10 +169,10 @@ function* judgeDns(judging: Judging, path: string, spec: Spec): Steps<void> {
       ),
     );
   }
-  yield* judgeEach(judging, searches, (search) =>
+  yield* validateEach(findings, searches, (search) =>
     checkSubdomain(search).map((problem) => invalidValue('searchDomains', problem)),
   );
-  yield* judgeEach(judging, options, ({ name }) =>
+  yield* validateEach(findings, options, ({ name }) =>
     name ? [] : [invalidValue('options', 'Option.Name must not be empty')],
   );
 }

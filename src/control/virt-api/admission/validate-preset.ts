@@ -2,15 +2,15 @@
 import type { VirtualMachineInstancePreset } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import type { DeepReadonly } from '../../../api/meta/object.ts';
 import type { Steps } from '../../../api/meta/steps.ts';
-import { addAll, type Cause, newJudging, requiredValue } from './causes.ts';
-import { judgeDisks } from './validate-devices.ts';
+import { addAll, type Cause, newFindings, requiredValue } from './causes.ts';
+import { validateDisks } from './validate-devices.ts';
 import { validateFirmware } from './validate-firmware.ts';
 
-export function* judgePreset({ spec }: DeepReadonly<VirtualMachineInstancePreset>): Steps<Cause[]> {
+export function* validatePreset({ spec }: DeepReadonly<VirtualMachineInstancePreset>): Steps<Cause[]> {
   const { domain } = spec;
   if (domain === undefined) return [requiredValue('spec.domain', 'missing domain.')];
-  const judging = newJudging();
-  yield* judgeDisks(judging, 'spec.domain.devices.disks', domain.devices?.disks);
-  addAll(judging.causes, validateFirmware('spec.domain.firmware', domain.firmware));
-  return judging.causes;
+  const findings = newFindings();
+  yield* validateDisks(findings, 'spec.domain.devices.disks', domain.devices?.disks);
+  addAll(findings.causes, validateFirmware('spec.domain.firmware', domain.firmware));
+  return findings.causes;
 }

@@ -1,12 +1,12 @@
-/** Rules about replica sets of instances: the template is judged as an instance would be. */
+/** Rules about replica sets of instances: the template is validated as an instance would be. */
 import type { VirtualMachineInstanceReplicaSet } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import type { DeepReadonly } from '../../../api/meta/object.ts';
 import { Pace, type Steps } from '../../../api/meta/steps.ts';
 import type { ClusterConfig } from '../../../domain/machine-defaults/cluster-config.ts';
 import { type Cause, invalidValue, requiredValue } from './causes.ts';
-import { judgeInstanceSpec } from './validate-instance-spec.ts';
+import { validateInstanceSpec } from './validate-instance-spec.ts';
 
-export function* judgeReplicaSet(
+export function* validateReplicaSet(
   { spec: { template, selector } }: DeepReadonly<VirtualMachineInstanceReplicaSet>,
   config: ClusterConfig,
 ): Steps<Cause[]> {
@@ -14,8 +14,8 @@ export function* judgeReplicaSet(
     return [requiredValue('spec.template', 'missing virtual machine template.')];
   }
   const labels = template.metadata?.labels ?? {};
-  const spec = template.spec as Parameters<typeof judgeInstanceSpec>[1];
-  const causes = yield* judgeInstanceSpec('spec.template.spec', spec, config);
+  const spec = template.spec as Parameters<typeof validateInstanceSpec>[1];
+  const causes = yield* validateInstanceSpec('spec.template.spec', spec, config);
   const wanted = selector.matchLabels ?? {};
   const pace = new Pace();
   for (const key of Object.keys(wanted)) {

@@ -12,12 +12,12 @@ import type { ClusterConfig } from '../../../domain/machine-defaults/cluster-con
 import {
   addAll,
   type Cause,
+  type Findings,
   invalidValue,
-  type JudgedSpec,
-  type Judging,
-  judgeEach,
   requiredValue,
   unsupportedValue,
+  type ValidatedSpec,
+  validateEach,
 } from './causes.ts';
 
 type Spec = Readonly<VirtualMachineInstanceSpec>;
@@ -29,17 +29,17 @@ const MAX_SERIAL = 256;
 
 const orZero = (value: QuantityValue | undefined): Quantity => readQuantity(value) ?? ZERO;
 
-export function* judgeResources(judging: Judging, { path, spec, config }: JudgedSpec): Steps<void> {
-  const { causes } = judging;
+export function* validateResources(findings: Findings, { path, spec, config }: ValidatedSpec): Steps<void> {
+  const { causes } = findings;
   addAll(causes, validateMemory(path, spec, config));
   addAll(causes, validateCpuAmounts(path, spec));
-  yield* judgeCpuFeatures(judging, path, spec);
+  yield* validateCpuFeatures(findings, path, spec);
   addAll(causes, validateCpu(path, spec));
   addAll(causes, validateDedicatedCpu(path, spec));
 }
 
-const judgeCpuFeatures = (judging: Judging, path: string, { domain: { cpu } }: Spec): Stops =>
-  judgeEach(judging, cpu?.features ?? [], ({ name, policy }, i) => {
+const validateCpuFeatures = (findings: Findings, path: string, { domain: { cpu } }: Spec): Stops =>
+  validateEach(findings, cpu?.features ?? [], ({ name, policy }, i) => {
     if (CPU_POLICIES.includes(policy ?? '')) return [];
     const field = `${path}.domain.cpu.features[${i}].policy`;
     return [unsupportedValue(field, `CPU feature ${name} uses policy ${policy} that is not supported.`)];

@@ -23,10 +23,10 @@ export const BACKEND_STORAGE_ELSEWHERE =
   'Restore to a different VM is not supported when snapshotted VM has backend storage (persistent TPM or EFI)';
 
 /**
- * Judges a new restore: by its own fields, by other restores of the same target, and by the snapshot where that exists.
- * @throws WebhookRefusal 400 while the feature gate is off, and when the snapshot is not far enough to be judged
+ * Validates a new restore: by its own fields, by other restores of the same target, and by the snapshot where that exists.
+ * @throws WebhookRefusal 400 while the feature gate is off, and when the snapshot is not far enough to be validated
  */
-export async function judgeNewRestore(
+export async function validateNewRestore(
   restore: Restore,
   { namespace, context, client }: { namespace: string; context: AdmissionContext; client: Client },
 ): Promise<Cause[]> {
@@ -36,7 +36,7 @@ export async function judgeNewRestore(
   if (causes.length === 0) {
     causes.push(
       ...validatePatches(spec.patches ?? []),
-      ...(await judgeBackendStorage(restore, namespace, client)),
+      ...(await validateBackendStorage(restore, namespace, client)),
       ...validateOverrides(spec.volumeRestoreOverrides ?? []),
       ...validatePolicies(spec),
     );
@@ -91,7 +91,7 @@ function validatePolicies({ volumeRestorePolicy, volumeOwnershipPolicy }: Restor
 }
 
 /** What a machine keeps in its TPM and its EFI variables is its own: it does not go to another machine. */
-async function judgeBackendStorage({ spec }: Restore, namespace: string, client: Client): Promise<Cause[]> {
+async function validateBackendStorage({ spec }: Restore, namespace: string, client: Client): Promise<Cause[]> {
   const snapshot = await orMissing(
     client.get(VIRTUAL_MACHINE_SNAPSHOTS, { namespace, name: spec.virtualMachineSnapshotName }),
   );

@@ -22,15 +22,15 @@ export function validateMachineReference(
 }
 
 /**
- * Judges a snapshot. Whether its source exists is not asked: the snapshot waits for it.
+ * Validates a snapshot. Whether its source exists is not asked: the snapshot waits for it.
  * @throws WebhookRefusal 400 while the feature gate is off, and for a deadline that is no duration
  */
-export function* judgeSnapshot(
+export function* validateSnapshot(
   { spec }: DeepReadonly<VirtualMachineSnapshot>,
   old: DeepReadonly<VirtualMachineSnapshot> | undefined,
   { config }: AdmissionContext,
 ): Steps<Cause[]> {
-  if (old !== undefined) return yield* judgeUnchanged(spec, old.spec);
+  if (old !== undefined) return yield* validateUnchanged(spec, old.spec);
   if (!config.isEnabled('Snapshot')) throw new WebhookRefusal(400, 'snapshot feature gate not enabled');
   const { failureDeadline } = spec;
   if (failureDeadline !== undefined && parseDuration(failureDeadline) === undefined)
@@ -39,12 +39,12 @@ export function* judgeSnapshot(
 }
 
 /** What a snapshot holds never changes. */
-export const judgeSnapshotContent = (
+export const validateSnapshotContent = (
   { spec }: DeepReadonly<VirtualMachineSnapshotContent>,
   old: DeepReadonly<VirtualMachineSnapshotContent>,
-): Steps<Cause[]> => judgeUnchanged(spec, old.spec);
+): Steps<Cause[]> => validateUnchanged(spec, old.spec);
 
 /** A spec that must be as it was. */
-export function* judgeUnchanged(spec: unknown, old: unknown): Steps<Cause[]> {
+export function* validateUnchanged(spec: unknown, old: unknown): Steps<Cause[]> {
   return (yield* equalSteps(spec, old, new Pace())) ? [] : [invalidValue('spec', SPEC_IMMUTABLE)];
 }

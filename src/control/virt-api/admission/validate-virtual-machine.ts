@@ -5,7 +5,7 @@ import { deepEqual, equalSteps } from '../../../api/meta/deep-equal.ts';
 import type { DeepReadonly } from '../../../api/meta/object.ts';
 import type { FieldError } from '../../../api/meta/status.ts';
 import { Pace, type Steps } from '../../../api/meta/steps.ts';
-import type { Judgement } from '../../../domain/instancetype/judge.ts';
+import type { ExpandedTemplate } from '../../../domain/instancetype/expand-template.ts';
 import {
   setInstanceSpecDefaults,
   setVirtualMachineDefaults,
@@ -13,8 +13,8 @@ import {
 import { memoryHotplugObstacle } from '../../../domain/machine-defaults/live-update.ts';
 import type { AdmissionContext } from './admission-context.ts';
 import { addAll, type Cause, invalidValue, requiredValue, unsupportedValue } from './causes.ts';
-import { judgeDataVolumeTemplates, judgeTemplateNamespaces } from './validate-data-volume-templates.ts';
-import { judgeInstanceSpec } from './validate-instance-spec.ts';
+import { validateDataVolumeTemplates, validateTemplateNamespaces } from './validate-data-volume-templates.ts';
+import { validateInstanceSpec } from './validate-instance-spec.ts';
 import { validateMetadata } from './validate-metadata.ts';
 
 type Vm = DeepReadonly<VirtualMachine>;
@@ -22,7 +22,7 @@ type Vm = DeepReadonly<VirtualMachine>;
 export const RUNNING_DEPRECATED = 'spec.running is deprecated, please use spec.runStrategy instead.';
 
 /**
- * Judges a virtual machine as the validating webhook does: instance type, preference (`judge`) and defaults are applied
+ * Validates a virtual machine as the validating webhook does: instance type, preference (`expand`) and defaults are applied
  * to a copy first. One that is being deleted is never refused, so that nothing keeps it from going; nor is what a
  * write leaves as it was: what the spec stands for may have become invalid since, and still the machine can be stopped and
  * its labels, which decide whether it may go, can be changed.
@@ -32,40 +32,40 @@ export async function validateVirtualMachine(
   vm: Vm,
   old: Vm | undefined,
   context: AdmissionContext,
-  { judge, run }: { readonly judge: () => Promise<Judgement | undefined>; readonly run: Run },
+  { expand, run }: { readonly expand: () => Promise<ExpandedTemplate | undefined>; readonly run: Run },
 ): Promise<FieldError[]> {
   if (vm.metadata.deletionTimestamp !== undefined) return [];
   if (old !== undefined && (await run(equalSteps(rest(vm), rest(old), new Pace())))) {
     const causes = validateRunStrategy(vm);
-    return causes.length > 0 ? causes : run(judgeInProgress(vm, old, context));
+    return causes.length > 0 ? causes : run(validateInProgress(vm, old, context));
   }
   if (vm.spec?.template === undefined) {
     return [requiredValue('spec.template', 'missing virtual machine template.')];
   }
   const copy = (await run(cloneSteps(vm, new Pace()))) as VirtualMachine;
-  const judgement = await judge();
-  if (judgement?.ok === false) return [...judgement.causes];
-  if (judgement !== undefined) copy.spec.template.spec = judgement.spec;
+  const expanded = await expand();
+  if (expanded?.ok === false) return [...expanded.causes];
+  if (expanded !== undefined) copy.spec.template.spec = expanded.spec;
   setVirtualMachineDefaults(copy, context.config);
   if (copy.spec.template.spec !== undefined) setInstanceSpecDefaults(copy.spec.template.spec, context.config);
 
-  const causes = await run(judgeSpec(copy, context));
-  if (causes.length === 0) addAll(causes, await run(judgeTemplateNamespaces(vm, old)));
-  return causes.length > 0 || old === undefined ? causes : run(judgeInProgress(vm, old, context));
+  const causes = await run(validateSpec(copy, context));
+  if (causes.length === 0) addAll(causes, await run(validateTemplateNamespaces(vm, old)));
+  return causes.length > 0 || old === undefined ? causes : run(validateInProgress(vm, old, context));
 }
 
 /** Does work in steps, or at once. */
 type Run = <R>(work: Steps<R>) => Promise<R> | R;
 
-function* judgeSpec(vm: VirtualMachine, context: AdmissionContext): Steps<Cause[]> {
+function* validateSpec(vm: VirtualMachine, context: AdmissionContext): Steps<Cause[]> {
   const { template } = vm.spec;
   if (template.spec?.domain === undefined) {
     return [requiredValue('spec.template.spec.domain', 'spec.template.spec.domain must be given')];
   }
   // No component has a reserved label to put into a template; a restore may bring one that a user wrote into a patch.
   const causes = validateMetadata('spec.template.metadata', template.metadata, { ...context, trusted: false });
-  addAll(causes, yield* judgeInstanceSpec('spec.template.spec', template.spec, context.config));
-  addAll(causes, yield* judgeDataVolumeTemplates(vm.spec));
+  addAll(causes, yield* validateInstanceSpec('spec.template.spec', template.spec, context.config));
+  addAll(causes, yield* validateDataVolumeTemplates(vm.spec));
   addAll(causes, validateRunStrategy(vm));
   addAll(causes, validateLiveUpdate(vm, context));
   return causes;
@@ -110,7 +110,7 @@ function validateLiveUpdate({ spec }: VirtualMachine, { config }: AdmissionConte
  * start (kubevirt pkg/storage/admitters/vm-storage-status). The restore itself writes the machine with its run strategy
  * whatever that is: the VirtualMachine controller starts none until it is done.
  */
-function* judgeInProgress(vm: Vm, old: Vm, { trusted }: AdmissionContext): Steps<Cause[]> {
+function* validateInProgress(vm: Vm, old: Vm, { trusted }: AdmissionContext): Steps<Cause[]> {
   const { snapshotInProgress, restoreInProgress } = vm.status ?? {};
   const refuse = (text: string): Cause[] => [unsupportedValue('spec', text)];
   if (snapshotInProgress !== undefined) {

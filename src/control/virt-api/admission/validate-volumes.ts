@@ -7,12 +7,12 @@ import type { ClusterConfig } from '../../../domain/machine-defaults/cluster-con
 import {
   type Cause,
   countPresent,
+  type Findings,
   invalidValue,
-  type JudgedSpec,
-  type Judging,
-  judgeEach,
   missingValue,
   requiredValue,
+  type ValidatedSpec,
+  validateEach,
 } from './causes.ts';
 import { gateMissing } from './validate-resources.ts';
 
@@ -21,12 +21,12 @@ type Spec = Readonly<VirtualMachineInstanceSpec>;
 /** Inline cloud-init data is copied with every write of the object, so it is kept small. */
 const MAX_CLOUD_INIT_BYTES = 2048;
 
-export function* judgeVolumes(judging: Judging, { path, spec, config }: JudgedSpec): Steps<void> {
+export function* validateVolumes(findings: Findings, { path, spec, config }: ValidatedSpec): Steps<void> {
   const field = `${path}.volumes`;
   const volumes = spec.volumes ?? [];
-  const { causes } = judging;
+  const { causes } = findings;
   const firstOf = new Map<string, number>();
-  const judge = (volume: Readonly<Volume>, i: number): Cause[] => {
+  const validate = (volume: Readonly<Volume>, i: number): Cause[] => {
     const at = `${field}[${i}]`;
     const other = firstOf.get(volume.name);
     const found = validateVolume(at, volume, config);
@@ -34,7 +34,7 @@ export function* judgeVolumes(judging: Judging, { path, spec, config }: JudgedSp
     else found.unshift(invalidValue(`${at}.name`, `${at} and ${field}[${other}] must not have the same Name.`));
     return found;
   };
-  yield* judgeEach(judging, volumes, judge, VOLUME);
+  yield* validateEach(findings, volumes, validate, VOLUME);
   for (const [source, text] of [
     ['serviceAccount', 'serviceAccount'],
     ['downwardMetrics', 'downwardMetric'],

@@ -397,8 +397,8 @@ describe('rules about virtual machines', () => {
       spec: { cpu: { guest: 2 }, memory: { guest: '1Gi' } },
     } as KubeObject;
     const object = vmOf({ instancetype: { name: 'small' } });
-    const judge = (client: Client) => virtAdmission(optionsOf({ client })).validate(requestOf(object));
-    const error = await refusalOf(() => judge(clientOf(type)));
+    const validate = (client: Client) => virtAdmission(optionsOf({ client })).validate(requestOf(object));
+    const error = await refusalOf(() => validate(clientOf(type)));
     assert.deepEqual(error.status.details?.causes, [
       {
         reason: 'FieldValueInvalid',
@@ -406,7 +406,7 @@ describe('rules about virtual machines', () => {
         field: 'spec.template.spec.domain.memory.guest',
       },
     ]);
-    assert.deepEqual(await judge(clientOf()), { warnings: [], captures: [] }, 'a missing one refuses nothing');
+    assert.deepEqual(await validate(clientOf()), { warnings: [], captures: [] }, 'a missing one refuses nothing');
   });
 });
 

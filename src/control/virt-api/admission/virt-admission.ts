@@ -128,8 +128,8 @@ export function virtAdmission(options: VirtAdmissionOptions): VirtAdmission {
       for (const hook of VALIDATING_WEBHOOKS) {
         if (!asks(hook, request)) continue;
         try {
-          const judged = hook.validate(subject);
-          const causes = await (isSteps(judged) ? subject.run(judged) : judged);
+          const outcome = hook.validate(subject);
+          const causes = await (isSteps(outcome) ? subject.run(outcome) : outcome);
           if (causes.length > 0) throw denial(hook.name, causes);
         } catch (error) {
           throw refusalOf(hook.name, error);

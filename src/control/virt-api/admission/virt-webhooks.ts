@@ -30,7 +30,7 @@ import type { DeepReadonly, KubeObject } from '../../../api/meta/object.ts';
 import { ApiError, type FieldError } from '../../../api/meta/status.ts';
 import { Pace, type Steps } from '../../../api/meta/steps.ts';
 import type { Client } from '../../../client/client.ts';
-import type { Judgement } from '../../../domain/instancetype/judge.ts';
+import type { ExpandedTemplate } from '../../../domain/instancetype/expand-template.ts';
 import { applyPresets } from '../../../domain/instancetype/preset.ts';
 import { hasMatcher } from '../../../domain/instancetype/resolve.ts';
 import {
@@ -43,22 +43,22 @@ import { BACKUP_WEBHOOKS } from './backup-webhooks.ts';
 import { type Cause, WebhookRefusal } from './causes.ts';
 import { CLONE_MUTATING_WEBHOOKS, CLONE_WEBHOOKS } from './clone-webhooks.ts';
 import { validateEviction } from './evict-pod.ts';
-import { judgeMatchers, mutateMatchers } from './instancetypes.ts';
+import { expandMachine, mutateMatchers } from './instancetypes.ts';
 import { mutateMigration, mutateVirtualMachine, mutateVirtualMachineInstance, withDomain } from './mutate.ts';
 import { withTextQuantities } from './number-quantities.ts';
 import { SNAPSHOT_WEBHOOKS } from './snapshot-webhooks.ts';
 import { needsSourceArchitecture, setSourceArchitecture } from './source-architecture.ts';
-import { judgeInstanceUuid, judgeMachineUuid } from './validate-identity.ts';
-import { judgeInstanceUpdate, judgeNewInstance } from './validate-instance.ts';
+import { validateInstanceUuid, validateMachineUuid } from './validate-identity.ts';
+import { validateInstanceUpdate, validateNewInstance } from './validate-instance.ts';
 import { validateKubeVirt, validateKubeVirtDeletion, validateNewKubeVirt } from './validate-kubevirt.ts';
 import {
-  judgeMigrationUpdate,
   obstacleToMigration,
   validateMigrationPolicy,
   validateMigrationSpec,
+  validateMigrationUpdate,
 } from './validate-migration.ts';
-import { judgePreset } from './validate-preset.ts';
-import { judgeReplicaSet } from './validate-replica-set.ts';
+import { validatePreset } from './validate-preset.ts';
+import { validateReplicaSet } from './validate-replica-set.ts';
 import { validateVirtualMachine, virtualMachineWarnings } from './validate-virtual-machine.ts';
 import {
   type MutatingWebhook,
@@ -158,7 +158,7 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
       type: VIRTUAL_MACHINE_INSTANCES,
       operations: ['CREATE'],
     },
-    validateNewInstance,
+    validateInstance,
   ),
   validating<VirtualMachineInstance>(
     {
@@ -167,7 +167,7 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
       type: VIRTUAL_MACHINE_INSTANCES,
       operations: ['UPDATE'],
     },
-    ({ object, old, context }) => (old === undefined ? [] : judgeInstanceUpdate(object, old, context)),
+    ({ object, old, context }) => (old === undefined ? [] : validateInstanceUpdate(object, old, context)),
   ),
   validating<VirtualMachineInstanceReplicaSet>(
     {
@@ -176,7 +176,7 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
       type: VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS,
       operations: ['CREATE', 'UPDATE'],
     },
-    ({ object, context }) => judgeReplicaSet(object, context.config),
+    ({ object, context }) => validateReplicaSet(object, context.config),
   ),
   validating<VirtualMachineInstancePreset>(
     {
@@ -185,7 +185,7 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
       type: VIRTUAL_MACHINE_INSTANCE_PRESETS,
       operations: ['CREATE', 'UPDATE'],
     },
-    ({ object }) => judgePreset(object),
+    ({ object }) => validatePreset(object),
   ),
   validating<VirtualMachineInstanceMigration>(
     {
@@ -203,7 +203,7 @@ export const VALIDATING_WEBHOOKS: readonly ValidatingWebhook[] = [
       type: VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
       operations: ['UPDATE'],
     },
-    ({ object, old }) => (old === undefined ? [] : judgeMigrationUpdate(object, old)),
+    ({ object, old }) => (old === undefined ? [] : validateMigrationUpdate(object, old)),
   ),
   validating<MigrationPolicy>(
     {
@@ -313,18 +313,18 @@ function mutateInstance({
 
 async function validateMachine(subject: Subject<VirtualMachine>): Promise<readonly FieldError[]> {
   const { object, old, context, client, capture, run } = subject;
-  const judge = async (): Promise<Judgement | undefined> => {
-    const judged = await judgeMatchers(object, context, client);
-    for (const copy of judged?.captures ?? []) capture(copy);
-    return judged?.judgement;
+  const expand = async (): Promise<ExpandedTemplate | undefined> => {
+    const expanded = await expandMachine(object, context, client);
+    for (const copy of expanded?.captures ?? []) capture(copy);
+    return expanded?.template;
   };
-  const causes = await validateVirtualMachine(object, old, context, { judge, run });
-  return causes.length > 0 ? causes : judgeMachineUuid(subject);
+  const causes = await validateVirtualMachine(object, old, context, { expand, run });
+  return causes.length > 0 ? causes : validateMachineUuid(subject);
 }
 
-async function validateNewInstance(subject: Subject<VirtualMachineInstance>): Promise<readonly FieldError[]> {
-  const causes = await subject.run(judgeNewInstance(subject.object, subject.context));
-  return causes.length > 0 ? causes : judgeInstanceUuid(subject);
+async function validateInstance(subject: Subject<VirtualMachineInstance>): Promise<readonly FieldError[]> {
+  const causes = await subject.run(validateNewInstance(subject.object, subject.context));
+  return causes.length > 0 ? causes : validateInstanceUuid(subject);
 }
 
 async function validateNewMigration({

@@ -106,19 +106,19 @@ export async function admit(
     }
     const validating = VALIDATING_WEBHOOKS.find((hook) => hook.path === path);
     const captures: ControllerRevision[] = [];
-    const told: string[] = [];
-    const judged = validating?.validate({
+    const warned: string[] = [];
+    const outcome = validating?.validate({
       ...subject,
       capture: (copy: ControllerRevision) => captures.push(copy),
-      warn: (text) => told.push(text),
+      warn: (text) => warned.push(text),
     });
-    const causes = (await (isSteps(judged) ? subject.run(judged) : judged)) ?? [];
+    const causes = (await (isSteps(outcome) ? subject.run(outcome) : outcome)) ?? [];
     if (causes.length > 0) return denialOf(uid, causes);
     // The object is not stored yet: should it never be, its owner reference has the copy collected. What cannot be
     // written here is captured by the controller.
     if (!subject.dryRun)
       await Promise.all(captures.map((copy) => options.client.create(CONTROLLER_REVISIONS, copy).catch(() => {})));
-    const warnings = [...told, ...(validating?.warnings?.(subject) ?? [])];
+    const warnings = [...warned, ...(validating?.warnings?.(subject) ?? [])];
     return { uid, allowed: true, ...(warnings.length > 0 && { warnings }) };
   } catch (error) {
     if (error instanceof CauseRefusal) return denialOf(uid, error.causes);

@@ -831,7 +831,7 @@ describe('addvolume and removevolume', () => {
     });
   }
 
-  it('a machine that is refused keeps the words of the refusal; a lost race is told', async () => {
+  it('a machine that is refused keeps the words of the refusal; a lost race is reported', async () => {
     const refused = new ApiError({ code: 422, reason: 'Invalid', message: 'no such bus' });
     const answer = await boardOf([machine()], { patchFails: refused }).call('PUT', 'virtualmachines/a/addvolume', add);
     assert.deepEqual([answer.status, messageIn(answer.text)], [422, 'no such bus']);

@@ -1,6 +1,6 @@
 /**
  * What virt-api serves and guests here do not have: memory dumps, USB redirection, encrypted memory and VSOCK. Who asks
- * is told which gate or setting of the instance it would take, in upstream's words, as long as that is what is missing;
+ * is answered with the gate or setting of the instance it would take, in upstream's words, as long as that is what is missing;
  * behind it, that it cannot be had here.
  */
 import { badRequest } from '../../../api/meta/status.ts';

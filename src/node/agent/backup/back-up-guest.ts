@@ -145,7 +145,7 @@ async function run(launcher: LauncherState, guest: Guest, job: Run): Promise<voi
     else if (start.incremental !== undefined && start.incremental !== start.checkpoint)
       await drop(volumes.map(([name]) => handleOf(start.incremental!, name)));
   } catch (error) {
-    // An agent that ends leaves it to the next one; a guest that has ended has nobody to be told.
+    // An agent that ends leaves it to the next one; a guest that has ended has nobody to report to.
     if (environment.signal.aborted) return;
     await dropFiles(target, start.backupUid).catch(() => {});
     await drop(own).catch(() => {});

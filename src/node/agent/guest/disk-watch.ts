@@ -71,7 +71,7 @@ export function watchDisk(launcher: LauncherState, guest: Guest): { stop(): void
     launcher.changed();
   };
   const pause = async (why: DiskPause): Promise<void> => {
-    // Stopped first: what is told of it may take a moment, and a disk is quickly full.
+    // Stopped first: the report may take a moment, and a disk is quickly full.
     await guest.qmp().execute('stop');
     await note(why);
     await guest.refresh();

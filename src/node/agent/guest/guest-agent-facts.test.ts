@@ -129,9 +129,9 @@ test('freeze: once, and undone by itself when its time is over', async () => {
   assert.equal(asked.at(-1), 'guest-fsfreeze-thaw');
   await freezeGuest(agent, { ...options, thawAfterMs: 1000 });
   await thawGuest(agent);
-  const told = asked.length;
+  const before = asked.length;
   await clock.advance(10_000);
-  assert.equal(asked.length, told, 'a guest that was thawed is left alone');
+  assert.equal(asked.length, before, 'a guest that was thawed is left alone');
 });
 
 test('unfreezeTimeout: a duration as Go writes it', () => {

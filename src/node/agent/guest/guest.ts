@@ -44,11 +44,11 @@ export interface GuestState {
   /** Reason of the last SHUTDOWN event. */
   readonly shutdownReason?: string;
   readonly agentConnected: boolean;
-  /** What the guest agent told last; absent as long as it is not connected, or has told nothing. */
+  /** What the guest agent answered last; absent as long as it is not connected, or has answered nothing. */
   readonly agentFacts?: GuestAgentFacts;
   /** Why the guest is paused by an I/O error, if it is. */
   readonly ioError?: 'nospace' | 'failed';
-  /** Bytes of pluggable memory the guest has taken; absent where it cannot be told. */
+  /** Bytes of pluggable memory the guest has taken; absent where it is not known. */
   readonly pluggedBytes?: number;
   readonly exit?: Exit | 'gone';
   /** The last connection failed, with this text. */

@@ -89,7 +89,7 @@ async function requestMemory(launcher: LauncherState, guest: Guest, requestedByt
   const { plan } = launcher.record as VmRecord;
   if (plan.hotMemory) await keep(launcher, { ...plan, hotMemory: { ...plan.hotMemory, requestedBytes } });
   const mebibytes = Math.round((plan.memoryBytes + requestedBytes) / 2 ** 20);
-  launcher.event('Normal', 'MemoryRequested', `The guest was told that it may use ${mebibytes} MiB of memory.`);
+  launcher.event('Normal', 'MemoryRequested', `The guest may now use ${mebibytes} MiB of memory.`);
 }
 
 async function keep(launcher: LauncherState, plan: VmRecord['plan']): Promise<void> {

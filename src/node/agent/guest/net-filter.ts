@@ -1,5 +1,5 @@
 /**
- * The packet filter of a guest (`node/network/filter-process.ts`): QEMU is told to hand it what the guest sends, and the
+ * The packet filter of a guest (`node/network/filter-process.ts`): QEMU is configured to hand it what the guest sends, and the
  * process is kept alive. QEMU drops what it cannot hand over, so a guest whose filter is away is cut off, not let loose.
  */
 import { readFile } from 'node:fs/promises';
@@ -118,7 +118,7 @@ async function startFilter(
 
 /**
  * Tells QEMU to send what comes from the guest to one socket, and to take what its network shall get from another. Guests
- * of earlier versions are told so while they run. The second has to be told anew for each filter: it stops listening when
+ * of earlier versions are configured so while they run. The second has to be configured anew for each filter: it stops listening when
  * the one before goes.
  */
 async function redirect(qmp: QmpConnection, { netdev, udp }: FilteredCard): Promise<void> {

@@ -120,7 +120,7 @@ test('a soft reboot: the guest boots again, and one whose policy is Terminate ha
   assert.deepEqual(ending.commands, []);
 });
 
-test('a QEMU that does not do as it is told is supervised on', async () => {
+test('a QEMU that does not carry out a command is supervised on', async () => {
   let refusals = 0;
   const supervised = supervise('shutdown', { reboots: true }, (command) => {
     if (command !== 'cont') return;

@@ -20,7 +20,7 @@ const statusesOf = (pod: DeepReadonly<Pod>): readonly DeepReadonly<ContainerStat
 export const isEphemeral = (pod: DeepReadonly<Pod> | undefined, container: string): boolean =>
   pod !== undefined && ofPod(pod).some(({ name }) => name === container);
 
-/** Names of those nobody has been told of yet. */
+/** Names of those that have not been reported yet. */
 export const freshEphemeral = (pod: DeepReadonly<Pod>): string[] =>
   ofPod(pod)
     .map(({ name }) => name)

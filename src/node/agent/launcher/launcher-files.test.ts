@@ -72,7 +72,7 @@ test('the next launcher of a VM begins with its files once the earlier one, whos
       has: async () => undefined,
       add: (uid: string) => (uid === EARLIER_UID ? clearing.promise : undefined),
     },
-    judgeResize: async () => ({ type: 'fits' }),
+    decideResize: async () => ({ type: 'fits' }),
     client: {
       list: async () => ({ items: [] }),
       get: async (type: unknown) => (type === VIRTUAL_MACHINE_INSTANCES ? vmi : undefined),

@@ -42,7 +42,7 @@ test('finishGuest() tells a Pod that an agent just started sees only while it cl
     client: {
       patch: async (_type: unknown, _key: unknown, patch: { body: { status: Pod['status'] } }) => {
         phases.push(patch.body.status?.phase);
-        // Told: now it may go.
+        // Reported: now it may go.
         queueMicrotask(() => {
           launcher.podGone = true;
           launcher.changed();

@@ -54,7 +54,7 @@ export async function finishGuest(launcher: LauncherState, result: VmResult): Pr
       if (!(await launcher.report(view))) throw new Error('the write failed');
     });
   await tellPod();
-  launcher.endTold = true;
+  launcher.endReported = true;
   await cleanUp(launcher, result);
   // The object is ours to remove once somebody has asked for it.
   for (;;) {
@@ -65,7 +65,7 @@ export async function finishGuest(launcher: LauncherState, result: VmResult): Pr
       if (pod) await launcher.untilDone('pod not deleted', () => deletePod(environment, pod));
       return;
     }
-    // An agent that has just started may see the Pod only now: nobody has told it yet.
+    // An agent that has just started may see the Pod only now: nobody has reported to it yet.
     await tellPod();
     await Promise.race([change, launcher.untilAborted()]);
   }

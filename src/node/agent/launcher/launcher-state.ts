@@ -62,8 +62,8 @@ export class LauncherState {
   memoryPlugFailed = false;
   /** An earlier agent saw the end and reported it: the instance may be on this node again since, under another Pod. */
   endedBefore = false;
-  /** The instance and the Pod were told of the end. */
-  endTold = false;
+  /** The instance and the Pod show the end. */
+  endReported = false;
   /** The Pod object is gone from the API, as seen by a whole list. */
   podGone = false;
   stopWanted = false;
@@ -82,7 +82,7 @@ export class LauncherState {
   readonly hasPredecessor: (vmi: ObjectKey) => boolean;
   #waiters: (() => void)[] = [];
   /** The last status that was written, and what the server kept of it. */
-  #told: { readonly sent: PodStatus; readonly taken: DeepReadonly<PodStatus> } | undefined;
+  #reported: { readonly sent: PodStatus; readonly taken: DeepReadonly<PodStatus> } | undefined;
 
   constructor(environment: AgentEnvironment, start: LauncherStart) {
     this.environment = environment;
@@ -113,8 +113,8 @@ export class LauncherState {
 
   /** The guest's own grace period. The Pod tells it too: an agent that has just started may see its end first. */
   get graceSeconds(): number {
-    const told = this.pod ? guestGraceSeconds(this.pod) : DEFAULT_GRACE_SECONDS;
-    return this.vmi?.spec.terminationGracePeriodSeconds ?? told;
+    const ofPod = this.pod ? guestGraceSeconds(this.pod) : DEFAULT_GRACE_SECONDS;
+    return this.vmi?.spec.terminationGracePeriodSeconds ?? ofPod;
   }
 
   /** Name of the VMI; without one until it is known. */
@@ -193,13 +193,13 @@ export class LauncherState {
   }
 
   /** What a kubelet would say to a Pod whose size was changed; undefined when it was not, or nothing is the matter. */
-  async judgeResize(): Promise<ResizeView | undefined> {
+  async decideResize(): Promise<ResizeView | undefined> {
     const pod = this.pod;
     this.resizeWaits = false;
     if (!pod || this.podGone) return undefined;
     const trouble = this.plugTrouble;
     if (!isResizing(pod)) return trouble === undefined ? undefined : { trouble };
-    const verdict = await this.environment.judgeResize(pod);
+    const verdict = await this.environment.decideResize(pod);
     this.resizeWaits = verdict.type === 'wait';
     return { verdict, of: pod, ...(trouble !== undefined && { trouble }) };
   }
@@ -262,7 +262,7 @@ export class LauncherState {
         sent = status;
         return { status: { ...status }, ...(annotations && { annotations }) };
       });
-      if (written && sent) this.#told = { sent, taken: written.status ?? {} };
+      if (written && sent) this.#reported = { sent, taken: written.status ?? {} };
       if (written) this.pod = newer(this.pod, written);
       else this.podGone = true;
       for (const name of refused) {
@@ -282,7 +282,11 @@ export class LauncherState {
 
   /** True when the server was sent this and shows what it made of it: one that is older drops fields it does not know. */
   #isAllItTook(newest: ReadonlyPod, status: PodStatus): boolean {
-    return this.#told !== undefined && sameJson(this.#told.sent, status) && sameJson(this.#told.taken, newest.status);
+    return (
+      this.#reported !== undefined &&
+      sameJson(this.#reported.sent, status) &&
+      sameJson(this.#reported.taken, newest.status)
+    );
   }
 
   /** An event of the VMI, or of the Pod while the VMI is not known. */

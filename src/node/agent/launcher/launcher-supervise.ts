@@ -35,7 +35,7 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
   let stopping: Promise<void> | undefined;
   let spacePoll: (() => void) | undefined;
   let retry: (() => void) | undefined;
-  let isKeptTold = false;
+  let isKeptReported = false;
   const ports = keepPorts(launcher, guest);
   const mover = followMigrations(launcher, guest);
   const disks = watchDisk(launcher, guest);
@@ -70,8 +70,8 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
         stopping = stop(launcher, guest).catch((error: Error) => {
           if (!launcher.environment.signal.aborted) launcher.log.warn('guest not stopped', { error: error.message });
         });
-      if (!isKeptTold && launcher.vmi && launcher.keepsSilentGuest()) {
-        isKeptTold = true;
+      if (!isKeptReported && launcher.vmi && launcher.keepsSilentGuest()) {
+        isKeptReported = true;
         launcher.event('Warning', 'DeletionDeferred', KEPT);
       }
       if (guest.state.runState === 'io-error' && guest.state.ioError === 'nospace') {
@@ -147,7 +147,7 @@ function followMigrations(launcher: LauncherState, guest: Guest): { step(): 'sti
   };
 }
 
-/** The same as `endingOf`; 'unclear' where QEMU did not do as it was told: it is looked at again, and never let go of. */
+/** The same as `endingOf`; 'unclear' where QEMU did not carry out a command: it is looked at again, and never let go of. */
 async function lookForEnd(launcher: LauncherState, guest: Guest): Promise<VmResult | 'unclear' | undefined> {
   try {
     return await endingOf(launcher, guest);
@@ -227,7 +227,7 @@ function graceSeconds(launcher: LauncherState): number {
 /** Ends the guest: gently within its grace period, then by force. */
 async function stop(launcher: LauncherState, guest: Guest): Promise<void> {
   const { environment } = launcher;
-  // Upstream's event of a guest that is told to go because its instance is being deleted.
+  // Upstream's event of a guest that is stopped because its instance is being deleted.
   if (launcher.vmi?.metadata.deletionTimestamp !== undefined) launcher.event('Normal', 'Deleted', 'Signaled Deletion');
   const seconds = graceSeconds(launcher);
   const ended = (): boolean => guest.state.exit !== undefined || hasEnded(guest.state.runState);
@@ -264,7 +264,7 @@ async function continueIfRoom(launcher: LauncherState, guest: Guest): Promise<vo
 async function reportRunning(launcher: LauncherState, guest: Guest): Promise<boolean> {
   const record = launcher.record;
   if (!record || launcher.podGone) return true;
-  const resize = await launcher.judgeResize();
+  const resize = await launcher.decideResize();
   let ok = await launcher.report({
     ...(resize && { resize }),
     state: 'running',

@@ -83,7 +83,7 @@ export class Launcher {
   }
   /** The guest has ended, and the API does not know it yet. */
   get owesReport(): boolean {
-    return this.#state.record?.result !== undefined && !this.#state.endTold;
+    return this.#state.record?.result !== undefined && !this.#state.endReported;
   }
   #holdsFilesOf(vmi: ObjectKey): boolean {
     const { holdsFiles, vmiKey } = this.#state;
@@ -107,7 +107,7 @@ export class Launcher {
     this.#state.changed();
   }
 
-  /** Ends the guest as a deletion would. Used when the agent is told to take its guests along. */
+  /** Ends the guest as a deletion would. Used when the agent stops with its guests. */
   requestStop(): void {
     this.#state.stopWanted = true;
     this.#state.changed();
@@ -151,7 +151,7 @@ export class Launcher {
     const state = this.#state;
     try {
       const ended = await state.environment.tombstones.has(state.record?.podUid ?? state.pod?.metadata.uid ?? '');
-      // What is left behind a tombstone is the Pod; the instance was told before it was set.
+      // What is left behind a tombstone is the Pod; the instance was reported before it was set.
       state.endedBefore = ended !== undefined;
       if (!ended) await dropHalfResumed(state);
       const result = ended ?? (state.record ? await resumeGuest(state, state.record) : await startGuest(state));

@@ -36,7 +36,7 @@ export interface StartRequest {
   readonly signal: AbortSignal;
   readonly onImage: (event: ImageEvent) => void;
   readonly onChange: () => void;
-  /** Told when the guest boots although it was to be resumed, and why. */
+  /** Called when the guest boots although it was to be resumed, and why. */
   readonly onNotResumed?: (why: string) => void;
 }
 

@@ -195,11 +195,11 @@ test('runningStatus(): conditions of a paused, full, silent and portless guest; 
   assert.equal(of({ runState: 'io-error', ioError: 'failed' }).has('DiskFull'), false);
   assert.equal(of({ connected: false, trouble: 'silent' }).get('AgentConnected'), 'Unknown/MonitorUnreachable');
   assert.equal(of({}, { portProblems: ['TCP port 80 is taken'] }).get('PortsForwarded'), 'False/PortNotAvailable');
-  const told = [
+  const shown = [
     { type: 'Paused', status: 'True' },
     { type: 'PortsForwarded', status: 'False' },
   ];
-  const well = conditions(runningStatus(vmi({ phase: 'Running', conditions: told }), view(), NOW));
+  const well = conditions(runningStatus(vmi({ phase: 'Running', conditions: shown }), view(), NOW));
   assert.deepEqual([well.has('Paused'), well.has('PortsForwarded')], [false, false]);
 });
 
@@ -263,9 +263,9 @@ test('runningStatus(): what the guest agent tells of system, interfaces and froz
     ],
     frozen: 'frozen' as const,
   };
-  const told = runningStatus(vmi({ phase: 'Running' }), view({ agentFacts }), AT.now);
-  assert.deepEqual([told.guestOSInfo, told.fsFreezeStatus], [agentFacts.os, 'frozen']);
-  assert.deepEqual(told.interfaces, [
+  const shown = runningStatus(vmi({ phase: 'Running' }), view({ agentFacts }), AT.now);
+  assert.deepEqual([shown.guestOSInfo, shown.fsFreezeStatus], [agentFacts.os, 'frozen']);
+  assert.deepEqual(shown.interfaces, [
     {
       name: 'default',
       mac: '02:00:00:00:00:01',
@@ -285,7 +285,7 @@ test('runningStatus(): what the guest agent tells of system, interfaces and froz
       infoSource: 'guest-agent',
     },
   ]);
-  const before = vmi({ phase: 'Running', ...told });
+  const before = vmi({ phase: 'Running', ...shown });
   const again = runningStatus(before, view({ agentFacts }), AT.now);
   assert.equal(again.interfaces ?? again.guestOSInfo ?? again.fsFreezeStatus, undefined, 'nothing new to write');
   const thawed = runningStatus(before, view({ agentFacts: { ...agentFacts, frozen: '' } }), AT.now);
@@ -308,15 +308,15 @@ test('podStatusOf(): an ephemeral container is ended at once, with the reason, a
   };
   const view = { state: 'running', startedAt: NOW, address: '127.64.0.1', imageIds: {} } as const;
   assert.equal(podStatusOf(pod(), view, options).ephemeralContainerStatuses, undefined);
-  const told = podStatusOf(asked(), view, options);
-  const [why] = told.ephemeralContainerStatuses ?? [];
+  const shown = podStatusOf(asked(), view, options);
+  const [why] = shown.ephemeralContainerStatuses ?? [];
   assert.deepEqual(
     [why?.name, why?.ready, why?.state?.terminated?.exitCode, why?.state?.terminated?.reason],
     ['why', false, 128, 'StartError'],
   );
   assert.match(why?.state?.terminated?.message ?? '', /runs virtual machines and no containers/);
-  const later = podStatusOf(asked(told), view, { ...options, now: NOW + 60_000 });
-  assert.equal(podStatusDiffers(asked(told), later), false);
+  const later = podStatusOf(asked(shown), view, { ...options, now: NOW + 60_000 });
+  assert.equal(podStatusDiffers(asked(shown), later), false);
 });
 
 test('podStatusOf(): a container has what it was made with until a change of its size is granted', () => {
@@ -328,24 +328,24 @@ test('podStatusOf(): a container has what it was made with until a change of its
   };
   const has = ({ containerStatuses }: ReturnType<typeof podStatusOf>): unknown =>
     containerStatuses?.[0]?.allocatedResources?.['memory'];
-  const told = ({ conditions }: ReturnType<typeof podStatusOf>): unknown =>
+  const shown = ({ conditions }: ReturnType<typeof podStatusOf>): unknown =>
     conditions?.filter(({ type }) => type.startsWith('PodResize')).map((c) => `${c.type} ${c.reason}: ${c.message}`);
   const first = podStatusOf(sized('1Gi'), view, options);
-  assert.deepEqual([has(first), told(first)], ['1Gi', []]);
+  assert.deepEqual([has(first), shown(first)], ['1Gi', []]);
 
   const grown = sized('2Gi', first);
-  const unjudged = podStatusOf(grown, view, options);
-  assert.deepEqual([has(unjudged), told(unjudged)], ['1Gi', []]);
+  const undecided = podStatusOf(grown, view, options);
+  assert.deepEqual([has(undecided), shown(undecided)], ['1Gi', []]);
   const wait = { type: 'wait', reason: 'Deferred', message: 'no room' } as const;
   const waiting = podStatusOf(grown, { ...view, resize: { verdict: wait, of: grown } }, options);
-  assert.deepEqual([has(waiting), told(waiting)], ['1Gi', ['PodResizePending Deferred: no room']]);
+  assert.deepEqual([has(waiting), shown(waiting)], ['1Gi', ['PodResizePending Deferred: no room']]);
   const fits = { verdict: { type: 'fits' }, of: grown } as const;
   const later = sized('3Gi', waiting);
   assert.equal(has(podStatusOf(later, { ...view, resize: fits }, options)), '1Gi', 'it has changed again since');
   const granted = podStatusOf(sized('2Gi', waiting), { ...view, resize: fits }, options);
-  assert.deepEqual([has(granted), told(granted)], ['2Gi', []]);
+  assert.deepEqual([has(granted), shown(granted)], ['2Gi', []]);
   const stuck = podStatusOf(sized('2Gi', granted), { ...view, resize: { trouble: 'refused' } }, options);
-  assert.deepEqual(told(stuck), ['PodResizeInProgress Error: refused']);
+  assert.deepEqual(shown(stuck), ['PodResizeInProgress Error: refused']);
 });
 
 test('runningStatus(): processors and memory as they are now, and a change of memory that failed', () => {

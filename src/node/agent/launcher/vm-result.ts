@@ -60,7 +60,7 @@ export function resultOf(ending: Ending): VmResult {
     );
   if (ending.exit && ending.exit.code !== 0)
     return failed('Crashed', `QEMU ended with exit code ${ending.exit.code}${output}`, ending.exit.code ?? 1);
-  if (ending.exit) return failed('EndedByHost', `QEMU was told to quit${output}`);
+  if (ending.exit) return failed('EndedByHost', `QEMU was ordered to quit${output}`);
   return failed('Crashed', `QEMU is gone; it was not seen to end${output}`);
 }
 

@@ -97,7 +97,7 @@ export function runningStatus(vmi: Vmi, view: RunningView, now: number): StatusC
   return change;
 }
 
-/** What the guest has been told to use, and uses, in the words of its spec where they mean the same. */
+/** What the guest has been asked to use, and uses, in the words of its spec where they mean the same. */
 function pluggedMemory(
   { spec, status }: Vmi,
   bootBytes: number,
@@ -152,7 +152,7 @@ function stamps(vmi: Vmi, phase: string, now: number): unknown {
  */
 function interfacesOf(vmi: Vmi, { plan, address, guest }: RunningView): unknown {
   const before = vmi.status?.interfaces ?? [];
-  const told = guest.agentFacts?.interfaces ?? [];
+  const answered = guest.agentFacts?.interfaces ?? [];
   const planned = plan.interfaces.map((nic, index) => {
     const {
       interfaceName: _,
@@ -160,7 +160,7 @@ function interfacesOf(vmi: Vmi, { plan, address, guest }: RunningView): unknown 
       ipAddresses: ___,
       ...kept
     } = before.find((known) => known.name === nic.name) ?? {};
-    const inside = told.find(({ mac }) => mac === nic.mac.toLowerCase());
+    const inside = answered.find(({ mac }) => mac === nic.mac.toLowerCase());
     return {
       ...kept,
       name: nic.name,
@@ -175,7 +175,7 @@ function interfacesOf(vmi: Vmi, { plan, address, guest }: RunningView): unknown 
     };
   });
   const macs = new Set(plan.interfaces.map(({ mac }) => mac.toLowerCase()));
-  const own = told
+  const own = answered
     .filter(({ mac }) => !macs.has(mac))
     .map((nic) => ({
       ...(nic.mac !== '' && { mac: nic.mac }),

@@ -41,7 +41,7 @@ export class ResumeError extends VolumeError {
 
 /**
  * The state that this instance asks for; undefined where it asks for none, has used it before, or is to boot when it
- * cannot be used (`onFallback` is told why). Throws ResumeError.
+ * cannot be used (`onFallback` gets the reason). Throws ResumeError.
  */
 export async function resumeOf(
   environment: AgentEnvironment,

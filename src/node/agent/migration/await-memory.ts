@@ -50,7 +50,7 @@ export async function awaitMemory(
 export async function reportLost(launcher: LauncherState, guest: Guest, uid: string): Promise<VmResult> {
   const { environment } = launcher;
   launcher.log.error('memory of a guest that was taken over did not come', { migration: uid });
-  // Before anybody is told: a part of a guest must not go on.
+  // Before anybody is notified: a part of a guest must not go on.
   await launcher.untilDone('guest not ended', () => endProcess(environment, launcher.record as VmRecord, guest));
   const now = environment.clock.now();
   const failure = { reason: POST_COPY_LOST, aborted: false, now };

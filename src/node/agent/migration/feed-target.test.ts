@@ -8,7 +8,7 @@ import { feedTarget } from './feed-target.ts';
 /** A QEMU that says these, the last one for ever, and a clock that goes as far as it is slept. */
 function fed(statuses: string[], targetOpen: (now: number) => boolean) {
   let now = 0;
-  const told: string[] = [];
+  const commands: string[] = [];
   const clock = {
     monotonic: () => now,
     sleep: async (ms: number) => {
@@ -17,7 +17,7 @@ function fed(statuses: string[], targetOpen: (now: number) => boolean) {
     },
   };
   const execute = async (command: string) => {
-    told.push(command);
+    commands.push(command);
     return command === 'query-migrate' ? { status: statuses.length > 1 ? statuses.shift() : statuses[0] } : {};
   };
   const launcher = { environment: { clock, signal: new AbortController().signal }, log: silentLogger };
@@ -25,15 +25,15 @@ function fed(statuses: string[], targetOpen: (now: number) => boolean) {
   return {
     done: feedTarget(launcher as unknown as LauncherState, guest as unknown as Guest, () => targetOpen(now)),
     now: () => now,
-    told,
+    commands,
   };
 }
 
 test('feedTarget() lets QEMU go on once and waits until it has given all', async () => {
   const it = fed(['pre-switchover', 'postcopy-active', 'postcopy-active', 'completed'], () => true);
   await it.done;
-  assert.equal(it.told.filter((command) => command === 'migrate-continue').length, 1);
-  assert.ok(!it.told.includes('cont'));
+  assert.equal(it.commands.filter((command) => command === 'migrate-continue').length, 1);
+  assert.ok(!it.commands.includes('cont'));
 });
 
 test('feedTarget() leaves a QEMU that waits for a target that is gone', async () => {

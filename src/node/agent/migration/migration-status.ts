@@ -106,13 +106,13 @@ export const sourceStarted = (vmi: Vmi, uid: string, now: number): Change =>
 export const sourceMode = (vmi: Vmi, uid: string, mode: 'PreCopy' | 'PostCopy' | 'Paused'): Change =>
   isUnderWay(vmi, uid) && vmi.status?.migrationState?.mode !== mode ? { migrationState: { mode } } : NONE;
 
-/** Aborting: told while it is being undone. */
+/** Aborting: reported while it is being undone. */
 export const sourceAborting = (vmi: Vmi, uid: string): Change =>
   isUnderWay(vmi, uid) && vmi.status?.migrationState?.abortStatus === undefined
     ? { migrationState: { abortStatus: 'Aborting' } }
     : NONE;
 
-/** The source keeps the guest. Written before it runs again where the target might have been told to take over. */
+/** The source keeps the guest. Written before it runs again where the target might have been asked to take over. */
 export function sourceFailed(
   vmi: Vmi,
   uid: string,

@@ -97,7 +97,7 @@ test('plain TCP gets nothing, and the listener is gone when it is closed', { tim
   assert.ok(!opened.some(({ channel }) => channel === 'control'));
 });
 
-test('a source speaks to nobody but the node it was told of', { timeout: 60_000 }, async () => {
+test('a source speaks to nobody but the node it was given', { timeout: 60_000 }, async () => {
   await assert.rejects(dial('one', 'three'), /is not node three: it is "system:node:two"/);
   const foreign: PeerIdentity = { ...identities.get('one')!, ca: (await createAuthority(clock)).certificate };
   await assert.rejects(

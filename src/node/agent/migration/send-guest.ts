@@ -89,7 +89,7 @@ interface Transfer {
 const closeAll = async (streams: UnixListener[]): Promise<void> =>
   void (await Promise.all(streams.splice(0).map((stream) => stream.close())));
 
-/** From the first word to a stopped guest of which everything has been sent, and the target has been told so. */
+/** From the first word to a stopped guest of which everything has been sent, and the target has been notified. */
 async function transfer(launcher: LauncherState, moving: Transfer): Promise<void> {
   const { environment } = launcher;
   const { guest, outgoing, undo, streams, signal } = moving;
@@ -156,7 +156,7 @@ async function transfer(launcher: LauncherState, moving: Transfer): Promise<void
       limits = { ...limits, postCopy: false };
     }
 
-    // On disk before QEMU is told anything: from here on there is something to undo.
+    // On disk before QEMU gets any command: from here on there is something to undo.
     await enter(launcher, {
       role: 'source',
       phase: 'sending',

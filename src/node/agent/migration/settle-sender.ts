@@ -112,7 +112,7 @@ export async function settle(launcher: LauncherState, guest: Guest, settling: Se
   };
   if (failure?.aborted) await tell(launcher, (vmi) => sourceAborting(vmi, outgoing.uid)).catch(() => {});
   if (!migration) {
-    // QEMU was told nothing yet.
+    // QEMU got no command yet.
     control?.send({ type: 'cancel', reason: fail('not begun').reason });
     await reportFailure(launcher, outgoing.uid, fail('not begun'));
     return 'stays';
@@ -134,9 +134,9 @@ export async function settle(launcher: LauncherState, guest: Guest, settling: Se
   for (;;) {
     signal.throwIfAborted();
     const now = launcher.record?.migration as SourceRecord;
-    const told = undo.handedOver ? { verdict: 'handed-over' as const, vmi: undefined } : undefined;
+    const known = undo.handedOver ? { verdict: 'handed-over' as const, vmi: undefined } : undefined;
     const { verdict, vmi } =
-      told ??
+      known ??
       (now.phase === 'sent' && !released() ? await ask(launcher, ends) : { verdict: undefined, vmi: undefined });
     const step = nextSourceStep({
       phase: now.phase,

@@ -6,13 +6,13 @@ import { type Streaming, streamGuest } from './stream-guest.ts';
 
 const GAVE_UP = 'the target gave up: QEMU of the target could not load the guest';
 
-/** Sends a guest to a target that gives up as soon as QEMU was told to send; `said` is what QEMU says then. */
-function send(said: object, { refused = false, plan = {}, told = [] as string[] } = {}): Promise<unknown> {
+/** Sends a guest to a target that gives up as soon as QEMU was asked to send; `said` is what QEMU says then. */
+function send(said: object, { refused = false, plan = {}, commands = [] as string[] } = {}): Promise<unknown> {
   let given = false;
   const execute = async (command: string): Promise<object> => {
-    told.push(command);
+    commands.push(command);
     if (command === 'migrate' && refused) throw new Error('refused');
-    // Before it was told what it says is of an earlier migration.
+    // Before it was asked what it says is of an earlier migration.
     if (command === 'query-migrate') return said;
     return {};
   };
@@ -20,7 +20,7 @@ function send(said: object, { refused = false, plan = {}, told = [] as string[] 
     environment: {
       clock: { now: () => 0, monotonic: () => 0, schedule: () => () => {} },
       facts: { qemuVersion: '7.2.0' },
-      // An instance that is gone is told nothing.
+      // To an instance that is gone nothing is written.
       client: { get: async () => ({ metadata: { uid: 'another' } }) },
     },
     vmiUid: 'own',
@@ -65,9 +65,9 @@ test('streamGuest() believes nothing that QEMU says of an earlier migration', as
 
 test('streamGuest() stops a guest whose writes could be overlooked, before its memory goes', async () => {
   const order = async (plan: object): Promise<string[]> => {
-    const told: string[] = [];
-    await assert.rejects(send({}, { plan, told }));
-    return told.filter((command) => command === 'stop' || command === 'migrate');
+    const commands: string[] = [];
+    await assert.rejects(send({}, { plan, commands }));
+    return commands.filter((command) => command === 'stop' || command === 'migrate');
   };
   assert.deepEqual(await order({ accelerator: 'tcg' }), ['stop', 'migrate']);
   assert.deepEqual(await order({ accelerator: 'tcg', heldBackBytes: 131072 }), ['migrate']);

@@ -25,7 +25,7 @@ export interface Streaming {
   readonly signal: AbortSignal;
   readonly disks: readonly LocalDisk[];
   readonly events: EventLog;
-  /** Told once, where post-copy is requested and cannot be. */
+  /** Called once, where post-copy is requested and cannot be. */
   readonly onNoPostCopy: (why: string) => void;
   /** True once the target has said that it takes nothing more. */
   readonly targetGaveUp: () => boolean;
@@ -125,7 +125,7 @@ export async function streamGuest(launcher: LauncherState, moving: Streaming): P
     await guest.forwarder?.removeAll();
     signal.throwIfAborted();
     const postCopy = watch.switchedAt();
-    // As it stands QEMU can still be told to stay. What is left of the memory goes only once the target owns the guest.
+    // As it stands QEMU can still be made to stay. What is left of the memory goes only once the target owns the guest.
     if (postCopy !== undefined) return { stoppedAt: postCopy, postCopy: true };
     await qmp.execute('migrate-continue', { state: 'pre-switchover' });
     const end = await until(events.wait('memory', isMigrationStatus('completed', 'failed', 'cancelled'), signal));
@@ -147,7 +147,7 @@ async function holdStill(
 ): Promise<number | undefined> {
   const { record, environment } = launcher;
   if (!record || !mustStandStill(record.plan, environment.facts, guest.state.pluggedBytes ?? 0)) return undefined;
-  // Told before, so that the guest need not wait for it.
+  // Requested before, so that the guest need not wait for it.
   await tell(launcher, (vmi) => sourceMode(vmi, outgoing.uid, 'Paused'));
   const now = environment.clock.now();
   await guest.qmp().execute('stop');

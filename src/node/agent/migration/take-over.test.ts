@@ -14,7 +14,7 @@ const UID = '00000000-0000-4000-8000-000000000001';
 async function resumed(onSleep: (directory: string) => Promise<void>) {
   const vmsDirectory = await mkdtemp(join(tmpdir(), 'coracle-take-over-'));
   let slept = 0;
-  const told: string[] = [];
+  const commands: string[] = [];
   const vmi = { metadata: { uid: UID, name: 'vm', namespace: 'ns' }, status: { nodeName: 'here' } };
   const migration = {
     role: 'target',
@@ -48,17 +48,17 @@ async function resumed(onSleep: (directory: string) => Promise<void>) {
   } as unknown as LauncherState;
   const guest = {
     state: { connected: true },
-    qmp: () => ({ execute: async (command: string) => void told.push(command) }),
+    qmp: () => ({ execute: async (command: string) => void commands.push(command) }),
     refresh: async () => {},
   } as unknown as Guest;
-  return { done: resumeReceiver(launcher, guest), launcher, told, vmsDirectory };
+  return { done: resumeReceiver(launcher, guest), launcher, commands, vmsDirectory };
 }
 
 test('resumeReceiver() takes a guest over that is its own, although its record cannot be written at first', async () => {
   const it = await resumed(async (directory) => void (await mkdir(directory)));
   try {
     assert.equal(await it.done, undefined);
-    assert.ok(it.told.includes('cont'));
+    assert.ok(it.commands.includes('cont'));
     const written = JSON.parse(await readFile(join(it.vmsDirectory, UID, 'record.json'), 'utf8')) as object;
     assert.ok(!('migration' in written));
     assert.equal(it.launcher.record?.migration, undefined);

@@ -40,7 +40,7 @@ export const failure = (message: string): VmResult => ({
 export async function resumeReceiver(launcher: LauncherState, guest: Guest): Promise<VmResult | undefined> {
   const migration = launcher.record?.migration as TargetRecord;
   if (migration.phase !== 'receiving') return takeOver(launcher, guest);
-  // The connections to the source are gone, and it was not told that it may leave.
+  // The connections to the source are gone, and it was not notified that it may leave.
   await launcher.untilDone('guest not ended', () =>
     endProcess(launcher.environment, launcher.record as VmRecord, guest),
   );
@@ -49,7 +49,7 @@ export async function resumeReceiver(launcher: LauncherState, guest: Guest): Pro
   return failure(reason);
 }
 
-/** A source that has sent everything stands still until it is told: not for longer than it must. */
+/** A source that has sent everything stands still until it is notified: not for longer than it must. */
 async function giveUp(
   launcher: LauncherState,
   { migration, reason }: { readonly migration: TargetRecord; readonly reason: string },
@@ -185,7 +185,7 @@ async function tryTakeOver(
         await keepTpmState(tpmStateOf(directory));
         const { wasRunning, postCopy } = migrationNow();
         const stoppedAt = source?.stoppedAt;
-        // Also where the answer to the write was lost and the API told it later.
+        // Also where the answer to the write was lost and the API showed it later.
         source?.onHandedOver();
         // Nothing hangs on this record but a faster start of the next agent: the guest does not wait for it.
         const recorded = enter({ ...migrationNow(), phase: 'handed-over' });
@@ -285,7 +285,7 @@ async function letGo(launcher: LauncherState, guest: Guest): Promise<string | un
 
 /**
  * Waits until a guest that comes is loaded and runs; not for longer than it could take, nor long after its source is
- * away. One whose memory came to its end just before the switch comes as it was sent, paused: it is told once more.
+ * away. One whose memory came to its end just before the switch comes as it was sent, paused: it is requested once more.
  */
 async function untilRunning(launcher: LauncherState, guest: Guest, sourceOpen: () => boolean): Promise<void> {
   const { clock, signal } = launcher.environment;

@@ -7,8 +7,8 @@ import type { Amounts } from '../../../domain/placement/pod-requests.ts';
 type ReadonlyPod = DeepReadonly<Pod>;
 
 export interface NodeRoom {
-  /** Judges a Pod whose size was changed; what it says 'fits' to is taken from then on. */
-  judge(pod: ReadonlyPod): Promise<PodResizeVerdict>;
+  /** Decides on a Pod whose size was changed; what it says 'fits' to is taken from then on. */
+  decide(pod: ReadonlyPod): Promise<PodResizeVerdict>;
 }
 
 /** `pods` tells those of this node as the API shows them; `allocatable` what it offers. */
@@ -19,7 +19,7 @@ export function createNodeRoom(source: {
   /** By UID: granted, and not shown by the API yet. No more than Pods of this node. */
   const granted = new Map<string, ReadonlyPod>();
   return {
-    async judge(pod) {
+    async decide(pod) {
       const allocatable = await source.allocatable();
       const pods = source.pods();
       const alive = new Map(pods.map((one) => [one.metadata.uid ?? '', one]));

@@ -6,8 +6,8 @@ import { deletePod } from '../launcher/api-writes.ts';
 
 /** Pods that are no launchers: said once each, and removed when somebody deletes them. */
 export function createUnmanagedPodStatus(environment: AgentEnvironment): (pod: DeepReadonly<Pod>) => void {
-  /** UIDs told of; bounded. */
-  const told = new Set<string>();
+  /** UIDs reported; bounded. */
+  const reported = new Set<string>();
   return (pod) => {
     const uid = pod.metadata.uid ?? '';
     if (pod.metadata.deletionTimestamp !== undefined) {
@@ -16,9 +16,9 @@ export function createUnmanagedPodStatus(environment: AgentEnvironment): (pod: D
       );
       return;
     }
-    if (told.has(uid)) return;
-    if (told.size > 10_000) told.clear();
-    told.add(uid);
+    if (reported.has(uid)) return;
+    if (reported.size > 10_000) reported.clear();
+    reported.add(uid);
     environment.events.event(
       pod,
       'Warning',

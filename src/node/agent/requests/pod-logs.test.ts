@@ -51,7 +51,7 @@ test('the serial line is a log of its own, its older part first', async () => {
   assert.equal(textOf(await ask('tailLines=1', { container: 'guest-console-log' })), 'login: ');
 });
 
-test('what cannot be shown is told in words', async () => {
+test('what cannot be shown is said in words', async () => {
   const refused = (query: string, more: object, message: RegExp) =>
     assert.rejects(async () => ask(query, more), message);
   await refused('previous=true', {}, /previous terminated container "compute" in pod "p" not found/);

@@ -106,7 +106,7 @@ function client(endpoint: (port: number) => Promise<{ host: string; port: number
     pings,
     replies,
     isClosed: () => closed,
-    /** What may be sent more, as the server has told, by stream. */
+    /** What may be sent more, as the server has said, by stream. */
     windows,
     frame: (one: SpdyFrame) => near.send(encodeFrame(one)),
     send: (id: number, text: string, flags = 0) => frame(id, flags, Buffer.from(text)),
@@ -167,7 +167,7 @@ test('forwardPorts(): connections one after the other and side by side reach the
   guest.close();
 });
 
-test('forwardPorts(): what went wrong is told on the error stream', async () => {
+test('forwardPorts(): what went wrong is reported on the error stream', async () => {
   const kubectl = client(() => Promise.reject(new Error('no such port')));
   const [errors, data] = pair('0', '9');
   await kubectl.open(1, errors!, 1);
@@ -186,7 +186,7 @@ test('what is no SPDY/3 ends the session', async () => {
   await kubectl.until(kubectl.isClosed);
 });
 
-test('a far end that counts windows is sent no more than they allow, and told of what was taken', async () => {
+test('a far end that counts windows is sent no more than they allow, and notified of what was taken', async () => {
   const guest = await echo();
   const careful = client(async () => ({ host: '127.0.0.1', port: guest.port }));
   careful.frame({ type: 'settings', values: new Map([[7, 1000]]) });
@@ -195,9 +195,9 @@ test('a far end that counts windows is sent no more than they allow, and told of
   await careful.open(3, data!);
   const sent = 3 * INITIAL_WINDOW;
   for (let i = 0; i < sent; i += 1024) careful.send(3, 'x'.repeat(1024));
-  const told = (id: number): number => careful.windows.get(id) ?? 0;
-  await careful.until(() => told(0) >= sent - INITIAL_WINDOW / 2 && told(3) >= sent - INITIAL_WINDOW / 2);
-  assert.ok(told(0) <= sent && told(3) <= sent);
+  const credited = (id: number): number => careful.windows.get(id) ?? 0;
+  await careful.until(() => credited(0) >= sent - INITIAL_WINDOW / 2 && credited(3) >= sent - INITIAL_WINDOW / 2);
+  assert.ok(credited(0) <= sent && credited(3) <= sent);
   await careful.until(() => careful.streams(3).text.length >= 1000);
   // An answer to a ping comes behind all that was sent before it.
   careful.ping(1);

@@ -46,9 +46,9 @@ interface Held extends SpdyStream {
   readonly id: number;
   buffered: number;
   readonly queue: Uint8Array[];
-  /** Bytes the far end still takes, and bytes taken from it that it was not told of. */
+  /** Bytes the far end still takes, and bytes taken from it that it was not notified of. */
   window: number;
-  untold: number;
+  unacknowledged: number;
   remoteEnded: boolean;
   /** We have no more to say; and: we have said so. */
   ending: boolean;
@@ -65,7 +65,7 @@ export function serveSpdy(socket: MessageSocket, onStream: (stream: SpdyStream) 
   let lastStream = 0;
   let initialWindow = INITIAL_WINDOW;
   let sessionWindow = INITIAL_WINDOW;
-  let sessionUntold = 0;
+  let sessionUnacknowledged = 0;
   /** Whether the far end has shown that it counts windows. */
   let counts = false;
   /** Frames are taken one after the other: header blocks are one compressed stream. */
@@ -132,7 +132,7 @@ export function serveSpdy(socket: MessageSocket, onStream: (stream: SpdyStream) 
       queue: [],
       buffered: 0,
       window: initialWindow,
-      untold: 0,
+      unacknowledged: 0,
       remoteEnded: fin,
       ending: false,
       localEnded: false,
@@ -164,16 +164,16 @@ export function serveSpdy(socket: MessageSocket, onStream: (stream: SpdyStream) 
 
   /** Tells the far end that it may send more, once half of a window was taken. */
   const taken = (size: number, stream: Held | undefined): void => {
-    sessionUntold += size;
-    if (sessionUntold >= INITIAL_WINDOW / 2) {
-      send({ type: 'window-update', stream: 0, delta: sessionUntold });
-      sessionUntold = 0;
+    sessionUnacknowledged += size;
+    if (sessionUnacknowledged >= INITIAL_WINDOW / 2) {
+      send({ type: 'window-update', stream: 0, delta: sessionUnacknowledged });
+      sessionUnacknowledged = 0;
     }
     if (!stream || stream.remoteEnded) return;
-    stream.untold += size;
-    if (stream.untold < INITIAL_WINDOW / 2) return;
-    send({ type: 'window-update', stream: stream.id, delta: stream.untold });
-    stream.untold = 0;
+    stream.unacknowledged += size;
+    if (stream.unacknowledged < INITIAL_WINDOW / 2) return;
+    send({ type: 'window-update', stream: stream.id, delta: stream.unacknowledged });
+    stream.unacknowledged = 0;
   };
 
   const onFrame = async (frame: SpdyFrame): Promise<void> => {

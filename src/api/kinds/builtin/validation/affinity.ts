@@ -23,7 +23,7 @@ const NOT_AN_OPERATOR = 'not a valid selector operator';
 const TERM = 2;
 
 /** Judges an Affinity that stands at `path`; it may be absent. */
-export function* judgeAffinity(judging: Judging, affinity: unknown, path: string): Steps<void> {
+export function* validateAffinity(judging: Judging, affinity: unknown, path: string): Steps<void> {
   if (!isObject(affinity)) return;
   const node = valueAt(affinity, 'nodeAffinity');
   if (isObject(node)) yield* judgeNodeAffinity(judging, node, `${path}.nodeAffinity`);
@@ -153,7 +153,7 @@ function* judgeLabelSelector(judging: Judging, selector: unknown, path: string):
 }
 
 /** Judges the topology spread constraints of `spec`, whose list stands at `path`. */
-export function* judgeTopologySpread(judging: Judging, spec: unknown, path: string): Steps<void> {
+export function* validateTopologySpread(judging: Judging, spec: unknown, path: string): Steps<void> {
   const constraints = objectsAt(spec, 'topologySpreadConstraints');
   const pairOf = (constraint: unknown): string =>
     `{${textAt(constraint, 'topologyKey')}, ${textAt(constraint, 'whenUnsatisfiable')}}`;

@@ -6,7 +6,7 @@ import type { FieldError } from '../../../meta/status.ts';
 import type { Steps } from '../../../meta/steps.ts';
 import { compareQuantity, readQuantity } from '../../../quantity/quantity.ts';
 import { isObject, type JsonObject, objectAt, objectsAt, textAt, valueAt } from '../read-value.ts';
-import { judgeAffinity, judgeTopologySpread } from './affinity.ts';
+import { validateAffinity, validateTopologySpread } from './affinity.ts';
 import { lifecycleErrors, probeErrors, securityErrors, variableErrors, variablesErrors } from './container-details.ts';
 import { judgeMounts } from './container-mounts.ts';
 import { judgeEphemeral } from './ephemeral-containers.ts';
@@ -104,10 +104,10 @@ export function* judgePodSpec(
   }
   yield* judgeNodeSelector(judging, spec, path);
   yield* judgePodSecurity(judging, spec, path);
-  yield* judgeAffinity(judging, valueAt(spec, 'affinity'), `${path}.affinity`);
+  yield* validateAffinity(judging, valueAt(spec, 'affinity'), `${path}.affinity`);
   yield* judgeDns(judging, spec, path);
   yield* judgeReadinessGates(judging, spec, path);
-  yield* judgeTopologySpread(judging, spec, `${path}.topologySpreadConstraints`);
+  yield* validateTopologySpread(judging, spec, `${path}.topologySpreadConstraints`);
   errors.push(...validateDeadline(spec, path), ...nameErrors(spec, path));
   yield* judgeEach(judging, objectsAt(spec, 'tolerations'), (toleration, i) =>
     validateToleration(toleration, `${path}.tolerations[${i}]`),

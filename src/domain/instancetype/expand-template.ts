@@ -10,7 +10,7 @@ import { spreadConflict } from './cpu-topology.ts';
 import { applyInstancetype, type Layers } from './expand.ts';
 import { checkRequirements, shortfallCauses } from './requirements.ts';
 
-export interface JudgeInput extends Layers {
+export interface TemplateInput extends Layers {
   readonly spec: DeepReadonly<Partial<VirtualMachineInstanceSpec>>;
   readonly metadata?: DeepReadonly<AnnotatedMeta> | undefined;
   readonly config: ClusterConfig;
@@ -21,7 +21,7 @@ export interface JudgeInput extends Layers {
   readonly instancetypeMissing?: boolean;
 }
 
-export type Judgement =
+export type ExpandedTemplate =
   | { readonly ok: true; readonly spec: VirtualMachineInstanceSpec; readonly metadata: AnnotatedMeta }
   | { readonly ok: false; readonly causes: readonly FieldError[] };
 
@@ -30,7 +30,7 @@ export type Judgement =
  * stage that finds any: divisible processors, conflicts, requirements. Leaves its arguments alone.
  * @throws DefaultsError when the cluster's settings contradict each other
  */
-export function judgeTemplate(input: JudgeInput): Judgement {
+export function expandTemplate(input: TemplateInput): ExpandedTemplate {
   const indivisible = spreadConflict(input.instancetype, input.preference);
   if (indivisible !== undefined) return { ok: false, causes: conflictCauses([indivisible]) };
   const applied = applyInstancetype(input);

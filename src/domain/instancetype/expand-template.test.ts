@@ -2,19 +2,19 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { PreferenceSpec } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { clusterConfigOf } from '../machine-defaults/cluster-config.ts';
-import { type JudgeInput, judgeTemplate } from './judge.ts';
+import { expandTemplate, type TemplateInput } from './expand-template.ts';
 
 const config = clusterConfigOf(undefined);
 const instancetype = { cpu: { guest: 3 }, memory: { guest: '1Gi' } };
 const spread: PreferenceSpec = { cpu: { preferredCPUTopology: 'spread' } };
 const demanding: PreferenceSpec = { requirements: { memory: { guest: '2Gi' } } };
-const causes = (input: Omit<JudgeInput, 'config' | 'spec'> & Partial<Pick<JudgeInput, 'spec'>>): string[] => {
-  const judgement = judgeTemplate({ spec: {}, ...input, config });
-  return judgement.ok ? [] : judgement.causes.map(({ type, field }) => `${type} ${field}`);
+const causes = (input: Omit<TemplateInput, 'config' | 'spec'> & Partial<Pick<TemplateInput, 'spec'>>): string[] => {
+  const expanded = expandTemplate({ spec: {}, ...input, config });
+  return expanded.ok ? [] : expanded.causes.map(({ type, field }) => `${type} ${field}`);
 };
 const conflicting = { domain: { devices: {}, memory: { guest: '1Gi' }, cpu: { cores: 1 } } };
 
-describe('judgeTemplate()', () => {
+describe('expandTemplate()', () => {
   const cases: [name: string, Parameters<typeof causes>[0], string[]][] = [
     [
       'indivisible processors come before conflicts',
@@ -45,9 +45,9 @@ describe('judgeTemplate()', () => {
   ];
   for (const [name, input, expected] of cases) it(name, () => assert.deepEqual(causes(input), expected));
   it('gives the template as it would start', () => {
-    const judgement = judgeTemplate({ instancetype, spec: {}, config });
-    assert.ok(judgement.ok);
-    assert.deepEqual(judgement.spec.domain.cpu, { cores: 1, sockets: 3, threads: 1 });
-    assert.equal(judgement.spec.architecture, 'amd64');
+    const expanded = expandTemplate({ instancetype, spec: {}, config });
+    assert.ok(expanded.ok);
+    assert.deepEqual(expanded.spec.domain.cpu, { cores: 1, sockets: 3, threads: 1 });
+    assert.equal(expanded.spec.architecture, 'amd64');
   });
 });
