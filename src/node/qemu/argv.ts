@@ -75,9 +75,33 @@ export const netdevId = (index: number): string => `net-${index}`;
  * guest from starting. QEMU starts stopped (-S): the agent lets the guest run once everything is recorded.
  */
 export function qemuArgv(plan: MachinePlan, layout: MachineLayout): string[] {
-  const json = (value: unknown): string => JSON.stringify(value);
-  const pcie = !/^(pc-)?i440fx|^pc$|^pc-i440fx/.test(plan.machine.type);
-  const pciBus = pcie ? 'pcie.0' : 'pci.0';
+  const slots = createPciSlots(pciBusOf(plan), countPci(plan));
+  return [
+    ...machineArgs(plan, layout),
+    '-chardev',
+    `socket,id=qmp,path=${VM_FILES.qmp},server=on,wait=off`,
+    '-mon',
+    'chardev=qmp,mode=control',
+    ...bootArgs(plan, layout),
+    ...consoleArgs(plan),
+    ...boardArgs(plan, layout, slots),
+    ...diskArgs(plan, layout, slots),
+    ...networkArgs(plan, slots),
+    ...(layout.incoming ? ['-incoming', 'defer'] : []),
+    '-msg',
+    'timestamp=on',
+  ];
+}
+
+type PciSlots = ReturnType<typeof createPciSlots>;
+
+const isPcie = ({ machine }: MachinePlan): boolean => !/^(pc-)?i440fx|^pc$|^pc-i440fx/.test(machine.type);
+const pciBusOf = (plan: MachinePlan): string => (isPcie(plan) ? 'pcie.0' : 'pci.0');
+const json = (value: unknown): string => JSON.stringify(value);
+const device = (spec: Record<string, unknown>): string[] => ['-device', json(spec)];
+
+/** Processors, memory, clock, and what QEMU does at a reboot or a panic. */
+function machineArgs(plan: MachinePlan, layout: MachineLayout): string[] {
   const argv: string[] = [
     layout.binary,
     '-name',
@@ -86,8 +110,6 @@ export function qemuArgv(plan: MachinePlan, layout: MachineLayout): string[] {
       ['debug-threads', 'on'],
     ]),
   ];
-  const device = (spec: Record<string, unknown>): void => void argv.push('-device', json(spec));
-
   argv.push('-no-user-config', '-nodefaults', '-S', '-pidfile', layout.pidFile);
   argv.push('-uuid', plan.uuid);
   if (plan.sandbox) argv.push('-sandbox', 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny');
@@ -113,8 +135,12 @@ export function qemuArgv(plan: MachinePlan, layout: MachineLayout): string[] {
   argv.push('-boot', 'strict=on');
   argv.push('-action', `reboot=${plan.rebootPolicy === 'terminate' ? 'shutdown' : 'reset'},shutdown=pause,panic=pause`);
   if (plan.watchdogAction) argv.push('-action', `watchdog=${plan.watchdogAction}`);
+  return argv;
+}
 
-  argv.push('-chardev', `socket,id=qmp,path=${VM_FILES.qmp},server=on,wait=off`, '-mon', 'chardev=qmp,mode=control');
+/** Firmware, or the kernel that is started without one. */
+function bootArgs(plan: MachinePlan, layout: MachineLayout): string[] {
+  const argv: string[] = [];
   if (plan.firmware.kind === 'efi' && layout.efiVars !== undefined) {
     argv.push(
       '-blockdev',
@@ -135,49 +161,67 @@ export function qemuArgv(plan: MachinePlan, layout: MachineLayout): string[] {
     if (plan.kernelBoot.args !== undefined) argv.push('-append', plan.kernelBoot.args);
   }
   if (plan.kernelBoot && layout.initrd !== undefined) argv.push('-initrd', layout.initrd);
+  return argv;
+}
 
+/** Serial line, screen, sound. */
+function consoleArgs(plan: MachinePlan): string[] {
+  const argv: string[] = [];
   if (plan.serial) {
     const log = plan.serial.log ? `,logfile=${VM_FILES.serialLog},logappend=on` : '';
     argv.push('-chardev', `socket,id=serial0,path=${VM_FILES.serial},server=on,wait=off${log}`);
-    device({ driver: 'isa-serial', id: 'console0', chardev: 'serial0', index: 0 });
+    argv.push(...device({ driver: 'isa-serial', id: 'console0', chardev: 'serial0', index: 0 }));
   }
   argv.push('-display', 'none');
   if (plan.graphics) argv.push('-vnc', `unix:${VM_FILES.vnc}`);
   if (plan.sound) argv.push('-audiodev', json({ driver: 'none', id: 'audio0' }));
   for (const id of plan.ioThreads) argv.push('-object', json({ 'qom-type': 'iothread', id }));
+  return argv;
+}
 
-  if (plan.generationId !== undefined) device({ driver: 'vmgenid', id: 'generation0', guid: plan.generationId });
-  const slots = createPciSlots(pciBus, countPci(plan));
-  for (const spec of plan.devices) device(isPci(spec) ? { ...spec, ...slots.next() } : spec);
+/** Devices of the board, pluggable memory, TPM, the guest agent's channel, random numbers. */
+function boardArgs(plan: MachinePlan, layout: MachineLayout, slots: PciSlots): string[] {
+  const argv: string[] = [];
+  if (plan.generationId !== undefined)
+    argv.push(...device({ driver: 'vmgenid', id: 'generation0', guid: plan.generationId }));
+  for (const spec of plan.devices) argv.push(...device(isPci(spec) ? { ...spec, ...slots.next() } : spec));
   if (plan.hotMemory) {
     const size = plan.hotMemory.bytes;
     argv.push('-object', json({ 'qom-type': 'memory-backend-ram', id: HOT_MEMORY.backend, size, reserve: false }));
-    device({
-      driver: 'virtio-mem-pci',
-      id: HOT_MEMORY.device,
-      memdev: HOT_MEMORY.backend,
-      bus: pciBus,
-      addr: '0x1.0x0',
-    });
+    argv.push(
+      ...device({
+        driver: 'virtio-mem-pci',
+        id: HOT_MEMORY.device,
+        memdev: HOT_MEMORY.backend,
+        bus: pciBusOf(plan),
+        addr: '0x1.0x0',
+      }),
+    );
   }
   if (plan.tpm && layout.tpmSocket !== undefined) {
     argv.push('-chardev', `socket,id=tpm0-control,path=${layout.tpmSocket}`);
     argv.push('-tpmdev', 'emulator,id=tpm0,chardev=tpm0-control');
-    device({ driver: plan.tpm.model, id: 'tpm0-device', tpmdev: 'tpm0' });
+    argv.push(...device({ driver: plan.tpm.model, id: 'tpm0-device', tpmdev: 'tpm0' }));
   }
   argv.push('-chardev', `socket,id=agent0,path=${VM_FILES.guestAgent},server=on,wait=off`);
-  device({
-    driver: 'virtserialport',
-    id: 'agent-port0',
-    bus: 'virtio-serial0.0',
-    chardev: 'agent0',
-    name: 'org.qemu.guest_agent.0',
-  });
+  argv.push(
+    ...device({
+      driver: 'virtserialport',
+      id: 'agent-port0',
+      bus: 'virtio-serial0.0',
+      chardev: 'agent0',
+      name: 'org.qemu.guest_agent.0',
+    }),
+  );
   if (plan.rng) {
     argv.push('-object', json({ 'qom-type': 'rng-random', id: 'rng0-source', filename: '/dev/urandom' }));
-    device({ driver: 'virtio-rng-pci', id: 'rng0', rng: 'rng0-source', ...slots.next() });
+    argv.push(...device({ driver: 'virtio-rng-pci', id: 'rng0', rng: 'rng0-source', ...slots.next() }));
   }
+  return argv;
+}
 
+function diskArgs(plan: MachinePlan, layout: MachineLayout, slots: PciSlots): string[] {
+  const argv: string[] = [];
   let sata = 0;
   for (const [index, disk] of plan.disks.entries()) {
     const node = `disk-${index}`;
@@ -186,14 +230,19 @@ export function qemuArgv(plan: MachinePlan, layout: MachineLayout): string[] {
     let place: Record<string, unknown>;
     if (disk.bus === 'sata') {
       // q35 brings six ports of its own; every further six need a controller.
-      const controller = Math.floor(sata / 6) - (pcie ? 1 : 0);
-      if (controller >= 0 && sata % 6 === 0) device({ driver: 'ich9-ahci', id: `ahci${controller}`, ...slots.next() });
+      const controller = Math.floor(sata / 6) - (isPcie(plan) ? 1 : 0);
+      if (controller >= 0 && sata % 6 === 0)
+        argv.push(...device({ driver: 'ich9-ahci', id: `ahci${controller}`, ...slots.next() }));
       place = { bus: controller < 0 ? `ide.${sata % 6}` : `ahci${controller}.${sata % 6}` };
       sata++;
     } else place = disk.bus === 'scsi' ? { bus: 'scsi0.0' } : disk.bus === 'usb' ? { bus: 'usb.0' } : slots.next();
-    device(diskDevice(disk, file ? node : undefined, place));
+    argv.push(...device(diskDevice(disk, file ? node : undefined, place)));
   }
+  return argv;
+}
 
+function networkArgs(plan: MachinePlan, slots: PciSlots): string[] {
+  const argv: string[] = [];
   for (const [index, nic] of plan.interfaces.entries()) {
     const id = netdevId(index);
     argv.push(
@@ -211,18 +260,18 @@ export function qemuArgv(plan: MachinePlan, layout: MachineLayout): string[] {
         ...(nic.dhcp.tftpServer !== undefined && { 'tftp-server-name': nic.dhcp.tftpServer }),
       }),
     );
-    device({
-      driver: nic.driver,
-      id: nic.id,
-      netdev: id,
-      mac: nic.mac,
-      // A boot ROM costs a second of every boot; only a card that shall boot gets one.
-      ...(nic.bootIndex === undefined ? { romfile: '' } : { bootindex: nic.bootIndex }),
-      ...slots.next(),
-    });
+    argv.push(
+      ...device({
+        driver: nic.driver,
+        id: nic.id,
+        netdev: id,
+        mac: nic.mac,
+        // A boot ROM costs a second of every boot; only a card that shall boot gets one.
+        ...(nic.bootIndex === undefined ? { romfile: '' } : { bootindex: nic.bootIndex }),
+        ...slots.next(),
+      }),
+    );
   }
-  if (layout.incoming) argv.push('-incoming', 'defer');
-  argv.push('-msg', 'timestamp=on');
   return argv;
 }
 

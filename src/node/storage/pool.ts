@@ -19,7 +19,7 @@ import type {
 } from '../../domain/storage/pool-calls.ts';
 import { createKeyedLock } from './keyed-lock.ts';
 import { FILES, type LayerChain, rawBytes, usedBytes } from './layer-files.ts';
-import { createMerger } from './merge-layers.ts';
+import { createMerger, type Merger } from './merge-layers.ts';
 import { chainOf, type PoolContext, settleVolume } from './pool-context.ts';
 import { PoolError } from './pool-error.ts';
 import { isHandle } from './pool-state.ts';
@@ -107,10 +107,8 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
     users: createVolumeUsers(),
     step: (name) => options.onStep?.(name),
   };
-  const { users } = context;
   const merger = createMerger(context, { lock, maxLayers: options.maxLayers ?? MAX_LAYERS });
-  /** Background work on any of these stops first, and what may be merged is looked for afterwards. */
-  const change = <T>(handles: readonly string[], work: () => Promise<T>): Promise<T> =>
+  const change: Change = (handles, work) =>
     merger.giveWay(handles, async () => {
       for (const handle of handles) await adoptLate(context, handle);
       return work();
@@ -119,6 +117,37 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
   return {
     id: store.state.id,
     directory,
+    ...changesOf(context, change),
+    ...viewsOf(context),
+    ...usesOf(context, { change, merger }),
+    settled: () => merger.settled(),
+    async close() {
+      life.abort(new DOMException('the pool is closed', 'AbortError'));
+      life.release();
+      await merger.close();
+    },
+  };
+}
+
+/** Background work on any of these stops first, and what may be merged is looked for afterwards. */
+type Change = <T>(handles: readonly string[], work: () => Promise<T>) => Promise<T>;
+
+/** What makes, changes and removes volumes and snapshots. */
+function changesOf(
+  context: PoolContext,
+  change: Change,
+): Pick<
+  Pool,
+  | 'createVolume'
+  | 'confirmVolume'
+  | 'expandVolume'
+  | 'deleteVolume'
+  | 'createSnapshots'
+  | 'deleteSnapshot'
+  | 'ensureVolume'
+> {
+  const { directory, store, users } = context;
+  return {
     createVolume: async (request) =>
       change([checked(request.handle), ...(request.source ? [checked(request.source.handle)] : [])], () =>
         createVolume(context, request),
@@ -153,6 +182,18 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
           store.state.snapshots[handle] ? [`${handle}/${FILES}`] : [],
         ),
       ),
+    ensureVolume: async (handle, bytes) =>
+      change([checked(handle)], async () => {
+        if (!store.state.volumes[handle])
+          await createVolume(context, { handle, bytes, mode: 'Filesystem', format: 'raw' }, OLD_IMAGE);
+      }),
+  };
+}
+
+/** What only reads. */
+function viewsOf(context: PoolContext): Pick<Pool, 'inspect' | 'has' | 'diskOf' | 'diskOfSnapshot' | 'filesOf'> {
+  const { directory, store } = context;
+  return {
     async inspect() {
       const { volumes, snapshots } = store.state;
       const { bavail, blocks, bsize } = await statfs(directory);
@@ -174,11 +215,6 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
         ),
       };
     },
-    ensureVolume: async (handle, bytes) =>
-      change([checked(handle)], async () => {
-        if (!store.state.volumes[handle])
-          await createVolume(context, { handle, bytes, mode: 'Filesystem', format: 'raw' }, OLD_IMAGE);
-      }),
     has: (handle) => store.state.volumes[handle] !== undefined,
     diskOf(handle) {
       const volume = volumeOf(context, handle);
@@ -196,6 +232,16 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
       await mkdir(path, { recursive: true, mode: 0o700 });
       return path;
     },
+  };
+}
+
+/** What guests do with volumes. */
+function usesOf(
+  context: PoolContext,
+  { change, merger }: { readonly change: Change; readonly merger: Merger },
+): Pick<Pool, 'reserve' | 'attach' | 'releaseAll'> {
+  const { users, log } = context;
+  return {
     reserve: async (handle, user) =>
       change([checked(handle)], async () => {
         volumeOf(context, handle);
@@ -230,12 +276,6 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
     releaseAll(user) {
       users.removeAll(user);
       merger.wake();
-    },
-    settled: () => merger.settled(),
-    async close() {
-      life.abort(new DOMException('the pool is closed', 'AbortError'));
-      life.release();
-      await merger.close();
     },
   };
 }

@@ -1,12 +1,6 @@
 /**
- * One launcher Pod on this node, from its binding to the end of its object.
- *
- *   (bound) -> starting -> running -> ended -> gone
- *        \________________________________/
- *
- * starting: volumes are made, QEMU is spawned; failures that may pass are tried again. running: QEMU lives, its state is
- * reported. ended: the result is recorded, then reported, then the files go. gone: the Pod object is no more.
- * One file for each stage: `launcher-start`, `launcher-supervise`, `launcher-finish`; `launcher-state` is what they share.
+ * One launcher Pod on this node, from its binding to the end of its object: the stages of `launcher-step`, carried out one
+ * after the other over one `launcher-state`.
  * Nothing here throws out of `run` but the end of the agent; a failing API delays reports and never touches a guest.
  */
 import type { ObjectKey } from '../../../api/meta/object.ts';
@@ -16,14 +10,19 @@ import { backUpGuest } from '../backup/back-up-guest.ts';
 import type { AgentEnvironment } from '../environment.ts';
 import type { Guest } from '../guest/guest.ts';
 import { snapshotsOfSave } from '../guest/guest-volumes.ts';
-import { dropHalfResumed } from '../memory/go-on.ts';
 import { type SaveOptions, saveMemory } from '../memory/save-memory.ts';
 import type { StreamFigures } from '../migration/stream-figures.ts';
 import type { KeptLogs } from '../requests/pod-logs.ts';
 import { isEphemeral } from './ephemeral-containers.ts';
+import { adoptGuest } from './launcher-adopt.ts';
+import { claimGuest } from './launcher-claim.ts';
+import { coldStart } from './launcher-cold-start.ts';
 import { finishGuest } from './launcher-finish.ts';
-import { resumeGuest, startGuest } from './launcher-start.ts';
+import { lookAround } from './launcher-look.ts';
+import { awaitOrphan } from './launcher-orphan.ts';
+import { receive } from './launcher-receive.ts';
 import { LauncherState, type ReadonlyPod, type ReadonlyVmi } from './launcher-state.ts';
+import { ended, FIRST_STAGE, type LauncherStage, nextStage, type StageOutcome } from './launcher-step.ts';
 import { superviseGuest } from './launcher-supervise.ts';
 import { endProcess } from './stop-vm.ts';
 import type { VmRecord } from './vm-record.ts';
@@ -150,16 +149,42 @@ export class Launcher {
   async run(): Promise<void> {
     const state = this.#state;
     try {
-      const ended = await state.environment.tombstones.has(state.record?.podUid ?? state.pod?.metadata.uid ?? '');
-      // What is left behind a tombstone is the Pod; the instance was reported before it was set.
-      state.endedBefore = ended !== undefined;
-      if (!ended) await dropHalfResumed(state);
-      const result = ended ?? (state.record ? await resumeGuest(state, state.record) : await startGuest(state));
-      const final = result ?? (await superviseGuest(state));
-      await finishGuest(state, final);
+      let stage: LauncherStage = FIRST_STAGE;
+      while (stage.type !== 'gone') stage = nextStage(stage, await carryOut(state, stage));
     } finally {
       state.starting.release();
       state.guest?.close();
     }
   }
+}
+
+async function carryOut(
+  launcher: LauncherState,
+  stage: Exclude<LauncherStage, { readonly type: 'gone' }>,
+): Promise<StageOutcome> {
+  switch (stage.type) {
+    case 'look':
+      return lookAround(launcher);
+    case 'claim':
+      return claimGuest(launcher, stage.attempt);
+    case 'orphan':
+      return awaitOrphan(launcher, stage.orphan);
+    case 'cold-start':
+      return coldStart(launcher, stage.attempt);
+    case 'receive':
+      return receive(launcher, stage.attempt);
+    case 'adopt':
+      return adoptGuest(launcher, stage.record);
+    case 'supervise':
+      return ended(await superviseGuest(launcher));
+    case 'finish':
+      await finishGuest(launcher, stage.result);
+      return { type: 'finished' };
+    default:
+      return noSuchStage(stage);
+  }
+}
+
+function noSuchStage(stage: never): never {
+  throw new RangeError(`unknown stage of a launcher ${JSON.stringify(stage)}`);
 }

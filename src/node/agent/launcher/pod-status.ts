@@ -62,15 +62,54 @@ export const imageContainer = (volume: string): string => (volume === '' ? 'kern
 /** The status this Pod should have. Conditions of others (PodScheduled, readiness gates) stay. */
 export function podStatusOf(pod: DeepReadonly<Pod>, view: LauncherView, options: PodStatusOptions): PodStatus {
   const before = pod.status ?? {};
-  const uid = pod.metadata.uid ?? '';
   const running = view.state === 'running';
-  const gates = (pod.spec.readinessGates ?? []).map((gate) => gate.conditionType);
-  const waitingGate = gates.find((type) => !before.conditions?.some((c) => c.type === type && c.status === 'True'));
   const stamp = formatTime(options.now);
-  // The generation that this status is about, for those who wait until a change of the spec was seen (KEP-5067).
-  const { generation } = pod.metadata;
-  const observed = generation === undefined ? {} : { observedGeneration: generation };
-  const conditions = new Map<string, PodCondition>((before.conditions ?? []).map((c) => [c.type, { ...c }]));
+  const address = running ? view.address : before.podIP;
+  const init = pod.spec.initContainers ?? [];
+  return {
+    ...observedOf(pod),
+    phase: running ? 'Running' : view.state === 'creating' ? 'Pending' : view.result.phase,
+    ...(view.state === 'ended' &&
+      view.result.phase === 'Failed' && { reason: view.result.reason, message: view.result.message }),
+    conditions: conditionsOf(pod, view, stamp),
+    hostIP: options.hostIP,
+    hostIPs: [{ ip: options.hostIP }],
+    ...(address !== undefined && { podIP: address, podIPs: [{ ip: address }] }),
+    startTime: before.startTime ?? stamp,
+    ...(init.length > 0 && {
+      initContainerStatuses: init.map((container) =>
+        container.restartPolicy === 'Always'
+          ? statusOf(pod, view, container, sidecarState(pod, view, container.name, stamp))
+          : {
+              ...statusOf(pod, view, container, initState(pod, view)),
+              ready: view.state !== 'creating',
+              started: false,
+            },
+      ),
+    }),
+    containerStatuses: pod.spec.containers.map((container) => ({
+      ...statusOf(pod, view, container, mainState(pod, view, container.name)),
+      ...(running && sizeOf(pod, view, container)),
+    })),
+    ...ephemeralStatuses(pod, stamp),
+    ...(before.qosClass !== undefined && { qosClass: before.qosClass }),
+  };
+}
+
+/** The generation that a status is about, for those who wait until a change of the spec was seen (KEP-5067). */
+const observedOf = ({ metadata: { generation } }: DeepReadonly<Pod>): { observedGeneration?: number } =>
+  generation === undefined ? {} : { observedGeneration: generation };
+
+/** What was decided on the size that the Pod has now; undefined where it has changed since. */
+function resizeVerdictOf(pod: DeepReadonly<Pod>, view: LauncherView): PodResizeVerdict | undefined {
+  const resize = view.state === 'running' ? view.resize : undefined;
+  return resize?.of && sameJson(sizesOf(resize.of), sizesOf(pod)) ? resize.verdict : undefined;
+}
+
+function conditionsOf(pod: DeepReadonly<Pod>, view: LauncherView, stamp: string): PodCondition[] {
+  const known = pod.status?.conditions ?? [];
+  const observed = observedOf(pod);
+  const conditions = new Map<string, PodCondition>(known.map((c) => [c.type, { ...c }]));
   const set = (type: string, status: 'True' | 'False', reason?: string, message?: string): void => {
     const old = conditions.get(type);
     conditions.set(type, {
@@ -85,40 +124,50 @@ export function podStatusOf(pod: DeepReadonly<Pod>, view: LauncherView, options:
   };
   set('PodReadyToStartContainers', view.state === 'ended' ? 'False' : 'True');
   set('Initialized', 'True', ...(view.state === 'ended' && view.result.phase === 'Succeeded' ? ['PodCompleted'] : []));
-  if (!running) {
-    const reason =
-      view.state === 'creating'
-        ? 'ContainersNotReady'
-        : view.result.phase === 'Succeeded'
-          ? 'PodCompleted'
-          : 'PodFailed';
-    set('ContainersReady', 'False', reason);
-    set('Ready', 'False', reason);
-  } else {
+  if (view.state === 'running') {
+    const gates = (pod.spec.readinessGates ?? []).map((gate) => gate.conditionType);
+    const waitingGate = gates.find((type) => !known.some((c) => c.type === type && c.status === 'True'));
     set('ContainersReady', 'True');
     if (waitingGate === undefined) set('Ready', 'True');
     else set('Ready', 'False', 'ReadinessGatesNotReady', `condition "${waitingGate}" is not True`);
+  } else {
+    const ended = view.state === 'ended' && view.result.phase === 'Succeeded' ? 'PodCompleted' : 'PodFailed';
+    const reason = view.state === 'creating' ? 'ContainersNotReady' : ended;
+    set('ContainersReady', 'False', reason);
+    set('Ready', 'False', reason);
   }
-  const resize = view.state === 'running' ? view.resize : undefined;
-  const verdict = resize?.of && sameJson(sizesOf(resize.of), sizesOf(pod)) ? resize.verdict : undefined;
+  const verdict = resizeVerdictOf(pod, view);
   if (verdict?.type === 'wait') set('PodResizePending', 'True', verdict.reason, verdict.message);
   else if (!isResizing(pod) || verdict) conditions.delete('PodResizePending');
-  if (resize?.trouble !== undefined) set('PodResizeInProgress', 'True', 'Error', resize.trouble);
+  const trouble = view.state === 'running' ? view.resize?.trouble : undefined;
+  if (trouble !== undefined) set('PodResizeInProgress', 'True', 'Error', trouble);
   else conditions.delete('PodResizeInProgress');
-  /** What a container has been given: what it was made with, until a change of it is granted. */
-  const givenTo = ({
-    name,
-    resources,
-  }: DeepReadonly<Container>): Pick<ContainerStatus, 'allocatedResources' | 'resources'> => {
-    if (!running || !resources?.requests) return {};
-    const known = before.containerStatuses?.find((status) => status.name === name);
-    if (known?.allocatedResources && known.resources && verdict?.type !== 'fits')
-      return { allocatedResources: { ...known.allocatedResources }, resources: cloneJson(known.resources) };
-    const { requests, limits } = resources;
-    return { allocatedResources: { ...requests }, resources: cloneJson({ requests, ...(limits && { limits }) }) };
-  };
+  return [...conditions.values()];
+}
 
-  const statusOf = (name: string, image: string, state: ContainerState): ContainerStatus => ({
+/** What a container of a running Pod has been given: what it was made with, until a change of it is granted. */
+function sizeOf(
+  pod: DeepReadonly<Pod>,
+  view: LauncherView,
+  { name, resources }: DeepReadonly<Container>,
+): Pick<ContainerStatus, 'allocatedResources' | 'resources'> {
+  if (!resources?.requests) return {};
+  const known = pod.status?.containerStatuses?.find((status) => status.name === name);
+  if (known?.allocatedResources && known.resources && resizeVerdictOf(pod, view)?.type !== 'fits')
+    return { allocatedResources: { ...known.allocatedResources }, resources: cloneJson(known.resources) };
+  const { requests, limits } = resources;
+  return { allocatedResources: { ...requests }, resources: cloneJson({ requests, ...(limits && { limits }) }) };
+}
+
+const containerId = (pod: DeepReadonly<Pod>, name: string): string => `coracle://${pod.metadata.uid ?? ''}/${name}`;
+
+function statusOf(
+  pod: DeepReadonly<Pod>,
+  view: LauncherView,
+  { name, image = '' }: DeepReadonly<Container>,
+  state: ContainerState,
+): ContainerStatus {
+  return {
     name,
     image,
     imageID: view.state === 'creating' ? '' : imageIdOf(view.imageIds, name, image),
@@ -127,75 +176,47 @@ export function podStatusOf(pod: DeepReadonly<Pod>, view: LauncherView, options:
     started: state.running !== undefined,
     state,
     lastState: {},
-    ...(view.state !== 'creating' && { containerID: `coracle://${uid}/${name}` }),
-  });
-  const mainState = (name: string): ContainerState => {
-    switch (view.state) {
-      case 'creating':
-        return view.container === undefined || view.container === name
-          ? { waiting: { reason: view.reason, message: view.message } }
-          : // Without a reason of its own, so that the column STATUS shows the one that counts.
-            { waiting: {} };
-      case 'running':
-        return { running: { startedAt: formatTime(view.startedAt) } };
-      case 'ended':
-        return {
-          terminated: {
-            exitCode: view.result.exitCode,
-            reason: view.result.phase === 'Succeeded' ? 'Completed' : 'Error',
-            message: view.result.message,
-            ...(view.startedAt !== undefined && { startedAt: formatTime(view.startedAt) }),
-            finishedAt: formatTime(view.finishedAt),
-            containerID: `coracle://${uid}/${name}`,
-          },
-        };
-    }
-  };
-  /** A sidecar starts before the others and goes on beside them: it does not wait for their images. */
-  const sidecarState = (name: string): ContainerState => {
-    const startedAt = before.startTime ?? stamp;
-    if (view.state !== 'ended') return { running: { startedAt } };
-    const finishedAt = formatTime(view.finishedAt);
-    return {
-      terminated: { exitCode: 0, reason: 'Completed', startedAt, finishedAt, containerID: `coracle://${uid}/${name}` },
-    };
-  };
-  const initState = (): ContainerState =>
-    view.state === 'creating'
-      ? { waiting: { reason: 'PodInitializing' } }
-      : { terminated: { exitCode: 0, reason: 'Completed', containerID: `coracle://${uid}/init` } };
-
-  const address = running ? view.address : before.podIP;
-  const init = pod.spec.initContainers ?? [];
-  return {
-    ...observed,
-    phase: running ? 'Running' : view.state === 'creating' ? 'Pending' : view.result.phase,
-    ...(view.state === 'ended' &&
-      view.result.phase === 'Failed' && { reason: view.result.reason, message: view.result.message }),
-    conditions: [...conditions.values()],
-    hostIP: options.hostIP,
-    hostIPs: [{ ip: options.hostIP }],
-    ...(address !== undefined && { podIP: address, podIPs: [{ ip: address }] }),
-    startTime: before.startTime ?? stamp,
-    ...(init.length > 0 && {
-      initContainerStatuses: init.map(({ name, image = '', restartPolicy }) =>
-        restartPolicy === 'Always'
-          ? statusOf(name, image, sidecarState(name))
-          : {
-              ...statusOf(name, image, initState()),
-              ready: view.state !== 'creating',
-              started: false,
-            },
-      ),
-    }),
-    containerStatuses: pod.spec.containers.map((container) => ({
-      ...statusOf(container.name, container.image ?? '', mainState(container.name)),
-      ...givenTo(container),
-    })),
-    ...ephemeralStatuses(pod, stamp),
-    ...(before.qosClass !== undefined && { qosClass: before.qosClass }),
+    ...(view.state !== 'creating' && { containerID: containerId(pod, name) }),
   };
 }
+
+function mainState(pod: DeepReadonly<Pod>, view: LauncherView, name: string): ContainerState {
+  switch (view.state) {
+    case 'creating':
+      return view.container === undefined || view.container === name
+        ? { waiting: { reason: view.reason, message: view.message } }
+        : // Without a reason of its own, so that the column STATUS shows the one that counts.
+          { waiting: {} };
+    case 'running':
+      return { running: { startedAt: formatTime(view.startedAt) } };
+    case 'ended':
+      return {
+        terminated: {
+          exitCode: view.result.exitCode,
+          reason: view.result.phase === 'Succeeded' ? 'Completed' : 'Error',
+          message: view.result.message,
+          ...(view.startedAt !== undefined && { startedAt: formatTime(view.startedAt) }),
+          finishedAt: formatTime(view.finishedAt),
+          containerID: containerId(pod, name),
+        },
+      };
+  }
+}
+
+/** A sidecar starts before the others and goes on beside them: it does not wait for their images. */
+function sidecarState(pod: DeepReadonly<Pod>, view: LauncherView, name: string, stamp: string): ContainerState {
+  const startedAt = pod.status?.startTime ?? stamp;
+  if (view.state !== 'ended') return { running: { startedAt } };
+  const finishedAt = formatTime(view.finishedAt);
+  return {
+    terminated: { exitCode: 0, reason: 'Completed', startedAt, finishedAt, containerID: containerId(pod, name) },
+  };
+}
+
+const initState = (pod: DeepReadonly<Pod>, view: LauncherView): ContainerState =>
+  view.state === 'creating'
+    ? { waiting: { reason: 'PodInitializing' } }
+    : { terminated: { exitCode: 0, reason: 'Completed', containerID: containerId(pod, 'init') } };
 
 const sizesOf = (pod: DeepReadonly<Pod>): unknown => pod.spec.containers.map(({ resources }) => resources ?? null);
 

@@ -1,0 +1,31 @@
+/** A guest is started from its disks, or from its saved memory (`start-vm`). */
+import { attachVolumes } from '../guest/guest-volumes.ts';
+import type { LauncherState } from './launcher-state.ts';
+import { ended, type StageOutcomes } from './launcher-step.ts';
+import { afterFailure, DELETED_BEFORE_START } from './start-failure.ts';
+import { startRequest } from './start-request.ts';
+import { startVm } from './start-vm.ts';
+import type { VmRecord } from './vm-record.ts';
+
+const MAX_EVENTS = 20;
+
+/** Rejects only with the end of the agent. */
+export async function coldStart(launcher: LauncherState, attempt: number): Promise<StageOutcomes['cold-start']> {
+  const request = startRequest(launcher);
+  if (!request) return ended(DELETED_BEFORE_START);
+  try {
+    const started = await startVm(launcher.environment, request);
+    launcher.record = started.record;
+    launcher.guest = started.guest;
+    await attachVolumes(launcher, started.guest);
+    reportPlan(launcher, started.record);
+    return { type: 'runs' };
+  } catch (error) {
+    return afterFailure(launcher, error, attempt);
+  }
+}
+
+function reportPlan(launcher: LauncherState, record: VmRecord): void {
+  for (const text of record.plan.unsupported.slice(0, MAX_EVENTS)) launcher.event('Warning', 'NotSupported', text);
+  for (const text of record.portProblems.slice(0, MAX_EVENTS)) launcher.event('Warning', 'PortNotForwarded', text);
+}
