@@ -205,7 +205,7 @@ const RUN_ERRORS: readonly (readonly [string, string])[] = [
   ['dyn([1]).x', "unsupported index type 'string' in list"],
   ['has(dyn([1]).x)', "unsupported index type 'string' in list"],
   ['dyn([1])[?true].hasValue()', "unsupported index type 'bool' in list"],
-  ['dyn(null).all(x, x == 1)', "got 'types.Null', expected iterable type"],
+  ['dyn(null).all(x, x == 1)', "got 'null_type', expected iterable type"],
 ];
 
 for (const [expression, message] of RUN_ERRORS) {
@@ -432,19 +432,19 @@ test('celToJson', () => {
   assert.throws(() => run('type(1)', {}, {}), CelEvaluationError);
 });
 
-test('data that an integer cannot be is told in the words of the API, with its Go type', () => {
+test('data that an integer cannot be is reported with its type', () => {
   const self = celTypeOfSchema({
     type: 'object',
     properties: { n: { type: 'integer' }, all: { type: 'array', items: { type: 'integer' } } },
   });
   const cases: readonly (readonly [string, unknown, string])[] = [
-    ['self.n + 1 == 2', { n: 1.5 }, 'float64'],
-    ['self.n + 1 == 2', { n: 1e30 }, 'float64'],
+    ['self.n + 1 == 2', { n: 1.5 }, 'double'],
+    ['self.n + 1 == 2', { n: 1e30 }, 'double'],
     ['self.n == 1', { n: 'a' }, 'string'],
     ['self.n == 1', { n: true }, 'bool'],
-    ['self.n == 1', { n: [] }, '[]interface {}'],
-    ['self.n == 1', { n: {} }, 'map[string]interface {}'],
-    ['self.all[0] + 1 == 2', { all: [1.5] }, 'float64'],
+    ['self.n == 1', { n: [] }, 'list'],
+    ['self.n == 1', { n: {} }, 'map'],
+    ['self.all[0] + 1 == 2', { all: [1.5] }, 'double'],
     ['self.all.exists(x, x + 1 == 2)', { all: ['a'] }, 'string'],
   ];
   for (const [expression, value, got] of cases) {
@@ -507,13 +507,13 @@ const REFUSED: readonly (readonly [string, string])[] = [
   ['timestamp(253402300800)', 'invalid timestamp argument'],
   ["true || int('a') == 1", "program instantiation failed: type conversion error from 'string' to 'int'"],
   ['uint(-1)', 'program instantiation failed: unsigned integer overflow'],
-  ['d[null]', 'program instantiation failed: invalid qualifier type: types.Null'],
-  ['d[?list]', 'program instantiation failed: invalid qualifier type: *types.Type'],
-  ['d[net.IP]', 'program instantiation failed: invalid qualifier type: *types.Type'],
-  ['d[[1]]', 'program instantiation failed: invalid qualifier type: *types.baseList'],
-  ['d[{}]', 'program instantiation failed: invalid qualifier type: *types.baseMap'],
-  ["d[duration('1h')]", 'program instantiation failed: invalid qualifier type: types.Duration'],
-  ["d[b'x']", 'program instantiation failed: invalid qualifier type: types.Bytes'],
+  ['d[null]', 'program instantiation failed: invalid qualifier type: null_type'],
+  ['d[?list]', 'program instantiation failed: invalid qualifier type: type'],
+  ['d[net.IP]', 'program instantiation failed: invalid qualifier type: type'],
+  ['d[[1]]', 'program instantiation failed: invalid qualifier type: list'],
+  ['d[{}]', 'program instantiation failed: invalid qualifier type: map'],
+  ["d[duration('1h')]", 'program instantiation failed: invalid qualifier type: google.protobuf.Duration'],
+  ["d[b'x']", 'program instantiation failed: invalid qualifier type: bytes'],
 ];
 for (const [text, problem] of REFUSED) {
   test(`${text} is refused: ${problem}`, () => {

@@ -24,7 +24,6 @@ import {
   listOf,
   mapOf,
   optionalOf,
-  paramType,
   sameType,
   typeOf,
   withoutBounds,
@@ -41,7 +40,7 @@ export interface CheckedExpression {
   readonly references: ReadonlySet<string>;
 }
 
-/** @throws CelCompileError with every fault */
+/** @throws CelCompileError with every type error */
 export function checkExpression(
   root: Expr,
   source: string,
@@ -70,8 +69,6 @@ class Checker {
   readonly #substitution = new Substitution();
   readonly #locals: { readonly name: string; readonly type: CelType }[] = [];
   readonly #nodes: Expr[] = [];
-  /** Type parameters are numbered as upstream's are, with those of the loops that macros stand for: messages show them. */
-  #fresh = 0;
 
   constructor(environment: Environment, variables: Readonly<Record<string, CelType>>, report: Report) {
     this.#environment = environment;
@@ -115,10 +112,7 @@ class Checker {
   }
 
   #local(name: string): CelType | undefined {
-    for (let i = this.#locals.length - 1; i >= 0; i--) {
-      if (this.#locals[i]!.name === name) return this.#locals[i]!.type;
-    }
-    return undefined;
+    return this.#locals.findLast((local) => local.name === name)?.type;
   }
 
   #withLocals<T>(locals: readonly (readonly [string, CelType])[], run: () => T): T {
@@ -129,15 +123,11 @@ class Checker {
   }
 
   #ident(expr: Ident): CelType {
-    const local = this.#local(expr.name);
-    if (local !== undefined) return local;
-    const found = this.#global(expr);
-    if (found !== undefined) return found;
-    return this.#undeclared(expr.at, expr.name);
+    return this.#local(expr.name) ?? this.#global(expr) ?? this.#undeclared(expr.at, expr.name);
   }
 
   #undeclared(at: number, name: string): CelType {
-    return this.#fault(at, `undeclared reference to '${name}' (in container '')`);
+    return this.#error(at, `undeclared reference to '${name}' (in container '')`);
   }
 
   /** A variable, or a type as a value. */
@@ -148,12 +138,7 @@ class Checker {
       return this.#variables[name]!;
     }
     const type = this.#environment.types.get(name);
-    if (type === undefined) {
-      const valueless = this.#environment.valueless.get(name);
-      if (valueless === undefined) return undefined;
-      expr.valueless = true;
-      return typeOf(valueless);
-    }
+    if (type === undefined) return undefined;
     expr.constant = { value: new CelTypeValue(runtimeName(type)) };
     return typeOf(type);
   }
@@ -190,7 +175,7 @@ class Checker {
     switch (target.kind) {
       case 'object': {
         const field = target.field?.(expr.field) ?? target.field?.(`__${expr.field}__`);
-        if (field === undefined) return this.#fault(expr.at, `undefined field '${expr.field}'`);
+        if (field === undefined) return this.#error(expr.at, `undefined field '${expr.field}'`);
         expr.resolved = field;
         return field.type;
       }
@@ -203,18 +188,10 @@ class Checker {
       case 'any':
       case 'error':
         return DYN;
-      case 'opaque':
-        // Most of these are object types that nobody described.
-        if (isClosed(target)) return this.#noSelection(expr.at, target);
-        return this.#fault(expr.at, `unexpected failed resolution of '${formatType(target)}'`);
       default:
-        return this.#noSelection(expr.at, target);
+        this.#report.add(expr.at, `type '${formatType(target)}' does not support field selection`);
+        return DYN;
     }
-  }
-
-  #noSelection(at: number, target: CelType): CelType {
-    this.#report.add(at, `type '${formatType(target)}' does not support field selection`);
-    return DYN;
   }
 
   #call(expr: Call): CelType {
@@ -239,78 +216,40 @@ class Checker {
       expr.overloads = overloads;
       return this.#logical(expr.args);
     }
-    const resolved = this.#resolve(expr.at, expr.name.replace(/^\./, ''), expr.target !== undefined, types);
-    if (resolved === undefined) return ERROR;
-    expr.overloads = resolved.matching;
-    return resolved.result;
+    return this.#overload(expr, overloads, types);
   }
 
-  /** Every operand must be a `bool`; each that is not is told. */
+  /** Every operand must be a `bool`; each that is not is reported. */
   #logical(args: readonly Expr[]): CelType {
-    let result = BOOL;
-    for (const { at, type } of args) {
-      if (this.#substitution.assign(BOOL, type!)) continue;
-      result = this.#mismatch(at, BOOL, type!);
-    }
-    return result;
+    const wrong = args.filter(({ type }) => !this.#substitution.assign(BOOL, type!));
+    for (const { at, type } of wrong) this.#mismatch(at, BOOL, type!);
+    return wrong.length === 0 ? BOOL : ERROR;
   }
 
-  /** The overloads that take these types, the receiver first; undefined, and told, when none does. */
-  #resolve(
-    at: number,
-    name: string,
-    member: boolean,
-    types: readonly CelType[],
-  ): { readonly matching: readonly Overload[]; readonly result: CelType } | undefined {
+  /** Notes the overloads that take these types, the receiver first; the type of the result. Reports when there is none. */
+  #overload(expr: Call, overloads: readonly Overload[], types: readonly CelType[]): CelType {
+    const member = expr.target !== undefined;
     const matching: Overload[] = [];
     let result: CelType | undefined;
-    for (const overload of this.#environment.functions.get(name)!) {
-      if (overload.member !== member) continue;
-      if (overload.args.length !== types.length) {
-        this.#fresh += overload.generics;
-        continue;
-      }
-      const [args, declared] = overload.generics === 0 ? [overload.args, overload.result] : this.#renewed(overload);
+    for (const overload of overloads) {
+      if (overload.member !== member || overload.args.length !== types.length) continue;
+      const [args, declared] = overload.generics
+        ? this.#substitution.instance(overload)
+        : [overload.args, overload.result];
       if (!this.#substitution.assignAll(args, types)) continue;
       matching.push(overload);
       const type = this.#substitution.apply(declared);
       if (result === undefined) result = type;
       else if (!isDynamic(result) && !sameType(result, type)) result = DYN;
     }
-    if (result !== undefined) return { matching, result };
-    const applied = this.#applied(member, types);
-    this.#report.add(at, `found no matching overload for '${name}' applied to '${applied}'`);
-    return undefined;
-  }
-
-  #applied(member: boolean, types: readonly CelType[]): string {
+    expr.overloads = matching;
+    if (result !== undefined) return result;
     const names = types.map((type) => formatType(this.#substitution.apply(type, true)));
-    return member ? `${names[0]}.(${names.slice(1).join(', ')})` : `(${names.join(', ')})`;
-  }
-
-  /** Arguments and result of an overload with type parameters of their own. */
-  #renewed(overload: Overload): readonly [readonly CelType[], CelType] {
-    const fresh = new Map<string, CelType>();
-    const result = this.#renew(overload.result, fresh);
-    return [overload.args.map((arg) => this.#renew(arg, fresh)), result];
-  }
-
-  /** A copy of a declared type with type parameters of its own. */
-  #renew(type: CelType, fresh: Map<string, CelType>): CelType {
-    if (type.kind === 'param') {
-      let param = fresh.get(type.name);
-      if (param === undefined) {
-        param = this.#param();
-        fresh.set(type.name, param);
-      }
-      return param;
-    }
-    if (type.params.length === 0) return type;
-    return { ...type, params: type.params.map((param) => this.#renew(param, fresh)) };
-  }
-
-  #param(): CelType {
-    return paramType(`_var${this.#fresh++}`);
+    const applied = member ? `${names[0]}.(${names.slice(1).join(', ')})` : `(${names.join(', ')})`;
+    return this.#error(
+      expr.at,
+      `found no matching overload for '${expr.name.replace(/^\./, '')}' applied to '${applied}'`,
+    );
   }
 
   #list(expr: ListLiteral): CelType {
@@ -319,7 +258,7 @@ class Checker {
       const type = this.check(item.value);
       element = this.#join(element, item.optional ? this.#unwrap(item.value.at, type) : type);
     }
-    return listOf(element ?? this.#param());
+    return listOf(element ?? this.#substitution.param());
   }
 
   #map(expr: MapLiteral): CelType {
@@ -330,7 +269,7 @@ class Checker {
       const type = this.check(entry.value);
       value = this.#join(value, entry.optional ? this.#unwrap(entry.value.at, type) : type);
     }
-    return mapOf(key ?? this.#param(), value ?? this.#param());
+    return mapOf(key ?? this.#substitution.param(), value ?? this.#substitution.param());
   }
 
   #unwrap(at: number, type: CelType): CelType {
@@ -350,7 +289,7 @@ class Checker {
     const struct = this.#environment.struct(name);
     if (struct === undefined) {
       const known = this.#environment.types.has(name);
-      return this.#fault(
+      return this.#error(
         expr.at,
         known ? `'${name}' is not a message type` : `undeclared reference to '${expr.name}' (in container '')`,
       );
@@ -361,10 +300,10 @@ class Checker {
       if (field.optional) type = this.#unwrap(field.value.at, type);
       const declared = struct.field(field.name);
       if (declared === undefined) {
-        this.#fault(field.at, `undefined field '${field.name}'`);
+        this.#error(field.at, `undefined field '${field.name}'`);
       } else if (!this.#substitution.assign(declared, type)) {
         const found = formatType(type);
-        this.#fault(
+        this.#error(
           field.at,
           `expected type of field '${field.name}' is '${formatType(declared)}' but provided type is '${found}'`,
         );
@@ -376,40 +315,16 @@ class Checker {
   #fold(expr: Fold): CelType {
     const range = this.#substitution.apply(this.check(expr.range));
     const [first, second] = this.#rangeTypes(expr, range);
-    const locals: (readonly [string, CelType])[] =
-      expr.names.length === 2
-        ? [
-            [expr.names[0], first],
-            [expr.names[1], second],
-          ]
-        : [[expr.names[0], range.kind === 'map' ? first : second]];
-    const accumulator = this.#accumulator(expr);
-    if (expr.misnamedAt !== undefined) this.#undeclared(expr.misnamedAt, expr.names[0]);
+    const types = expr.names.length === 2 ? [first, second] : [range.kind === 'map' ? first : second];
+    const locals = expr.names.map((name, i) => [name, types[i]!] as const);
     return this.#withLocals(locals, () => {
-      const test = expr.test === undefined ? undefined : this.check(expr.test);
+      if (expr.test !== undefined) {
+        this.check(expr.test);
+        this.#logical([expr.test]);
+      }
       const body = expr.body === undefined ? undefined : this.check(expr.body);
-      const result = this.#foldType(expr, accumulator, locals[0]![1], first, body);
-      if (test !== undefined) this.#foldTest(expr, test, result, accumulator ?? result);
-      return result.kind === 'error' ? accumulator! : result;
+      return this.#foldType(expr, { variable: types[0]!, key: first, body });
     });
-  }
-
-  /** What upstream's loop begins with, where that has a type of its own. */
-  #accumulator({ kind }: Fold): CelType | undefined {
-    if (kind === 'transformMap' || kind === 'transformMapEntry') return mapOf(this.#param(), this.#param());
-    return kind === 'all' || kind === 'exists' || kind === 'existsOne' ? undefined : listOf(this.#param());
-  }
-
-  /** Upstream spells a loop out: `all` and `exists` join the tests with an operator, the others choose by them. */
-  #foldTest(expr: Fold, test: CelType, step: CelType, skipped: CelType): void {
-    if (expr.kind === 'all' || expr.kind === 'exists') {
-      this.#logical([expr.test!]);
-      return;
-    }
-    const [kept, left] = expr.kind === 'existsOne' ? [INT, INT] : [step, skipped];
-    this.#resolve(expr.at, '_?_:_', false, [test, kept, left]);
-    // `count == 1` has a type parameter.
-    if (expr.kind === 'existsOne') this.#fresh++;
   }
 
   /** Key (or index) and value of what is looped over. */
@@ -436,66 +351,39 @@ class Checker {
 
   #foldType(
     expr: Fold,
-    accumulator: CelType | undefined,
-    variable: CelType,
-    key: CelType,
-    body: CelType | undefined,
+    { variable, key, body }: { readonly variable: CelType; readonly key: CelType; readonly body: CelType | undefined },
   ): CelType {
     switch (expr.kind) {
       case 'all':
       case 'exists':
-        return BOOL;
       case 'existsOne':
-        // `count + 1` asks the overload of lists, which has a type parameter.
-        this.#fresh++;
         return BOOL;
       case 'filter':
-        return this.#appended(accumulator!, variable);
+        return listOf(variable);
       case 'map':
       case 'transformList':
-        return this.#appended(accumulator!, body!);
+        return listOf(body!);
       case 'transformMap':
-        this.#fresh += 4;
-        this.#substitution.assign(accumulator!, mapOf(key, body!));
         return mapOf(key, body!);
       case 'transformMapEntry': {
         const entry = this.#substitution.apply(body!);
-        this.#fresh += 4;
-        if (entry.kind === 'map') {
-          this.#substitution.assign(accumulator!, entry);
-          return mapOf(entry.params[0]!, entry.params[1]!);
-        }
-        if (isDynamic(entry)) return mapOf(DYN, DYN);
-        const applied = this.#applied(false, [accumulator!, body!]);
-        return this.#fault(expr.at, `found no matching overload for 'cel.@mapInsert' applied to '${applied}'`);
+        if (entry.kind === 'map') return mapOf(entry.params[0]!, entry.params[1]!);
+        return isDynamic(entry) ? mapOf(DYN, DYN) : this.#mismatch(expr.body!.at, mapOf(DYN, DYN), entry);
       }
     }
   }
 
-  /** `list + [item]`: the overload of lists has a type parameter. */
-  #appended(list: CelType, item: CelType): CelType {
-    this.#fresh++;
-    this.#substitution.assign(list, listOf(item));
-    return listOf(item);
-  }
-
   #bind(expr: Bind): CelType {
-    // To upstream it is a loop over `[]` that ends with the name.
-    this.#fresh++;
     const init = this.check(expr.init);
-    if (expr.name.startsWith('.')) this.#undeclared(expr.at, expr.name);
     return this.#withLocals([[expr.name, init]], () => this.check(expr.body));
   }
 
   #mismatch(at: number, expected: CelType, found: CelType): CelType {
-    return this.#fault(at, `expected type '${formatType(expected)}' but found '${formatType(found)}'`);
+    return this.#error(at, `expected type '${formatType(expected)}' but found '${formatType(found)}'`);
   }
 
-  #fault(at: number, message: string): CelType {
+  #error(at: number, message: string): CelType {
     this.#report.add(at, message);
     return ERROR;
   }
 }
-
-/** Opaque to upstream too; the others it takes for objects. */
-const isClosed = ({ name }: CelType): boolean => name === 'net.IP' || name === 'net.CIDR';

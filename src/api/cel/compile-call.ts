@@ -215,8 +215,7 @@ function attempt(run: Implementation, ...values: readonly unknown[]): unknown {
 }
 
 /** Whether a function, no operator, is only found when the values are there: its arguments are looked at in order then. */
-const isOpen = ({ name, overloads }: Call): boolean =>
-  overloads!.length > 1 && !/^[_@!-]/.test(name) && name !== 'sort';
+const isOpen = ({ name, overloads }: Call): boolean => overloads!.length > 1 && !/^[_@!-]/.test(name);
 
 /** Picks the overload by the values. */
 function dispatch(expr: Call, refusal: typeof noFit): Implementation {

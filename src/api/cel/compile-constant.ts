@@ -35,7 +35,7 @@ export function constantOf(environment: Environment, expr: Expr): Constant | und
     case 'literal':
       return expr;
     case 'ident':
-      return expr.valueless === true ? undefined : expr.constant;
+      return expr.constant;
     case 'select':
       return expr.qualified?.constant;
     case 'list': {

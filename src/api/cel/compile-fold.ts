@@ -7,10 +7,9 @@ import { spend } from './compile.ts';
 import { constantOf } from './compile-constant.ts';
 import { LIST_COST } from './cost-models.ts';
 import { CelEvaluationError, failureOf, isFailure, noOverload } from './errors.ts';
-import { goTypeName } from './go-types.ts';
 import { mapFind, mapReplace } from './map-access.ts';
 import type { Fold } from './syntax.ts';
-import { CelMap, fromJson, isPlainObject } from './values.ts';
+import { CelMap, fromJson, isPlainObject, runtimeTypeName } from './values.ts';
 
 /** Sets the names of each turn, until one gives false. Gives the failure when there is nothing to go over. */
 type Turns = (frame: Frame, turn: () => boolean) => CelEvaluationError | undefined;
@@ -74,17 +73,10 @@ function loop(range: Code, slots: readonly number[], wrap: (raw: unknown) => unk
         if (!turn()) return undefined;
       }
     } else {
-      return notIterable(target, second !== undefined);
+      return new CelEvaluationError(`got '${runtimeTypeName(target)}', expected iterable type`);
     }
     return undefined;
   };
-}
-
-function notIterable(value: unknown, twoNames: boolean): CelEvaluationError {
-  const name = goTypeName(value);
-  return new CelEvaluationError(
-    twoNames ? `unsupported comprehension range type: ${name}` : `got '${name}', expected iterable type`,
-  );
 }
 
 /** `all` and `exists`: the first decisive element ends it; an error counts only when none is decisive. */

@@ -6,11 +6,10 @@
 import type { Code, Compiler, Frame } from './compile.ts';
 import { constantOf } from './compile-constant.ts';
 import { CelCompileError, CelEvaluationError, failureOf, isFailure, noOverload } from './errors.ts';
-import { goNativeName, goTypeName } from './go-types.ts';
 import { index, isSet, noSuchKey, optionalIndex, select } from './map-access.ts';
 import type { Call, Expr, Select } from './syntax.ts';
 import type { CelField, CelType } from './types.ts';
-import { CelDouble, CelOptional, CelUint, fromJson, isPlainObject, NONE } from './values.ts';
+import { CelDouble, CelOptional, CelUint, fromJson, isPlainObject, NONE, runtimeTypeName } from './values.ts';
 
 /** What a path begins with costs this. */
 type Charge = 0 | 1;
@@ -19,7 +18,7 @@ type Charge = 0 | 1;
 export function isPath(expr: Expr): boolean {
   switch (expr.op) {
     case 'ident':
-      return expr.constant === undefined && expr.valueless !== true;
+      return expr.constant === undefined;
     case 'select':
       return expr.qualified === undefined || isPath(expr.qualified);
     case 'call':
@@ -122,8 +121,6 @@ interface Step {
   /** What makes a CEL value of what is found. */
   readonly wrap: ((raw: unknown) => unknown) | undefined;
   readonly nullIsAbsent?: boolean;
-  /** Whether the key is read from data, and so bears the names of data in messages. */
-  readonly native?: boolean;
 }
 
 /** A step that gives an optional: an error or nothing found costs nothing. */
@@ -140,8 +137,8 @@ function optionalStep(operand: Code, key: Code, step: Step): Code {
 }
 
 /** A step that may find nothing. Gives an optional, or a failure. */
-function stepInto(frame: Frame, target: unknown, key: unknown, { wrap, nullIsAbsent, native }: Step): unknown {
-  if (!isKey(key)) return badKey(key, native === true);
+function stepInto(frame: Frame, target: unknown, key: unknown, { wrap, nullIsAbsent }: Step): unknown {
+  if (!isKey(key)) return badKey(key);
   try {
     const found = optionalIndex(target, key);
     if (found.value === undefined || (found.value === null && nullIsAbsent === true)) return NONE;
@@ -156,9 +153,8 @@ function element(compiler: Compiler, expr: Call, charge: Charge): Code {
   const target = expr.args[0]!;
   const list = origin(compiler, target, charge);
   const key = uncharged(compiler, expr.args[1]!);
-  const native = isPath(expr.args[1]!);
   if (target.type?.kind === 'optional') {
-    return optionalStep(list, key, { wrap: elementWrap(target.type.params[0]), native });
+    return optionalStep(list, key, { wrap: elementWrap(target.type.params[0]) });
   }
   const wrap = elementWrap(target.type);
   return (frame) => {
@@ -166,10 +162,10 @@ function element(compiler: Compiler, expr: Call, charge: Charge): Code {
     if (isFailure(value)) return value;
     if (value instanceof CelOptional && value.value === undefined) return NONE;
     const at = key(frame);
-    if (value instanceof CelOptional) return isFailure(at) ? at : stepInto(frame, value, at, { wrap, native });
+    if (value instanceof CelOptional) return isFailure(at) ? at : stepInto(frame, value, at, { wrap });
     frame.cost += 1;
     if (isFailure(at)) return at;
-    if (!isKey(at)) return badKey(at, native);
+    if (!isKey(at)) return badKey(at);
     try {
       const found = index(value, at);
       return wrap === undefined ? found : wrap(found);
@@ -184,7 +180,6 @@ function optionalElement(compiler: Compiler, expr: Call, charge: Charge): Code {
   const key = expr.args[1]!;
   return optionalStep(origin(compiler, expr.args[0]!, charge), uncharged(compiler, key), {
     wrap: elementWrap(type?.kind === 'optional' ? type.params[0] : type),
-    native: isPath(key),
   });
 }
 
@@ -207,13 +202,13 @@ function choice(compiler: Compiler, expr: Call): Code {
 const isKey = (value: unknown): boolean =>
   (typeof value !== 'object' && value !== undefined) || value instanceof CelDouble || value instanceof CelUint;
 
-const badKey = (key: unknown, native: boolean): CelEvaluationError =>
-  new CelEvaluationError(`invalid qualifier type: ${native ? goNativeName(key) : goTypeName(key)}`);
+const badKey = (key: unknown): CelEvaluationError =>
+  new CelEvaluationError(`invalid qualifier type: ${runtimeTypeName(key)}`);
 
 /** A constant that nothing can be found by, where the types say nothing. Throws CelCompileError. */
 function refuseKey(compiler: Compiler, key: Expr): void {
   if (!compiler.environment.literalChecks) return;
   const known = constantOf(compiler.environment, key);
   if (known === undefined || isKey(known.value)) return;
-  throw new CelCompileError('program', `invalid qualifier type: ${goTypeName(known.value)}`);
+  throw new CelCompileError('program', badKey(known.value).message);
 }

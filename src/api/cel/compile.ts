@@ -10,7 +10,7 @@ import { compileFold } from './compile-fold.ts';
 import { compilePath, isPath } from './compile-path.ts';
 import { LIST_COST, MAP_COST, STRUCT_COST } from './cost-models.ts';
 import type { Environment } from './declarations.ts';
-import { CelBudgetError, CelCompileError, CelEvaluationError, isFailure } from './errors.ts';
+import { CelBudgetError, CelEvaluationError, isFailure } from './errors.ts';
 import { mapReplace } from './map-access.ts';
 import type { Bind, Expr, Ident, ListLiteral, MapLiteral, StructLiteral } from './syntax.ts';
 import type { CelType } from './types.ts';
@@ -213,7 +213,6 @@ export class Compiler {
 
 /** A name that is a type or a constant: it costs nothing. */
 function namedConstant(expr: Ident): Code {
-  if (expr.valueless) throw new CelCompileError('program', `reference to undefined type: ${expr.name}`);
   const { value } = expr.constant!;
   return () => value;
 }

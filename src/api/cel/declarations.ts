@@ -49,13 +49,7 @@ export interface Environment {
   readonly functions: ReadonlyMap<string, readonly Overload[]>;
   /** Types that are values too (`int`, `net.IP`). */
   readonly types: ReadonlyMap<string, CelType>;
-  /** Types that have no value: an expression that names one is well typed and cannot be made a program. */
-  readonly valueless: ReadonlyMap<string, CelType>;
   struct(name: string): StructType | undefined;
-  /** `a.?b`, `[?a]`, `optMap`. */
-  readonly optionals: boolean;
-  /** `all(k, v, ...)`, `transformList`, ... */
-  readonly twoVariables: boolean;
   /** `cel.bind`. */
   readonly bindings: boolean;
   /** Elements of a literal must have one type. */

@@ -6,7 +6,6 @@ import { MUTATION_LIBRARY, mutationStruct } from './libraries/mutation.ts';
 import { OPTIONALS } from './libraries/optionals.ts';
 import { STANDARD } from './libraries/standard.ts';
 import {
-  ANY,
   BOOL,
   BYTES,
   type CelType,
@@ -22,7 +21,6 @@ import {
   STRING,
   TIMESTAMP,
   UINT,
-  wrapperOf,
 } from './types.ts';
 
 export type OptionalLibrary = 'bindings' | 'mutation';
@@ -43,22 +41,6 @@ const TYPES: readonly (readonly [string, CelType])[] = [
   ['google.protobuf.Duration', DURATION],
 ];
 const KUBERNETES_TYPES = ['net.IP', 'net.CIDR'];
-/** Names that upstream takes for types and then has no value for. */
-const VALUELESS: ReadonlyMap<string, CelType> = new Map([
-  ['duration', DURATION],
-  ['timestamp', TIMESTAMP],
-  ['google.protobuf.Any', ANY],
-  ['google.protobuf.Value', DYN],
-  ['google.protobuf.Struct', mapOf(STRING, DYN)],
-  ['google.protobuf.ListValue', listOf(DYN)],
-  ['google.protobuf.BoolValue', wrapperOf(BOOL)],
-  ['google.protobuf.BytesValue', wrapperOf(BYTES)],
-  ['google.protobuf.StringValue', wrapperOf(STRING)],
-  ...['Double', 'Float'].map((name) => [`google.protobuf.${name}Value`, wrapperOf(DOUBLE)] as const),
-  ...['Int32', 'Int64'].map((name) => [`google.protobuf.${name}Value`, wrapperOf(INT)] as const),
-  ...['UInt32', 'UInt64'].map((name) => [`google.protobuf.${name}Value`, wrapperOf(UINT)] as const),
-]);
-
 const known = new Map<string, Environment>();
 
 /** The environment of every Kubernetes expression, plus the libraries named. Made once for each set. */
@@ -72,7 +54,6 @@ export function kubernetesEnvironment(libraries: readonly OptionalLibrary[]): En
     environment = {
       ...makeEnvironment(overloads, KUBERNETES_TYPES),
       ...(libraries.includes('mutation') ? { struct: mutationStruct } : {}),
-      valueless: VALUELESS,
       bindings: libraries.includes('bindings'),
     };
     known.set(key, environment);
@@ -93,10 +74,7 @@ export function makeEnvironment(overloads: readonly Overload[], opaque: readonly
   return {
     functions,
     types,
-    valueless: new Map(),
     struct: (): StructType | undefined => undefined,
-    optionals: true,
-    twoVariables: true,
     bindings: false,
     homogeneous: true,
     literalChecks: true,

@@ -20,13 +20,10 @@ const OPTIONAL_INPUT = '@optional_input';
  */
 export function expandMacro(call: MacroCall, environment: Environment): Expr | undefined {
   if (call.target === undefined) return call.name === 'has' && call.args.length === 1 ? has(call) : undefined;
-  if (environment.optionals && call.args.length === 2) {
-    if (call.name === 'optMap') return optionalMap(call, true);
-    if (call.name === 'optFlatMap') return optionalMap(call, false);
-  }
+  if ((call.name === 'optMap' || call.name === 'optFlatMap') && call.args.length === 2) return optionalMap(call);
   if (call.name === 'bind' && environment.bindings && call.args.length === 3) return bind(call);
   if (call.name === 'sortBy' && call.args.length === 2) return sortBy(call);
-  return fold(call, environment);
+  return fold(call);
 }
 
 function has({ at, args }: MacroCall): Expr {
@@ -53,14 +50,14 @@ const TWO_NAME_FOLDS: Readonly<Record<string, FoldKind>> = {
   transformMapEntry: 'transformMapEntry',
 };
 
-function fold(call: MacroCall, environment: Environment): Expr | undefined {
+function fold(call: MacroCall): Expr | undefined {
   const { args, name } = call;
   if (Object.hasOwn(FOLDS, name)) {
     const kind = FOLDS[name]!;
     if (args.length === 2) return oneName(call, kind, kind === 'map' ? [undefined, args[1]] : [args[1], undefined]);
     if (args.length === 3 && kind === 'map') return oneName(call, kind, [args[1], args[2]]);
   }
-  if (!environment.twoVariables || !Object.hasOwn(TWO_NAME_FOLDS, name)) return undefined;
+  if (!Object.hasOwn(TWO_NAME_FOLDS, name)) return undefined;
   const kind = TWO_NAME_FOLDS[name]!;
   const transforms = kind.startsWith('transform');
   if (args.length === 3) return twoNames(call, kind, transforms ? [undefined, args[2]] : [args[2], undefined]);
@@ -76,8 +73,7 @@ const NO_SIMPLE_NAME = 'argument must be a simple name';
 function oneName({ at, target, args }: MacroCall, kind: FoldKind, [test, body]: Parts): Fold {
   const name = nameOf(args[0]!, kind === 'map' || kind === 'filter' ? NO_NAME : NO_SIMPLE_NAME);
   refuseAccumulator(args[0]!, name);
-  const misnamed = kind === 'filter' && name.startsWith('.') ? { misnamedAt: args[0]!.at } : {};
-  return { op: 'fold', at, kind, range: target!, names: [name], test, body, ...misnamed };
+  return { op: 'fold', at, kind, range: target!, names: [name], test, body };
 }
 
 function twoNames({ at, target, args }: MacroCall, kind: FoldKind, [test, body]: Parts): Fold {
@@ -86,12 +82,11 @@ function twoNames({ at, target, args }: MacroCall, kind: FoldKind, [test, body]:
   if (first === second) throw new SourceError(args[1]!.at, `duplicate variable name: ${first}`);
   refuseAccumulator(args[0]!, first);
   refuseAccumulator(args[1]!, second);
-  const misnamed = kind === 'transformMap' && first.startsWith('.') ? { misnamedAt: at } : {};
-  return { op: 'fold', at, kind, range: target!, names: [first, second], test, body, ...misnamed };
+  return { op: 'fold', at, kind, range: target!, names: [first, second], test, body };
 }
 
 function nameOf(expr: Expr, otherwise: string): string {
-  if (expr.op === 'ident') return expr.name;
+  if (expr.op === 'ident' && !expr.name.startsWith('.')) return expr.name;
   throw new SourceError(expr.at, otherwise);
 }
 
@@ -99,14 +94,15 @@ function refuseAccumulator({ at }: Expr, name: string): void {
   if (name === '__result__') throw new SourceError(at, 'iteration variable overwrites accumulator variable');
 }
 
-function optionalMap({ at, target, args, name: macro }: MacroCall, wrap: boolean): Expr {
+function optionalMap({ at, target, args, name: macro }: MacroCall): Expr {
   const name = nameOf(args[0]!, `${macro}() variable name must be a simple identifier`);
   // Bound once: repeating the target would double a chain of these with every link. A name is repeated, as upstream does.
   const repeated = target!.op === 'ident';
   const input: Expr = repeated ? target! : { op: 'ident', at, name: OPTIONAL_INPUT };
   const value: Expr = { op: 'call', at, name: 'value', target: copyOf(input), args: [] };
   const bound: Bind = { op: 'bind', at, name, init: value, body: args[1]! };
-  const found: Expr = wrap ? { op: 'call', at, name: 'optional.of', target: undefined, args: [bound] } : bound;
+  const found: Expr =
+    macro === 'optMap' ? { op: 'call', at, name: 'optional.of', target: undefined, args: [bound] } : bound;
   const none: Expr = { op: 'call', at, name: 'optional.none', target: undefined, args: [] };
   const present: Expr = { op: 'call', at, name: 'hasValue', target: input, args: [] };
   const choice: Expr = { op: 'call', at, name: '_?_:_', target: undefined, args: [present, found, none] };

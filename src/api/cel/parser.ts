@@ -167,7 +167,7 @@ class Parser {
       const token = this.#peek();
       if (!this.#is('.') && !this.#is('[')) return expr;
       this.#take();
-      const optional = this.#optionalMark();
+      const optional = this.#accept('?') !== undefined;
       if (token.text === '[') {
         const index = this.#expr();
         this.#expect(']');
@@ -276,7 +276,7 @@ class Parser {
     if (open?.kind !== 'sign' || open.text !== '{') return undefined;
     this.#next = ahead + 1;
     const fields = this.#entries('}', () => {
-      const optional = this.#optionalMark();
+      const optional = this.#accept('?') !== undefined;
       const field = this.#fieldName();
       const colon = this.#expect(':');
       return { at: colon.at, name: field.text, value: this.#expr(), optional };
@@ -286,7 +286,7 @@ class Parser {
 
   #list(at: number): Expr {
     const items = this.#entries(']', () => {
-      const optional = this.#optionalMark();
+      const optional = this.#accept('?') !== undefined;
       return { value: this.#expr(), optional };
     });
     return { op: 'list', at, items };
@@ -294,18 +294,12 @@ class Parser {
 
   #map(at: number): Expr {
     const entries = this.#entries('}', () => {
-      const optional = this.#optionalMark();
+      const optional = this.#accept('?') !== undefined;
       const key = this.#expr();
       const colon = this.#expect(':');
       return { at: colon.at, key, value: this.#expr(), optional };
     });
     return { op: 'map', at, entries };
-  }
-
-  #optionalMark(): boolean {
-    const mark = this.#accept('?');
-    if (mark !== undefined && !this.#environment.optionals) throw new SourceError(mark.at, "unsupported syntax '?'");
-    return mark !== undefined;
   }
 
   /** Comma-separated, with an optional comma at the end. */

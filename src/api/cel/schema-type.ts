@@ -117,19 +117,11 @@ function mapTypeOf(schema: Schema, values: Schema, name: string): CelType | unde
 /** How a list or map of such values is made when it is taken as a whole; an integer is looked at only where it is read. */
 const wholeWrap = ({ kind, wrap }: CelType): CelType['wrap'] => (kind === 'int' ? undefined : wrap);
 
-const GO_TYPES: Readonly<Record<string, string>> = {
-  bool: 'bool',
-  double: 'float64',
-  list: '[]interface {}',
-  string: 'string',
-};
-
-/** A raw JSON value where the schema says `integer`. @throws CelEvaluationError for what is none; null is for others to judge */
+/** A raw JSON value where the schema says `integer`; null stays. @throws CelEvaluationError for any other */
 function intFromJson(raw: unknown): unknown {
   const value = fromJson(raw);
   if (typeof value === 'number' || typeof value === 'bigint' || value === null || value === undefined) return value;
-  const got = GO_TYPES[runtimeTypeName(value)] ?? 'map[string]interface {}';
-  throw new CelEvaluationError(`invalid data, expected int, got ${got}`);
+  throw new CelEvaluationError(`invalid data, expected int, got ${runtimeTypeName(value)}`);
 }
 
 function wrapMap(raw: unknown, wrap: (raw: unknown) => unknown): unknown {

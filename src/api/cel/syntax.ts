@@ -20,8 +20,6 @@ export interface Ident extends Node {
   readonly name: string;
   /** Set by the checker: the value of a name that is a type or a constant. */
   constant?: { readonly value: unknown };
-  /** Set by the checker: the name is a type that has no value. */
-  valueless?: true;
 }
 
 export interface Select extends Node {
@@ -96,8 +94,6 @@ export interface Fold extends Node {
   readonly test: Expr | undefined;
   /** What `map` and the transformations make of an element. */
   readonly body: Expr | undefined;
-  /** Where upstream's loop uses the name as a variable although a dot stands before it, which is none. */
-  readonly misnamedAt?: number;
 }
 
 /** `name` stands for `init` in `body` (`optMap`, `sortBy`, `cel.bind`). Evaluated at first use. */

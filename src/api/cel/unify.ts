@@ -1,9 +1,29 @@
 /** Assignability of types, with type parameters that are found while checking. */
-import { type CelType, DYN, isDynamic, sameType } from './types.ts';
+import type { Overload } from './declarations.ts';
+import { type CelType, DYN, isDynamic, paramType, sameType } from './types.ts';
 
 /** What type parameters stand for so far. */
 export class Substitution {
   #bound = new Map<string, CelType>();
+  /** Numbers type parameters: messages show them. */
+  #fresh = 0;
+
+  /** A type parameter of its own. */
+  param(): CelType {
+    return paramType(`_var${this.#fresh++}`);
+  }
+
+  /** Arguments and result of an overload with type parameters of their own. */
+  instance({ args, result }: Overload): readonly [readonly CelType[], CelType] {
+    const fresh = new Map<string, CelType>();
+    const renew = (type: CelType): CelType => {
+      if (type.kind !== 'param') return type.params.length === 0 ? type : { ...type, params: type.params.map(renew) };
+      const param = fresh.get(type.name) ?? this.param();
+      fresh.set(type.name, param);
+      return param;
+    };
+    return [args.map(renew), renew(result)];
+  }
 
   /** Whether every value type fits its target; bindings made on the way are kept only when all fit. */
   assignAll(targets: readonly CelType[], values: readonly CelType[]): boolean {

@@ -154,7 +154,7 @@ const ERRORS: readonly (readonly [string, string])[] = [
   ["ip('::ffff:1.2.3.4')", 'IPv4-mapped IPv6 address "::ffff:1.2.3.4" is not allowed'],
   ["url('rel')", 'URL parse error during conversion from string: parse "rel": invalid URI for request'],
   ['optional.none().value()', 'optional.none() dereference'],
-  ["dyn(1).startsWith('a')", 'no such overload'],
+  ["dyn(1).startsWith('a')", 'no such overload: startsWith(int, string)'],
   ["dyn(1) + 'a'", 'no such overload'],
   [
     'Object{spec: Object.other{a: 1}}',

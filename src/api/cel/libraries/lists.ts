@@ -15,7 +15,6 @@ import {
 import { type Overload, overload } from '../declarations.ts';
 import { compare, equals } from '../equality.ts';
 import { CelEvaluationError } from '../errors.ts';
-import { goTypeName } from '../go-types.ts';
 import { noFit } from '../no-fit.ts';
 import { CelDouble, CelDuration, CelUint, fromJson, isInt, runtimeTypeName } from '../values.ts';
 import { OPERATORS } from './operators.ts';
@@ -86,17 +85,11 @@ function slice(list: List, start: number | bigint, end: number | bigint): List {
 /** No data and no expression is nested deeper. */
 const MAX_NESTING = 10_000;
 
-function flatten(list: unknown, depth?: unknown): unknown[] {
-  if (!Array.isArray(list) || (depth !== undefined && !isInt(depth))) {
-    const argument = depth === undefined ? '' : typeText(depth);
-    return fail(`no such overload: ${typeText(list)}.flatten(${argument})`);
-  }
-  if (depth !== undefined && depth < 0) fail('level must be non-negative');
-  return list.flat(Math.min(Number(depth ?? 1), MAX_NESTING));
+function flatten(list: unknown, depth: unknown = 1): unknown[] {
+  if (!Array.isArray(list) || !isInt(depth)) throw noFit('flatten', [list, depth]);
+  if (depth < 0) fail('level must be non-negative');
+  return list.flat(Math.min(Number(depth), MAX_NESTING));
 }
-
-const typeText = (value: unknown): string =>
-  ({ list: 'list(dyn)', map: 'map(dyn, dyn)' })[runtimeTypeName(value)] ?? runtimeTypeName(value);
 
 function distinct(list: List): unknown[] {
   const kept: unknown[] = [];
@@ -115,26 +108,13 @@ function distinct(list: List): unknown[] {
   return kept;
 }
 
-function sortBy(list: unknown, keys: unknown, name = '@sortByAssociatedKeys'): unknown[] {
-  if (!Array.isArray(list) || !Array.isArray(keys)) throw noFit(name, [list]);
+function sortBy(list: List, keys: List): unknown[] {
   if (list.length === 0) return [];
   const kind = runtimeTypeName(at(keys, 0));
-  if (!COMPARABLE.has(kind)) fail('list elements must be comparable');
   if (keys.some((_, i) => runtimeTypeName(at(keys, i)) !== kind)) fail('list elements must have the same type');
   const order = list.map((_, i) => i).sort((a, b) => compare(at(keys, a), at(keys, b)));
   return order.map((i) => at(list, i));
 }
-
-const COMPARABLE = new Set([
-  'bool',
-  'bytes',
-  'double',
-  'google.protobuf.Duration',
-  'google.protobuf.Timestamp',
-  'int',
-  'string',
-  'uint',
-]);
 
 function range(count: number | bigint): number[] {
   // The result is memory, so it has a bound of its own beside the cost.
@@ -154,26 +134,6 @@ const COPY: CostModel = {
   run: (_, result) => NEW_LIST + actualSize(result),
   estimate: ({ sizes: [list] }) => ({ cost: addRange(list!, fixed(NEW_LIST)), size: list! }),
 };
-/** The cost cannot be told: upstream's own fault, which ends the evaluation whatever surrounds the call. */
-function wrongKind(value: unknown, subject: string, wanted: string): never {
-  const name = goTypeName(value);
-  return fail(
-    `internal error: interface conversion: ${subject === '' ? `${name} is` : `${subject} ${name},`} not ${wanted}`,
-  );
-}
-
-/** The first in the alphabet of what a list can do and a value of this kind cannot. */
-const missingMethod = (value: unknown): string => (ADDABLE.has(runtimeTypeName(value)) ? 'Contains' : 'Add');
-const ADDABLE = new Set([
-  'bytes',
-  'double',
-  'google.protobuf.Duration',
-  'google.protobuf.Timestamp',
-  'int',
-  'string',
-  'uint',
-]);
-
 /** From literal positions; without them the whole list. */
 const SLICE: CostModel = {
   ...COPY,
@@ -187,8 +147,7 @@ const SLICE: CostModel = {
 /** As deep as is asked for, whatever is there. */
 const FLATTEN: CostModel = {
   run([list, depth = 1]) {
-    if (!isInt(depth)) return wrongKind(depth, 'ref.Val is', 'types.Int');
-    return NEW_LIST + Math.floor(actualSize(list) * (depth < 0 ? 1 : Number(depth)));
+    return NEW_LIST + Math.floor(actualSize(list) * (isInt(depth) && depth >= 0 ? Number(depth) : 1));
   },
   estimate({ sizes: [list, depth], literals }) {
     const times = depth === undefined ? 1 : (position(literals[1]) ?? UNBOUNDED);
@@ -199,8 +158,7 @@ const FLATTEN: CostModel = {
 const squareOf = (keys: number): CostModel => ({
   run(args) {
     const list = args[keys];
-    if (!Array.isArray(list)) return wrongKind(list, '', `traits.Lister: missing method ${missingMethod(list)}`);
-    if (list.length === 0) return NEW_LIST;
+    if (!Array.isArray(list) || list.length === 0) return NEW_LIST;
     const text = typeof list[0] === 'string' || list[0] instanceof Uint8Array;
     return NEW_LIST + Math.floor(list.length ** 2 * (text ? 2 + TRAVERSAL : 2));
   },
@@ -227,19 +185,8 @@ export const LISTS: readonly Overload[] = [
   overload('distinct', 'list(A).(): list(A)', distinct, SQUARE),
   overload('reverse', 'list(A).(): list(A)', (list: List) => [...list].reverse(), COPY),
   ...ORDERED.flatMap((type) => [
-    {
-      ...overload('sort', `list(${type}).(): list(${type})`, (list: unknown) => sortBy(list, list, 'sort'), SQUARE),
-      unguarded: true as const,
-    },
-    {
-      ...overload(
-        '@sortByAssociatedKeys',
-        `list(A).(list(${type})): list(A)`,
-        (list: unknown, keys: unknown) => sortBy(list, keys),
-        squareOf(1),
-      ),
-      unguarded: true as const,
-    },
+    overload('sort', `list(${type}).(): list(${type})`, (list: List) => sortBy(list, list), SQUARE),
+    overload('@sortByAssociatedKeys', `list(A).(list(${type})): list(A)`, sortBy, squareOf(1)),
   ]),
   overload('lists.range', '(int): list(int)', range, RANGE),
 ];

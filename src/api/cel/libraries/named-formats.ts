@@ -5,7 +5,7 @@ import { actualSize, type CostModel, constant, scaleRange, TRAVERSAL } from '../
 import { type Overload, overload } from '../declarations.ts';
 import { parseDate, parseTimestamp } from '../time.ts';
 import { CelOpaque, CelOptional, NONE } from '../values.ts';
-import { urlFault } from './url.ts';
+import { urlProblem } from './url.ts';
 
 const NAME = 'kubernetes.NamedFormat';
 type Check = (text: string) => readonly string[];
@@ -43,7 +43,7 @@ const FORMATS: Readonly<Record<string, Check>> = {
   dns1123SubdomainPrefix: (text) => checkName(text, 'subdomain', { prefix: true }),
   dns1035LabelPrefix: (text) => checkDns1035Label(masked(text)),
   labelValue: checkLabelValue,
-  uri: (text) => [urlFault(text) ?? []].flat(),
+  uri: (text) => [urlProblem(text) ?? []].flat(),
   uuid: (text) =>
     verdict(/^[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$/.test(text), 'does not match the UUID format'),
   byte: (text) => verdict(isBase64(text), 'invalid base64'),

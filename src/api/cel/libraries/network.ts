@@ -5,7 +5,6 @@ import { type Overload, overload } from '../declarations.ts';
 import { defineEquality } from '../equality.ts';
 import { CelEvaluationError } from '../errors.ts';
 import { CelOpaque } from '../values.ts';
-import { addressFault, networkFault } from './address-fault.ts';
 import { type Address, formatAddress, parseAddress } from './ip-address.ts';
 
 const IP = 'net.IP';
@@ -43,7 +42,7 @@ function ip(text: string): Address {
   if (zoned) fail(`IP address ${goQuote(text)} with zone value is not allowed`);
   const address = parseAddress(text);
   if (address === undefined) {
-    return fail(`IP Address ${goQuote(text)} parse error during conversion from string: ${addressFault(text)}`);
+    return fail(`IP Address ${goQuote(text)} parse error during conversion from string: not an IP address`);
   }
   if (isMapped(address)) fail(`IPv4-mapped IPv6 address ${goQuote(text)} is not allowed`);
   return address;
@@ -58,8 +57,7 @@ function cidr(text: string): Network {
   const address = match === null ? undefined : parseAddress(match[1]!);
   const prefix = Number(match?.[2]);
   if (address === undefined || prefix > width(address)) {
-    // Upstream says it twice.
-    return fail(`${NO_NETWORK}${NO_NETWORK}${networkFault(text, isAddress)}`);
+    return fail(`${NO_NETWORK}${goQuote(text)} is not an address, a slash and a prefix length`);
   }
   if (isMapped(address)) fail(`${NO_NETWORK}IPv4-mapped IPv6 address ${goQuote(text)} is not allowed`);
   return { address, prefix };

@@ -18,87 +18,41 @@ type Boxed = CelOpaque<Version>;
 /** Longest text that is taken for a version. */
 const MAX_TEXT = 4096;
 
-const fail = (message: string): never => {
-  throw new CelEvaluationError(message);
-};
-
-const NUMBERS = /^[0-9]+$/;
-const WORD = /^[0-9A-Za-z-]+$/;
-const hasLeadingZero = (text: string): boolean => text.length > 1 && text.startsWith('0');
+const NUMBER = '0|[1-9][0-9]*';
+const PRE = `(?:${NUMBER}|[0-9]*[A-Za-z-][0-9A-Za-z-]*)`;
+const VERSION = new RegExp(
+  `^(${NUMBER})\\.(${NUMBER})\\.(${NUMBER})(?:-(${PRE}(?:\\.${PRE})*))?(?:\\+[0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*)?$`,
+);
 const MAX_NUMBER = 1n << 64n;
 
-function parseNumber(text: string): bigint {
-  const value = BigInt(text);
-  return value < MAX_NUMBER ? value : fail(`strconv.ParseUint: parsing ${goQuote(text)}: value out of range`);
+/** Undefined when the text is no version: also where a number does not fit 64 bits. */
+function parseVersion(text: string, normalize: boolean): Version | undefined {
+  const match = text.length > MAX_TEXT ? null : VERSION.exec(normalize ? normalized(text) : text);
+  if (match === null) return undefined;
+  const [major, minor, patch] = match.slice(1, 4).map(BigInt) as [bigint, bigint, bigint];
+  const pre = match[4]?.split('.') ?? [];
+  const numbers = [major, minor, patch, ...pre.filter(isNumber).map(BigInt)];
+  return numbers.every((number) => number < MAX_NUMBER) ? { core: [major, minor, patch], pre } : undefined;
 }
 
-function corePart(name: 'major' | 'minor' | 'patch', text: string): bigint {
-  if (text !== '' && !NUMBERS.test(text)) fail(`Invalid character(s) found in ${name} number ${goQuote(text)}`);
-  const Name = `${name[0]!.toUpperCase()}${name.slice(1)}`;
-  if (hasLeadingZero(text)) fail(`${Name} number must not contain leading zeroes ${goQuote(text)}`);
-  return text === '' ? fail('strconv.ParseUint: parsing "": invalid syntax') : parseNumber(text);
-}
+const isNumber = (text: string): boolean => /^[0-9]+$/.test(text);
 
-/** In the order in which the library of upstream looks at the parts. @throws CelEvaluationError with its words */
-function parseVersion(text: string, normalize: boolean): Version {
-  if (text.length > MAX_TEXT) fail(`Invalid semver of ${text.length} characters`);
-  const whole = normalize ? normalized(text) : text;
-  if (whole === '') fail('Version string empty');
-  const [major, minor, rest] = splitCore(whole);
-  if (minor === undefined || rest === undefined) return fail('No Major.Minor.Patch elements found');
-  const high = [corePart('major', major!), corePart('minor', minor)] as const;
-  const plus = rest.indexOf('+');
-  const build = plus === -1 ? [] : rest.slice(plus + 1).split('.');
-  const bare = plus === -1 ? rest : rest.slice(0, plus);
-  const dash = bare.indexOf('-');
-  const pre = dash === -1 ? [] : bare.slice(dash + 1).split('.');
-  const core = [...high, corePart('patch', dash === -1 ? bare : bare.slice(0, dash))] as const;
-  for (const part of pre) checkPrerelease(part);
-  for (const part of build) {
-    if (part === '') fail('Build meta data is empty');
-    if (!WORD.test(part)) fail(`Invalid character(s) found in build meta data ${goQuote(part)}`);
-  }
-  return { core, pre };
-}
-
-function checkPrerelease(part: string): void {
-  if (part === '') fail('Prerelease is empty');
-  if (NUMBERS.test(part)) {
-    if (hasLeadingZero(part)) fail(`Numeric PreRelease version must not contain leading zeroes ${goQuote(part)}`);
-    parseNumber(part);
-  } else if (!WORD.test(part)) {
-    fail(`Invalid character(s) found in prerelease ${goQuote(part)}`);
-  }
-}
-
-/** The third part has all that follows the second dot. */
-function splitCore(text: string): string[] {
-  const parts = text.split('.');
-  return parts.length <= 3 ? parts : [parts[0]!, parts[1]!, parts.slice(2).join('.')];
-}
-
-/** Drops a `v` and leading zeros, and fills in minor and patch. */
+/** Drops a `v` and leading zeros, and fills in minor and patch where nothing follows the core. */
 function normalized(text: string): string {
-  const parts = splitCore(text.replace(/^v/, '')).map((part) => {
-    if (part.length < 2) return part;
-    const bare = part.replace(/^0+/, '');
-    return /^[0-9]/.test(bare) ? bare : `0${bare}`;
-  });
-  if (parts.length < 3 && /[+-]/.test(parts.at(-1)!)) fail('short version cannot contain PreRelease/Build meta data');
-  while (parts.length < 3) parts.push('0');
-  return parts.join('.');
+  const [, ...found] = /^v?([^.]*)(?:\.([^.]*)(?:\.(.*))?)?$/s.exec(text)!;
+  const parts = found.filter((part) => part !== undefined);
+  if (parts.length < 3 && /[+-]/.test(parts.at(-1)!)) return '';
+  const filled = [...parts, '0', '0'].slice(0, 3);
+  return filled.map((part) => part.replace(/^0+(?=[0-9])/, '')).join('.');
 }
 
-const parse = (text: string, normalize = false): Boxed => new CelOpaque(NAME, parseVersion(text, normalize));
-
-function isSemver(text: string, normalize = false): boolean {
-  try {
-    parseVersion(text, normalize);
-    return true;
-  } catch {
-    return false;
-  }
+function parse(text: string, normalize = false): Boxed {
+  const version = parseVersion(text, normalize);
+  if (version === undefined) throw new CelEvaluationError(`${goQuote(text.slice(0, 100))} is not a semantic version`);
+  return new CelOpaque(NAME, version);
 }
+
+const isSemver = (text: string, normalize = false): boolean => parseVersion(text, normalize) !== undefined;
 
 function compareVersions(a: Version, b: Version): number {
   for (let i = 0; i < 3; i++) if (a.core[i] !== b.core[i]) return a.core[i]! < b.core[i]! ? -1 : 1;
@@ -113,7 +67,7 @@ function compareVersions(a: Version, b: Version): number {
 /** Numbers before words, numbers by value. */
 function compareIdentifiers(a: string, b: string): number {
   if (a === b) return 0;
-  const [x, y] = [/^[0-9]+$/.test(a), /^[0-9]+$/.test(b)];
+  const [x, y] = [isNumber(a), isNumber(b)];
   if (x && y) return BigInt(a) < BigInt(b) ? -1 : 1;
   if (x !== y) return x ? -1 : 1;
   return a < b ? -1 : 1;

@@ -34,7 +34,7 @@ const EXPRESSIONS: readonly (readonly [expression: string, detail: string, varia
   ["namespaceObject.status.conditions.all(c, c.type == 'a')", ''],
   [
     'authorizer.nosuch',
-    "compilation failed: ERROR: <input>:1:11: unexpected failed resolution of 'kubernetes.authorization.Authorizer'\n | authorizer.nosuch\n | ..........^",
+    "compilation failed: ERROR: <input>:1:11: type 'kubernetes.authorization.Authorizer' does not support field selection\n | authorizer.nosuch\n | ..........^",
   ],
   // Composition keeps scalars, and lists and maps of them.
   ['variables.a.nosuch == 1', '', variable('request')],
