@@ -1,36 +1,13 @@
 /** Texts of timestamps and durations, and the parts of a point in time in a time zone. */
+import { readGoDuration } from '../meta/go-duration.ts';
 import { CelEvaluationError } from './errors.ts';
 import { CelDuration, CelTimestamp } from './values.ts';
 
 const SECOND = 1_000_000_000n;
-/** Far more than an int64 of nanoseconds needs. */
-const MAX_DURATION_TEXT = 256;
-
-const UNITS: Readonly<Record<string, bigint>> = {
-  ns: 1n,
-  us: 1_000n,
-  µs: 1_000n,
-  μs: 1_000n,
-  ms: 1_000_000n,
-  s: SECOND,
-  m: 60n * SECOND,
-  h: 3600n * SECOND,
-};
-
-/** Go's time.ParseDuration (`1h30m`, `-1.5s`). Undefined when the text is none; overflow is an error of CelDuration. */
+/** Go's time.ParseDuration. Undefined when the text is none; overflow is an error of CelDuration. */
 export function parseDuration(text: string): CelDuration | undefined {
-  if (text.length > MAX_DURATION_TEXT) return undefined;
-  const match = /^([+-]?)((?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/.exec(text);
-  if (match === null) return undefined;
-  let nanos = 0n;
-  for (const [, whole = '', fraction = '', unit = ''] of match[2]!.matchAll(
-    /([0-9]*)\.?([0-9]*)(ns|us|µs|μs|ms|s|m|h)/g,
-  )) {
-    const scale = UNITS[unit]!;
-    nanos += BigInt(whole || '0') * scale;
-    if (fraction !== '') nanos += (BigInt(fraction) * scale) / 10n ** BigInt(fraction.length);
-  }
-  return new CelDuration(match[1] === '-' ? -nanos : nanos);
+  const nanos = readGoDuration(text);
+  return nanos === undefined ? undefined : new CelDuration(nanos);
 }
 
 /** As CEL prints it: seconds with the fraction that is needed (`5400s`, `0.25s`). */

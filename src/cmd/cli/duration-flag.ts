@@ -1,5 +1,5 @@
 /** Flags that take a duration as Go writes it: `90s`, `2m0s`. */
-import { parseDuration } from '../../api/cel/time.ts';
+import { parseGoDuration } from '../../api/meta/go-duration.ts';
 import { type FlagValues, textFlag, UsageError } from './command.ts';
 
 /**
@@ -13,8 +13,8 @@ export function durationFlag(
 ): number {
   const text = textFlag(flags, name);
   if (text === undefined) return or;
-  const duration = parseDuration(bareSeconds && /^[0-9]{1,9}$/.test(text) ? `${text}s` : text);
-  if (duration === undefined || duration.nanos < 0n)
+  const ms = parseGoDuration(bareSeconds && /^[0-9]{1,9}$/.test(text) ? `${text}s` : text);
+  if (ms === undefined || ms < 0)
     throw new UsageError(`--${name} takes a duration such as 30s or 5m, not ${JSON.stringify(text)}`);
-  return Number(duration.nanos) / 1e6;
+  return ms;
 }

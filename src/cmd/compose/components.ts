@@ -16,6 +16,7 @@ import { createInformerSet } from '../../client/informer/informer-set.ts';
 import { NotSyncedError, SYNC_WITHIN_MS } from '../../client/informer/not-synced.ts';
 import { backupControllerRules, createBackupControllers } from '../../control/backup/backup-controllers.ts';
 import { binControllerRules, createBinController } from '../../control/bin/bin-controller.ts';
+import { isHeld } from '../../control/bin/held-volumes.ts';
 import { certificateControllers, type KeyHolder } from '../../control/certificates/certificate-controllers.ts';
 import { PEER_AUTHORITY } from '../../control/certificates/peer-authority.ts';
 import { createPeerController, peerNamespaceRules, peerRules } from '../../control/certificates/peer-controller.ts';
@@ -47,7 +48,9 @@ import {
   createWorkloadUpdateController,
   workloadUpdateControllerRules,
 } from '../../control/workload-update/workload-update-controller.ts';
+import { isHeldByMachine } from '../../domain/protection/held-by-machine.ts';
 import { gitopsNamespaceRules, gitopsRules } from '../../gitops/sync/gitops-rules.ts';
+import { syncsToWaitFor } from '../../gitops/sync/ordered-syncs.ts';
 import { clusterSettings } from './cluster-settings.ts';
 import { createDeletionWebhookComponent, DELETION_WEBHOOK_RULES, type ServeWebhook } from './deletion-webhook.ts';
 import { createPeerKeyWork } from './peer-keys.ts';
@@ -234,7 +237,8 @@ export const COMPONENTS: readonly Component[] = [
       name,
       account: `coracle-${name.replace(/-controller$/, '')}`,
       rules,
-      create: (environment, { rootCa }) => create({ ...environment, rootCa }),
+      create: (environment, { rootCa }) =>
+        create({ ...environment, rootCa, goesFirst: syncsToWaitFor, isKept: isHeldByMachine }),
     }),
   ),
   ...storageControllers.map(
@@ -257,6 +261,7 @@ export const COMPONENTS: readonly Component[] = [
           ...environment,
           connect: (name) =>
             connectNode?.(name, environment.client) ?? Promise.reject(new Error('nodes cannot be reached from here')),
+          isHeld: (handle, signal) => isHeld(environment.client, handle, signal),
         }),
     }),
   ),

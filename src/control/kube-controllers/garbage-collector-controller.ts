@@ -10,7 +10,6 @@
 import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
 import { apiVersionOf, type ResourceType } from '../../api/meta/gvk.ts';
 import type { DeepReadonly, KubeObject, ObjectKey, OwnerReference } from '../../api/meta/object.ts';
-import { ApiError } from '../../api/meta/status.ts';
 import { nextTurn } from '../../base/clock/next-turn.ts';
 import { isNotFound } from '../../client/api-failure.ts';
 import {
@@ -24,8 +23,6 @@ import type { ControllerEnvironment, Runnable } from '../../client/controller/en
 import { type Discovery, findKind } from '../../client/discovery/discover.ts';
 import { createEventRecorder } from '../../client/events/recorder.ts';
 import { removeFinalizer } from '../../client/finalizer/finalizer.ts';
-import { DELETION_POLICY_NAME } from '../../domain/protection/deletion-policy.ts';
-import { PROTECTED_MACHINE_CAUSE } from '../../domain/protection/refusal-text.ts';
 import { createDiscoveryCache, MAX_AGE_MS } from './discovery-cache.ts';
 import { createGarbageMonitors } from './garbage-monitors.ts';
 import { garbageVerdict, type OwnerState } from './garbage-verdict.ts';
@@ -65,8 +62,13 @@ class InvalidOwner extends Error {}
 /** The kind is not served: whether the owner exists cannot be known. */
 class UnknownKind extends Error {}
 
+export interface GarbageCollectorOptions extends ControllerEnvironment {
+  /** Whether a refused deletion means that something else holds the object, as an owner would: then it stays, without a retry. */
+  readonly isKept?: (error: unknown) => boolean;
+}
+
 /** Makes the garbage collector. */
-export function createGarbageCollectorController(environment: ControllerEnvironment): Runnable {
+export function createGarbageCollectorController(environment: GarbageCollectorOptions): Runnable {
   const { client, informers, clock, log } = environment;
   const graph = new OwnerGraph();
   const absent = new Set<string>();
@@ -205,7 +207,7 @@ export function createGarbageCollectorController(environment: ControllerEnvironm
             signal,
           });
         } catch (error) {
-          if (!isHeldByMachine(error)) throw error;
+          if (!(environment.isKept?.(error) ?? false)) throw error;
           // Something of theirs for good: an owner that waits for it would wait until they are unprotected.
           await patchMetadata(node, current, { ownerReferences: [] }, signal);
         }
@@ -369,13 +371,6 @@ export function createGarbageCollectorController(environment: ControllerEnvironm
     },
   };
 }
-
-/** A protected machine refers to it, or it is one: that holds it, as an owner would. */
-const isHeldByMachine = (error: unknown): boolean =>
-  error instanceof ApiError &&
-  (error.status.details?.causes ?? []).some(
-    ({ reason, message = '' }) => reason === PROTECTED_MACHINE_CAUSE || message.includes(`'${DELETION_POLICY_NAME}'`),
-  );
 
 const keyOfNode = ({ namespace, name }: GraphNode): ObjectKey => ({ namespace, name });
 

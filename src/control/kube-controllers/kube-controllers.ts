@@ -1,6 +1,6 @@
 /** The controllers of kube-controller-manager by its names: what `--controllers` chooses from. */
 import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
-import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
+import type { Runnable } from '../../client/controller/environment.ts';
 import { claimFilesRules, createClaimFilesController } from './claim-files-controller.ts';
 import {
   clusterRoleAggregationRules,
@@ -13,9 +13,13 @@ import {
   endpointSliceMirroringRules,
 } from './endpoint-slice-mirroring-controller.ts';
 import { createEventTtlController, eventTtlRules } from './event-ttl-controller.ts';
-import { createGarbageCollectorController, garbageCollectorRules } from './garbage-collector-controller.ts';
+import {
+  createGarbageCollectorController,
+  type GarbageCollectorOptions,
+  garbageCollectorRules,
+} from './garbage-collector-controller.ts';
 import { createLegacyTokenCleanerController, legacyTokenCleanerRules } from './legacy-token-cleaner-controller.ts';
-import { createNamespaceController, namespaceRules } from './namespace-controller.ts';
+import { createNamespaceController, type NamespaceControllerOptions, namespaceRules } from './namespace-controller.ts';
 import { createNodeLifecycleController, nodeLifecycleRules } from './node-lifecycle-controller.ts';
 import { createPodGcController, podGcRules } from './pod-gc-controller.ts';
 import { createResourceQuotaController, resourceQuotaRules } from './resource-quota-controller.ts';
@@ -30,7 +34,7 @@ import {
 } from './storage-protection-controllers.ts';
 import { createTaintEvictionController, taintEvictionRules } from './taint-eviction-controller.ts';
 
-export interface KubeControllerOptions extends ControllerEnvironment {
+export interface KubeControllerOptions extends NamespaceControllerOptions, GarbageCollectorOptions {
   /** PEM of the CA certificate that signed the API server's certificate. */
   readonly rootCa: string;
 }

@@ -9,6 +9,7 @@ import { cloneJson } from '../../api/meta/deep-clone.ts';
 import { deepEqual } from '../../api/meta/deep-equal.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { isNotFound } from '../../client/api-failure.ts';
+import type { Client } from '../../client/client.ts';
 import { commit } from '../../client/commit/commit.ts';
 import {
   type Controller,
@@ -21,8 +22,7 @@ import {
 import type { ControllerEnvironment } from '../../client/controller/environment.ts';
 import { createDiscoveryCache } from './discovery-cache.ts';
 import { namespaceConditions } from './namespace-conditions.ts';
-import { deleteNamespaceContent } from './namespace-content.ts';
-import { syncsToWaitFor } from './ordered-syncs.ts';
+import { deleteNamespaceContent, type NamespaceContent, type NamespaceContentOptions } from './namespace-content.ts';
 
 /** Everything may live in a namespace, so everything may have to be deleted with it. */
 export const namespaceRules: PolicyRule[] = [
@@ -42,8 +42,20 @@ const CONCURRENCY = 10;
 const FIRST_RECHECK_MS = 250;
 const LAST_RECHECK_MS = 5_000;
 
+export interface NamespaceControllerOptions extends ControllerEnvironment {
+  /**
+   * Content that has to go before all other, and that deletes itself in order: what is left of it, undefined for none. The
+   * rest of the namespace waits for it.
+   */
+  readonly goesFirst?: (
+    client: Client,
+    namespace: string,
+    options: NamespaceContentOptions,
+  ) => Promise<NamespaceContent | undefined>;
+}
+
 /** Makes the controller; its keys are namespaces. */
-export function createNamespaceController(environment: ControllerEnvironment): Controller {
+export function createNamespaceController(environment: NamespaceControllerOptions): Controller {
   const { client, informers, clock, log } = environment;
   const namespaces = informers.of(NAMESPACES);
   const pods = informers.of(PODS);
@@ -88,7 +100,7 @@ export function createNamespaceController(environment: ControllerEnvironment): C
         const found = await discovery.read(signal);
         const deletedForMs = clock.now() - Date.parse(namespace.metadata.deletionTimestamp);
         const options = { discovery: found, deletedForMs, signal };
-        const waiting = await syncsToWaitFor(client, key.name, options);
+        const waiting = await environment.goesFirst?.(client, key.name, options);
         const content = waiting ?? (await deleteNamespaceContent(client, key.name, options));
         const conditions = namespaceConditions(namespace.status?.conditions ?? [], content, {
           failures: found.failures,

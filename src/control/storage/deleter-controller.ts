@@ -23,7 +23,6 @@ import { removeFinalizer } from '../../client/finalizer/finalizer.ts';
 import { POOL_DRIVER } from '../../domain/storage/pool-names.ts';
 import { PROVISIONER_FINALIZER, placeOf } from '../../domain/storage/provision-plan.ts';
 import { PROVISIONED_BY } from '../../domain/storage/volume-step.ts';
-import { isHeld } from './held-volumes.ts';
 import { createPools, PoolCallError } from './pools.ts';
 import type { PoolControllerOptions } from './provisioner-controller.ts';
 
@@ -81,7 +80,7 @@ export function createDeleterController(options: PoolControllerOptions): Control
         const { metadata, spec, status } = await client.get(PERSISTENT_VOLUMES, key, { signal });
         if (metadata.resourceVersion !== volume.metadata.resourceVersion) return requeueAfter(100);
         if (spec?.persistentVolumeReclaimPolicy !== 'Delete' || status?.phase !== volume.status?.phase) return DONE;
-        if (await isHeld(client, place.handle, signal)) {
+        if (await options.isHeld(place.handle, signal)) {
           passLog.info('content of a volume left to the bin', { volume: key.name });
         } else {
           await pools.call(place.pool, 'deleteVolume', { handle: place.handle }, signal);

@@ -39,6 +39,8 @@ type Claim = DeepReadonly<PersistentVolumeClaim>;
 
 export interface PoolControllerOptions extends ControllerEnvironment {
   readonly connect: ConnectNode;
+  /** Whether somebody keeps the content of a released volume: then it is left to him. */
+  readonly isHeld: (handle: string, signal: AbortSignal) => Promise<boolean>;
 }
 
 /** Rights the controller needs, and no others. */

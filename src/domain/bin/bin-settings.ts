@@ -1,5 +1,5 @@
 /** How long the bin keeps a deleted machine: an annotation of the KubeVirt object, as the other settings of protection. */
-import { parseDuration } from '../../api/cel/time.ts';
+import { parseGoDuration } from '../../api/meta/go-duration.ts';
 import type { DeepReadonly, ObjectMeta } from '../../api/meta/object.ts';
 
 /** A duration such as `24h` or `90m`; `0` keeps nothing. */
@@ -11,8 +11,8 @@ export const DEFAULT_UNDELETE_WINDOW = 24 * 3_600_000;
 /** Milliseconds; undefined for what is no duration, or one below zero. */
 export function readWindow(text: string): number | undefined {
   if (text === '0') return 0;
-  const duration = parseDuration(text);
-  return duration === undefined || duration.nanos < 0n ? undefined : Number(duration.nanos / 1_000_000n);
+  const ms = parseGoDuration(text);
+  return ms === undefined || ms < 0 ? undefined : Math.trunc(ms);
 }
 
 /** The window in milliseconds. Of several objects that say one the shortest counts; what cannot be read says nothing. */

@@ -7,6 +7,7 @@ import type { VirtualMachineInstance } from '../../api/kinds/kubevirt/kubevirt.t
 import { cloneJson } from '../../api/meta/deep-clone.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import { hasTpm } from '../backend-storage/backend-storage.ts';
+import { TPM_LABEL } from '../placement/node-labels.ts';
 
 type Vmi = DeepReadonly<VirtualMachineInstance>;
 type Affinity = NonNullable<Pod['spec']['affinity']>;
@@ -24,8 +25,6 @@ export const MACHINE_TYPE_PREFIX = 'machine-type.node.kubevirt.io/';
 export const CPU_MODEL_PREFIX = 'cpu-model.node.kubevirt.io/';
 export const CPU_FEATURE_PREFIX = 'cpu-feature.node.kubevirt.io/';
 export const HYPERV_PREFIX = 'hyperv.node.kubevirt.io/';
-/** On nodes whose guests can have a TPM. Ours: upstream's launcher brings its emulator along. */
-export const TPM_LABEL = 'coracle.dev/tpm';
 const TSC_PREFIX = 'scheduling.node.kubevirt.io/tsc-frequency-';
 const INTEL = 'cpu-vendor.node.kubevirt.io/Intel';
 

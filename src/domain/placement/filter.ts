@@ -4,8 +4,8 @@
  */
 import type { Pod } from '../../api/kinds/builtin/types.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
-import { TPM_LABEL } from '../launcher/node-selector.ts';
 import { matchesNodeAffinity } from './node-affinity.ts';
+import { TPM_LABEL } from './node-labels.ts';
 import type { NodeUsage } from './node-usage.ts';
 import { type NamespaceLabels, type PodAffinityRules, podAffinityRules } from './pod-affinity.ts';
 import { podRequests } from './pod-requests.ts';

@@ -1,6 +1,7 @@
 /** How long a snapshot may take. */
-import { parseDuration } from '../../api/cel/time.ts';
+
 import type { VirtualMachineSnapshot } from '../../api/kinds/kubevirt/kubevirt.ts';
+import { parseGoDuration } from '../../api/meta/go-duration.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 
 /** `5m0s`, as Go writes it. */
@@ -12,8 +13,7 @@ export const failureDeadlineOf = ({ spec }: DeepReadonly<VirtualMachineSnapshot>
 
 /** Milliseconds left, negative when it is over; undefined for a snapshot that may take any time. */
 export function timeUntilDeadline(snapshot: DeepReadonly<VirtualMachineSnapshot>, now: number): number | undefined {
-  const duration = parseDuration(failureDeadlineOf(snapshot)) ?? parseDuration(DEFAULT_FAILURE_DEADLINE)!;
-  const ms = Number(duration.nanos / 1_000_000n);
+  const ms = Math.trunc(parseGoDuration(failureDeadlineOf(snapshot)) ?? parseGoDuration(DEFAULT_FAILURE_DEADLINE)!);
   if (ms === 0) return undefined;
   return Date.parse(snapshot.metadata.creationTimestamp ?? '') + ms - now;
 }

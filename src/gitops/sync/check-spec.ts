@@ -1,6 +1,7 @@
 /** What a sync asks for, checked: KNV1061 for what cannot be done, before anything is. */
-import { parseDuration } from '../../api/cel/time.ts';
+
 import { CONFIG_SYNC_NAMESPACE, type Sync } from '../../api/kinds/config-sync/kinds.ts';
+import { parseGoDuration } from '../../api/meta/go-duration.ts';
 import type { DeepReadonly } from '../../api/meta/object.ts';
 import type { SourceFormat } from '../hierarchy/declare-source.ts';
 import { type DeleteMode, isDeleteMode, MODES_TEXT } from '../plan/dependents.ts';
@@ -72,13 +73,7 @@ export function planOf(object: DeepReadonly<Sync>, sync: SyncIdentity): SyncPlan
 }
 
 /** NaN for what is none. */
-function millisecondsOf(text: string): number {
-  try {
-    return Number(parseDuration(text)?.nanos ?? Number.NaN) / 1e6;
-  } catch {
-    return Number.NaN;
-  }
-}
+const millisecondsOf = (text: string): number => parseGoDuration(text) ?? Number.NaN;
 
 function checkPlace(sync: SyncIdentity, wrong: string[]): void {
   const isHome = sync.namespace === CONFIG_SYNC_NAMESPACE;

@@ -3,9 +3,8 @@
  * among them are called (apis/apiserver/validation, pkg/kubeapiserver/authorizer).
  */
 import { CelCompileError, type CelProgram } from '../../api/cel/cel.ts';
-import { parseDuration } from '../../api/cel/time.ts';
 import { duplicate, invalid, required, tooMany } from '../../api/kinds/builtin/validation/field-errors.ts';
-import { goDuration } from '../../api/meta/go-duration.ts';
+import { goDuration, parseGoDuration } from '../../api/meta/go-duration.ts';
 import { checkSubdomain } from '../../api/meta/name-rules.ts';
 import { isJsonObject } from '../../api/meta/own-property.ts';
 import type { FieldError } from '../../api/meta/status.ts';
@@ -223,9 +222,9 @@ function choice(
 /** In milliseconds, 0 for none. */
 function duration(text: string | undefined, field: string, errors: FieldError[]): number {
   if (!text) return 0;
-  const read = parseDuration(text);
+  const read = parseGoDuration(text);
   if (read === undefined) errors.push(invalid(field, text, `time: invalid duration ${JSON.stringify(text)}`));
-  return read === undefined ? 0 : Number(read.nanos) / 1e6;
+  return read ?? 0;
 }
 
 function checkConnection(

@@ -1,7 +1,7 @@
 /** Rules about names, probes, DNS, credentials and the other settings that shape the launcher pod. */
 
 import { validateAffinity, validateTopologySpread } from '../../../api/kinds/builtin/validation/affinity.ts';
-import { validateToleration } from '../../../api/kinds/builtin/validation/pod-spec.ts';
+import { validateToleration } from '../../../api/kinds/builtin/validation/tolerations.ts';
 import type { AccessCredential, GuestProbe, VirtualMachineInstanceSpec } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import { EVICTION_STRATEGIES } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import { checkLabelName, checkSubdomain } from '../../../api/meta/names.ts';

@@ -1,8 +1,9 @@
 /** Rules about snapshots of virtual machines and their contents (kubevirt pkg/storage/admitters/vmsnapshot). */
-import { parseDuration } from '../../../api/cel/time.ts';
+
 import type { VirtualMachineSnapshot, VirtualMachineSnapshotContent } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import { KUBEVIRT_GROUP } from '../../../api/kinds/kubevirt/kubevirt.ts';
 import { equalSteps } from '../../../api/meta/deep-equal.ts';
+import { parseGoDuration } from '../../../api/meta/go-duration.ts';
 import type { DeepReadonly } from '../../../api/meta/object.ts';
 import { Pace, type Steps } from '../../../api/meta/steps.ts';
 import type { AdmissionContext } from './admission-context.ts';
@@ -33,7 +34,7 @@ export function* validateSnapshot(
   if (old !== undefined) return yield* validateUnchanged(spec, old.spec);
   if (!config.isEnabled('Snapshot')) throw new WebhookRefusal(400, 'snapshot feature gate not enabled');
   const { failureDeadline } = spec;
-  if (failureDeadline !== undefined && parseDuration(failureDeadline) === undefined)
+  if (failureDeadline !== undefined && parseGoDuration(failureDeadline) === undefined)
     throw new WebhookRefusal(400, `time: invalid duration ${JSON.stringify(failureDeadline)}`);
   return validateMachineReference('spec.source', spec.source);
 }

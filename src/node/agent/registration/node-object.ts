@@ -9,10 +9,10 @@ import {
   HYPERV_OF_NODE,
   HYPERV_PREFIX,
   MACHINE_TYPE_PREFIX,
-  TPM_LABEL,
 } from '../../../domain/launcher/node-selector.ts';
 import { type DiskSpace, diskFloor, hasDiskPressure } from '../../../domain/machine/disk-room.ts';
 import type { NodeFacts } from '../../../domain/machine/machine-plan.ts';
+import { TPM_LABEL } from '../../../domain/placement/node-labels.ts';
 import { AGENT_ID_ANNOTATION } from './agent-id.ts';
 
 export interface NodeDescription {

@@ -5,9 +5,9 @@ import type { FieldError } from '../../../meta/status.ts';
 import type { Steps } from '../../../meta/steps.ts';
 import { expressionVariables } from '../policy-expressions.ts';
 import { isObject, type JsonObject, objectAt, objectsAt, textAt, textsAt, valueAt } from '../read-value.ts';
+import { expressionFault } from './expression-errors.ts';
 import {
   duplicate,
-  expressionFault,
   faults,
   forbidden,
   invalid,

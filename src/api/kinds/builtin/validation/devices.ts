@@ -11,10 +11,10 @@ import { compileDeviceSelector } from '../device-expressions.ts';
 import { isObject, type JsonObject, numberAt, objectAt, objectsAt, textAt, textsAt, valueAt } from '../read-value.ts';
 import { EXPRESSION } from './admission-rules.ts';
 import { judgeConditions } from './conditions.ts';
+import { expressionFault } from './expression-errors.ts';
 import {
   addAll,
   duplicate,
-  expressionFault,
   faults,
   forbidden,
   type GroupValidators,

@@ -1,5 +1,4 @@
 /** Short constructors of field errors with upstream's wording, and the small checks many kinds share. */
-import type { CelCompileError } from '../../../cel/cel.ts';
 import { deepEqual, equalSteps } from '../../../meta/deep-equal.ts';
 import { checkLabelName, checkLabelValue, checkQualifiedName } from '../../../meta/name-rules.ts';
 import { sortedSteps } from '../../../meta/sort-steps.ts';
@@ -104,12 +103,6 @@ export const tooMany = (field: string, count: number, max: number): FieldError =
   value: count,
   detail: `must have at most ${max} items`,
 });
-
-/** An expression that does not compile. What only fails as a program is an internal error, as upstream has it. */
-export const expressionFault = (field: string, expression: string, error: CelCompileError): FieldError =>
-  error.reason === 'program'
-    ? { type: 'InternalError', field, detail: error.message }
-    : invalid(field, expression, error.message);
 
 /** `supported values: "A", "B"`, sorted as upstream sorts its sets. */
 export const unsupported = (field: string, value: unknown, supported: readonly string[]): FieldError =>

@@ -1,7 +1,7 @@
 /** Validation of a PodSpec, wherever one stands (core/validation, ValidatePodSpec): the rules users meet. */
 
 import { equalSteps } from '../../../meta/deep-equal.ts';
-import { checkLabelValue, checkPortName, checkQualifiedName } from '../../../meta/name-rules.ts';
+import { checkPortName } from '../../../meta/name-rules.ts';
 import type { FieldError } from '../../../meta/status.ts';
 import type { Steps } from '../../../meta/steps.ts';
 import { compareQuantity, readQuantity } from '../../../quantity/quantity.ts';
@@ -39,12 +39,12 @@ import {
 } from './pod-settings.ts';
 import { judgeVolumes } from './pod-volumes.ts';
 import { checkContainerResourceName } from './resource-names.ts';
+import { validateToleration } from './tolerations.ts';
 
 export const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
 const RESTART_POLICIES = ['Always', 'OnFailure', 'Never'];
 const DNS_POLICIES = ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None'];
 const PULL_POLICIES = ['Always', 'IfNotPresent', 'Never'];
-const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 const PROBES = ['livenessProbe', 'readinessProbe', 'startupProbe'];
 const MESSAGE_POLICIES = ['File', 'FallbackToLogsOnError'];
 const NOT_OF_INIT = ['lifecycle', ...PROBES];
@@ -120,32 +120,6 @@ function validateDeadline(spec: unknown, path: string): FieldError[] {
   const deadline = valueAt(spec, 'activeDeadlineSeconds');
   if (typeof deadline !== 'number' || (deadline >= 1 && deadline <= 2_147_483_647)) return [];
   return [invalid(`${path}.activeDeadlineSeconds`, deadline, 'must be between 1 and 2147483647, inclusive')];
-}
-
-/** One toleration of a Pod. */
-export function validateToleration(toleration: JsonObject, path: string): FieldError[] {
-  const key = textAt(toleration, 'key');
-  const operator = textAt(toleration, 'operator') || 'Equal';
-  const value = textAt(toleration, 'value');
-  const effect = textAt(toleration, 'effect');
-  const errors: FieldError[] = [];
-  if (key === '' && operator !== 'Exists') {
-    const detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"';
-    errors.push(invalid(`${path}.operator`, operator, detail));
-  } else if (key !== '') errors.push(...faults(`${path}.key`, key, checkQualifiedName(key)));
-  if (valueAt(toleration, 'tolerationSeconds') != null && effect !== 'NoExecute') {
-    errors.push(invalid(`${path}.effect`, effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"));
-  }
-  errors.push(...oneOf(toleration, { name: 'operator', path: `${path}.operator` }, ['Equal', 'Exists', 'Lt', 'Gt']));
-  if (operator === 'Exists' && value !== '') {
-    errors.push(invalid(`${path}.operator`, toleration, "value must be empty when `operator` is 'Exists'"));
-  }
-  if (operator === 'Equal') {
-    const details = checkLabelValue(value);
-    if (details.length > 0) errors.push(invalid(`${path}.operator`, value, details.join(';')));
-  }
-  if (effect !== '') errors.push(...oneOf(toleration, { name: 'effect', path: `${path}.effect` }, EFFECTS));
-  return errors;
 }
 
 interface ContainerPlace {

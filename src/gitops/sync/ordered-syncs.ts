@@ -15,7 +15,25 @@ import {
 } from '../../api/kinds/config-sync/kinds.ts';
 import { isNotFound } from '../../client/api-failure.ts';
 import type { Client } from '../../client/client.ts';
-import type { NamespaceContent, NamespaceContentOptions } from './namespace-content.ts';
+import type { Discovery } from '../../client/discovery/discover.ts';
+
+export interface OrderedDeletionOptions {
+  /** What the server serves. */
+  readonly discovery: Discovery;
+  /** Milliseconds since the namespace was deleted. */
+  readonly deletedForMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** The syncs, as the content of a namespace that has to go first. */
+export interface WaitedSyncs {
+  /** `reposyncs.configsync.gke.io` -> how many are left. */
+  readonly remaining: ReadonlyMap<string, number>;
+  /** Finalizer -> how many carry it. */
+  readonly finalizers: ReadonlyMap<string, number>;
+  readonly failures: readonly string[];
+  readonly waitsForPods: boolean;
+}
 
 /** A sync has 30 seconds once its namespace is terminating: this is somewhat more, and then the namespace goes on. */
 const ORDERED_MS = 35_000;
@@ -28,8 +46,8 @@ const ORDERED_MS = 35_000;
 export async function syncsToWaitFor(
   client: Client,
   namespace: string,
-  { discovery, deletedForMs, signal }: NamespaceContentOptions,
-): Promise<NamespaceContent | undefined> {
+  { discovery, deletedForMs, signal }: OrderedDeletionOptions,
+): Promise<WaitedSyncs | undefined> {
   if (deletedForMs >= ORDERED_MS || namespace === CONFIG_SYNC_NAMESPACE) return undefined;
   const serves = (resource: string): boolean =>
     discovery.resources.some(({ type }) => type.group === CONFIG_SYNC_GROUP && type.resource === resource);
