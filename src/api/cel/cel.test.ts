@@ -455,7 +455,7 @@ test('data that an integer cannot be is reported with its type', () => {
   }
 });
 
-test('selects() tells whether a field of a variable is named', () => {
+test('selects() is whether a field of a variable is named', () => {
   const selects = (expression: string): boolean =>
     compileCel(expression, { variables: { claims: mapOf(STRING, DYN), other: mapOf(STRING, DYN) } }).selects(
       'claims',
@@ -488,11 +488,11 @@ const REFUSED: readonly (readonly [string, string])[] = [
   ["'%s'.format([[optional.of(1)]])", 'timestamps, was given optional_type'],
   ["'%s'.format([{'a': optional.of(1)}])", 'timestamps, was given optional_type'],
   ["[1].map(x, '%z'.format([x]))", 'could not parse formatting clause: unrecognized formatting clause "z"'],
-  ["'%é'.format([1])", 'unrecognized formatting clause "Ã"'],
+  ["'%é'.format([1])", 'unrecognized formatting clause "é"'],
   ["'%s %s'.format([1])", 'index 1 out of range'],
   ["'%'.format([1])", 'unexpected end of string'],
   ["'%.2'.format([1.5])", 'error while parsing precision: could not find end of precision specifier'],
-  ["'%.f'.format([1.5])", 'converting precision to integer: strconv.Atoi: parsing "": invalid syntax'],
+  ["'%.f'.format([1.5])", 'error while parsing precision: no digits after the point'],
   ["'a%%'.format([1])", 'too many arguments supplied to string.format (expected 0, got 1)'],
   ["[d, 'a']", "expected type 'dyn' but found 'string'"],
   ["{'a': d, 'b': 1}", "expected type 'dyn' but found 'int'"],

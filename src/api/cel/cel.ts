@@ -12,7 +12,7 @@
  * value; booleans, strings, null and lists are themselves, small ints are JS numbers; `celToJson` makes JSON of anything.
  */
 import { checkExpression } from './check.ts';
-import { type Binding, type Code, compileExpression, type Frame } from './compile.ts';
+import { compileExpression, type Frame } from './compile.ts';
 import { estimateCost } from './cost.ts';
 import type { Environment } from './declarations.ts';
 import { kubernetesEnvironment, type OptionalLibrary } from './environment.ts';
@@ -20,7 +20,6 @@ import { CelBudgetError, CelCompileError, failureOf, isFailure } from './errors.
 import { celToJson } from './json.ts';
 import { parseExpression } from './parser.ts';
 import { selectsField } from './selects.ts';
-import type { Expr } from './syntax.ts';
 import { type CelType, fullTypeName, sameType } from './types.ts';
 
 export { CelBudgetError, CelCompileError, CelEvaluationError, CelTypeNameError } from './errors.ts';
@@ -101,7 +100,7 @@ export interface CelProgram {
 
 /**
  * Parses, checks and compiles an expression.
- * @throws CelCompileError with the text of upstream: `compilation failed: ERROR: <input>:1:5: undefined field 'z'...`
+ * @throws CelCompileError with the place: `compilation failed: ERROR: <input>:1:5: undefined field 'z'...`
  */
 export function compileCel(expression: string, options: CelCompileOptions): CelProgram {
   return compileIn(kubernetesEnvironment(options.libraries ?? []), expression, options);
@@ -119,58 +118,19 @@ export function compileIn(environment: Environment, expression: string, options:
     const wanted = names.length === 1 ? names[0] : `one of [${names.join(' ')}]`;
     throw new CelCompileError('result', `must evaluate to ${wanted} but got ${fullTypeName(checked.type)}`);
   }
-  const compiled = compileExpression(checked.root, environment, options.variables);
-  return new Program(expression, { checked, compiled, self: options.variables['self'] });
-}
-
-interface ProgramParts {
-  readonly checked: ReturnType<typeof checkExpression>;
-  readonly compiled: ReturnType<typeof compileExpression>;
-  /** The type of the variable of that name: sizes that nothing else tells are taken from it. */
-  readonly self: CelType | undefined;
-}
-
-class Program implements CelProgram {
-  readonly expression: string;
-  readonly resultType: CelType;
-  readonly references: ReadonlySet<string>;
-  readonly #code: Code;
-  readonly #slots: number;
-  readonly #bound: readonly Binding[];
-  readonly #root: Expr;
-  readonly #self: CelType | undefined;
-  #estimated: number | undefined;
-
-  constructor(expression: string, { checked, compiled, self }: ProgramParts) {
-    this.expression = expression;
-    this.resultType = checked.type;
-    this.references = checked.references;
-    this.#code = compiled.code;
-    this.#slots = compiled.slots;
-    this.#bound = compiled.bound;
-    this.#root = checked.root;
-    this.#self = self;
-  }
-
-  get estimatedCost(): number {
-    this.#estimated ??= estimateCost(this.#root, this.#self);
-    return this.#estimated;
-  }
-
-  selects(variable: string, field: string): boolean {
-    return selectsField(this.#root, variable, field);
-  }
-
-  run(bindings: Readonly<Record<string, unknown>>, budget: CelBudget): unknown {
-    const values: unknown[] = new Array(this.#slots);
-    for (const { name, slot, wrap } of this.#bound) {
+  const { code, slots, bound } = compileExpression(checked.root, environment, options.variables);
+  const { root, type: resultType, references } = checked;
+  let estimated: number | undefined;
+  const run = (bindings: Readonly<Record<string, unknown>>, budget: CelBudget): unknown => {
+    const values: unknown[] = new Array(slots);
+    for (const { name, slot, wrap } of bound) {
       const raw = bindings[name];
       values[slot] = raw === undefined ? raw : wrap(raw);
     }
     const frame: Frame = { values, cost: 0, limit: budget.perCall };
     let value: unknown;
     try {
-      value = this.#code(frame);
+      value = code(frame);
       if (frame.cost > frame.limit) throw new CelBudgetError('call');
     } catch (error) {
       value = error instanceof CelBudgetError ? error : failureOf(error);
@@ -178,11 +138,20 @@ class Program implements CelProgram {
     charge(budget, frame.cost);
     if (isFailure(value) || value instanceof CelBudgetError) throw value;
     return value;
-  }
-
-  json(bindings: Readonly<Record<string, unknown>>, budget: CelBudget): unknown {
-    return celToJson(this.run(bindings, budget));
-  }
+  };
+  return {
+    expression,
+    resultType,
+    references,
+    get estimatedCost() {
+      // Sizes that nothing else says are taken from `self`.
+      estimated ??= estimateCost(root, options.variables['self']);
+      return estimated;
+    },
+    selects: (variable, field) => selectsField(root, variable, field),
+    run,
+    json: (bindings, budget) => celToJson(run(bindings, budget)),
+  };
 }
 
 /** What an evaluation cost is taken even when it failed; running out beats whatever the evaluation said. */

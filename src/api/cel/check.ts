@@ -112,7 +112,8 @@ class Checker {
   }
 
   #local(name: string): CelType | undefined {
-    return this.#locals.findLast((local) => local.name === name)?.type;
+    for (let i = this.#locals.length - 1; i >= 0; i--) if (this.#locals[i]!.name === name) return this.#locals[i]!.type;
+    return undefined;
   }
 
   #withLocals<T>(locals: readonly (readonly [string, CelType])[], run: () => T): T {

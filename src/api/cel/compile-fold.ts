@@ -104,7 +104,7 @@ function quantifier(turns: Turns, test: Code, decisive: boolean): Code {
   };
 }
 
-/** The last error is told: each test makes the accumulator anew. */
+/** The last error is reported: each test makes the accumulator anew. */
 function exactlyOne(turns: Turns, test: Code): Code {
   return (frame) => {
     let count = 0;

@@ -75,7 +75,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     ['lists.range(object.x)', 14, 'no such key: x'],
     ['object.l.slice(0, 9)', 14, 'cannot slice(0, 9), list is length 2'],
   ],
-  'a function that is found only when the values are there costs what its name tells': [
+  'a function that is found only when the values are there costs what its name says': [
     ["object.s < 'b'", 3],
     ["object.s + 'b'", 3],
     ['bytes(object.s)', 3],
@@ -294,7 +294,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     [
       "['%.f'].map(x, x.format([1]))",
       15,
-      'could not parse formatting clause: error while parsing precision: error while converting precision to integer: strconv.Atoi: parsing "": invalid syntax',
+      'could not parse formatting clause: error while parsing precision: no digits after the point',
     ],
   ],
 };

@@ -133,19 +133,6 @@ export class Compiler {
     const items = expr.items.map(({ value, optional }) => ({ code: this.compile(value), optional }));
     const folded = constantOf(this.environment, expr);
     if (folded !== undefined) return () => folded.value;
-    if (items.every(({ optional }) => !optional)) {
-      const codes = items.map(({ code }) => code);
-      return (frame) => {
-        const list: unknown[] = new Array(codes.length);
-        for (let i = 0; i < codes.length; i++) {
-          const value = codes[i]!(frame);
-          if (isFailure(value)) return failedLiteral(frame, LIST_COST, value);
-          list[i] = value;
-        }
-        frame.cost += LIST_COST;
-        return list;
-      };
-    }
     return (frame) => {
       const list: unknown[] = [];
       for (const { code, optional } of items) {

@@ -67,52 +67,57 @@ const one = { cost: fixed(1) };
 /** `==` of two values of a library. */
 export const OPAQUE_EQUALITY = constant(1);
 
+/**
+ * A call that looks at so much of one argument, whatever is in it. `size` bounds the result; `byName` as in `CostModel`, and
+ * true unless it is said.
+ */
+const walkModel = (
+  part: number,
+  { arg = 0, byName = true, size }: { arg?: number; byName?: boolean; size?: (call: CallSizes) => Range } = {},
+): CostModel => ({
+  ...(byName && { byName }),
+  run: (args) => share(actualSize(args[arg]), part),
+  estimate: (call) => ({ cost: scaleRange(call.sizes[arg]!, part), ...(size && { size: size(call) }) }),
+});
+
 /** One walk over the first argument; the result is no longer than it. */
-export const TRAVERSE: CostModel = {
-  byName: true,
-  run: (args) => share(actualSize(args[0]), TRAVERSAL),
-  estimate: ({ sizes }) => ({ cost: scaleRange(sizes[0]!, TRAVERSAL), size: sizes[0]! }),
-};
-
+export const TRAVERSE = walkModel(TRAVERSAL, { size: ({ sizes }) => sizes[0]! });
 /** A walk whose result has no size worth knowing. */
-export const TRAVERSE_ONLY: CostModel = {
-  byName: true,
-  run: (args) => share(actualSize(args[0]), TRAVERSAL),
-  estimate: ({ sizes }) => ({ cost: scaleRange(sizes[0]!, TRAVERSAL) }),
-};
-
+export const TRAVERSE_ONLY = walkModel(TRAVERSAL);
 /** `startsWith`, `endsWith`: no more than the argument is looked at. */
-export const PREFIX: CostModel = {
-  run: (args) => share(actualSize(args[1]), TRAVERSAL),
-  estimate: ({ sizes }) => ({ cost: scaleRange(sizes[1]!, TRAVERSAL) }),
-};
-
+export const PREFIX = walkModel(TRAVERSAL, { arg: 1, byName: false });
 /** Two walks over the first argument. */
-export const TRAVERSE_TWICE: CostModel = {
-  byName: true,
-  run: (args) => share(actualSize(args[0]), 2 * TRAVERSAL),
-  estimate: ({ sizes }) => ({ cost: scaleRange(sizes[0]!, 2 * TRAVERSAL) }),
-};
-
+export const TRAVERSE_TWICE = walkModel(2 * TRAVERSAL);
 /** `split`: at worst one element for each character. */
-export const SPLIT: CostModel = {
-  byName: true,
-  run: (args) => share(actualSize(args[0]), 2 * TRAVERSAL),
-  estimate: ({ sizes, literals: [, , limit] }) => ({
-    cost: scaleRange(sizes[0]!, 2 * TRAVERSAL),
-    size: { min: 0, max: isInt(limit) ? (limit < 0 ? UNBOUNDED : Number(limit)) : sizes[0]!.max },
+export const SPLIT = walkModel(2 * TRAVERSAL, {
+  size: ({ sizes, literals: [, , limit] }) => ({
+    min: 0,
+    max: isInt(limit) ? (limit < 0 ? UNBOUNDED : Number(limit)) : sizes[0]!.max,
   }),
-};
-
+});
 /** `replace`. */
-export const REPLACE: CostModel = {
-  byName: true,
-  run: (args) => share(actualSize(args[0]), 2 * TRAVERSAL),
-  estimate: ({ sizes }) => ({
-    cost: scaleRange(sizes[0]!, 2 * TRAVERSAL),
-    size: replacedSize(sizes[0]!, sizes[1]!, sizes[2]!),
+export const REPLACE = walkModel(2 * TRAVERSAL, {
+  size: ({ sizes }) => replacedSize(sizes[0]!, sizes[1]!, sizes[2]!),
+});
+/** `bytes(string)`: at most four bytes for a character. */
+export const STRING_TO_BYTES = walkModel(TRAVERSAL, {
+  byName: false,
+  size: ({ sizes }) => ({ min: sizes[0]!.min, max: cap(sizes[0]!.max * 4) }),
+});
+/** `string(bytes)`. */
+export const BYTES_TO_STRING = walkModel(TRAVERSAL, {
+  byName: false,
+  size: ({ sizes }) => ({ min: Math.floor(sizes[0]!.min / 4), max: sizes[0]!.max }),
+});
+/** `strings.quote`: at worst every character is escaped. */
+export const QUOTE = walkModel(TRAVERSAL, {
+  byName: false,
+  // As upstream counts in 64 bits: twice what has no bound is nothing.
+  size: ({ sizes }) => ({
+    min: sizes[0]!.min + 2,
+    max: sizes[0]!.max >= UNBOUNDED ? 0 : sizes[0]!.max * 2 + 2,
   }),
-};
+});
 
 function replacedSize(text: Range, from: Range, to: Range): Range {
   const longest =
@@ -204,34 +209,6 @@ export const LIST_CONCATENATION: CostModel = {
 export const IN_LIST: CostModel = {
   run: (args) => actualSize(args[1]),
   estimate: ({ sizes }) => ({ cost: sizes[1]! }),
-};
-
-/** `bytes(string)`: at most four bytes for a character. */
-export const STRING_TO_BYTES: CostModel = {
-  run: (args) => share(actualSize(args[0]), TRAVERSAL),
-  estimate: ({ sizes }) => ({
-    cost: scaleRange(sizes[0]!, TRAVERSAL),
-    size: { min: sizes[0]!.min, max: cap(sizes[0]!.max * 4) },
-  }),
-};
-
-/** `string(bytes)`. */
-export const BYTES_TO_STRING: CostModel = {
-  run: (args) => share(actualSize(args[0]), TRAVERSAL),
-  estimate: ({ sizes }) => ({
-    cost: scaleRange(sizes[0]!, TRAVERSAL),
-    size: { min: Math.floor(sizes[0]!.min / 4), max: sizes[0]!.max },
-  }),
-};
-
-/** `strings.quote`: at worst every character is escaped. */
-export const QUOTE: CostModel = {
-  run: (args) => share(actualSize(args[0]), TRAVERSAL),
-  estimate: ({ sizes }) => ({
-    cost: scaleRange(sizes[0]!, TRAVERSAL),
-    // As upstream counts in 64 bits: twice what has no bound is nothing.
-    size: { min: sizes[0]!.min + 2, max: sizes[0]!.max >= UNBOUNDED ? 0 : sizes[0]!.max * 2 + 2 },
-  }),
 };
 
 /** `isSorted`, `sum`, `min`, `max`, `indexOf`: one walk over all that is inside. */

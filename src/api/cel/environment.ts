@@ -26,12 +26,7 @@ import {
 export type OptionalLibrary = 'bindings' | 'mutation';
 
 const TYPES: readonly (readonly [string, CelType])[] = [
-  ['bool', BOOL],
-  ['int', INT],
-  ['uint', UINT],
-  ['double', DOUBLE],
-  ['string', STRING],
-  ['bytes', BYTES],
+  ...[BOOL, INT, UINT, DOUBLE, STRING, BYTES].map((type) => [type.name, type] as const),
   ['list', listOf(DYN)],
   ['map', mapOf(DYN, DYN)],
   ['null_type', NULL],

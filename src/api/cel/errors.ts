@@ -9,7 +9,7 @@ export class CelCompileError extends Error {
    * `program`: it is well typed and something constant in it fails, `program instantiation failed: `.
    */
   readonly reason: 'compile' | 'program' | 'result';
-  /** Without the prefix: cel-go's own report, one `ERROR: <input>:LINE:COLUMN: ...` for each fault. */
+  /** Without the prefix: cel-go's own report, one `ERROR: <input>:LINE:COLUMN: ...` for each error. */
   readonly issues: string;
 
   constructor(reason: 'compile' | 'program' | 'result', issues: string) {
@@ -46,7 +46,7 @@ export const isFailure = (value: unknown): value is CelEvaluationError => value 
  */
 export function failureOf(error: unknown): CelEvaluationError {
   if (error instanceof CelEvaluationError) return error;
-  // Data too deep or a text too long is an evaluation that failed, not a fault of ours.
+  // Data too deep or a text too long is an evaluation that failed, not an error of ours.
   if (error instanceof RangeError) return new CelEvaluationError(error.message);
   // A null can get past the static types when a schema is nullable.
   // Nor has data of another kind than its schema says, which BigInt() refuses.

@@ -21,44 +21,20 @@ function fraction(nanos: bigint): string {
   return nanos === 0n ? '' : `.${String(nanos).padStart(9, '0').replace(/0+$/, '')}`;
 }
 
-const RFC3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9})\d*)?([Zz]|[+-]\d\d:\d\d)$/;
+const RFC3339 = /^(\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?([Zz]|[+-]\d\d:\d\d)$/;
 
 /** RFC 3339. Undefined when the text is none; out of range is an error of CelTimestamp. */
 export function parseTimestamp(text: string): CelTimestamp | undefined {
   const match = RFC3339.exec(text);
   if (match === null) return undefined;
-  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
-  const millis = civil(year, month, day, hour, minute, second);
-  if (millis === undefined) return undefined;
-  const zone = match[8]!;
-  const offset = /^[zZ]$/.test(zone) ? 0 : zoneMinutes(zone);
+  const wall = match[1]!.toUpperCase();
+  const date = new Date(`${wall}Z`);
+  // A day that does not exist would become one of the next month.
+  if (Number.isNaN(date.getTime()) || !date.toISOString().startsWith(wall)) return undefined;
+  const offset = /^[zZ]$/.test(match[3]!) ? 0 : zoneMinutes(match[3]!);
   if (offset === undefined) return undefined;
-  const nanos = BigInt(millis) * 1_000_000n + BigInt((match[7] ?? '').padEnd(9, '0'));
+  const nanos = BigInt(date.getTime()) * 1_000_000n + BigInt((match[2] ?? '').padEnd(9, '0'));
   return new CelTimestamp(nanos - BigInt(offset) * 60n * SECOND);
-}
-
-/** Milliseconds since 1970 of a date that exists. */
-function civil(
-  year: number,
-  month: number,
-  day: number,
-  hour: number,
-  minute: number,
-  second: number,
-): number | undefined {
-  const date = new Date(0);
-  date.setUTCFullYear(year, month - 1, day);
-  date.setUTCHours(hour, minute, second);
-  const exists =
-    date.getUTCMonth() === month - 1 && date.getUTCDate() === day && hour < 24 && minute < 60 && second < 60;
-  return exists ? date.getTime() : undefined;
 }
 
 /** `YYYY-MM-DD` or RFC 3339: schema format `date`. */
@@ -66,10 +42,7 @@ export const parseDate = (text: string): CelTimestamp | undefined => parseTimest
 
 export function formatTimestamp({ nanos }: CelTimestamp): string {
   const { date, rest } = split(nanos);
-  const year = String(date.getUTCFullYear()).padStart(4, '0');
-  const two = (value: number): string => String(value).padStart(2, '0');
-  const day = `${year}-${two(date.getUTCMonth() + 1)}-${two(date.getUTCDate())}`;
-  return `${day}T${two(date.getUTCHours())}:${two(date.getUTCMinutes())}:${two(date.getUTCSeconds())}${fraction(rest)}Z`;
+  return `${date.toISOString().slice(0, 19)}${fraction(rest)}Z`;
 }
 
 function split(nanos: bigint): { date: Date; rest: bigint } {

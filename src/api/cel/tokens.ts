@@ -36,14 +36,15 @@ const STRING =
 const RAW_STRING = /([bB]?[rR])("""[\s\S]*?"""|'''[\s\S]*?'''|"[^"\n\r]*"|'[^'\n\r]*')/y;
 
 const PATTERNS: readonly (readonly [TokenKind, RegExp])[] = [
-  ['string', RAW_STRING],
-  ['string', STRING],
   ['name', NAME],
   ['double', DOUBLE],
   ['int', INT],
   ['quoted', QUOTED],
   ['sign', SIGN],
 ];
+const STRING_START = /[bBrR]{0,2}["']/y;
+/** Tried where a string begins: its prefix looks like a name. */
+const STRING_PATTERNS = [['string', RAW_STRING] as const, ['string', STRING] as const, ...PATTERNS];
 
 /** All tokens; the last has kind `end`, or `invalid` where a character begins no token or a literal cannot be read. */
 export function tokenize(source: string): Token[] {
@@ -51,7 +52,7 @@ export function tokenize(source: string): Token[] {
   let at = 0;
   const match = (pattern: RegExp): string | undefined => {
     pattern.lastIndex = at;
-    return pattern.exec(source)?.[0];
+    return pattern.test(source) ? source.slice(at, pattern.lastIndex) : undefined;
   };
   for (;;) {
     at += match(SPACE)!.length;
@@ -71,7 +72,7 @@ export function tokenize(source: string): Token[] {
 }
 
 function nextToken(source: string, at: number, match: (pattern: RegExp) => string | undefined): Token {
-  for (const [kind, pattern] of PATTERNS) {
+  for (const [kind, pattern] of match(STRING_START) === undefined ? PATTERNS : STRING_PATTERNS) {
     const text = match(pattern);
     if (text === undefined) continue;
     const end = at + text.length;

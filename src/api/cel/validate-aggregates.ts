@@ -7,7 +7,7 @@ import type { Report } from './report.ts';
 import { children, type Expr, type ListLiteral, type MapLiteral } from './syntax.ts';
 import { type CelType, DYN, formatType, sameType } from './types.ts';
 
-/** Adds a fault for each member of another type than the first. Expects a checked expression. */
+/** Adds an error for each member of another type than the first. Expects a checked expression. */
 export function validateAggregates(expr: Expr, report: Report): void {
   if (expr.op === 'call' && expr.name === 'format') return;
   if (expr.op === 'list') validateList(expr, report);
@@ -15,7 +15,7 @@ export function validateAggregates(expr: Expr, report: Report): void {
   for (const child of children(expr)) validateAggregates(child, report);
 }
 
-/** Of a list, the first member that differs is told. */
+/** Of a list, the first member that differs is reported. */
 function validateList({ items }: ListLiteral, report: Report): void {
   const [first, ...rest] = items.map(({ value, optional }) => ({ at: value.at, type: memberType(value, optional) }));
   const other = rest.find(({ type }) => !sameType(first!.type, type));

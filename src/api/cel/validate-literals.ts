@@ -9,45 +9,37 @@ import { isInt } from './values.ts';
 const FIRST_SECOND = -62_135_596_800;
 const LAST_SECOND = 253_402_300_799;
 
-/** Adds a fault for each literal pattern, duration or timestamp that is not valid. */
+/** Adds an error for each literal pattern, duration or timestamp that is not valid. */
 export function validateLiterals(expr: Expr, report: Report): void {
   if (expr.op === 'call') validateCall(expr, report);
   for (const child of children(expr)) validateLiterals(child, report);
 }
 
-function validateCall(call: Call, report: Report): void {
-  // Upstream looks at the first in brackets: of `matches(text, pattern)` that is the text.
-  const arg = call.args[0];
-  if (call.name === 'timestamp' && call.target === undefined && arg?.op === 'literal' && isInt(arg.value)) {
-    if (arg.value < FIRST_SECOND || arg.value > LAST_SECOND) report.add(arg.at, 'invalid timestamp argument');
-    return;
-  }
-  if (arg?.op !== 'literal') return;
-  if (arg.value === null && (call.name === 'timestamp' || call.name === 'duration') && call.target === undefined) {
-    report.add(arg.at, `invalid ${call.name} argument`);
-  }
-  if (typeof arg.value !== 'string') return;
-  if (call.name === 'matches') {
-    const fault = attempt(() => compileRegex(arg.value as string));
-    if (fault !== undefined) report.add(arg.at, `invalid matches argument`);
-  } else if (call.name === 'duration' && call.target === undefined) {
-    const known = attempt(() => parseDuration(arg.value as string) ?? fail());
-    if (known !== undefined) report.add(arg.at, 'invalid duration argument');
-  } else if (call.name === 'timestamp' && call.target === undefined) {
-    const known = attempt(() => parseTimestamp(arg.value as string) ?? fail());
-    if (known !== undefined) report.add(arg.at, 'invalid timestamp argument');
-  }
-}
-
-const fail = (): never => {
-  throw new Error('not valid');
+/** What reads the literal of a function. */
+const READERS: Readonly<Record<string, (text: string) => unknown>> = {
+  matches: compileRegex,
+  duration: parseDuration,
+  timestamp: parseTimestamp,
 };
 
-function attempt(run: () => unknown): unknown {
+function validateCall({ name, target, args: [arg] }: Call, report: Report): void {
+  // Upstream looks at the first in brackets: of `matches(text, pattern)` that is the text.
+  if (arg?.op !== 'literal' || !Object.hasOwn(READERS, name) || (target !== undefined && name !== 'matches')) return;
+  const { value } = arg;
+  const seconds = name === 'timestamp' && isInt(value);
+  const wrong =
+    typeof value === 'string'
+      ? !isReadable(READERS[name]!, value)
+      : seconds
+        ? value < FIRST_SECOND || value > LAST_SECOND
+        : value === null && name !== 'matches';
+  if (wrong) report.add(arg.at, `invalid ${name} argument`);
+}
+
+function isReadable(read: (text: string) => unknown, text: string): boolean {
   try {
-    run();
-    return undefined;
-  } catch (error) {
-    return error;
+    return read(text) !== undefined;
+  } catch {
+    return false;
   }
 }

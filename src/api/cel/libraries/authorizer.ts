@@ -76,11 +76,13 @@ export const resourceCheckValue = (
 
 type Boxed = CelOpaque<Builder>;
 
-const step = (typeName: string, key: string) => (box: Boxed, value: string) =>
-  new CelOpaque<Builder>(typeName, {
-    ...box.value,
-    attributes: { ...box.value.attributes, [key]: value },
-  });
+const step =
+  (typeName: string, key: string, required = false) =>
+  (box: Boxed, value: string) => {
+    if (required && value.trim() === '') throw new CelEvaluationError(`${key} must not be empty`);
+    const attributes = { ...box.value.attributes, [key]: value };
+    return new CelOpaque<Builder>(typeName, { ...box.value, attributes });
+  };
 
 function forServiceAccount(box: Boxed, namespace: string, name: string): Boxed {
   if (checkSubdomain(name).length > 0) throw new CelEvaluationError('Invalid service account name');
@@ -108,26 +110,10 @@ const SELECTOR: CostModel = {
 };
 
 export const AUTHORIZER_LIBRARY: readonly Overload[] = [
-  overload(
-    'path',
-    `${NAMES.authorizer}.(string): ${NAMES.path}`,
-    (box: Boxed, path: string) => {
-      if (path.trim() === '') throw new CelEvaluationError('path must not be empty');
-      return step(NAMES.path, 'path')(box, path);
-    },
-    ONE,
-  ),
+  overload('path', `${NAMES.authorizer}.(string): ${NAMES.path}`, step(NAMES.path, 'path', true), ONE),
   overload('group', `${NAMES.authorizer}.(string): ${NAMES.group}`, step(NAMES.group, 'group'), ONE),
   overload('serviceAccount', `${NAMES.authorizer}.(string, string): ${NAMES.authorizer}`, forServiceAccount, ONE),
-  overload(
-    'resource',
-    `${NAMES.group}.(string): ${NAMES.resource}`,
-    (box: Boxed, resource: string) => {
-      if (resource.trim() === '') throw new CelEvaluationError('resource must not be empty');
-      return step(NAMES.resource, 'resource')(box, resource);
-    },
-    ONE,
-  ),
+  overload('resource', `${NAMES.group}.(string): ${NAMES.resource}`, step(NAMES.resource, 'resource', true), ONE),
   ...['subresource', 'namespace', 'name'].map((name) =>
     overload(name, `${NAMES.resource}.(string): ${NAMES.resource}`, step(NAMES.resource, name), ONE),
   ),

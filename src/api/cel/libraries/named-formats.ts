@@ -54,8 +54,8 @@ const FORMATS: Readonly<Record<string, Check>> = {
 const boxed = new Map(Object.entries(FORMATS).map(([name, check]) => [name, new CelOpaque(NAME, check)]));
 
 function validate(format: Boxed, text: string): CelOptional {
-  const faults = format.value(text);
-  return faults.length === 0 ? NONE : new CelOptional([...faults]);
+  const problems = format.value(text);
+  return problems.length === 0 ? NONE : new CelOptional([...problems]);
 }
 
 const ONE = constant(1);

@@ -89,6 +89,13 @@ function contains(network: Network, address: Address): boolean {
 const containsNetwork = (outer: Network, inner: Network): boolean =>
   inner.prefix >= outer.prefix && contains(outer, inner.address);
 
+const holds = (a: BoxedCidr, b: BoxedIp): boolean => contains(a.value, b.value);
+// Upstream does not say what is wrong with the address.
+const holdsText = (a: BoxedCidr, b: string): boolean =>
+  isAddressText(b) ? contains(a.value, ip(b)) : fail('no such overload');
+const holdsNetwork = (a: BoxedCidr, b: BoxedCidr): boolean => containsNetwork(a.value, b.value);
+const holdsNetworkText = (a: BoxedCidr, b: string): boolean => containsNetwork(a.value, cidr(b));
+
 /** Whether the first `length` bits of an address are those of another. */
 const within = (address: Address, text: string): boolean => contains(cidr(text), address);
 
@@ -122,31 +129,10 @@ export const NETWORK: readonly Overload[] = [
   overload('string', `(${IP}): string`, ({ value }: BoxedIp) => formatAddress(value), ONE),
   overload('cidr', `(string): ${CIDR}`, (text: string) => boxCidr(cidr(text)), TRAVERSE_ONLY),
   overload('isCIDR', '(string): bool', succeeds(cidr), TRAVERSE_ONLY),
-  overload(
-    'containsIP',
-    `${CIDR}.(${IP}): bool`,
-    (a: BoxedCidr, b: BoxedIp) => contains(a.value, b.value),
-    containsModel(false, false),
-  ),
-  overload(
-    'containsIP',
-    `${CIDR}.(string): bool`,
-    // Upstream does not say what is wrong with the address.
-    (a: BoxedCidr, b: string) => (isAddressText(b) ? contains(a.value, ip(b)) : fail('no such overload')),
-    containsModel(false, true),
-  ),
-  overload(
-    'containsCIDR',
-    `${CIDR}.(${CIDR}): bool`,
-    (a: BoxedCidr, b: BoxedCidr) => containsNetwork(a.value, b.value),
-    containsModel(true, false),
-  ),
-  overload(
-    'containsCIDR',
-    `${CIDR}.(string): bool`,
-    (a: BoxedCidr, b: string) => containsNetwork(a.value, cidr(b)),
-    containsModel(true, true),
-  ),
+  overload('containsIP', `${CIDR}.(${IP}): bool`, holds, containsModel(false, false)),
+  overload('containsIP', `${CIDR}.(string): bool`, holdsText, containsModel(false, true)),
+  overload('containsCIDR', `${CIDR}.(${CIDR}): bool`, holdsNetwork, containsModel(true, false)),
+  overload('containsCIDR', `${CIDR}.(string): bool`, holdsNetworkText, containsModel(true, true)),
   overload('ip', `${CIDR}.(): ${IP}`, ({ value }: BoxedCidr) => boxIp(value.address), ONE),
   overload(
     'masked',

@@ -19,6 +19,7 @@ import {
   runtimeTypeName,
 } from '../values.ts';
 import { utf8Bytes, utf8Text } from './bytes.ts';
+import { CLAUSES, replaceClauses, type Verb } from './format-clauses.ts';
 
 /** Digits after the point when none are asked for, and the most that are written. */
 const PRECISION = 6;
@@ -27,49 +28,33 @@ const MAX_PRECISION = 1000;
 const fail = (message: string): never => {
   throw new CelEvaluationError(message);
 };
-const misfit = (message: string, value: unknown): never =>
-  fail(`error during formatting: ${message}, was given ${runtimeTypeName(value)}`);
+const misfit = (verb: Verb, value: unknown): never =>
+  fail(`error during formatting: ${CLAUSES[verb].refusal}, was given ${runtimeTypeName(value)}`);
 
 /** @throws CelEvaluationError when a clause does not fit its argument */
-export function formatString(format: string, args: readonly unknown[]): string {
-  let next = 0;
-  return format.replace(/%(?:%|(\.\d*)?([\s\S]?))/gu, (clause, point: string | undefined, verb: string) => {
-    if (clause === '%%') return '%';
-    if (next >= args.length) fail(`index ${next} out of range`);
-    if (clause === '%') fail('unexpected end of string');
-    const digits = point === undefined ? PRECISION : precisionOf(point, verb);
-    if (verb === '' || !'sdfebxXo'.includes(verb)) {
-      fail(`could not parse formatting clause: unrecognized formatting clause "${verb}"`);
-    }
-    return clauseText(verb, fromJson(args[next++]), digits);
-  });
-}
+export const formatString = (format: string, args: readonly unknown[]): string =>
+  replaceClauses(format, args.length, (verb, index, precision = PRECISION) =>
+    clauseText(verb, fromJson(args[index]), Math.min(precision, MAX_PRECISION)),
+  );
 
-function precisionOf(point: string, verb: string): number {
-  const because = 'could not parse formatting clause: error while parsing precision: ';
-  if (verb === '') fail(`${because}could not find end of precision specifier`);
-  if (point === '.')
-    fail(`${because}error while converting precision to integer: strconv.Atoi: parsing "": invalid syntax`);
-  return Math.min(Number(point.slice(1)), MAX_PRECISION);
-}
-
-function clauseText(verb: string, value: unknown, precision: number): string {
+function clauseText(verb: Verb, value: unknown, precision: number): string {
   switch (verb) {
     case 's':
       return text(value);
     case 'd':
-      return decimal(value);
+      return radix(value, 10, verb);
     case 'f':
       return fixedPoint(value, precision);
     case 'e':
       return scientific(value, precision);
     case 'b':
-      if (typeof value === 'boolean') return String(Number(value));
-      return radix(value, 2, 'only integers and bools can be formatted as binary');
+      return typeof value === 'boolean' ? String(Number(value)) : radix(value, 2, verb);
     case 'o':
-      return radix(value, 8, 'octal clause can only be used on integers');
-    default:
-      return verb === 'x' ? hex(value) : hex(value).toUpperCase();
+      return radix(value, 8, verb);
+    case 'x':
+      return hex(value);
+    case 'X':
+      return hex(value).toUpperCase();
   }
 }
 
@@ -89,10 +74,7 @@ function text(value: unknown): string {
   ) {
     return stringOf(value);
   }
-  return misfit(
-    'string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps',
-    value,
-  );
+  return misfit('s', value);
 }
 
 const listText = (list: readonly unknown[]): string => `[${list.map((item) => inner(fromJson(item))).join(', ')}]`;
@@ -124,11 +106,6 @@ function inner(value: unknown): string {
   return text(value);
 }
 
-function decimal(value: unknown): string {
-  if (isInt(value) || value instanceof CelUint) return stringOf(value);
-  return misfit('decimal clause can only be used on integers', value);
-}
-
 const SPECIAL: Readonly<Record<string, number>> = {
   NaN: Number.NaN,
   Infinity: Number.POSITIVE_INFINITY,
@@ -136,12 +113,9 @@ const SPECIAL: Readonly<Record<string, number>> = {
 };
 
 /** The number of a clause; texts only as `NaN` and the infinities. */
-function number(value: unknown, clause: string): number {
+function number(value: unknown, verb: Verb): number {
   if (value instanceof CelDouble) return value.value;
-  const special = typeof value === 'string' && Object.hasOwn(SPECIAL, value) ? SPECIAL[value] : undefined;
-  return (
-    special ?? (Number.isNaN(special) ? Number.NaN : misfit(`${clause} clause can only be used on doubles`, value))
-  );
+  return typeof value === 'string' && Object.hasOwn(SPECIAL, value) ? SPECIAL[value]! : misfit(verb, value);
 }
 
 /** As English writes what is no finite number. */
@@ -152,7 +126,7 @@ function unusual(value: number): string | undefined {
 
 /** As English writes it: with commas at the thousands. */
 function fixedPoint(value: unknown, precision: number): string {
-  const amount = number(value, 'fixed-point');
+  const amount = number(value, 'f');
   const [whole, fraction] = (unusual(amount) ?? plainFixed(amount, precision)).split('.');
   const grouped = whole!.replace(/\B(?=(?:[0-9]{3})+$)/g, ',');
   return fraction === undefined ? grouped : `${grouped}.${fraction}`;
@@ -177,36 +151,24 @@ function roundEven(value: number, precision: number): string {
   return value.toFixed(precision);
 }
 
-const SUPERSCRIPT: Readonly<Record<string, string>> = {
-  '-': '⁻',
-  0: '⁰',
-  1: '¹',
-  2: '²',
-  3: '³',
-  4: '⁴',
-  5: '⁵',
-  6: '⁶',
-  7: '⁷',
-  8: '⁸',
-  9: '⁹',
-};
+/** Raised. */
+const DIGITS = '⁰¹²³⁴⁵⁶⁷⁸⁹';
 
 /** As upstream has it: always six digits; what is asked for is the width. */
 function scientific(value: unknown, width: number): string {
-  const amount = number(value, 'scientific');
+  const amount = number(value, 'e');
   const [mantissa, exponent = ''] = amount.toExponential(PRECISION).split('e');
   const power = exponent.replace('+', '').replace(/^(-?)(\d)$/, '$10$2');
-  const raised = Array.from(power, (digit) => SUPERSCRIPT[digit]).join('');
+  const raised = Array.from(power, (digit) => (digit === '-' ? '⁻' : DIGITS[Number(digit)])).join('');
   return (unusual(amount) ?? `${mantissa}×10${raised}`).padStart(width);
 }
 
-function radix(value: unknown, base: number, accepted: string): string {
+function radix(value: unknown, base: number, verb: Verb): string {
   if (isInt(value)) return value.toString(base);
-  return value instanceof CelUint ? value.value.toString(base) : misfit(accepted, value);
+  return value instanceof CelUint ? value.value.toString(base) : misfit(verb, value);
 }
 
 function hex(value: unknown): string {
   const bytes = typeof value === 'string' ? utf8Bytes(value) : value;
-  if (bytes instanceof Uint8Array) return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
-  return radix(value, 16, 'only integers, byte buffers, and strings can be formatted as hex');
+  return bytes instanceof Uint8Array ? Buffer.from(bytes).toString('hex') : radix(value, 16, 'x');
 }

@@ -59,7 +59,7 @@ for (const [expression, problem] of CASES) {
   });
 }
 
-test('equal errors of match conditions are told once, without brackets', () => {
+test('equal errors of match conditions are reported once, without brackets', () => {
   const condition = { name: 'a', expression: 'oldObject.x == 1' };
   const { denials } = evaluate({ matchConditions: [condition, { ...condition, name: 'b' }], validations: [] });
   assert.deepEqual(

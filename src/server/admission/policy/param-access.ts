@@ -61,21 +61,20 @@ async function policyError(
   const kind = policy.spec?.paramKind;
   // What stood there before was asked about before.
   if (!kind || (old && deepEqual(old.spec?.paramKind, kind))) return undefined;
-  const { user } = ask;
-  const { allowed } = await ask.authorize(user, {
-    type: 'resource',
-    verb: 'get',
-    ...resourceFor(kind, ask.resources),
-    subresource: '',
-    namespace: '*',
-    name: '*',
-  });
-  if (allowed) return undefined;
+  const target = resourceFor(kind, ask.resources);
+  if (await mayRead(ask, { verb: 'get', ...target, namespace: '*', name: '*' })) return undefined;
   return {
     type: 'FieldValueForbidden',
     field: 'spec.paramKind',
-    detail: `user ${shown(user)} must have "get" permission on all objects of the referenced paramKind (kind=${kind.kind}, apiVersion=${kind.apiVersion})`,
+    detail: `user ${shown(ask.user)} must have "get" permission on all objects of the referenced paramKind (kind=${kind.kind}, apiVersion=${kind.apiVersion})`,
   };
+}
+
+async function mayRead(
+  { authorize, user }: Ask,
+  what: Readonly<Record<'verb' | 'group' | 'version' | 'resource' | 'namespace' | 'name', string>>,
+): Promise<boolean> {
+  return (await authorize(user, { type: 'resource', subresource: '', ...what })).allowed;
 }
 
 async function bindingError(
@@ -94,20 +93,12 @@ async function bindingError(
   const target = kind ? resourceFor(kind, ask.resources) : { group: '*', version: '*', resource: '*' };
   if (policy && !kind) return undefined;
   const verb = ref.name ? 'get' : 'list';
-  const { user } = ask;
-  const { allowed } = await ask.authorize(user, {
-    type: 'resource',
-    verb,
-    ...target,
-    subresource: '',
-    namespace: ref.namespace || '*',
-    name: ref.name || '*',
-  });
-  if (allowed) return undefined;
+  const where = { namespace: ref.namespace || '*', name: ref.name || '*' };
+  if (await mayRead(ask, { verb, ...target, ...where })) return undefined;
   return {
     type: 'FieldValueForbidden',
     field: 'spec.paramRef',
-    detail: `user ${shown(user)} does not have "${verb}" permission on the object referenced by paramRef`,
+    detail: `user ${shown(ask.user)} does not have "${verb}" permission on the object referenced by paramRef`,
   };
 }
 

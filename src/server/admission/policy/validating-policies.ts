@@ -30,7 +30,7 @@ type Policy = BoundPolicy<ValidatingPolicySpec, CompiledValidation>;
 /** A policy that refuses. */
 export interface PolicyRefusal {
   readonly policy: string;
-  /** Undefined when the policy itself is at fault. */
+  /** Undefined when the policy itself cannot work. */
   readonly binding: string | undefined;
   readonly message: string;
   readonly reason: string;
@@ -39,7 +39,7 @@ export interface PolicyRefusal {
 const FAILURE_ANNOTATION = 'validation.policy.admission.k8s.io/validation_failure';
 const ACTIONS: Readonly<Record<string, 'deny' | 'warn' | 'audit'>> = { Deny: 'deny', Warn: 'warn', Audit: 'audit' };
 
-/** What is refused, told before it is thrown: the refusals of every policy, the one that is answered first. */
+/** What is refused, reported before it is thrown: the refusals of every policy, the one that is answered first. */
 export type OnPolicyRefusal = (attributes: AdmissionAttributes, refusals: readonly PolicyRefusal[]) => void;
 
 /** The plug-in over the policies of `source`. */
@@ -68,7 +68,7 @@ class Run {
   readonly #onRefusal: OnPolicyRefusal | undefined;
   readonly #refusals: PolicyRefusal[] = [];
   #evaluations = 0;
-  /** The first failure under the action Audit: an annotation is never overwritten, so that later ones are not told. */
+  /** The first failure under the action Audit: an annotation is never overwritten, so that later ones are not reported. */
   #audited: unknown;
   readonly #shown = new Map<ResourceInfo, ShownObjects>();
   #namespaceObject: Readonly<Record<string, unknown>> | null | undefined;
