@@ -57,6 +57,8 @@ export interface AttemptOutcome {
   readonly errors: readonly SyncError[];
   readonly kept: Kept;
   readonly statuses: readonly ResourceStatus[];
+  /** Objects were deleted or let go: another sync that declares one may have it. */
+  readonly hasFreed: boolean;
   /** Objects are on their way out still: the inventory is to be looked at again. */
   readonly isGoing: boolean;
 }
@@ -135,7 +137,8 @@ export async function attempt(set: DeclaredSet, options: AttemptOptions): Promis
   await inventory.write([...union.values()], signal);
 
   onStep('let-go');
-  const errors = [...set.passing, ...(await letGo(set.disabled, options))];
+  const freed = await letGo(set.disabled, options);
+  const errors = [...set.passing, ...freed.errors];
 
   onStep('apply');
   const by: ManagedBy = {
@@ -212,6 +215,7 @@ export async function attempt(set: DeclaredSet, options: AttemptOptions): Promis
     errors,
     statuses,
     isGoing: pruned.going.length > 0,
+    hasFreed: freed.count > 0 || pruned.gone.size > 0,
     kept: {
       by,
       enabled: enabled
@@ -250,14 +254,20 @@ export function refuseToEmpty(previous: readonly ObjectRef[], { enabled, disable
 }
 
 /** Takes the metadata off objects that are declared `managed: disabled`. */
-async function letGo(disabled: readonly Declared[], { target, sync, signal }: AttemptOptions): Promise<SyncError[]> {
+async function letGo(
+  disabled: readonly Declared[],
+  { target, sync, signal }: AttemptOptions,
+): Promise<{ errors: readonly SyncError[]; count: number }> {
   const errors: SyncError[] = [];
+  let count = 0;
   for (const { ref, type, path } of disabled) {
     try {
       const live = await target.get(type, keyOfRef(ref), signal);
       if (!live || ownershipOf(live, ref, sync).by === 'other') continue;
       const patch = releasePatch(live, sync);
-      if (patch) await target.merge(type, keyOfRef(ref), patch, signal);
+      if (!patch) continue;
+      await target.merge(type, keyOfRef(ref), patch, signal);
+      count++;
     } catch (error) {
       signal.throwIfAborted();
       errors.push(
@@ -265,5 +275,5 @@ async function letGo(disabled: readonly Declared[], { target, sync, signal }: At
       );
     }
   }
-  return errors;
+  return { errors, count };
 }

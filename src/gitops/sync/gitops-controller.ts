@@ -93,6 +93,10 @@ export function createGitOpsController(options: GitOpsOptions): Runnable {
         exists,
         isGuarded,
         onDeclared: () => webhook?.declaredChanged(),
+        // Its own conflicts are another's to end.
+        onFreed: () => {
+          for (const [other, { retryConflicts }] of tasks) if (other !== id) retryConflicts();
+        },
         clusterName: options.clusterName ?? '',
         liveNamespaces,
         isNamespaceGoing: () =>

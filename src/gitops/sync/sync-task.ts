@@ -47,6 +47,8 @@ export interface SyncTaskOptions {
   readonly isGuarded: () => boolean;
   /** Hears that other objects may be declared now. */
   readonly onDeclared: () => void;
+  /** Hears that objects were deleted or let go, which other syncs may declare. */
+  readonly onFreed: () => void;
   /** What selectors of clusters go by; '' = the cluster has no name. */
   readonly clusterName: string;
   /** Namespaces that are there and not on their way out. */
@@ -368,6 +370,7 @@ class SyncLife {
       this.#statuses = outcome.statuses;
       this.#kept = outcome.kept;
       this.#options.onDeclared();
+      if (outcome.hasFreed) this.#options.onFreed();
       return { sourceErrors, isGoing: outcome.isGoing };
     } catch (error) {
       signal.throwIfAborted();
