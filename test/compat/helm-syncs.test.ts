@@ -10,7 +10,8 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -18,8 +19,10 @@ import { after, before, suite, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { CONFIG_MAPS, SECRETS } from '../../src/api/kinds/builtin/resource-types.ts';
 import { CONFIG_SYNC_NAMESPACE, type HelmSpec, ROOT_SYNCS } from '../../src/api/kinds/config-sync/kinds.ts';
+import { systemClock } from '../../src/base/clock/clock.ts';
 import { type RegistryServer, sha256, startRegistry, tarOf } from '../../src/base/oci/testing/registry-server.ts';
 import { programPath } from '../../src/base/process/program.ts';
+import { openPki } from '../../src/cmd/config/pki.ts';
 import type { Source } from '../../src/gitops/git/source.ts';
 import { createHelmSource, type HelmSourceOptions } from '../../src/gitops/helm/helm-source.ts';
 import { condition, createNamespace, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';
@@ -46,11 +49,11 @@ interface ChartServer {
   stop(): Promise<void>;
 }
 
-async function serveCharts(): Promise<ChartServer> {
+async function serveCharts(tls?: { readonly cert: string; readonly key: string }): Promise<ChartServer> {
   const charts = new Map<string, { name: string; version: string; bytes: Uint8Array }>();
   const requests: string[] = [];
   const state = { basic: undefined as string | undefined };
-  const server: Server = createServer((request, response) => {
+  const answer = (request: IncomingMessage, response: ServerResponse): void => {
     requests.push(request.url ?? '');
     const { basic } = state;
     if (basic && request.headers.authorization !== `Basic ${btoa(basic)}`)
@@ -66,10 +69,11 @@ async function serveCharts(): Promise<ChartServer> {
     const found = charts.get((request.url ?? '').slice(1));
     if (found) response.end(found.bytes);
     else response.writeHead(404).end();
-  });
+  };
+  const server: Server = tls ? createSecureServer(tls, answer) : createServer(answer);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return Object.assign(state, {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `${tls ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
     publish: (name: string, version: string, bytes: Uint8Array) =>
       void charts.set(`${name}-${version}.tgz`, { name, version, bytes }),
@@ -322,6 +326,34 @@ for (const helm of helms.length === 0 ? [{ path: '', major: 4 }] : helms) {
         configMap: async () => ({ immutable: true, data: {} }),
         ...more,
       });
+    test('caCertSecretRef: the authority of the Secret is believed, and no other', async (t) => {
+      const pki = await openPki(join(place, 'pki'), systemClock);
+      const pair = await pki.pair('charts', {
+        commonName: 'charts',
+        ipAddresses: ['127.0.0.1'],
+        usage: 'server',
+        days: 1,
+      });
+      const other = await openPki(join(place, 'other-pki'), systemClock);
+      const secure = await serveCharts({ cert: pair.certificate, key: pair.key });
+      t.after(() => secure.stop());
+      secure.publish('app', '1.0.0', await packed('app', '1.0.0', APP));
+      const secrets: Readonly<Record<string, Record<string, string>>> = {
+        authority: { cert: pki.ca },
+        other: { cert: other.ca },
+      };
+      const of = (name?: string): Source =>
+        sourceOf(
+          { repo: secure.url, version: '1.0.x', ...(name !== undefined && { caCertSecretRef: { name } }) },
+          { secret: async (asked) => secrets[asked] ?? {} },
+        );
+      assert.equal(await of('authority').resolve(NEVER), 'app:1.0.0');
+      assert.ok((await of('authority').read('app:1.0.0', NEVER)).files.length > 0);
+      for (const name of ['other', undefined])
+        await assert.rejects(of(name).resolve(NEVER), { name: 'SourceError', message: /certificate/i });
+      await assert.rejects(of('empty').resolve(NEVER), { name: 'SourceError', message: /has no key cert/ });
+    });
+
     const HOSTILE: readonly [what: string, files: Files, text: RegExp, maxMemory?: number][] = [
       ['asks for the environment', { 'templates/x.yaml': '{{ env "HOME" }}' }, /function "env" not defined/],
       [

@@ -37,7 +37,10 @@ interface Party {
 /** A sync that declares the object of `namespace` with its own name in it. */
 async function party(kind: Kind, namespace: string, name: string): Promise<Party> {
   const own = (object: string) => configMapYaml(object, { of: name }, { namespace });
-  const source = await sources.of({ 'contested.yaml': own('contested'), 'own.yaml': own(`of-${name}`) });
+  const source = await sources[kind === 'Root' ? 'of' : 'served']({
+    'contested.yaml': own('contested'),
+    'own.yaml': own(`of-${name}`),
+  });
   const declare = (isDeclared: boolean) =>
     source.repository.commit({ 'contested.yaml': isDeclared ? own('contested') : null });
   if (kind === 'Root') {
@@ -48,6 +51,10 @@ async function party(kind: Kind, namespace: string, name: string): Promise<Party
   await at.repoSync(namespace, name, source.url);
   return { at: [namespace, name], manager: `${namespace}_${name}`, source, declare };
 }
+const remove = ({ at: of }: Party): Promise<unknown> =>
+  typeof of === 'string'
+    ? at.client.delete(ROOT_SYNCS, { namespace: CONFIG_SYNC_NAMESPACE, name: of })
+    : at.client.delete(REPO_SYNCS, { namespace: of[0], name: of[1] });
 const hasObject = async ({ manager }: Party, namespace: string): Promise<void> => {
   await eventually(`${manager} has the object`, async () => {
     const found = await at.configMap('contested', namespace);
@@ -67,14 +74,18 @@ const ROWS: readonly [name: string, first: Kind, second: Kind, has: 'first' | 's
   ['RootToRoot', 'Root', 'Root', 'first'],
   ['NamespaceToNamespace', 'Namespace', 'Namespace', 'first'],
 ];
-for (const [name, firstKind, secondKind, has] of ROWS)
-  test(`TestConflictingDefinitions_${name}: the ${has} has it, the other reports it and has it once that lets go`, async () => {
-    const namespace = `multi-${name.toLowerCase()}`;
+for (const [index, [name, firstKind, secondKind, has]] of ROWS.entries())
+  test(`TestConflictingDefinitions_${name}: the ${has} has it, the other reports it and has it once that lets go`, async (t) => {
+    const namespace = `multi-${index}`;
     await createNamespace(at.client, namespace);
-    const label = name.toLowerCase().replace('namespace', 'ns');
+    const label = `row-${index}`;
     const first = await party(firstKind, namespace, `${label}-first`);
     await at.synced(first.at, first.source.commit);
     const second = await party(secondKind, namespace, `${label}-second`);
+    // A sync asks its source ten times a second.
+    t.after(async () => {
+      for (const one of [first, second]) await remove(one);
+    });
     const [winner, loser] = has === 'first' ? [first, second] : [second, first];
     await conflicts(loser, winner);
     await at.synced(winner.at, winner.source.commit);
@@ -120,7 +131,7 @@ test('TestConflictingDefinitions, guarded: the rules are the same while the admi
 });
 
 test('TestControllerValidationErrors: what no sync may be called, and where it may not be', async () => {
-  const { url } = await sources.of({ 'a.yaml': configMapYaml('never', {}) });
+  const { url } = await sources.served({ 'a.yaml': configMapYaml('never', {}) });
   const long = 'x'.repeat(60);
   const rows: readonly [of: SyncName, make: () => Promise<unknown>, text: RegExp][] = [
     [

@@ -90,6 +90,7 @@ test('a RepoSync takes an image; what cannot be had changes nothing and says why
 
 const REFUSED: readonly [what: string, oci: Partial<OciSpec>, text: RegExp][] = [
   ['credentials of Google Cloud', { auth: 'gcenode' }, /oci auth gcenode is not supported/],
+  ['a service account of Google Cloud', { auth: 'gcpserviceaccount' }, /oci auth gcpserviceaccount is not supported/],
   ['those of a service account', { auth: 'k8sserviceaccount' }, /oci auth k8sserviceaccount is not supported/],
   ['an image that is none', { image: 'UPPER/../x' }, /spec\.oci\.image/],
   ['a directory that leads out', { dir: '../x' }, /leads out/],

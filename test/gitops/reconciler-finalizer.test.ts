@@ -45,7 +45,7 @@ async function levels(
   name: string,
   inner: { readonly policy: string; readonly namespace?: object },
 ): Promise<{ readonly outer: Source; readonly repoSync: SyncName }> {
-  const own = await sources.of({ 'a.yaml': configMapYaml('of-inner', {}) });
+  const own = await sources.served({ 'a.yaml': configMapYaml('of-inner', {}) });
   const account = `ns-reconciler-${name}`;
   const outer = await sources.of({
     'ns.yaml': namespaceYaml(name, inner.namespace),

@@ -220,6 +220,11 @@ const REFUSED: readonly [
   ['a secret without need', { git: { secretRef: { name: 'x' } } }, /takes no spec\.git\.secretRef/],
   ['a GitHub App', { git: { auth: 'githubapp', secretRef: { name: 'x' } } }, /githubapp is not supported: .*use token/],
   ['the metadata server', { git: { auth: 'gcenode' } }, /gcenode is not supported: .*use token, ssh or cookiefile/],
+  [
+    'a service account of Google Cloud',
+    { git: { auth: 'gcpserviceaccount', gcpServiceAccountEmail: 'x@y.iam.gserviceaccount.com' } },
+    /gcpserviceaccount is not supported: .*use token, ssh or cookiefile/,
+  ],
   ['cookies of a file', { git: { auth: 'cookiefile', secretRef: { name: 'x' } } }, /cookiefile goes with http/],
   ['a repository of another protocol', { git: { repo: 'ext::sh -c x' } }, /not valid|not fetched/],
   ['a directory that leads out', { git: { dir: '../x' } }, /leads out/],

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { VIRTUAL_MACHINES, type VirtualMachine } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { GUARD_CONFIGURATIONS } from '../../src/gitops/sync/guard-configuration.ts';
 import { eventually } from '../testkit/fake-node.ts';
 import { createRepository, type GitRepository } from '../testkit/git-repository.ts';
 import { configMapYaml, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';
@@ -126,4 +127,44 @@ test('an attempt that finds a machine as it is declared, but for what is the ser
   const before = await machine();
   await at.synced('root-sync', await repository.commit({ 'other.yaml': configMapYaml('other', {}) }));
   assert.equal((await machine()).metadata.generation, before.metadata.generation);
+});
+
+test('while declared fields are guarded volumes are plugged in and out as before, and what Git declares beside them is refused', async (t) => {
+  const guard = 'admission-webhook.configsync.gke.io';
+  await at.client.create(GUARD_CONFIGURATIONS, {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingWebhookConfiguration',
+    metadata: { name: guard },
+  });
+  t.after(() => at.client.delete(GUARD_CONFIGURATIONS, { namespace: '', name: guard }));
+  await eventually(
+    'declared fields are named',
+    async () => (await machine()).metadata.annotations?.['configsync.gke.io/declared-fields'],
+  );
+  const path = '/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachines/db';
+  await at.client.raw('PUT', `${path}/addvolume`, {
+    body: {
+      name: 'guarded',
+      disk: { disk: { bus: 'scsi' } },
+      volumeSource: { persistentVolumeClaim: { claimName: 'p' } },
+    },
+  });
+  assert.deepEqual(volumesOf(await machine()), ['extra', 'guarded']);
+  for (const [what, op] of [
+    [
+      'a declared volume',
+      { op: 'replace', path: '/spec/template/spec/volumes/0/cloudInitNoCloud/userData', value: 'x' },
+    ],
+    ['the machine', undefined],
+  ] as const)
+    await assert.rejects(
+      op
+        ? at.client.patch(VIRTUAL_MACHINES, key, { type: 'json', body: [op] })
+        : at.client.delete(VIRTUAL_MACHINES, key),
+      /admission webhook "kubevirt\.io\.v1\.admission-webhook\.configsync\.gke\.io" denied the request/,
+      what,
+    );
+  await at.client.raw('PUT', `${path}/removevolume`, { body: { name: 'guarded' } });
+  assert.deepEqual(volumesOf(await machine()), ['extra']);
+  await at.synced('root-sync', await repository.commit({ 'another.yaml': configMapYaml('another', {}) }));
 });

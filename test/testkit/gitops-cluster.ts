@@ -81,6 +81,8 @@ export async function startGitOpsCluster(
     /** Nodes that pretend to run guests; without them there are none. */
     readonly nodes?: readonly string[];
     readonly clusterName?: string;
+    /** What the component speaks to the API through. */
+    readonly wrapClient?: (client: Client) => Client;
   } = {},
 ): Promise<GitOpsCluster> {
   const cluster = await startFakeCluster({
@@ -90,6 +92,7 @@ export async function startGitOpsCluster(
       createGitOps: (environment) =>
         createGitOpsController({
           ...environment,
+          ...(options.wrapClient && { client: options.wrapClient(environment.client) }),
           ...(options.directory !== undefined && { directory: options.directory }),
           ...(options.clusterName !== undefined && { clusterName: options.clusterName }),
           ...(options.onStep && { onStep: options.onStep }),

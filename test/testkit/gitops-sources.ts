@@ -8,7 +8,7 @@ import { createRepository, type GitRepository, serveRepository } from './git-rep
 
 export interface Source {
   readonly repository: GitRepository;
-  /** By HTTP: RepoSyncs read no files of the host. */
+  /** Of a file; by HTTP where that was asked for: RepoSyncs read no files of the host. */
   readonly url: string;
   /** The first one. */
   readonly commit: string;
@@ -17,19 +17,26 @@ export interface Source {
 export interface Sources {
   /** A repository with one commit. */
   of(files: Readonly<Record<string, string | null>>): Promise<Source>;
+  /** The same, served by HTTP. */
+  served(files: Readonly<Record<string, string | null>>): Promise<Source>;
   removeAll(): Promise<void>;
 }
 
 /** Makes none yet. */
 export function createSources(): Sources {
   const cleanUp: (() => unknown)[] = [];
+  const of: Sources['of'] = async (files) => {
+    const repository = await createRepository();
+    cleanUp.push(repository.remove);
+    return { repository, url: repository.url, commit: await repository.commit(files) };
+  };
   return {
-    async of(files) {
-      const repository = await createRepository();
-      const commit = await repository.commit(files);
-      const server = await serveRepository(repository);
-      cleanUp.push(() => server.stop(), repository.remove);
-      return { repository, url: server.url, commit };
+    of,
+    async served(files) {
+      const source = await of(files);
+      const server = await serveRepository(source.repository);
+      cleanUp.push(() => server.stop());
+      return { ...source, url: server.url };
     },
     async removeAll() {
       for (const act of cleanUp) await act();

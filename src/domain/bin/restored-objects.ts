@@ -2,7 +2,9 @@
  * What an undelete makes of what the bin kept: the same objects, made anew under new UIDs. Until the machine is there they
  * belong to the content, so that none is left over without one.
  */
+
 import type { PersistentVolume, PersistentVolumeClaim } from '../../api/kinds/builtin/types.ts';
+import { withoutManagement } from '../../api/kinds/config-sync/management.ts';
 import type { DeletedVirtualMachineContent, HeldVolume, UndeletePlan } from '../../api/kinds/coracle/kinds.ts';
 import type { VirtualMachine } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { controllerReference } from '../../api/meta/controller-reference.ts';
@@ -57,7 +59,7 @@ const contentReference = (content: Content): OwnerReference => {
 /** An object that went with the machine, to be created. */
 export function restoredDependent(content: Content, plan: Plan, kept: Kept): KubeObject {
   const { metadata, ...rest } = cloneJson<KubeObject>(kept);
-  const { labels = {}, annotations = {} } = metadata;
+  const { labels, annotations } = withoutManagement(metadata);
   const isClaim = kept.kind === CLAIM;
   const owner = metadata.ownerReferences?.find(({ kind }) => kind === NOT_A_NAME);
   const name = newNameOf(plan, kept.kind, metadata.name ?? '');
@@ -118,7 +120,7 @@ export const claimReference = (plan: Plan, claim: string) => ({
 
 /**
  * The machine, to be created. Its identity is that of before unless a new one was asked for. It belongs to nobody: what
- * controlled it would not know it any more.
+ * controlled it would not know it any more. A sync that took it out would take it out again: it is not that sync's either.
  */
 export function restoredMachine(content: Content, plan: Plan): VirtualMachine {
   const { metadata, spec, apiVersion, kind } = cloneJson<VirtualMachine>(keptMachine(content));
@@ -128,7 +130,8 @@ export function restoredMachine(content: Content, plan: Plan): VirtualMachine {
     [RESUME_FALLBACK]: __,
     [IDENTITY_ORIGIN]: ___,
     ...annotations
-  } = metadata.annotations ?? {};
+  } = withoutManagement(metadata).annotations;
+  const { labels } = withoutManagement(metadata);
   const domain = spec.template?.spec?.domain;
   let origin: string | undefined;
   if (domain !== undefined) {
@@ -145,7 +148,7 @@ export function restoredMachine(content: Content, plan: Plan): VirtualMachine {
     metadata: {
       name: plan.name,
       namespace: plan.namespace,
-      ...(metadata.labels && { labels: metadata.labels }),
+      ...(Object.keys(labels).length > 0 && { labels }),
       annotations: {
         ...annotations,
         ...(origin !== undefined && { [IDENTITY_ORIGIN]: origin }),

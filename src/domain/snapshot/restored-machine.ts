@@ -1,4 +1,5 @@
 /** The virtual machine as a restore writes it (kubevirt pkg/storage/snapshot/restore, generateRestoredVMSpec). */
+import { withoutManagement } from '../../api/kinds/config-sync/management.ts';
 import type {
   SourceVirtualMachine,
   VirtualMachine,
@@ -58,7 +59,8 @@ export function restoredMachine(of: RestoredMachine): VirtualMachine {
     spec[field] = { ...rest, ...(revision !== undefined && { revisionName: revision }) };
   }
   setRunStrategy(spec, target);
-  const source = target?.metadata ?? saved.metadata ?? {};
+  // Made anew it is no sync's: one that took the machine out would take it out again.
+  const source = target?.metadata ?? withoutManagement(saved.metadata ?? {});
   const { [IDENTITY_ORIGIN]: _, [RESUME_FROM]: __, [RESUME_FALLBACK]: ___, ...annotations } = source.annotations ?? {};
   const name = restore.spec.target.name;
   const domain = spec.template.spec?.domain;
@@ -80,7 +82,7 @@ export function restoredMachine(of: RestoredMachine): VirtualMachine {
       ...((target?.metadata ?? {
         name,
         namespace: restore.metadata.namespace ?? '',
-        ...(saved.metadata?.labels && { labels: saved.metadata.labels }),
+        ...(saved.metadata?.labels && { labels: withoutManagement(saved.metadata).labels }),
       }) as VirtualMachine['metadata']),
       annotations: marked(
         { ...annotations, ...(origin !== undefined && { [IDENTITY_ORIGIN]: origin }), ...of.resume },

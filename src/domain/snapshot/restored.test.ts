@@ -155,6 +155,25 @@ describe('restoredMachine()', () => {
       })),
       revisions: {},
     });
+  it('makes a machine that is gone as one of no sync: what took it out of Git would take it out again', () => {
+    const labels = { before: 'yes', 'applyset.kubernetes.io/part-of': 'applyset-x-v1' };
+    const annotations = {
+      note: 'mine',
+      'configmanagement.gke.io/managed': 'enabled',
+      'configsync.gke.io/manager': ':root',
+    };
+    const { metadata } = restoredMachine({
+      restore: restore({}),
+      saved: { metadata: { name: 'a', labels, annotations }, spec: spec() },
+      target: undefined,
+      restores: [],
+      revisions: {},
+    });
+    assert.deepEqual(metadata.labels, { before: 'yes' });
+    assert.equal(metadata.annotations?.['note'], 'mine');
+    assert.equal(metadata.annotations?.['configmanagement.gke.io/managed'], undefined);
+    assert.equal(metadata.annotations?.['configsync.gke.io/manager'], undefined);
+  });
   it('refers to the restored claims; a DataVolume without a template becomes a claim, a memory dump goes', () => {
     const { volumes } = made().spec.template.spec ?? {};
     assert.deepEqual(volumes, [

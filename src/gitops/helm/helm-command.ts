@@ -73,7 +73,7 @@ export async function pullChart(access: ChartAccess, to: string, call: HelmCall)
       const said = Buffer.from(await helm(['repo', 'update', 'sync'], PULL_MS)).toString('utf8');
       // Helm 3 ends well when it could not be had.
       if (!existsSync(join(place, 'cache', 'repository', 'sync-index.yaml'))) {
-        const why = /Unable to get an update.*/s.exec(said)?.[0] ?? said;
+        const why = NO_UPDATE.exec(said)?.[0] ?? said;
         throw new SourceError(`helm repo update failed: ${shown(why, place, access).slice(0, 1000)}`);
       }
       await helm(['pull', `sync/${access.chart}`, ...version, `--destination=${out}`], PULL_MS);
@@ -112,6 +112,9 @@ export async function templateChart(file: string, release: Release, call: HelmCa
   });
 }
 
+/** What helm says when the index of a repository could not be had, with the reason after it. */
+const NO_UPDATE = /Unable to get an update.*/s;
+
 type RunHelm = (args: readonly string[], timeoutMs: number, maxStdout?: number) => Promise<Uint8Array>;
 
 async function withHelm<T>(
@@ -148,7 +151,9 @@ async function withHelm<T>(
     });
     signal.throwIfAborted();
     if (result.ok) return result.stdout;
-    const said = (result.reason === 'exit' ? result.stderr : result.message).trim().replaceAll(`${place}/`, '');
+    // Helm 4 says on its standard output why an index could not be had.
+    const why = NO_UPDATE.exec(Buffer.from(result.stdout).toString('utf8'))?.[0] ?? result.stderr;
+    const said = (result.reason === 'exit' ? why : result.message).trim().replaceAll(`${place}/`, '');
     // Its warnings come first, its error last.
     const text = withoutSecrets(said, secrets).replaceAll(`${directory}/`, '').slice(-2000);
     throw new SourceError(`helm ${args[0]} failed: ${text.replace(/^Error: /, '')}`);

@@ -1,15 +1,24 @@
 /** Labels, annotations and names that Config Sync and its apply engine use. */
-import { PROPAGATION_POLICY } from '../../api/kinds/config-sync/kinds.ts';
+import { isOwnAnnotation } from '../../api/kinds/config-sync/management.ts';
 
 export { PROPAGATION_POLICY, RECONCILER_FINALIZER } from '../../api/kinds/config-sync/kinds.ts';
+export {
+  CLUSTER_NAME_SELECTOR,
+  CLUSTER_SELECTOR,
+  DEPENDENTS,
+  isGuardedLabel,
+  isOwnAnnotation,
+  isReserved,
+  MANAGED,
+  MANAGED_BY,
+  NAMESPACE_SELECTOR,
+  OWNING_INVENTORY,
+  PART_OF,
+} from '../../api/kinds/config-sync/management.ts';
 
-export const MANAGED_BY = { key: 'app.kubernetes.io/managed-by', value: 'configmanagement.gke.io' } as const;
-export const PART_OF = 'applyset.kubernetes.io/part-of';
 export const DECLARED_VERSION = 'configsync.gke.io/declared-version';
-export const MANAGED = 'configmanagement.gke.io/managed';
 export const RESOURCE_ID = 'configsync.gke.io/resource-id';
 export const MANAGER = 'configsync.gke.io/manager';
-export const OWNING_INVENTORY = 'config.k8s.io/owning-inventory';
 export const TOKEN = 'configmanagement.gke.io/token';
 export const SOURCE_PATH = 'configmanagement.gke.io/source-path';
 export const GIT_CONTEXT = 'configsync.gke.io/git-context';
@@ -17,8 +26,6 @@ export const DECLARED_FIELDS = 'configsync.gke.io/declared-fields';
 export const INVENTORY_LABEL = 'cli-utils.sigs.k8s.io/inventory-id';
 /** Of a further part of an inventory, which upstream does not have: the id of the sync's apply set. */
 export const PART_OF_INVENTORY = 'coracle.dev/part-of-inventory';
-/** Of a managed object: which declared objects depend on it, and what becomes of its deletion by hand. */
-export const DEPENDENTS = 'coracle.dev/dependents';
 /** Of a sync, or of one object: what becomes of deletions by hand of what declared objects depend on. */
 export const DELETE_WITH_DEPENDENTS = 'coracle.dev/delete-with-dependents';
 export const STATUS_MODE = 'configsync.gke.io/status';
@@ -29,9 +36,6 @@ export const MUTATION = 'client.lifecycle.config.k8s.io/mutation';
 export const DELETION = 'client.lifecycle.config.k8s.io/deletion';
 export const ON_REMOVE = 'cli-utils.sigs.k8s.io/on-remove';
 export const LOCAL_CONFIG = 'config.kubernetes.io/local-config';
-export const NAMESPACE_SELECTOR = 'configmanagement.gke.io/namespace-selector';
-export const CLUSTER_SELECTOR = 'configmanagement.gke.io/cluster-selector';
-export const CLUSTER_NAME_SELECTOR = 'configsync.gke.io/cluster-name-selector';
 export const CLUSTER_NAME = 'configmanagement.gke.io/cluster-name';
 /** Of hierarchical namespaces: how far above one a directory lies, and who says so. */
 export const DEPTH_SUFFIX = '.tree.hnc.x-k8s.io/depth';
@@ -59,21 +63,5 @@ export const SYSTEM_NAMESPACES: ReadonlySet<string> = new Set([
   'config-management-monitoring',
 ]);
 
-const RESERVED = /^(configmanagement|configsync)\.gke\.io\//;
-const DECLARABLE: ReadonlySet<string> = new Set([
-  NAMESPACE_SELECTOR,
-  CLUSTER_SELECTOR,
-  MANAGED,
-  CLUSTER_NAME_SELECTOR,
-  PROPAGATION_POLICY,
-]);
-
-/** True for a key that users may not declare. */
-export const isReserved = (key: string): boolean => (RESERVED.test(key) && !DECLARABLE.has(key)) || key === DEPENDENTS;
-/** True for annotations that a sync puts on an object. */
-export const isOwnAnnotation = (key: string): boolean => isReserved(key) || key === MANAGED || key === OWNING_INVENTORY;
-
 /** True for annotations that say whose an object is and how it is kept: nobody else changes them. */
 export const isGuardedAnnotation = (key: string): boolean => isOwnAnnotation(key) || key === MUTATION;
-/** The same of labels. */
-export const isGuardedLabel = (key: string): boolean => RESERVED.test(key) || key === MANAGED_BY.key || key === PART_OF;
