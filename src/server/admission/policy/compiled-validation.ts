@@ -4,12 +4,12 @@ import { expressionVariables } from '../../../api/kinds/builtin/policy-expressio
 import type { ResourceInfo } from '../../../api/kinds/resource.ts';
 import { type CompiledExpression, compileExpression, ExpressionFailed } from '../matching/compiled-expression.ts';
 import { type AuthorizerFor, NO_AUTHORIZER, RequestBindings } from '../matching/expression-environment.ts';
-import { compileMatchConditions } from '../matching/match-conditions.ts';
+import { compileMatchConditions, type MatchConditions } from '../matching/match-conditions.ts';
 import type { ShownObjects } from '../matching/served-kinds.ts';
 import type { AdmissionAttributes } from '../plugin.ts';
 import type { Param } from './params.ts';
-import type { ValidatingPolicySpec } from './policy-types.ts';
-import { compileVariables } from './variables.ts';
+import type { ValidatingPolicySpec, Validation as ValidationRule } from './policy-types.ts';
+import { type CompiledVariables, compileVariables } from './variables.ts';
 
 /** What one evaluation of a policy may cost, and one expression of it. */
 const BUDGET = 10_000_000;
@@ -49,89 +49,90 @@ export interface CompiledValidation {
 }
 
 /** Compiles a policy; what does not compile fails when it is evaluated. */
-export function compileValidation(spec: ValidatingPolicySpec): CompiledValidation {
-  const { validations = [], auditAnnotations = [], matchConditions = [], failurePolicy = 'Fail' } = spec;
-  const fails = failurePolicy === 'Fail';
-  const params = spec.paramKind ? DYN : undefined;
-  const conditions = matchConditions.length
-    ? compileMatchConditions(matchConditions, { failurePolicy, ...(params && { params }) })
-    : undefined;
-  const variables = compileVariables(spec.variables ?? [], { params });
-  const full = expressionVariables({ params, authorizer: true, variables: variables.type });
-  const plain = expressionVariables({ params, authorizer: false, variables: variables.type });
-  const programs = validations.map((validation) => ({
-    validation,
-    program: compileExpression(validation.expression, {
-      variables: full,
-      resultTypes: [BOOL],
-    }),
-    message: validation.messageExpression
-      ? compileExpression(validation.messageExpression, {
-          variables: plain,
-          resultTypes: [STRING],
-        })
-      : undefined,
-  }));
-  const annotations = auditAnnotations.map(({ key, valueExpression }) => ({
-    key,
-    program: compileExpression(valueExpression, {
-      variables: full,
-      resultTypes: [STRING, NULL],
-    }),
-  }));
+export const compileValidation = (spec: ValidatingPolicySpec): CompiledValidation => new Validation(spec);
 
-  return {
-    evaluate(attributes, { matched, shown, param, namespaceObject, authorizer }) {
-      if (conditions) {
-        const outcome = conditions.match(attributes, { matched, shown, params: param, authorizer });
-        if (outcome.error !== undefined) return onlyFailure(outcome.error);
-        if (!outcome.matches) return NOTHING;
-      }
-      const bindings = new RequestBindings(attributes, { matched, shown, params: param, namespaceObject, authorizer });
-      const budget = celBudget(BUDGET, PER_CALL);
-      variables.bind(bindings, budget);
-      const outcomes: (boolean | string)[] = [];
-      for (const { program } of programs) {
-        try {
-          outcomes.push(program.run(bindings.values, budget) === true);
-        } catch (error) {
-          if (!(error instanceof ExpressionFailed)) throw error;
-          if (error.outOfBudget) return fails ? onlyFailure(error.message) : NOTHING;
-          outcomes.push(error.message);
-        }
-      }
-      const denials = denied(outcomes, { bindings, budget });
+class Validation implements CompiledValidation {
+  readonly #fails: boolean;
+  readonly #conditions: MatchConditions | undefined;
+  readonly #variables: CompiledVariables;
+  readonly #programs: readonly {
+    readonly validation: ValidationRule;
+    readonly program: CompiledExpression;
+    readonly message: CompiledExpression | undefined;
+  }[];
+  readonly #annotations: readonly { readonly key: string; readonly program: CompiledExpression }[];
+  /** What all messages of an evaluation can cost at most. */
+  readonly #dearest: number;
+
+  constructor(spec: ValidatingPolicySpec) {
+    const { validations = [], auditAnnotations = [], matchConditions = [], failurePolicy = 'Fail' } = spec;
+    this.#fails = failurePolicy === 'Fail';
+    const params = spec.paramKind ? DYN : undefined;
+    if (matchConditions.length > 0) {
+      this.#conditions = compileMatchConditions(matchConditions, { failurePolicy, ...(params && { params }) });
+    }
+    const own = spec.variables ?? [];
+    this.#variables = compileVariables(own, { params });
+    const { type } = this.#variables;
+    const full = expressionVariables({ params, authorizer: true, variables: type });
+    const plain = expressionVariables({ params, authorizer: false, variables: type });
+    this.#programs = validations.map((validation) => ({
+      validation,
+      program: compileExpression(validation.expression, { variables: full, resultTypes: [BOOL] }),
+      message: validation.messageExpression
+        ? compileExpression(validation.messageExpression, { variables: plain, resultTypes: [STRING] })
+        : undefined,
+    }));
+    this.#annotations = auditAnnotations.map(({ key, valueExpression }) => ({
+      key,
+      program: compileExpression(valueExpression, { variables: full, resultTypes: [STRING, NULL] }),
+    }));
+    this.#dearest = PER_CALL * (this.#programs.filter(({ message }) => message).length + own.length);
+  }
+
+  evaluate(attributes: AdmissionAttributes, context: EvaluationContext): Evaluation {
+    const { matched, shown, param, namespaceObject, authorizer } = context;
+    if (this.#conditions) {
+      const outcome = this.#conditions.match(attributes, { matched, shown, params: param, authorizer });
+      if (outcome.error !== undefined) return onlyFailure(outcome.error);
+      if (!outcome.matches) return NOTHING;
+    }
+    const bindings = new RequestBindings(attributes, { matched, shown, params: param, namespaceObject, authorizer });
+    const budget = celBudget(BUDGET, PER_CALL);
+    this.#variables.bind(bindings, budget);
+    const outcomes: (boolean | string)[] = [];
+    for (const { program } of this.#programs) {
       try {
-        return {
-          ...annotate(annotations, { attributes, matched, shown, param, namespaceObject, authorizer, fails }),
-          denials,
-        };
+        outcomes.push(program.run(bindings.values, budget) === true);
       } catch (error) {
-        // Annotations that use up their budget take the place of everything that was decided before.
         if (!(error instanceof ExpressionFailed)) throw error;
-        return fails ? onlyFailure(error.message) : NOTHING;
+        if (error.outOfBudget) return this.#fails ? onlyFailure(error.message) : NOTHING;
+        outcomes.push(error.message);
       }
-
-      function onlyFailure(message: string): Evaluation {
-        return { ...NOTHING, denials: [{ message, reason: '', expressionIndex: 0 }] };
-      }
-    },
-  };
+    }
+    const denials = this.#denied(outcomes, { bindings, budget });
+    try {
+      return { ...this.#annotate(attributes, context), denials };
+    } catch (error) {
+      // Annotations that use up their budget take the place of everything that was decided before.
+      if (!(error instanceof ExpressionFailed)) throw error;
+      return this.#fails ? onlyFailure(error.message) : NOTHING;
+    }
+  }
 
   /**
    * An outcome is whether the validation holds, or why it could not be decided. Upstream makes every message after all
    * validations, wanted or not, from what is left of the budget; when that runs out, nothing that was decided counts. Where
    * it cannot run out, only those that are wanted are made.
    */
-  function denied(
+  #denied(
     outcomes: readonly (boolean | string)[],
     { bindings, budget }: { readonly bindings: RequestBindings; readonly budget: CelBudget },
   ): Denial[] {
-    const most = PER_CALL * (programs.filter(({ message }) => message).length + (spec.variables ?? []).length);
     const texts = new Map<number, string>();
     let exhausted: string | undefined;
-    for (const [i, { message }] of programs.entries()) {
-      if (message === undefined || (budget.remaining >= most && outcomes[i] !== false)) continue;
+    for (const [i, { message }] of this.#programs.entries()) {
+      if (message === undefined || (budget.remaining >= this.#dearest && outcomes[i] !== false)) continue;
       try {
         const value = message.run(bindings.values, budget);
         if (typeof value === 'string') texts.set(i, usableMessage(value));
@@ -142,10 +143,10 @@ export function compileValidation(spec: ValidatingPolicySpec): CompiledValidatio
         break;
       }
     }
-    return programs.flatMap(({ validation }, expressionIndex): Denial[] => {
+    return this.#programs.flatMap(({ validation }, expressionIndex): Denial[] => {
       const outcome = outcomes[expressionIndex]!;
       const failure = typeof outcome === 'string' ? outcome : exhausted;
-      if (failure !== undefined) return fails ? [{ message: failure, reason: '', expressionIndex }] : [];
+      if (failure !== undefined) return this.#fails ? [{ message: failure, reason: '', expressionIndex }] : [];
       if (outcome === true) return [];
       const message =
         texts.get(expressionIndex) ||
@@ -159,18 +160,18 @@ export function compileValidation(spec: ValidatingPolicySpec): CompiledValidatio
    * With a budget of their own, and variables evaluated anew within it; an authorizer can be named and has no value, as
    * upstream has it. Throws ExpressionFailed beyond the budget.
    */
-  function annotate(
-    list: readonly { readonly key: string; readonly program: CompiledExpression }[],
-    context: EvaluationContext & { readonly attributes: AdmissionAttributes; readonly fails: boolean },
+  #annotate(
+    attributes: AdmissionAttributes,
+    context: EvaluationContext,
   ): Pick<Evaluation, 'annotations' | 'annotationErrors'> {
-    if (list.length === 0) return NOTHING;
-    const { attributes, param } = context;
+    if (this.#annotations.length === 0) return NOTHING;
+    const { param } = context;
     const bindings = new RequestBindings(attributes, { ...context, params: param, authorizer: NO_AUTHORIZER });
     const budget = celBudget(BUDGET, PER_CALL);
-    variables.bind(bindings, budget);
+    this.#variables.bind(bindings, budget);
     const found: { key: string; value: string }[] = [];
     const errors: string[] = [];
-    for (const { key, program } of list) {
+    for (const { key, program } of this.#annotations) {
       try {
         const value = program.run(bindings.values, budget);
         const text = typeof value === 'string' ? value.trim() : '';
@@ -178,12 +179,17 @@ export function compileValidation(spec: ValidatingPolicySpec): CompiledValidatio
       } catch (error) {
         if (!(error instanceof ExpressionFailed)) throw error;
         if (error.outOfBudget) throw error;
-        if (context.fails) errors.push(error.message);
+        if (this.#fails) errors.push(error.message);
       }
     }
     return { annotations: found, annotationErrors: errors };
   }
 }
+
+const onlyFailure = (message: string): Evaluation => ({
+  ...NOTHING,
+  denials: [{ message, reason: '', expressionIndex: 0 }],
+});
 
 /** As many bytes as an annotation may have; what is left of a character that was cut becomes U+FFFD. */
 function firstBytes(text: string): string {
