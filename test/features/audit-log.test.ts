@@ -77,7 +77,7 @@ test('by default every request is one event without contents; probes are none', 
   assert.ok(!JSON.stringify(events).includes('hunter2'));
 });
 
-test('a refusal, a failed authentication and an impersonation are told as such', async () => {
+test('a refusal, a failed authentication and an impersonation are recorded as such', async () => {
   policy = rules({ level: 'Metadata' });
   await plane.ask('GET /api/v1/secrets', { as: ['jane'] });
   assert.deepEqual(
@@ -131,7 +131,7 @@ test('contents are written at their levels, without managedFields where those ar
   assert.deepEqual([events[0].verb, events[0].objectRef, events[0].responseObject], ['get', undefined, undefined]);
 });
 
-test('a watch is told when it starts and when it ends', async () => {
+test('a watch is recorded when it starts and when it ends', async () => {
   policy = rules({ level: 'Metadata', omitStages: ['RequestReceived'] });
   const gone = new AbortController();
   const response = await plane.plane.handler({

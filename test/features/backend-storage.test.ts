@@ -1,4 +1,4 @@
-/** The claim that keeps a machine's firmware state: made, waited for, told, used by the launcher, gone with its owner. */
+/** The claim that keeps a machine's firmware state: made, waited for, reported, used by the launcher, gone with its owner. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { PERSISTENT_VOLUME_CLAIMS, PODS, STORAGE_CLASSES } from '../../src/api/kinds/builtin/resource-types.ts';

@@ -136,7 +136,7 @@ for (const [name, manifest, code, causes] of REFUSED) {
   });
 }
 
-test('every mistake is told at once, not one at a time', async () => {
+test('every mistake is reported at once, not one at a time', async () => {
   const { json } = await send(
     'POST',
     VMS,

@@ -61,8 +61,8 @@ test('a user’s request is approved by hand and signed; the certificate is the 
     { expirationSeconds: 3600 },
   );
   await test_.admin(`POST ${CSR}`, body);
-  const judged = await test_.admin(`PATCH ${CSR}/jane/approval`, approval('Approved'));
-  const [condition] = judged.status.conditions;
+  const decided = await test_.admin(`PATCH ${CSR}/jane/approval`, approval('Approved'));
+  const [condition] = decided.status.conditions;
   assert.ok(condition.lastUpdateTime && condition.lastTransitionTime);
   const { status } = await settled('jane');
   const certificate = new X509Certificate(Buffer.from(status.certificate, 'base64'));
@@ -244,7 +244,7 @@ test('approving and signing take a right on the signer beside the one on the sub
     /status\.certificate: Invalid value: "<certificate data>": x509: malformed certificate$/,
   );
   assert.equal((await sign()).status, 200);
-  // Judged once and for all, signed once and for all.
+  // Decided once and for all, signed once and for all.
   const admin = ['admin', 'system:masters'] as const;
   const undo = await test_.ask(`PATCH ${CSR}/guarded/approval`, { as: admin, body: { status: { conditions: [] } } });
   assert.match(undo.json.message, /updates may not remove a condition of type "Approved"/);

@@ -129,7 +129,7 @@ const WAITS: readonly [what: string, storageClass: object | undefined, reason: s
   ],
 ];
 for (const [index, [what, spec, reason, message]] of WAITS.entries()) {
-  test(`a claim ${what} is told so`, async () => {
+  test(`a claim ${what} is reported`, async () => {
     const name = `wait-${index}`;
     if (spec) await storageClass(name, spec);
     if (spec) await volume(name, { storageClassName: name });
@@ -161,7 +161,7 @@ for (const [what, spec, wanted] of [
   ['of another mode', { volumeMode: 'Block' }, 'incompatible volumeMode'],
   ['without its access mode', { accessModes: ['ReadWriteMany'] }, 'incompatible accessMode'],
 ] as const)
-  test(`a claim that names a volume ${what} is told so`, async () => {
+  test(`a claim that names a volume ${what} is reported`, async () => {
     const name = what.toLowerCase().replaceAll(' ', '-');
     await volume(name, { storageClassName: name, ...spec });
     await claim(name, { storageClassName: name, volumeName: name });

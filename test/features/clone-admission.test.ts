@@ -35,7 +35,10 @@ const accepted: [name: string, spec: object][] = [
   ],
   ['with addresses', { source: SOURCE, newMacAddresses: { a: 'BE-AD-00-00-BE-04', b: '', c: '0200.5e10.0001' } }],
   ['with a policy of names', { source: SOURCE, volumeNamePolicy: 'PrefixTargetName' }],
-  ['with patches that only the restore can judge', { source: SOURCE, patches: ['{"op":"remove","path":"/spec/x"}'] }],
+  [
+    'with patches that only the restore can validate',
+    { source: SOURCE, patches: ['{"op":"remove","path":"/spec/x"}'] },
+  ],
 ];
 for (const [name, spec] of accepted)
   test(`a clone ${name} is accepted`, async () => {

@@ -272,7 +272,7 @@ test('a clone of claims that wait for their consumer keeps what it made until th
   await released(clone);
 });
 
-test('a target that is there already, and a patch that does not fit, are told of on the clone', async () => {
+test('a target that is there already, and a patch that does not fit, are reported on the clone', async () => {
   await createMachine('source');
   await createMachine('taken', {}, []);
   const clone = await createClone('source', 'taken');

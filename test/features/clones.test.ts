@@ -293,7 +293,7 @@ for (const [i, [name, act, reason]] of failures.entries())
     await eventually('no helpers', async () => (await helpers(clone)).every((one) => one === undefined));
   });
 
-test('a target that is there already is told of, and the clone goes on when it is away', async () => {
+test('a target that is there already is reported, and the clone goes on when it is away', async () => {
   await createMachine('one', ['root']);
   await createMachine('taken');
   await stopController();

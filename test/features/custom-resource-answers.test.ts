@@ -1,4 +1,4 @@
-/** What clients of custom resources are told, held against apiextensions-apiserver 1.36.4 over HTTP. */
+/** What clients of custom resources get, held against apiextensions-apiserver 1.36.4 over HTTP. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { DEFINITIONS, definition, establish } from '../testkit/custom-definitions.ts';
@@ -46,7 +46,7 @@ const apply = (name: string, spec?: unknown, metadata: object = {}) =>
   });
 const merge = (path: string, body: object) => server.request('PATCH', path, { body, headers: MERGE });
 
-test('an apply of null is judged as null, and a map that it empties is null', async () => {
+test('an apply of null is treated as null, and a map that it empties is null', async () => {
   assert.equal((await apply('nulls', { size: null })).status, 422);
   assert.equal(
     (await apply('nulls', { replicas: null })).json.spec.replicas,
@@ -65,7 +65,7 @@ test('an apply of null is judged as null, and a map that it empties is null', as
   assert.equal('labels' in meta.json.metadata, false, 'metadata has types');
 });
 
-test('what is removed by its last finalizer is told as it lay there', async () => {
+test('what is removed by its last finalizer is answered as it was stored', async () => {
   await server.request('POST', ODDS, { body: odd('held', {}, { finalizers: ['example.com/hold'] }) });
   const { json } = await server.request('DELETE', `${ODDS}/held`);
   const watch = await server.watch(`${ODDS}?watch=true&resourceVersion=${json.metadata.resourceVersion}`);

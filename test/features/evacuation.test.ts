@@ -268,7 +268,7 @@ test('no more at a time than the limits, and everything gets its turn', async ()
   for (const name of names) await moved(name);
 });
 
-test('an instance that cannot move is told so and stays', async () => {
+test('an instance that cannot move is reported and stays', async () => {
   for (const node of cluster.nodes.values()) node.migratable = false;
   await cluster.run('stuck', { evictionStrategy: 'LiveMigrate' });
   await openOthers();

@@ -124,7 +124,7 @@ test('the cause of a 429 says why the budget allows nothing', async (t) => {
     });
 });
 
-test('a pod that disturbs nobody is told why it goes too, and one that began meanwhile is asked about', async () => {
+test('a pod that disturbs nobody gets the reason why it goes too, and one that began meanwhile is asked about', async () => {
   const watch = await server.watch(`${PODS}?watch=1&resourceVersion=${server.store.revision()}`);
   for (const phase of ['Pending', 'Succeeded']) {
     const name = await podUnder([], { phase });

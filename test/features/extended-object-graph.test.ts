@@ -156,7 +156,7 @@ test('who may read nothing learns what the plain graph says, and nothing more', 
   ]);
 });
 
-test('who may list machines and not read a Secret is not told who shares it', async () => {
+test('who may list machines and not read a Secret does not learn who shares it', async () => {
   const ask = await user('lister', [
     { apiGroups: ['kubevirt.io'], resources: ['*'], verbs: ['list'] },
     { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get'] },
@@ -169,7 +169,7 @@ test('who may list machines and not read a Secret is not told who shares it', as
   ]);
 });
 
-test('who may read a Secret and not list machines is not told who shares it either', async () => {
+test('who may read a Secret and not list machines does not learn who shares it either', async () => {
   const ask = await user('reader', [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'] }]);
   assert.deepEqual(flat(await ask()).slice(3), ['  Secret/shared exists', '  Secret/absent missing']);
 });

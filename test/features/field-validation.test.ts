@@ -60,7 +60,7 @@ const DEPLOYMENT = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"nam
   "template":{"metadata":{"labels":{"app":"a"}},"spec":{"containers":[{"name":"a","image":"b","nested":1,
   "imagePullPolicy":"Always","imagePullPolicy":"Never"}]}}}}`;
 
-test('the problems of a built-in kind are told in the order of the document, an unknown field once', async () => {
+test('the problems of a built-in kind are reported in the order of the document, an unknown field once', async () => {
   const { status, json } = await server.request('POST', `${DEPLOYMENTS}?fieldValidation=Strict`, { body: DEPLOYMENT });
   assert.equal(status, 400);
   assert.equal(

@@ -1,4 +1,4 @@
-/** No two machines have one firmware UUID without somebody being told: at the create, on both machines, in metrics. */
+/** No two machines have one firmware UUID without a report: at the create, on both machines, in metrics. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { legacyFirmwareUuid } from '../../src/domain/identity/firmware-identity.ts';
@@ -103,7 +103,7 @@ test('instances without a machine count, machines of other namespaces are counte
   await shown(`${pathOf('default', 'virtualmachineinstances')}/alone`, undefined);
 });
 
-test('two older machines of one name share the UUID of the name, and are told', async () => {
+test('two older machines of one name share the UUID of the name, and are reported', async () => {
   for (const namespace of ['default', 'other']) {
     await create(namespace, vmOf('twin'));
     const key = { prefix: 'kubevirt.io/virtualmachines', namespace, name: 'twin' };

@@ -88,7 +88,7 @@ test('without that certificate, or with another name, they are a failed credenti
   assert.equal(await whoAmI(undefined, HEADERS), 403);
 });
 
-test('extension API servers are told whom to believe', async () => {
+test('extension API servers learn whom to trust', async () => {
   const { data } = await plane.admin(
     'GET /api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication',
   );

@@ -89,7 +89,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 interface Known {
   /** UUID of the object. */
   readonly uid: string;
-  /** What the next guest has to see; '' until it is told once. */
+  /** What the next guest has to see; '' until it is known. */
   uuid: string;
   /** What the guest that runs has seen at its start; undefined without a guest. */
   guest: string | undefined;

@@ -54,7 +54,7 @@ function interrupted(client: Client, at: number, act: () => Promise<void>): { cl
     (['get', 'create', 'update', 'patch', 'delete'] as const).map((verb) => [
       verb,
       async (...call: unknown[]) => {
-        // Events are told beside the work and decide nothing.
+        // Events are written beside the work and decide nothing.
         if ((call[0] as { kind?: string }).kind !== 'Event') await before();
         return (client[verb] as (...call: unknown[]) => Promise<unknown>)(...call);
       },
@@ -141,7 +141,7 @@ for (const captured of [true, false]) {
   });
 }
 
-test('a machine starts with what was judged, though the instance type was edited before the controller ran', async () => {
+test('a machine starts with what was validated, though the instance type was edited before the controller ran', async () => {
   const plane = await startPlane();
   try {
     await plane.admin(`POST ${NAMESPACED}/virtualmachineinstancetypes`, SMALL);

@@ -67,7 +67,7 @@ const revisionsOf = async (name: string): Promise<Any[]> =>
   );
 
 describe('admission', WAIT, () => {
-  it('judges the four kinds', async () => {
+  it('validates the four kinds', async () => {
     const wrong = instancetype('wrong', { ...small, memory: { guest: '1Gi', overcommitPercent: 10, hugepages: {} } });
     const answer = await refused(`POST ${TYPES}/namespaces/default/virtualmachineinstancetypes`, wrong);
     assert.equal(answer.code, 422);
@@ -83,7 +83,7 @@ describe('admission', WAIT, () => {
   });
 
   it('refuses matchers that are not well-formed, and conflicts with every field path', async () => {
-    await plane.admin(`POST ${TYPES}/namespaces/default/virtualmachineinstancetypes`, instancetype('judged', small));
+    await plane.admin(`POST ${TYPES}/namespaces/default/virtualmachineinstancetypes`, instancetype('checked', small));
     assert.deepEqual((await refused(`POST ${VMS}`, vm('a', { instancetype: {} }))).details.causes, [
       {
         reason: 'FieldValueNotFound',
@@ -92,7 +92,7 @@ describe('admission', WAIT, () => {
       },
     ]);
     const own = { domain: { devices: {}, cpu: { cores: 2, threads: 1 }, memory: { guest: '1Gi' } } };
-    const answer = await refused(`POST ${VMS}`, vm('a', { instancetype: named('judged') }, own));
+    const answer = await refused(`POST ${VMS}`, vm('a', { instancetype: named('checked') }, own));
     assert.equal(answer.code, 422);
     assert.deepEqual(
       answer.details.causes.map(({ field }: Any) => field),
@@ -108,7 +108,7 @@ describe('admission', WAIT, () => {
     );
     const answer = await refused(
       `POST ${VMS}`,
-      vm('a', { instancetype: named('judged'), preference: preferred('hungry') }),
+      vm('a', { instancetype: named('checked'), preference: preferred('hungry') }),
     );
     assert.match(answer.message, /failure checking preference requirements: insufficient CPU resources of 2 vCPU/);
     assert.equal(answer.details.causes[0].field, 'spec.instancetype');
@@ -121,7 +121,7 @@ describe('admission', WAIT, () => {
       metadata: {
         name: 'labelled',
         labels: {
-          'instancetype.kubevirt.io/default-instancetype': 'judged',
+          'instancetype.kubevirt.io/default-instancetype': 'checked',
           'instancetype.kubevirt.io/default-instancetype-kind': 'VirtualMachineInstancetype',
         },
       },
@@ -130,7 +130,7 @@ describe('admission', WAIT, () => {
     const volumes = { volumes: [{ name: 'root', persistentVolumeClaim: { claimName: 'labelled' } }] };
     const inferred = vm('inferred', { instancetype: { inferFromVolume: 'root' } }, volumes);
     const made = await plane.admin(`POST ${VMS}`, inferred);
-    assert.deepEqual(made.spec.instancetype, named('judged'));
+    assert.deepEqual(made.spec.instancetype, named('checked'));
     const answer = await refused(`POST ${VMS}`, vm('b', { preference: { inferFromVolume: 'root' } }, volumes));
     assert.equal(answer.code, 400);
     assert.match(answer.message, /unable to find required instancetype\.kubevirt\.io\/default-preference label/);

@@ -85,7 +85,7 @@ test('an answer that is being written is of one revision, whatever is written me
   assert.equal((await write).status, 200);
   const after = (await server.request('GET', `${MAPS}/big`)).json;
   assert.equal(after.data.k5999, 'w');
-  // Whoever read the revision before is told that it has moved.
+  // Whoever read the revision before learns that it has moved.
   const stale = await server.request('PUT', `${MAPS}/big`, { body: before });
   assert.equal(stale.status, 409);
 });

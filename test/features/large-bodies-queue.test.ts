@@ -31,7 +31,7 @@ for (const [name, send] of [
   ['created', post],
   ['applied', apply],
 ] as const) {
-  test(`one that comes when too many wait is told to come again: ${name}`, async () => {
+  test(`one that comes when too many wait is asked to retry: ${name}`, async () => {
     const [first, second] = await Promise.all([send(`${name}-a`), send(`${name}-b`)]);
     assert.equal(first.status, 201, first.text);
     assert.deepEqual(

@@ -35,7 +35,7 @@ const podOf = (resources: object, more: object = {}) => ({
   spec: { containers: [{ name: 'c', image: 'i', resources }], ...more },
 });
 
-test('what a container leaves out is filled in, and told in an annotation', async () => {
+test('what a container leaves out is filled in, and named in an annotation', async () => {
   const path = await namespaceWith([
     { type: 'Container', default: { cpu: '1', memory: '512Mi' }, defaultRequest: { cpu: '500m' } },
   ]);

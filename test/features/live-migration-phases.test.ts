@@ -204,7 +204,7 @@ for (const [hold, phase] of CANCELS) {
     else assert.deepEqual([state?.failed, state?.abortRequested, state?.abortStatus], [true, true, 'Succeeded']);
     const aborted = 'Normal SuccessfulAbortMigration Migration is ready to be canceled by virt-handler.';
     if (phase === 'Running')
-      await eventually('the abort is told', async () => (await cluster.events(name)).includes(aborted));
+      await eventually('the abort is reported', async () => (await cluster.events(name)).includes(aborted));
     release(hold);
     await cluster.untilPhase(await cluster.migrate(at), 'Succeeded');
   });
@@ -398,7 +398,7 @@ test('a guest with the CPU of its host says so when no other node has it', async
   await label(null);
 });
 
-test('a namespace that lets no launcher in is told apart when the target Pod is refused', async () => {
+test('a namespace that lets no launcher in has its own message when the target Pod is refused', async () => {
   await cluster.run('guarded', LIVE);
   const enforce = (level: string | null) =>
     cluster.client.patch(

@@ -138,7 +138,7 @@ test('sockets and memory are given to the guest where it is, and its Pod grows w
   assert.equal(pods.length, 1);
   assert.equal(pods[0]?.metadata.uid, before?.metadata.uid);
   assert.equal(compute(pods[0]!)?.['cpu'], '300m');
-  const vm = await untilVm('grows', 'is told', (now) => !condition(now, 'HotVCPUChange'));
+  const vm = await untilVm('grows', 'is reported', (now) => !condition(now, 'HotVCPUChange'));
   assert.equal(condition(vm, 'RestartRequired'), undefined);
   assert.equal((await cluster.migrations('grows')).length, 0);
 });
@@ -244,7 +244,7 @@ test('where the cluster migrates workloads, a migration carries the change; one 
     const made = await cluster.migrations('carried');
     return made.length > 0 && made;
   });
-  // Which of two is the newer one is told by the second they were made in.
+  // Which of two is the newer one is decided by the second they were made in.
   const second = first?.metadata.creationTimestamp ?? '';
   await eventually('the next second', async () => new Date().toISOString() > `${second.slice(0, -1)}.999Z`);
   cluster.node('node-2').holds.delete('target-pod');

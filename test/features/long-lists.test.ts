@@ -283,9 +283,9 @@ test('a write that hundreds of parameters and policies have a say in lets others
         body: { apiVersion: 'v1', kind: 'Secret', metadata: { name } },
       }),
     );
-  const judged = await secret('a');
-  assert.equal(judged.result.status, 201, judged.result.text);
-  assert.ok(judged.turns >= 3, `${judged.turns} turns`);
+  const decided = await secret('a');
+  assert.equal(decided.result.status, 201, decided.result.text);
+  assert.ok(decided.turns >= 3, `${decided.turns} turns`);
   assert.equal((await secret('m10011')).result.status, 422);
   await server.request('DELETE', `${group}/validatingadmissionpolicybindings/many`);
   for (let i = 0; i < 70; i++) {

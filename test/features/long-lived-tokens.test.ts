@@ -62,7 +62,7 @@ const labelled = (expected: string) =>
   );
 const LEGACY = { 'authentication.k8s.io/legacy-token': 'system:serviceaccount:default:robot' };
 
-test('since when uses are noted is told, and comes back when it is deleted', async () => {
+test('since when uses are noted is published, and comes back when it is deleted', async () => {
   const path = '/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking';
   assert.deepEqual((await plane.admin(`GET ${path}`)).data, { since: '2030-01-01' });
   await plane.admin(`DELETE ${path}`);

@@ -105,7 +105,7 @@ test('a namespace that another finalizer keeps says that its content is gone', a
   await until(async () => (await read('kept')) === undefined);
 });
 
-test('what holds a namespace up is told in its conditions, and it goes when that is gone', async () => {
+test('what holds a namespace up is reported in its conditions, and it goes when that is gone', async () => {
   await make('stuck');
   const metadata = { name: 'held', namespace: 'stuck', finalizers: ['test.dev/hold'] };
   await client.create(CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata });
@@ -146,7 +146,7 @@ test('pods go first: what they use stays as long as they do', async () => {
   await until(async () => (await read('ordered')) === undefined);
 });
 
-test('what may not be deleted is told, and everything else goes: refused Pods hold nothing else back', async () => {
+test('what may not be deleted is reported, and everything else goes: refused Pods hold nothing else back', async () => {
   await make('guarded');
   await until(() => exists('guarded'));
   await fill('guarded');

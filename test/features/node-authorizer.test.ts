@@ -140,7 +140,7 @@ after(async () => {
 
 const NOT_RELATED = "no relationship found between node 'n2' and this object";
 
-test('a node reads what Pods bound to it refer to; another node is refused, and told why', async () => {
+test('a node reads what Pods bound to it refer to; another node is refused, with the reason', async () => {
   for (const path of [
     `${CORE}/secrets/volume`,
     `${CORE}/secrets/env`,
@@ -158,7 +158,7 @@ test('a node reads what Pods bound to it refer to; another node is refused, and 
     assert.equal(status, 403, path);
     assert.ok(json.message.endsWith(`: ${NOT_RELATED}`), json.message);
   }
-  // Behind the claim's volume; it is not there, which only who may read it is told.
+  // Behind the claim's volume; it is not there, which only who may read it learns.
   assert.equal((await ask(N1, `GET ${CORE}/secrets/csi-claim`)).status, 404);
   assert.equal((await ask(N1, `GET ${CORE}/secrets/csi-other`)).status, 403);
   assert.equal((await ask(N1, `GET ${CORE}/secrets?fieldSelector=metadata.name%3Dvolume`)).status, 200);

@@ -41,7 +41,7 @@ const TEMPLATE = {
   spec: { accessModes: ['ReadOnlyMany'], resources: { requests: { storage: '1' } }, volumeName: 'mypv' },
 };
 
-/** What a node is told that asks for tokens of these audiences; '' where it gets one. */
+/** What a node gets that asks for tokens of these audiences; '' where it gets one. */
 async function asked(audiences: readonly string[], volume?: object, account = 'default'): Promise<string> {
   const { metadata } = await plane.admin(`POST ${CORE}/pods`, {
     apiVersion: 'v1',

@@ -136,7 +136,7 @@ test('a manifest from before the UUID takes it away from nobody', async () => {
   assert.equal(uuidOf(removed.json), legacyFirmwareUuid('stopped'));
 });
 
-test('a policy that refuses the write is told of, and the machine starts with its UUID all the same', async () => {
+test('a policy that refuses the write is reported, and the machine starts with its UUID all the same', async () => {
   await plane.admin('POST /apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies', {
     metadata: { name: 'frozen-templates' },
     spec: {

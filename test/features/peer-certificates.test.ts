@@ -130,7 +130,7 @@ async function post(name: string, { cn = 'system:node:n1', organizations = ['sys
   assert.equal(answer.status, 201, JSON.stringify(answer.json));
 }
 const settled = (name: string) =>
-  eventually(`${name} is judged`, async () => {
+  eventually(`${name} is decided`, async () => {
     const { status } = await world.admin(`GET ${CSR}/${name}`);
     const verdict = (status?.conditions ?? []).find(({ type }: { type: string }) => type !== 'Approved');
     return status?.certificate || verdict ? { certificate: status.certificate, verdict } : undefined;
@@ -221,7 +221,7 @@ test('an agent gets a certificate of its own node and keeps it; the next start t
   let changes = 0;
   kept.identity.onChange?.(() => changes++);
   await isReady(kept);
-  await eventually('it is told', () => (changes > 0 ? true : undefined));
+  await eventually('it is reported', () => (changes > 0 ? true : undefined));
   const { certificate } = kept.identity.pair();
   const parsed = new X509Certificate(certificate);
   assert.equal(parsed.subject, 'O=system:nodes\nCN=system:node:n1');

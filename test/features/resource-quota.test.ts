@@ -87,7 +87,7 @@ test('compute resources: summed by request and limit, and required once they are
   );
 });
 
-test('a dry run is judged and not charged', async () => {
+test('a dry run is validated and not charged', async () => {
   const place = await namespaceWith({ pods: '1' });
   assert.equal((await place.pod('a', {}, '?dryRun=All')).status, 201);
   assert.deepEqual(await place.used(), { pods: '0' });

@@ -166,7 +166,7 @@ test('what covers what', () => {
   );
 });
 
-test('what takes long to compare is compared in steps, and of endless parts the first are told', () => {
+test('what takes long to compare is compared in steps, and of endless parts the first are reported', () => {
   const rule = (i: number) => ({ verbs: ['get'], apiGroups: [''], resources: [`r${i}`] });
   const work = uncovered(
     Array.from({ length: 1000 }, (_, i) => rule(i)),

@@ -255,7 +255,7 @@ test('refused applies', async (t) => {
   }
 });
 
-test('ownership written down in one version is judged in that version', async () => {
+test('ownership written down in one version is read in that version', async () => {
   const path = (version: string, name = 'two-versions') =>
     `/apis/autoscaling/${version}/namespaces/default/horizontalpodautoscalers/${name}`;
   const scaleTargetRef = { kind: 'Deployment', name: 'd', apiVersion: 'apps/v1' };

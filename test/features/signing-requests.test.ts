@@ -13,7 +13,7 @@ const patch = async (path: string, body: object) => (await server.request('PATCH
 const types = (json: { status?: { conditions?: { type: string }[] } }): string[] =>
   (json.status?.conditions ?? []).map(({ type }) => type);
 
-test('a signing request says who made it, is judged in one place and signed in another', async () => {
+test('a signing request says who made it, is decided in one place and signed in another', async () => {
   const body = {
     apiVersion: 'certificates.k8s.io/v1',
     kind: 'CertificateSigningRequest',
@@ -28,9 +28,9 @@ test('a signing request says who made it, is judged in one place and signed in a
   assert.equal((await patch('', { spec: { signerName: 'example.com/t' } })).spec.signerName, 'example.com/s');
   const approved = { type: 'Approved', status: 'True', reason: 'R', message: 'm' };
   assert.deepEqual(types(await patch('', { status: { conditions: [approved] } })), []);
-  const judged = await patch('/approval', { status: { certificate: 'Zm9v', conditions: [approved] } });
-  assert.deepEqual(types(judged), ['Approved']);
-  assert.equal(judged.status.certificate, undefined);
+  const decided = await patch('/approval', { status: { certificate: 'Zm9v', conditions: [approved] } });
+  assert.deepEqual(types(decided), ['Approved']);
+  assert.equal(decided.status.certificate, undefined);
   const seen = { type: 'Seen', status: 'True' };
   const signed = await patch('/status', { status: { certificate: 'Zm9v', conditions: [approved, seen] } });
   assert.deepEqual([types(signed), signed.status.certificate], [['Approved', 'Seen'], 'Zm9v']);

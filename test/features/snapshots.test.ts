@@ -314,7 +314,7 @@ test('a deadline that passes: failed, nothing left but the snapshot, the guest t
   });
 });
 
-test('a guest that does not freeze: the error is told, and it is tried again until the deadline', async () => {
+test('a guest that does not freeze: the error is reported, and it is tried again until the deadline', async () => {
   await machine('stubborn', ['stubborn-a']);
   await run('stubborn');
   await connectAgent('stubborn');
@@ -341,7 +341,7 @@ test('without a source a snapshot waits; of two of one machine the second waits 
   await snapshotOf('s-second', 'later');
   const second = await untilSnapshot(
     's-second',
-    'told',
+    'reported',
     (each) => condition(each, 'Progressing')?.includes('s-early') === true,
   );
   assert.equal(condition(second, 'Progressing'), 'False Source not locked snapshot "s-early" in progress');
@@ -356,7 +356,7 @@ test('a claim that is not bound keeps the source from being locked, and is named
   await snapshotOf('s-unbound', 'unbound');
   const reported = await untilSnapshot(
     's-unbound',
-    'told',
+    'reported',
     (each) => condition(each, 'Progressing')?.includes('unbound-a') === true,
   );
   assert.equal(

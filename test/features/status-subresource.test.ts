@@ -87,18 +87,18 @@ const FLOW_CONTROL = '/apis/flowcontrol.apiserver.k8s.io/v1';
 const ofFlowControl = (kind: string, resource: string) => ({
   apiVersion: 'flowcontrol.apiserver.k8s.io/v1',
   kind,
-  metadata: { name: 'told' },
+  metadata: { name: 'reported' },
   ...SAMPLES[`${resource}.flowcontrol.apiserver.k8s.io`],
 });
 const METADATA_THROUGH_STATUS: readonly [string, object, string, boolean][] = [
-  [`${FLOW_CONTROL}/flowschemas`, ofFlowControl('FlowSchema', 'flowschemas'), 'told', false],
+  [`${FLOW_CONTROL}/flowschemas`, ofFlowControl('FlowSchema', 'flowschemas'), 'reported', false],
   [
     `${FLOW_CONTROL}/prioritylevelconfigurations`,
     ofFlowControl('PriorityLevelConfiguration', 'prioritylevelconfigurations'),
-    'told',
+    'reported',
     false,
   ],
-  [DEFINITIONS, definition({ name: 'told' }), 'tolds.example.com', true],
+  [DEFINITIONS, definition({ name: 'reported' }), 'reporteds.example.com', true],
 ];
 for (const [collection, body, name, taken] of METADATA_THROUGH_STATUS) {
   test(`/status of ${collection} ${taken ? 'takes metadata, and says who has written it' : 'leaves metadata, and nobody is said to have written it'}`, async () => {
@@ -106,13 +106,13 @@ for (const [collection, body, name, taken] of METADATA_THROUGH_STATUS) {
       kind: string;
       apiVersion: string;
     };
-    const labels = { told: 'yes' };
+    const labels = { reported: 'yes' };
     const patched = await server.request('PATCH', `${collection}/${name}/status`, { body: { metadata: { labels } } });
     assert.equal(patched.status, 200, patched.text);
     assert.deepEqual(patched.json.metadata.labels, taken ? labels : undefined);
     const applied = await server.request('PATCH', `${collection}/${name}/status?fieldManager=teller&force=true`, {
       headers: { 'content-type': 'application/apply-patch+yaml' },
-      body: { apiVersion, kind, metadata: { name, labels: { told: 'again' } } },
+      body: { apiVersion, kind, metadata: { name, labels: { reported: 'again' } } },
     });
     assert.equal(applied.status, 200, applied.text);
     const managers = applied.json.metadata.managedFields.map((entry: { manager: string }) => entry.manager);

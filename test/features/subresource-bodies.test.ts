@@ -33,7 +33,7 @@ async function prepare(): Promise<void> {
   });
 }
 
-test('unknown fields are told of, or refused', async () => {
+test('unknown fields are reported, or refused', async () => {
   await prepare();
   const cases: [method: string, path: string, kind: string, body: object][] = [
     ['POST', `${POD}/eviction`, 'Eviction', { metadata, deleteOptions: { odd: 1 } }],

@@ -84,7 +84,7 @@ test('who applies an empty field owns it, and changes nothing by applying it aga
   assert.equal(other.status, 409);
 });
 
-test('integers are judged by their spelling where the type is known', async () => {
+test('integers are validated by their spelling where the type is known', async () => {
   const { status, json } = await server.request('POST', DEPLOYMENTS, {
     body: deployment('spelt', { replicas: 77 }).replace('77', '1.0'),
   });
@@ -118,9 +118,9 @@ test('bytes are shown as base64 in one piece, nulls as nothing', async () => {
   assert.equal(json.type, 'Opaque');
 });
 
-test('an unknown field in a member that is given twice is told once', async () => {
+test('an unknown field in a member that is given twice is reported once', async () => {
   const { headers } = await server.request('POST', SECRETS, {
-    body: '{"apiVersion":"v1","kind":"Secret","metadata":{"name":"told","foo":1},"metadata":{"name":"told","foo":1}}',
+    body: '{"apiVersion":"v1","kind":"Secret","metadata":{"name":"reported","foo":1},"metadata":{"name":"reported","foo":1}}',
   });
   assert.equal(headers['warning'], '299 - "unknown field \\"metadata.foo\\"", 299 - "duplicate field \\"metadata\\""');
 });

@@ -61,7 +61,7 @@ for (const [path, kind, apiVersion, spec, expected] of CASES) {
   });
 }
 
-test('nothing is told where an external controller holds its Lease', async () => {
+test('nothing is reported where an external controller holds its Lease', async () => {
   const renewTime = '2030-01-01T00:00:00.000000Z';
   const { status, json } = await board.send('POST', '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases', {
     apiVersion: 'coordination.k8s.io/v1',

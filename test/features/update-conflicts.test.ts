@@ -150,7 +150,7 @@ test('an update cannot say that an object is being deleted, and a patch cannot g
   assert.notEqual(json.metadata.creationTimestamp, time);
 });
 
-test('once it is being deleted, the time is put back and the grace period is judged', async () => {
+test('once it is being deleted, the time is put back and the grace period is validated', async () => {
   const created = await make('dying');
   const path = `${CONFIG_MAPS}/dying`;
   await server.request('PATCH', path, { body: { metadata: { finalizers: ['example.com/wait'] } } });

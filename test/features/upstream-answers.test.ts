@@ -79,7 +79,7 @@ test('?pretty is read as Go reads a boolean, and says nothing when it is empty',
   assert.equal(await pretty('', 'Mozilla/4.0'), false);
 });
 
-test('options that are refused are told whole', async () => {
+test('options that are refused are quoted whole', async () => {
   const refused = async (method: string, path: string, body?: object) => {
     const { status, json } = await server.request(method, path, { ...(body && { body }) });
     return `${status} ${json.message}`;
@@ -136,7 +136,7 @@ test('what is not there: a subresource of a custom resource, and an object befor
   assert.equal((await patch('there', '"x"')).status, 400);
 });
 
-test('mistakes in the metadata keep rules from being asked, and are told once', async () => {
+test('mistakes in the metadata keep rules from being asked, and are reported once', async () => {
   const nameless = await server.request('POST', GADGETS, { body: gadget(undefined) });
   assert.deepEqual(
     nameless.json.details.causes.map(({ field }: { field: string }) => field),
@@ -162,7 +162,7 @@ test('the metadata of an object inside is decoded with the whole', async () => {
   );
 });
 
-test('a built-in kind is told of another one in the words of its scheme', async () => {
+test('a built-in kind is refused for another one in the words of its scheme', async () => {
   const post = async (apiVersion: string, kind: string) =>
     (
       await server.request('POST', '/api/v1/namespaces/default/configmaps', {

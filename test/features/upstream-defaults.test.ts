@@ -1,4 +1,4 @@
-/** What new objects are given by upstream's strategies, and what an object that is sent once more is told. */
+/** What new objects are given by upstream's strategies, and what an object that is sent once more is answered. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
@@ -71,7 +71,7 @@ test('a Job that is replaced by the manifest it was made of lacks a selector', a
   );
 });
 
-test('a namespace that is told what has to end before it ends by the namespace controller too', async () => {
+test('a namespace that names what has to end before it ends by the namespace controller too', async () => {
   const made = await send('POST', '/api/v1/namespaces', { metadata: { name: 'n' }, spec: { finalizers: ['a.b/c'] } });
   assert.deepEqual(made.spec.finalizers, ['a.b/c', 'kubernetes']);
 });
@@ -86,7 +86,7 @@ test('a node is not configured through the API any more', async () => {
   assert.equal((await send('PATCH', '/api/v1/nodes/n', { spec: { configSource } })).spec.configSource, undefined);
 });
 
-test('a workload without a selector selects nothing, and a DaemonSet is told no more than that', async () => {
+test('a workload without a selector selects nothing, and a DaemonSet gets no other error than that', async () => {
   const body = {
     metadata: { name: 'w' },
     spec: { template: { metadata: { labels: { a: 'b' } }, spec: { containers: pods.containers } } },

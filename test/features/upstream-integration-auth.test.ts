@@ -65,7 +65,7 @@ test('ephemeral containers: names of their own, a target that is there, nothing 
   );
 });
 
-test('a mistake is told once, in the words of the kind', async () => {
+test('a mistake is reported once, in the words of the kind', async () => {
   const refused = async (path: string, body: object): Promise<string> =>
     (await server.request('POST', path, { body: { metadata: { name: 'x' }, ...body } })).json.message;
   const rbac = '/apis/rbac.authorization.k8s.io/v1/namespaces/default';

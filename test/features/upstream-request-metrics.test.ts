@@ -56,7 +56,7 @@ test('verbs are upper case: of HTTP for writes, of the API for reads', async () 
   });
 });
 
-test('subresources are told apart, and those that are entered are CONNECT', async () => {
+test('subresources are distinguished, and those that are entered are CONNECT', async () => {
   const pod = '/api/v1/namespaces/default/pods/none';
   await server.request('GET', `${pod}/status`);
   await server.request('POST', `${pod}/exec`);

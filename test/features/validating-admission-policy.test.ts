@@ -287,7 +287,7 @@ test('selectors: either object counts, namespaces by their labels, excluded rule
   }
 });
 
-test('an update that takes the label off is still judged', async () => {
+test('an update that takes the label off is still validated', async () => {
   await post(configMap('one', { metadata: { name: 'one', labels: { guarded: 'yes' } } }));
   await policy({
     constraints: { objectSelector: { matchLabels: { guarded: 'yes' } } },
@@ -316,7 +316,7 @@ test('resourceNames and request.name know nothing of generated names and collect
   assert.equal((await server.request('DELETE', `${CONFIGMAPS}/one`)).status, 200);
 });
 
-test('namespaces are judged by their own labels, with no namespaceObject', async () => {
+test('namespaces are validated by their own labels, with no namespaceObject', async () => {
   await policy({
     rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['namespaces'], operations: ['CREATE', 'DELETE'] }],
     constraints: { namespaceSelector: { matchLabels: { guarded: 'yes' } } },
@@ -548,7 +548,7 @@ test('too costly an expression runs out of budget', async () => {
   assert.match(json.message, /actual cost limit exceeded|running out of cost budget/);
 });
 
-test('policies are never asked about policies, and scale is judged as a Scale', async () => {
+test('policies are never asked about policies, and scale is validated as a Scale', async () => {
   await policy({
     rules: [{ apiGroups: ['*'], apiVersions: ['*'], resources: ['*/*'], operations: ['*'] }],
     matchConditions: [
@@ -578,7 +578,7 @@ test('policies are never asked about policies, and scale is judged as a Scale', 
   assert.equal((await server.request('DELETE', `${GROUP}/validatingadmissionpolicies/p`)).status, 200);
 });
 
-test('configurations of webhooks are judged', async () => {
+test('configurations of webhooks are validated', async () => {
   await policy({
     rules: [{ apiGroups: ['*'], apiVersions: ['*'], resources: ['*/*'], operations: ['CREATE'] }],
     validations: [{ expression: "request.resource.resource != 'validatingwebhookconfigurations'", message: 'no' }],

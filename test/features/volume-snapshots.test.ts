@@ -152,7 +152,7 @@ test('snapshots of a group are taken by one call, when all of them are there', a
   assert.equal(calls()[0]?.split('"volume"').length, 4, 'all three in one call');
 });
 
-test('what the pool refuses is told on the snapshot, and goes with a later success', async () => {
+test('what the pool refuses is reported on the snapshot, and goes with a later success', async () => {
   plane.pool.refuse.set('createSnapshots', 'Conflict');
   await snapshot('refused', of('r'));
   await fails('refused', /Failed to check and update snapshot content: refused: Conflict/);

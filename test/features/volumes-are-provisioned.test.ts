@@ -86,7 +86,7 @@ test('a claim that asks for more grows, and says so while it does', async () => 
   await plane.reported('grows', 'VolumeResizeSuccessful');
 });
 
-test('a resize that the pool refuses is told on the claim', async () => {
+test('a resize that the pool refuses is reported on the claim', async () => {
   await plane.claim('stuck');
   await bound('stuck');
   plane.pool.refuse.set('expandVolume', 'NoSpace');
@@ -95,7 +95,7 @@ test('a resize that the pool refuses is told on the claim', async () => {
   await plane.settled(`${CLAIMS}/stuck`, ({ status }) => status.capacity.storage === '2Gi');
 });
 
-test('a claim that names a VolumeAttributesClass is told that there is none', async () => {
+test('a claim that names a VolumeAttributesClass gets an event that there is none', async () => {
   await plane.claim('attributed', { volumeAttributesClassName: 'fast' });
   await plane.reported(
     'attributed',

@@ -61,7 +61,7 @@ test('a Pod goes to a node that serves the pool of its volume', async () => {
   await refused('elsewhere', /1 node\(s\) didn't match PersistentVolume's node affinity/);
 });
 
-test('a Pod waits for a claim that is not bound, and is told so', async () => {
+test('a Pod waits for a claim that is not bound, and gets a condition', async () => {
   await pod('early', 'late');
   await refused('early', /0\/2 nodes are available: persistentvolumeclaim "late" not found\./);
   await plane.claim('late', { storageClassName: 'unknown' });

@@ -1,4 +1,4 @@
-/** The time of a request is the time of its webhooks: what they are told of it, and what the client hears when it is over. */
+/** The time of a request is the time of its webhooks: what they see of it, and what the client hears when it is over. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CONFIGMAPS, configMap, webhookSuite } from '../testkit/webhook-suite.ts';
@@ -11,7 +11,7 @@ const suite = webhookSuite({
 });
 const called = () => suite.hooks.calls.map(({ path }) => path).sort();
 
-test('a webhook is told the lesser of its own time and of what is left of the request', async () => {
+test('a webhook gets the lesser of its own time and of what is left of the request', async () => {
   await suite.configure(
     'Mutating',
     'times',
@@ -20,7 +20,7 @@ test('a webhook is told the lesser of its own time and of what is left of the re
   );
   const again = { path: '/now', name: 'again.example.com', timeoutSeconds: 2 };
   await suite.configure('Validating', 'times', { path: '/now', timeoutSeconds: 20 }, again);
-  assert.equal((await suite.post(configMap('told'), '?timeout=10s')).status, 201);
+  assert.equal((await suite.post(configMap('reported'), '?timeout=10s')).status, 201);
   assert.deepEqual(called(), ['/now?timeout=2s', '/now?timeout=3s', '/now?timeout=9s', '/soon?timeout=10s']);
 });
 

@@ -55,7 +55,7 @@ const launchers = async (name: string): Promise<Pod[]> =>
   ).items;
 const synchronized = (vm: VirtualMachine) => vm.status?.conditions?.find(({ type }) => type === 'Synchronized');
 
-test('a claim that is missing is an event of the instance, a condition of the machine, and told of snapshots', async () => {
+test('a claim that is missing is an event of the instance, a condition of the machine, and reported on snapshots', async () => {
   const volumes = [
     { name: 'data', persistentVolumeClaim: { claimName: 'data' } },
     { name: 'spare', emptyDisk: { capacity: '1Mi' } },

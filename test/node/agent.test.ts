@@ -107,7 +107,7 @@ test('a VMI boots, is reachable, survives the agent, and shuts down when it is d
   const replay = collect(await board.connect('life/console?backlog=true'));
   await replay.has(`uuid: ${uuid}`);
 
-  // What its QEMU takes is told of by the node, through the API server.
+  // What its QEMU takes is reported by the node, through the API server.
   const summary = await board.client.raw('GET', `/api/v1/nodes/${NODE}/proxy/stats/summary`);
   const [measured, ...others] = (summary as { pods: MeasuredPod[] }).pods;
   assert.deepEqual([measured?.podRef.name, others], [pod?.metadata.name, []]);
@@ -172,7 +172,7 @@ test('a damaged record is left alone: the guest is neither killed nor started tw
   await board.restartAgent(() =>
     writeFile(join(board.directory, 'node/vms', vmi.metadata.uid ?? '', 'record.json'), '{"version":1,"vmi'),
   );
-  await eventually('told', async () =>
+  await eventually('reported', async () =>
     (await board.client.list(EVENTS, { namespace: NAMESPACE })).items.some((event) =>
       /is left alone/.test(event.message ?? ''),
     ),
@@ -183,7 +183,7 @@ test('a damaged record is left alone: the guest is neither killed nor started tw
   assert.equal(await isRunning(identity), false);
 });
 
-test('a QEMU that does not answer keeps its phase, is told of, and is not touched', async () => {
+test('a QEMU that does not answer keeps its phase, is reported, and is not touched', async () => {
   await board.createVmi('silent', kernelSpec({ terminationGracePeriodSeconds: 0 }));
   const vmi = await board.until('silent', 'running', isRunningPhase);
   const { process: identity } = await board.record(vmi);
@@ -202,7 +202,7 @@ test('a QEMU that does not answer keeps its phase, is told of, and is not touche
   assert.equal(await isRunning(identity), false);
 });
 
-test('an image that is not there is told, and the guest starts once it is', async () => {
+test('an image that is not there is reported, and the guest starts once it is', async () => {
   await board.createVmi('late', {
     ...kernelSpec(),
     volumes: [{ name: 'root', containerDisk: { image: 'localhost/nowhere:v1' } }],
@@ -218,14 +218,14 @@ test('an image that is not there is told, and the guest starts once it is', asyn
   await gone('late');
 });
 
-test('a pod that is no launcher stays pending, is told why, and can be deleted', async () => {
+test('a pod that is no launcher stays pending, gets the reason as an event, and can be deleted', async () => {
   await board.client.create(PODS, {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name: 'plain', namespace: NAMESPACE },
     spec: { nodeName: NODE, containers: [{ name: 'c', image: 'x' }] },
   } as never);
-  await eventually('told', async () =>
+  await eventually('reported', async () =>
     (await board.client.list(EVENTS, { namespace: NAMESPACE })).items.some(
       (e) => e.involvedObject?.name === 'plain' && e.reason === 'NotSupported',
     ),

@@ -189,7 +189,7 @@ test('down never abandons a guest that ignores ACPI: asked again it joins the wa
   const up = at.start(['up', '--data-dir', at.data, '--port', '0', '--nodes', '1', '--no-merge-kubeconfig']);
   await up.line(/^ready in/);
   const { client, close } = adminOf(at.data);
-  await until('the end to be told', async () => {
+  await until('the end to be reported', async () => {
     const vmi = await client.get(VIRTUAL_MACHINE_INSTANCES, { namespace: 'default', name: 'deaf' });
     return vmi.status?.phase === 'Succeeded' ? true : undefined;
   });
@@ -224,7 +224,7 @@ test('down shuts down guests that were left without a control plane, by ACPI and
   assert.equal((await at.up('--nodes', '1', '--controllers', '')).code, 0);
   const { client, close } = adminOf(at.data);
   t.after(close);
-  await until('the shutdown to be told', async () =>
+  await until('the shutdown to be reported', async () =>
     (await client.get(VIRTUAL_MACHINE_INSTANCES, KEY)).status?.phase === 'Succeeded' ? true : undefined,
   );
 });

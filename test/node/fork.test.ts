@@ -54,11 +54,11 @@ test('a fork goes on in two machines with identities of their own, and leaves no
     uuids.add(vm.spec.template.spec?.domain.firmware?.uuid);
     const copy = name === 'web' ? line : await shell(board, name, false);
     assert.ok(Number(await copy.run('cat /run/count')) >= before, name);
-    // Until its next reboot a guest sees what it saw before, and is told that it was copied.
+    // Until its next reboot a guest sees what it saw before, and then learns that it was copied.
     assert.equal(await copy.run('cat /sys/class/dmi/id/product_uuid /sys/class/net/eth0/address'), inside, name);
-    const told = 'virtual machine fork';
-    if (name === 'web') assert.equal(await copy.run(`dmesg | grep -c '${told}'`), '0');
-    else await copy.run(`until dmesg | grep -q '${told}'; do sleep 0.2; done`);
+    const reported = 'virtual machine fork';
+    if (name === 'web') assert.equal(await copy.run(`dmesg | grep -c '${reported}'`), '0');
+    else await copy.run(`until dmesg | grep -q '${reported}'; do sleep 0.2; done`);
   }
   assert.equal(uuids.size, 3);
   await eventually('the snapshot goes', async () => {

@@ -195,7 +195,7 @@ test('a disk on a shared claim stays where it is, and a claim of one node keeps 
   );
   await after.has(/shared-before[\s\S]*done/);
 
-  const stays = await board.until('staying', 'judged', ({ status }) =>
+  const stays = await board.until('staying', 'decided', ({ status }) =>
     (status?.conditions ?? []).some(({ message }) => message?.includes('is not shared')),
   );
   const condition = stays.status?.conditions?.find(({ type }) => type === 'LiveMigratable');

@@ -27,11 +27,11 @@ async function askGuest(vmi: VirtualMachineInstance): Promise<{ processors: numb
   const line = collect(console);
   try {
     const mark = `m${Math.floor(performance.now())}`;
-    const told = new RegExp(`${mark}=([0-9]+) ([0-9]+)`);
+    const reported = new RegExp(`${mark}=([0-9]+) ([0-9]+)`);
     console.send(encoder.encode(`\n`));
     console.send(encoder.encode(`echo ${mark}="$(nproc) $(awk '/MemTotal/{print int($2/1024)}' /proc/meminfo)"\n`));
-    await line.has(told);
-    const [, processors, mebibytes] = told.exec(line.text()) ?? [];
+    await line.has(reported);
+    const [, processors, mebibytes] = reported.exec(line.text()) ?? [];
     return { processors: Number(processors), mebibytes: Number(mebibytes) };
   } finally {
     console.close();
@@ -51,14 +51,14 @@ async function untilGuest(
   vmi: VirtualMachineInstance,
   wanted: { readonly processors: number; readonly mebibytes: number },
 ): Promise<{ processors: number; mebibytes: number }> {
-  let told = { processors: 0, mebibytes: 0 };
+  let reported = { processors: 0, mebibytes: 0 };
   await eventually(`the guest uses ${JSON.stringify(wanted)}`, async () => {
-    told = await askGuest(vmi);
-    return told.processors === wanted.processors && told.mebibytes >= wanted.mebibytes;
+    reported = await askGuest(vmi);
+    return reported.processors === wanted.processors && reported.mebibytes >= wanted.mebibytes;
   }).catch((error: Error) => {
-    throw new Error(`${error.message}: ${JSON.stringify(told)}`);
+    throw new Error(`${error.message}: ${JSON.stringify(reported)}`);
   });
-  return told;
+  return reported;
 }
 const change = (domain: object) =>
   board.client.patch(
@@ -108,7 +108,7 @@ test('a guest is given processors and memory where it is, then by a migration, g
   assert.deepEqual([...(await board.qemus(grown)).values()], [pid]);
   assert.equal((await board.launchers(NAME)).length, 1);
 
-  // By a migration that the cluster makes, because it is told to.
+  // By a migration that the cluster makes, because it is configured to.
   await board.client.patch(
     KUBEVIRTS,
     { namespace: 'kubevirt', name: 'kubevirt' },

@@ -170,7 +170,7 @@ test('a guest takes no port of the host by number, but those asked for; it gives
   // A service that starts now gets it for IPv6 alone; when it tries again, it gets it all.
   const half = await serve(8080, '::');
   await eventually('the guest gives it back', isFree(8080));
-  await board.until('ports', 'told', ({ status }) =>
+  await board.until('ports', 'reported', ({ status }) =>
     (status?.conditions ?? []).some(
       ({ type, message }) => type === 'PortsForwarded' && /wanted by another/.test(message ?? ''),
     ),
@@ -187,7 +187,7 @@ test('a guest takes no port of the host by number, but those asked for; it gives
   await eventually('gone', async () => (await board.vmi('ports').catch(() => undefined)) === undefined);
 });
 
-test('a guest whose node runs out of disk space is paused, told of, and goes on by itself', async (context) => {
+test('a guest whose node runs out of disk space is paused, reported, and goes on by itself', async (context) => {
   const mountPoint = join(board.directory, 'node/vms');
   const mount = (size: string, ...more: string[]) =>
     run(['mount', '-t', 'tmpfs', '-o', [...more, `size=${size}`, 'mode=0700'].join(','), 'tmpfs', mountPoint], {

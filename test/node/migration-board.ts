@@ -52,7 +52,7 @@ export interface MigrationBoard {
   removePod(name: string): Promise<void>;
   /** Ends every guest and waits until their Pods are gone: what runs on takes the processors from the next test. */
   endGuests(): Promise<void>;
-  /** The agent goes at once, as if it were killed: nothing is told, guests stay. */
+  /** The agent goes at once, as if it were killed: nothing is reported, guests stay. */
   stopAgent(node: string): Promise<void>;
   startAgent(node: string): Promise<void>;
   /** The API answers this node, or not. Watches stay. */

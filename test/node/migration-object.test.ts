@@ -51,7 +51,7 @@ test('a VirtualMachineInstanceMigration moves a real guest, from Pending to Succ
   assert.deepEqual([...(await board.qemus(moved)).keys()], [moved.status?.nodeName]);
 });
 
-test("hooks of KubeVirt's own tests: where the gate is on, launchers fail and wait as they are told", {
+test("hooks of KubeVirt's own tests: where the gate is on, launchers fail and wait as those say", {
   timeout: 240_000,
 }, async () => {
   const { client } = board;
@@ -183,12 +183,12 @@ test('a node that cannot prove its name sends no guest and takes none, and says 
   timeout: 240_000,
 }, async () => {
   const why = 'certificate request x was refused: because';
-  const told = `the agent of this node has no certificate to prove its name to other nodes with: ${why}`;
-  const judged = (status: string) =>
+  const reported = `the agent of this node has no certificate to prove its name to other nodes with: ${why}`;
+  const decided = (status: string) =>
     board.until('mover', `LiveMigratable ${status}`, (vmi) =>
       (vmi.status?.conditions ?? []).some((one) => one.type === 'LiveMigratable' && one.status === status),
     );
-  const at = (await judged('True')).status?.nodeName ?? '';
+  const at = (await decided('True')).status?.nodeName ?? '';
   const other = board.nodes.find((node) => node !== at) ?? '';
   const move = (name: string): Promise<VirtualMachineInstanceMigration> =>
     board.client.create(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, {
@@ -199,12 +199,12 @@ test('a node that cannot prove its name sends no guest and takes none, and says 
     } as unknown as VirtualMachineInstanceMigration);
 
   board.obstructPeer(at, why);
-  const stuck = await judged('False');
+  const stuck = await decided('False');
   const condition = stuck.status?.conditions?.find(({ type }) => type === 'LiveMigratable');
-  assert.deepEqual([condition?.reason, condition?.message], ['NodeNotLiveMigratable', told]);
+  assert.deepEqual([condition?.reason, condition?.message], ['NodeNotLiveMigratable', reported]);
   await assert.rejects(move('refused'), new RegExp(why));
   board.obstructPeer(at, undefined);
-  await judged('True');
+  await decided('True');
 
   const failed = (name: string): Promise<void> =>
     eventually(`${name} has failed`, async () => {
@@ -214,9 +214,9 @@ test('a node that cannot prove its name sends no guest and takes none, and says 
   await move('unsent');
   board.obstructPeer(at, why);
   await failed('unsent');
-  assert.equal((await board.vmi('mover')).status?.migrationState?.failureReason, told);
+  assert.equal((await board.vmi('mover')).status?.migrationState?.failureReason, reported);
   board.obstructPeer(at, undefined);
-  await judged('True');
+  await decided('True');
   for (const { metadata, status } of await board.launchers('mover'))
     if (status?.phase === 'Failed') await board.removePod(metadata.name ?? '');
 
@@ -224,7 +224,7 @@ test('a node that cannot prove its name sends no guest and takes none, and says 
   await move('untaken');
   await failed('untaken');
   const ended = (await board.launchers('mover')).find(({ status }) => status?.phase === 'Failed');
-  assert.deepEqual([ended?.status?.reason, ended?.status?.message], ['MigrationNotSupported', told]);
+  assert.deepEqual([ended?.status?.reason, ended?.status?.message], ['MigrationNotSupported', reported]);
   assert.equal((await board.vmi('mover')).status?.nodeName, at);
   board.obstructPeer(other, undefined);
 });

@@ -27,7 +27,7 @@ export function movingGuests(board: MigrationBoard) {
   const underWay = (name: string): Promise<unknown> =>
     board.until(name, 'under way', (vmi) => typeof vmi.status?.migrationState?.startTimestamp === 'string');
 
-  /** The guest stays: it never stopped, one QEMU is left and it is that of the source, and the failure is told. */
+  /** The guest stays: it never stopped, one QEMU is left and it is that of the source, and the failure is reported. */
   async function staysAt(name: string, handed: Handed, before: number): Promise<VirtualMachineInstance> {
     const vmi = await board.until(name, 'failed', ({ status }) => status?.migrationState?.failed === true);
     assert.ok(vmi.status?.migrationState?.endTimestamp);

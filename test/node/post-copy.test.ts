@@ -105,7 +105,7 @@ async function removeEndedPods(name: string): Promise<void> {
     if (pod.status?.phase !== 'Running') await board.removePod(pod.metadata.name ?? '');
 }
 
-/** The guest is lost, told so, and runs nowhere: least of all where it came from. */
+/** The guest is lost, reported as lost, and runs nowhere: least of all where it came from. */
 async function lost(name: string, vmi: VirtualMachineInstance, handed: Handed): Promise<void> {
   const after = await board.until(name, 'failed', ({ status }) => status?.phase === 'Failed');
   assert.equal(after.status?.nodeName, handed.target);
@@ -211,7 +211,7 @@ test('a guest whose memory never ends: given up without post-copy, moved with it
   before.send(encoder.encode('echo written-before > /dev/vda; sync; echo wr""ote\n'));
   await line.has('wrote');
   const first = await board.hand('busy', { configuration: NEVER_ENDS });
-  await eventually('its progress is told', async () => {
+  await eventually('its progress is reported', async () => {
     const text = await metricsOf(first.source);
     const value = (name: string) =>
       Number(new RegExp(`^kubevirt_vmi_migration_${name}{.*} (.*)$`, 'm').exec(text)?.[1]);
@@ -258,10 +258,10 @@ test('workload disruption that is forbidden gives up, and without post-copy paus
     allowWorkloadDisruption: true,
   };
   const handed = await board.hand('strict', { configuration: paused });
-  const told = await board.until('strict', 'told why it is paused', ({ status }) =>
+  const response = await board.until('strict', 'shows why it is paused', ({ status }) =>
     (status?.conditions ?? []).some(({ type, reason }) => type === 'Paused' && reason === 'PausedByMigrationMonitor'),
   );
-  await tellQemu((await board.qemus(told)).get(handed.source) as number, {
+  await tellQemu((await board.qemus(response)).get(handed.source) as number, {
     execute: 'migrate-set-parameters',
     arguments: { 'max-bandwidth': 2 ** 30 },
   });
@@ -368,7 +368,7 @@ test('in the middle of the memory: either end dies and the guest is lost, never 
   }
 });
 
-test('the agent of the target is restarted in the middle of the memory: the guest is lost and told so', {
+test('the agent of the target is restarted in the middle of the memory: the guest is lost and reported as lost', {
   timeout: 240_000,
 }, async () => {
   const { vmi } = await startBusyGuest('middle-agent');
@@ -402,8 +402,8 @@ test('a host that cannot take post-copy says so, and the migration goes on witho
     assert.equal(moved.status?.migrationState?.mode, 'PreCopy');
     assert.ok((await heartbeat(moved)) >= beats, 'another boot');
     const { items } = await other.client.list(EVENTS, { namespace: NAMESPACE });
-    const told = items.find(({ reason }) => reason === 'PostCopyNotPossible');
-    assert.match(told?.message ?? '', new RegExp(`node ${handed.target}: no page faults here$`));
+    const response = items.find(({ reason }) => reason === 'PostCopyNotPossible');
+    assert.match(response?.message ?? '', new RegExp(`node ${handed.target}: no page faults here$`));
   } finally {
     await other.close();
   }

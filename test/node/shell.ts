@@ -1,7 +1,7 @@
 /** A shell on the serial console of a guest that answers several lines, one after the other. */
 import { type Board, collect, eventually } from './board.ts';
 
-/** Of all shells: the console may show what another one was told before. */
+/** Of all shells: the console may show what another one printed before. */
 let asked = 0;
 
 /** The kernel writes to the same console whenever it likes, for example that its machine was forked. */

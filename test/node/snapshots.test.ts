@@ -20,7 +20,7 @@ before(async () => {
 });
 after(() => board?.close());
 
-/** 64 MiB: told from the other disks by its size. */
+/** 64 MiB: distinct from the other disks by its size. */
 const SECTORS = 131072;
 const DISK = `/dev/$(cd /sys/block; grep -lx ${SECTORS} vd*/size | cut -d/ -f1)`;
 

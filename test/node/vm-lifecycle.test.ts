@@ -155,7 +155,7 @@ test('a paused guest is not ready, nor is its Pod', async () => {
   await setStrategy('paused', 'Halted');
 });
 
-test('an image that comes late ends the trouble, and is told of no more', async () => {
+test('an image that comes late ends the trouble, and is reported no more', async () => {
   await createVm('late', 'Always', {
     terminationGracePeriodSeconds: 0,
     domain: { memory: { guest: '128Mi' }, devices: { disks: [{ name: 'root', disk: { bus: 'virtio' } }] } },

@@ -398,7 +398,7 @@ test('images, paths and texts that cannot be used are refused by name, and nothi
       const events = (await board.client.list(EVENTS, { namespace: NAMESPACE })).items.filter(
         ({ type, involvedObject: about }) =>
           type === 'Warning' &&
-          // What cannot be mounted is told of the Pod, as by a kubelet.
+          // What cannot be mounted is reported on the Pod, as by a kubelet.
           (reason === 'FailedMount'
             ? about.kind === 'Pod' && about.name?.startsWith(`virt-launcher-bad-${name}-`)
             : about.name === `bad-${name}`),

@@ -20,7 +20,7 @@ export interface DefinitionOptions {
   readonly names?: object;
 }
 
-/** A definition of `<name>s.<group>`, with one version v1 unless told otherwise. */
+/** A definition of `<name>s.<group>`, with one version v1 unless set otherwise. */
 export function definition(options: DefinitionOptions) {
   const { name, group = 'example.com', scope = 'Namespaced' } = options;
   const spec = options.spec ?? { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };

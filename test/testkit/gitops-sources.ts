@@ -1,4 +1,4 @@
-/** Repositories of scenarios with several sources, the rights that a RepoSync needs, and objects that become ready when told. */
+/** Repositories of scenarios with several sources, the rights that a RepoSync needs, and objects that become ready on request. */
 import { ROLE_BINDINGS } from '../../src/api/kinds/builtin/resource-types.ts';
 import { CONFIG_SYNC_NAMESPACE } from '../../src/api/kinds/config-sync/kinds.ts';
 import type { ResourceType } from '../../src/api/meta/gvk.ts';

@@ -449,7 +449,7 @@ export async function walkProtection({
       fc.asyncProperty(fc.array(together, { minLength: steps >> 1, maxLength: steps }), (all) =>
         walk(plane, all, run++),
       ),
-      // Each run leaves another state of a real server: what failed is told as it went, not made smaller.
+      // Each run leaves another state of a real server: what failed is reported as it went, not made smaller.
       { numRuns: runs, endOnFailure: true },
     );
   } finally {

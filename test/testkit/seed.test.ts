@@ -5,7 +5,7 @@ import { readSeed } from './seed.ts';
 
 const unheard = (line: string): void => assert.fail(line);
 
-test('the seed is the same in each run, a number is taken as it is, "random" is told and handed on', () => {
+test('the seed is the same in each run, a number is taken as it is, "random" is printed and handed on', () => {
   assert.equal(readSeed({}, unheard), readSeed({}, unheard));
   assert.equal(readSeed({ CORACLE_SEED: '0' }, unheard), 0);
   assert.equal(readSeed({ CORACLE_SEED: '2147483647' }, unheard), 2147483647);

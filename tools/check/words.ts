@@ -30,7 +30,7 @@ const OLD_WORDS_OF_PLACES: readonly {
       ['(?:un)?told', 'reported, notified, requested, known'],
       ['judg(?:e|es|ed|ing|ement|ements)', 'validate, decide, decision'],
     ],
-    places: ['src/control/', 'src/domain/', 'src/node/'],
+    places: ['src/control/', 'src/domain/', 'src/node/', 'test/features/', 'test/node/'],
   },
 ];
 

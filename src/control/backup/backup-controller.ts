@@ -1,265 +1,28 @@
-/**
- * The controller of VirtualMachineBackups. One pass: wait for what is missing > finalizer > tell the agent to start; while
- * it works: what it reports; when it has ended: tracker > status > the report goes. The agent forgets a backup with its
- * process, so the request is sent again until it has ended.
- */
-import {
-  VIRTUAL_MACHINE_BACKUP_TRACKERS,
-  VIRTUAL_MACHINE_BACKUPS,
-  VIRTUAL_MACHINE_INSTANCES,
-  type VirtualMachineBackup,
-  type VirtualMachineBackupTracker,
-  type VirtualMachineInstance,
-} from '../../api/kinds/kubevirt/kubevirt.ts';
-import { cloneJson } from '../../api/meta/deep-clone.ts';
-import { type DeepReadonly, formatTime, keyOf, type ObjectKey } from '../../api/meta/object.ts';
-import { quantityToBytes } from '../../api/quantity/quantity.ts';
-import { commit } from '../../client/commit/commit.ts';
-import {
-  type Controller,
-  createController,
-  DONE,
-  ownKeys,
-  type ReconcileResult,
-  requeueAfter,
-  source,
-} from '../../client/controller/controller.ts';
-import type { ControllerEnvironment } from '../../client/controller/environment.ts';
-import type { EventRecorder } from '../../client/events/recorder.ts';
-import { addFinalizer, hasFinalizer, isDeleting, removeFinalizer } from '../../client/finalizer/finalizer.ts';
-import {
-  COMPLETED_MESSAGE,
-  isBackupDone,
-  type QuiesceOutcome,
-  setComplete,
-  setFailed,
-  setInitializing,
-  setProgressing,
-  setQuiesced,
-} from '../../domain/backup/backup-conditions.ts';
-import { type BackupRequest, checkpointNameOf } from '../../domain/backup/backup-request.ts';
-import { CHECKPOINT_FINALIZER, CHECKPOINT_VOLUMES } from '../../domain/backup/checkpoint-handles.ts';
-import { isRunning, obstacleToBackup } from './backup-prerequisites.ts';
-import type { BackupStores } from './backup-stores.ts';
+import { type Controller, createController, DONE, ownKeys, source } from '../../client/controller/controller.ts';
+import { isDeleting } from '../../client/finalizer/finalizer.ts';
+import { isBackupDone } from '../../domain/backup/backup-conditions.ts';
 
-type Backup = DeepReadonly<VirtualMachineBackup>;
-type Vmi = DeepReadonly<VirtualMachineInstance>;
-type Status = NonNullable<VirtualMachineBackup['status']>;
-
-export const BACKUP_FINALIZER = 'backup.kubevirt.io/vmbackup-protection';
-const TRACKER_KIND = 'VirtualMachineBackupTracker';
-/** When what is missing is looked for again, and a backup under way is sent to the agent again. */
-const RETRY_MS = 5000;
-
-export interface BackupControllerOptions extends Pick<ControllerEnvironment, 'client' | 'clock' | 'log'> {
-  readonly stores: BackupStores;
-  readonly events: EventRecorder;
-}
-
-/** What the agent says of the backup; undefined when it is of another one, or of none. */
-const reportOf = (vmi: Vmi | undefined, { metadata }: Backup) => {
-  const report = vmi?.status?.changedBlockTracking?.backupStatus ?? undefined;
-  return report?.backupName === metadata.name ? report : undefined;
-};
-type Report = NonNullable<ReturnType<typeof reportOf>>;
+import { type BackupControllerOptions, BackupSteps } from './backup-steps.ts';
 
 /** Makes the controller; nothing happens before `start`. */
 export function createBackupController(options: BackupControllerOptions): Controller {
-  const { client, clock, log, stores, events } = options;
-  const now = (): string => formatTime(clock.now());
-
-  const write = async (backup: Backup, change: (status: Status) => void): Promise<void> => {
-    const before = backup as VirtualMachineBackup;
-    const status = cloneJson<Status>(before.status ?? {});
-    change(status);
-    await commit(client, VIRTUAL_MACHINE_BACKUPS, { before, after: { ...before, status }, subresource: 'status' });
-  };
-  const fail = async (backup: Backup, reason: string, message: string, report?: Report): Promise<void> => {
-    await write(backup, (status) => {
-      if (report) takeReport(status, report, now());
-      setFailed(status, { reason, message }, now());
-    });
-    events.event(backup, 'Warning', 'VirtualMachineBackupFailed', message);
-  };
-  const ask = (vmi: Vmi, request: BackupRequest): Promise<unknown> =>
-    client.raw(
-      'PUT',
-      `/apis/subresources.kubevirt.io/v1/namespaces/${vmi.metadata.namespace}/virtualmachineinstances/${vmi.metadata.name}/backup`,
-      { body: request },
-    );
-  const clearReport = async (vmi: Vmi): Promise<void> => {
-    const { metadata } = vmi;
-    await client.patch(
-      VIRTUAL_MACHINE_INSTANCES,
-      keyOf(vmi),
-      {
-        type: 'merge',
-        body: { metadata: { uid: metadata.uid }, status: { changedBlockTracking: { backupStatus: null } } },
-      },
-      { subresource: 'status' },
-    );
-  };
-
-  /** The tracker whose checkpoint the backup builds on, and the machine. */
-  const sourceOf = (backup: Backup) => {
-    const namespace = backup.metadata.namespace ?? '';
-    const { kind, name } = backup.spec.source;
-    const tracker = kind === TRACKER_KIND ? stores.trackers.get({ namespace, name }) : undefined;
-    const machine = kind === TRACKER_KIND ? tracker?.spec.source.name : name;
-    const key = { namespace, name: machine ?? '' };
-    return { namespace, name: machine, tracker, vm: stores.vms.get(key), vmi: stores.vmis.get(key) };
-  };
-
-  const requestOf = (backup: Backup, tracker: DeepReadonly<VirtualMachineBackupTracker> | undefined): BackupRequest => {
-    const { metadata, spec } = backup;
-    const claim = stores.claims.get({ namespace: metadata.namespace ?? '', name: spec.pvcName ?? '' });
-    const latest = tracker?.status?.latestCheckpoint?.name;
-    const capacity = claim?.status?.capacity?.['storage'] ?? claim?.spec?.resources?.requests?.['storage'];
-    return {
-      backupName: metadata.name ?? '',
-      backupUid: metadata.uid ?? '',
-      cmd: 'Start',
-      mode: 'Push',
-      backupStartTime: metadata.creationTimestamp ?? now(),
-      skipQuiesce: spec.skipQuiesce === true,
-      targetPath: claim?.metadata.uid ?? '',
-      checkpoint: checkpointNameOf({ name: metadata.name ?? '', uid: metadata.uid ?? '' }),
-      ...(tracker && { keepsCheckpoint: true }),
-      ...(latest && spec.forceFullBackup !== true && { incremental: latest }),
-      ...(capacity !== undefined && { maxBytes: quantityToBytes(String(capacity)) }),
-    };
-  };
-
-  const start = async (backup: Backup): Promise<ReconcileResult> => {
-    const found = sourceOf(backup);
-    const wait = async (message: string): Promise<ReconcileResult> => {
-      await write(backup, (status) => setInitializing(status, message, now()));
-      return requeueAfter(RETRY_MS);
-    };
-    if (found.name === undefined) return wait(`BackupTracker ${backup.spec.source.name} does not exist`);
-    if (backup.spec.mode === 'Pull') {
-      await fail(backup, 'Failed', 'pull mode is not served here, mode Push is');
-      return DONE;
-    }
-    const { namespace, name, vm, vmi, tracker } = found;
-    const pvcName = backup.spec.pvcName ?? '';
-    const target = { name: pvcName, claim: stores.claims.get({ namespace, name: pvcName }) };
-    const obstacle = obstacleToBackup({ namespace, name, vm, vmi }, target);
-    if (obstacle !== undefined || !vmi) return wait(obstacle ?? '');
-    const other = vmi.status?.changedBlockTracking?.backupStatus?.backupName;
-    if (other !== undefined && other !== backup.metadata.name)
-      return wait(`another backup ${other} is already in progress, cannot start backup ${backup.metadata.name}`);
-    if (!hasFinalizer(backup, BACKUP_FINALIZER)) {
-      const before = backup as VirtualMachineBackup;
-      await commit(client, VIRTUAL_MACHINE_BACKUPS, { before, after: addFinalizer(before, BACKUP_FINALIZER) });
-      return DONE;
-    }
-    await ask(vmi, requestOf(backup, tracker));
-    await write(backup, (status) => {
-      setProgressing(status, now());
-      status.startTimestamp = now();
-    });
-    return requeueAfter(RETRY_MS);
-  };
-
-  const goOn = async (backup: Backup): Promise<ReconcileResult> => {
-    const { vmi, tracker } = sourceOf(backup);
-    if (!vmi || !isRunning(vmi)) {
-      const message = vmi ? `VMI is not in a running state: ${vmi.status?.phase}` : 'VMI was deleted during backup';
-      await fail(backup, vmi ? 'SourceUnhealthy' : 'SourceLost', message);
-      return DONE;
-    }
-    const report = reportOf(vmi, backup);
-    if (report?.completed !== true) {
-      if (report) await write(backup, (status) => takeReport(status, report, now()));
-      await ask(vmi, requestOf(backup, tracker));
-      return requeueAfter(RETRY_MS);
-    }
-    if (report.failed === true) {
-      await fail(backup, 'Failed', report.backupMsg ?? 'unknown, no completion message', report);
-      return DONE;
-    }
-    if (tracker && report.checkpointName !== undefined) {
-      // So that the checkpoint goes with the tracker, and not before it is written down how.
-      const volumes = (report.volumes ?? []).map(({ volumeName }) => volumeName).join();
-      if (
-        !hasFinalizer(tracker, CHECKPOINT_FINALIZER) ||
-        tracker.metadata.annotations?.[CHECKPOINT_VOLUMES] !== volumes
-      ) {
-        const before = tracker as VirtualMachineBackupTracker;
-        const after = cloneJson<VirtualMachineBackupTracker>(addFinalizer(before, CHECKPOINT_FINALIZER));
-        after.metadata.annotations = { ...after.metadata.annotations, [CHECKPOINT_VOLUMES]: volumes };
-        await commit(client, VIRTUAL_MACHINE_BACKUP_TRACKERS, { before, after });
-      }
-      const latestCheckpoint = { name: report.checkpointName, creationTime: report.startTimestamp };
-      const body = { metadata: { uid: tracker.metadata.uid }, status: { latestCheckpoint } };
-      await client.patch(
-        VIRTUAL_MACHINE_BACKUP_TRACKERS,
-        keyOf(tracker),
-        { type: 'merge', body },
-        { subresource: 'status' },
-      );
-    }
-    await write(backup, (status) => {
-      takeReport(status, report, now());
-      if (!tracker) delete status.checkpointName;
-      setComplete(status, now());
-    });
-    events.event(backup, 'Normal', 'VirtualMachineBackupCompletedSuccessfully', COMPLETED_MESSAGE);
-    return DONE;
-  };
-
-  /** The report of a backup that has ended, or goes, makes room for the next one. */
-  const end = async (backup: Backup): Promise<ReconcileResult> => {
-    const { vmi } = sourceOf(backup);
-    const report = reportOf(vmi, backup);
-    if (vmi && report) {
-      if (report.completed !== true && isRunning(vmi)) {
-        await ask(vmi, { backupName: backup.metadata.name ?? '', cmd: 'Abort' });
-        return requeueAfter(RETRY_MS / 5);
-      }
-      await clearReport(vmi);
-    }
-    if (!isDeleting(backup) || !hasFinalizer(backup, BACKUP_FINALIZER)) return DONE;
-    const before = backup as VirtualMachineBackup;
-    await commit(client, VIRTUAL_MACHINE_BACKUPS, { before, after: removeFinalizer(before, BACKUP_FINALIZER) });
-    return DONE;
-  };
-
-  const ofMachine = ({ namespace, name }: { readonly namespace?: string; readonly name?: string }): ObjectKey[] =>
-    stores.backups
-      .list(namespace)
-      .filter((backup) => sourceOf(backup).name === name)
-      .map((backup) => keyOf(backup));
+  const steps = new BackupSteps(options);
   return createController({
     name: 'backup',
-    client,
-    log,
-    clock,
+    client: steps.client,
+    log: steps.log,
+    clock: steps.clock,
     concurrency: 4,
     sources: [
-      ownKeys(stores.backups),
-      source(stores.vmis, ({ metadata }) => ofMachine(metadata)),
-      source(stores.trackers, ({ metadata, spec }) => ofMachine({ ...metadata, name: spec.source.name })),
+      ownKeys(steps.stores.backups),
+      source(steps.stores.vmis, ({ metadata }) => steps.ofMachine(metadata)),
+      source(steps.stores.trackers, ({ metadata, spec }) => steps.ofMachine({ ...metadata, name: spec.source.name })),
     ],
     reconcile: async (key) => {
-      const backup = stores.backups.get(key);
+      const backup = steps.stores.backups.get(key);
       if (!backup) return DONE;
-      if (isDeleting(backup) || isBackupDone(backup.status)) return end(backup);
-      return backup.status?.startTimestamp === undefined ? start(backup) : goOn(backup);
+      if (isDeleting(backup) || isBackupDone(backup.status)) return steps.end(backup);
+      return backup.status?.startTimestamp === undefined ? steps.start(backup) : steps.goOn(backup);
     },
   });
-}
-
-/** What the agent says, in the status of the backup. */
-function takeReport(status: Status, report: Report, now: string): void {
-  if (report.checkpointName !== undefined) status.checkpointName = report.checkpointName;
-  if (report.volumes && report.volumes.length > 0)
-    status.includedVolumes = report.volumes.map(({ volumeName, type }) => ({
-      volumeName,
-      ...((type === 'Full' || type === 'Incremental') && { type }),
-    }));
-  const { quiesceStatus } = report;
-  if (quiesceStatus === 'Succeeded' || quiesceStatus === 'Failed' || quiesceStatus === 'Skipped')
-    setQuiesced(status, quiesceStatus satisfies QuiesceOutcome, now);
 }

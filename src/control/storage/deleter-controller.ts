@@ -24,7 +24,7 @@ import { POOL_DRIVER } from '../../domain/storage/pool-names.ts';
 import { PROVISIONER_FINALIZER, placeOf } from '../../domain/storage/provision-plan.ts';
 import { PROVISIONED_BY } from '../../domain/storage/volume-step.ts';
 import { createPools, PoolCallError } from './pools.ts';
-import type { PoolControllerOptions } from './provisioner-controller.ts';
+import type { PoolControllerOptions } from './provisioner-steps.ts';
 
 type Volume = DeepReadonly<PersistentVolume>;
 

@@ -20,7 +20,7 @@ import { POOL_DRIVER } from '../../domain/storage/pool-names.ts';
 import { bytesText, placeOf } from '../../domain/storage/provision-plan.ts';
 import { resizeFailed, resizeStep } from '../../domain/storage/resize-step.ts';
 import { createPools, PoolCallError } from './pools.ts';
-import type { PoolControllerOptions } from './provisioner-controller.ts';
+import type { PoolControllerOptions } from './provisioner-steps.ts';
 
 type Claim = DeepReadonly<PersistentVolumeClaim>;
 

@@ -2,7 +2,8 @@
 import type { PolicyRule } from '../../api/kinds/builtin/access-types.ts';
 import type { ControllerEnvironment, Runnable } from '../../client/controller/environment.ts';
 import { createDeleterController, deleterRules } from './deleter-controller.ts';
-import { createProvisionerController, type PoolControllerOptions, provisionerRules } from './provisioner-controller.ts';
+import { createProvisionerController, provisionerRules } from './provisioner-controller.ts';
+import type { PoolControllerOptions } from './provisioner-steps.ts';
 import { createResizerController, resizerRules } from './resizer-controller.ts';
 import { createSnapshotController, snapshotControllerRules } from './snapshot-controller.ts';
 import { createSnapshotterController, snapshotterRules } from './snapshotter-controller.ts';

@@ -9,7 +9,7 @@ import { type Controller, createController, DONE, requeueAfter, source } from '.
 import type { PoolFacts } from '../../domain/storage/pool-calls.ts';
 import { placeOf } from '../../domain/storage/provision-plan.ts';
 import { createPools, PoolCallError, poolOf } from './pools.ts';
-import type { PoolControllerOptions } from './provisioner-controller.ts';
+import type { PoolControllerOptions } from './provisioner-steps.ts';
 
 /** Rights the controller needs, and no others. */
 export const sweeperRules: PolicyRule[] = [

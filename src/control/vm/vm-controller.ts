@@ -4,16 +4,9 @@
  * spec first (status then waits for the next pass), else status.
  */
 
-import {
-  KUBEVIRTS,
-  type KubeVirt,
-  VIRTUAL_MACHINE_INSTANCES,
-  VIRTUAL_MACHINES,
-  type VirtualMachine,
-} from '../../api/kinds/kubevirt/kubevirt.ts';
+import { VIRTUAL_MACHINES, type VirtualMachine } from '../../api/kinds/kubevirt/kubevirt.ts';
 import { cloneJson } from '../../api/meta/deep-clone.ts';
-import { type DeepReadonly, keyOf, keyText, type ObjectKey } from '../../api/meta/object.ts';
-import { ApiError } from '../../api/meta/status.ts';
+import { keyOf, keyText, type ObjectKey } from '../../api/meta/object.ts';
 import { nextTurn } from '../../base/clock/next-turn.ts';
 import { commit } from '../../client/commit/commit.ts';
 import {
@@ -24,50 +17,12 @@ import {
   requeueAfter,
   source,
 } from '../../client/controller/controller.ts';
-import type { ControllerEnvironment } from '../../client/controller/environment.ts';
-import { createEventRecorder } from '../../client/events/recorder.ts';
-import { createExpectations } from '../../client/expectations/expectations.ts';
-import { DUPLICATE_FIRMWARE_UUID, type Machine, sharedMessage } from '../../domain/identity/shared-uuids.ts';
-import { createUuidIndex } from '../../domain/identity/uuid-index.ts';
-import type { Layers } from '../../domain/instancetype/expand.ts';
-import {
-  type ClusterConfig,
-  clusterConfigOf,
-  cpuAllocationRatioOf,
-} from '../../domain/machine-defaults/cluster-config.ts';
-import { RESUME_FROM } from '../../domain/memory-state/resume-request.ts';
-import {
-  effectiveRunStrategy,
-  type RunStrategy,
-  type StateChangeRequest,
-  startStopVerdict,
-} from '../../domain/run-strategy/run-strategy.ts';
-import { backoffLeft, type StartFailure } from '../../domain/run-strategy/start-failure.ts';
-import { buildInstance, StartConflict } from './build-instance.ts';
-import { keepPciTopology } from './keep-pci-topology.ts';
+import { type Machine, sharedMessage } from '../../domain/identity/shared-uuids.ts';
 import { persistFirmwareUuid } from './persist-firmware-uuid.ts';
-import { createSourceLookup } from './source-lookup.ts';
-import { createStartRecord } from './start-record.ts';
-import { removeRevision, syncInstancetype } from './sync-instancetype.ts';
-import { updateInstance } from './update-instance.ts';
-import { applyVmStatus, NOT_LIVE_UPDATABLE, type SyncFailure } from './vm-status.ts';
-import {
-  generationOf,
-  isControlledBy,
-  isVmiFinal,
-  OBSERVED_API_VERSIONS,
-  type ReadonlyVm,
-  type ReadonlyVmi,
-  VM_FINALIZER,
-  VM_GENERATION,
-  viewOf,
-} from './vm-view.ts';
-
-export interface VmControllerOptions extends ControllerEnvironment {
-  /** 0 to 1; jitter of the start back-off. */
-  readonly random?: () => number;
-}
-
+import { removeRevision } from './sync-instancetype.ts';
+import { applyVmStatus } from './vm-status.ts';
+import { type Pass, type VmControllerOptions, VmSteps } from './vm-steps.ts';
+import { isControlledBy, isVmiFinal, type ReadonlyVm, type ReadonlyVmi } from './vm-view.ts';
 /** Rights the controller needs, and no others. */
 export const vmControllerRules = [
   { apiGroups: ['kubevirt.io'], resources: ['virtualmachines'], verbs: ['get', 'list', 'watch', 'patch'] },
@@ -93,325 +48,39 @@ export const vmControllerRules = [
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
 ];
 
-/** When a machine whose instance type or preference is missing is looked at again, whatever the watches say. */
-const MISSING_SOURCE_RETRY_MS = 30_000;
-
 /** When a firmware UUID that a policy would not have written is tried again. */
 const REFUSED_UUID_RETRY_MS = 30_000;
 
-/** When a change of an instance that was refused as stale is tried again, should its news not come before. */
-const STALE_INSTANCE_RETRY_MS = 1000;
-
-/** What one pass carries from step to step. */
-interface Pass {
-  readonly key: ObjectKey;
-  readonly vm: VirtualMachine;
-  /** The instance as cached; replaced by what a create or delete returned. */
-  instance: ReadonlyVmi | undefined;
-  expects: 'create' | 'delete' | undefined;
-  failure: SyncFailure | undefined;
-  /** Why only a restart brings what the machine says now; what was known of it until that is decided anew. */
-  restartRequired: string | undefined;
-  /** What instance type and preference stand for; undefined while that is not known: nothing is started then. */
-  layers: Layers | undefined;
-  /** Copies of instance type and preference that go when the machine is stored without naming them. */
-  readonly unneeded: string[];
-  requeueMs: number | undefined;
-  readonly signal: AbortSignal;
-}
-
-type StepOutcome = 'continue' | 'stop';
-type Step = (pass: Pass) => Promise<StepOutcome>;
-
 /** Makes the controller; nothing happens before `start`. */
 export function createVmController(options: VmControllerOptions): Controller {
-  const { client, clock, log, informers, random = Math.random } = options;
-  const vms = informers.of(VIRTUAL_MACHINES);
-  const vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
-  const kubevirts = informers.of(KUBEVIRTS);
-  const uuids = createUuidIndex(vms, vmis);
-  const lookup = createSourceLookup({ client, informers }, vms);
-  let read: { readonly kubevirt: DeepReadonly<KubeVirt> | undefined; readonly config: ClusterConfig } | undefined;
-  const config = (): ClusterConfig => {
-    const kubevirt = kubevirts.list()[0];
-    if (read === undefined || read.kubevirt !== kubevirt) read = { kubevirt, config: clusterConfigOf(kubevirt) };
-    return read.config;
-  };
-  const start = createStartRecord({ client, lookup, config });
-  const events = createEventRecorder(client, { component: 'virtualmachine-controller', clock, log });
-  const expectations = createExpectations(clock);
-
-  const deletion: Step = async (pass) => {
-    const { vm, instance } = pass;
-    if (vm.metadata.deletionTimestamp === undefined) return 'continue';
-    const orphan = vm.metadata.finalizers?.includes('orphan') ?? false;
-    if (!instance || orphan) vm.metadata.finalizers = (vm.metadata.finalizers ?? []).filter((f) => f !== VM_FINALIZER);
-    else if (instance.metadata.deletionTimestamp === undefined) await deleteInstance(pass);
-    if (instance) await releaseInstance(pass);
-    return 'stop';
-  };
-
-  const finalizer: Step = async ({ vm }) => {
-    if (!vm.metadata.finalizers?.includes(VM_FINALIZER))
-      vm.metadata.finalizers = [...(vm.metadata.finalizers ?? []), VM_FINALIZER];
-    vm.metadata.annotations = { ...vm.metadata.annotations, ...OBSERVED_API_VERSIONS };
-    return 'continue';
-  };
-
-  // The instance goes on from the state: the next one boots.
-  const resumed: Step = async ({ vm, instance }) => {
-    const annotations = vm.metadata.annotations;
-    const from = annotations?.[RESUME_FROM];
-    if (from === undefined || instance?.metadata.annotations?.[RESUME_FROM] !== from) return 'continue';
-    if (instance.status?.phase !== 'Running') return 'continue';
-    const { [RESUME_FROM]: _, ...rest } = annotations ?? {};
-    vm.metadata.annotations = rest;
-    return 'continue';
-  };
-
-  const instancetype: Step = async (pass) => {
-    const { vm } = pass;
-    const outcome = await syncInstancetype(vm, {
-      client,
-      lookup,
-      config: config(),
-      keepStart: (next, layers) => start.keep({ vm: next, instance: pass.instance, layers }),
-      unneeded: (name) => pass.unneeded.push(name),
-    });
-    switch (outcome.type) {
-      case 'layers':
-        pass.layers = outcome.layers;
-        return 'continue';
-      case 'expanded':
-        return 'stop';
-      case 'failed': {
-        const { failure } = outcome;
-        const known = vm.status?.conditions?.find(({ type }) => type === 'Failure');
-        if (known?.message !== failure.message) events.event(vm, 'Warning', failure.reason, failure.message);
-        pass.failure = failure;
-        // A change of what is missing has the machine looked at again; this is for what no watch tells.
-        pass.requeueMs = MISSING_SOURCE_RETRY_MS;
-        return 'continue';
-      }
-      default:
-        return outcome satisfies never;
-    }
-  };
-
-  const releaseFinal: Step = async (pass) => {
-    if (pass.instance) await releaseInstance(pass);
-    return 'continue';
-  };
-
-  const runStrategy: Step = async (pass) => {
-    const { vm, instance } = pass;
-    const strategy = effectiveRunStrategy(vm.spec);
-    const requests = (vm.status?.stateChangeRequests ?? []) as readonly StateChangeRequest[];
-    const verdict = startStopVerdict({
-      strategy,
-      instance: instance && viewOf(instance),
-      requests,
-      lastStrategy: vm.status?.runStrategy,
-      backoffMs: backoffLeft(vm.status?.startFailure as StartFailure | undefined, clock.now()),
-    });
-    switch (verdict.type) {
-      case 'keep':
-        return 'continue';
-      case 'wait':
-        pass.requeueMs = verdict.ms;
-        return 'continue';
-      case 'unhalt':
-        setStrategy(vm, 'Always');
-        return 'stop';
-      case 'create':
-        // A restore replaces the disks of a machine that does not run: it starts when that is done.
-        if (vm.status?.restoreInProgress === undefined) await createInstance(pass, verdict.paused);
-        return 'continue';
-      case 'delete':
-        await deleteInstance(pass);
-        if (verdict.thenStart && vm.status)
-          vm.status.stateChangeRequests = [...(vm.status.stateChangeRequests ?? []), { action: 'Start' }];
-        return 'continue';
-    }
-  };
-
-  // A change of the VM that does not touch the template leaves the instance up to date: say so on it.
-  const observedGeneration: Step = async (pass) => {
-    const { vm, instance } = pass;
-    if (!instance || instance.metadata.deletionTimestamp !== undefined || isVmiFinal(instance)) return 'continue';
-    const known = generationOf(instance);
-    if (known === vm.metadata.generation) return 'continue';
-    const generation = start.generation(pass);
-    // Once it is said it only goes on; an instance of which nothing is said gets the number of its start.
-    if (generation === undefined || (known !== undefined && generation !== vm.metadata.generation)) return 'continue';
-    pass.instance = await client.patch(VIRTUAL_MACHINE_INSTANCES, pass.key, {
-      type: 'merge',
-      body: { metadata: { uid: instance.metadata.uid, annotations: { [VM_GENERATION]: String(generation) } } },
-    });
-    return 'continue';
-  };
-
-  const pciTopology: Step = async ({ vm, instance }) => {
-    if (instance) keepPciTopology(vm, instance);
-    return 'continue';
-  };
-
-  // What the cluster updates while a guest runs goes into the spec of the instance; what it cannot says why.
-  const liveUpdate: Step = async (pass) => {
-    const { vm, instance, layers } = pass;
-    // What the machine stands for now is not known: what was known of it still holds.
-    if (!layers) return 'continue';
-    pass.restartRequired = start.isRestartRequired(pass) ? NOT_LIVE_UPDATABLE : undefined;
-    if (clock.turnIsLong()) await nextTurn();
-    if (!instance || pass.restartRequired !== undefined) return 'continue';
-    const cpuAllocationRatio = cpuAllocationRatioOf(kubevirts.list()[0]);
-    const update = await updateInstance({ vm, instance, layers }, { client, config: config(), cpuAllocationRatio });
-    pass.instance = update.instance;
-    pass.restartRequired = update.restart;
-    pass.failure ??= update.failure;
-    if (update.isStale) pass.requeueMs = STALE_INSTANCE_RETRY_MS;
-    return 'continue';
-  };
-
-  const STEPS: readonly Step[] = [
-    deletion,
-    finalizer,
-    resumed,
-    instancetype,
-    releaseFinal,
-    runStrategy,
-    observedGeneration,
-    pciTopology,
-    liveUpdate,
-  ];
-
-  /** What keeps the instance from starting is an event of the machine too, once for each text. */
-  function tellProblem(before: ReadonlyVm, after: ReadonlyVm): void {
-    const problem = problemOf(after);
-    if (problem?.message && problem.message !== problemOf(before)?.message)
-      events.event(after, 'Warning', problem.reason ?? 'FailedStart', problem.message);
-  }
-
-  function tellDuplicate(before: ReadonlyVm, after: ReadonlyVm): void {
-    const message = duplicateOf(after);
-    if (message && message !== duplicateOf(before)) events.event(after, 'Warning', DUPLICATE_FIRMWARE_UUID, message);
-  }
-
-  async function createInstance(pass: Pass, paused: boolean): Promise<void> {
-    const { vm, key } = pass;
-    const name = key.name;
-    const unowned = vmis.get(key);
-    if (unowned) {
-      pass.failure = {
-        reason: 'FailedCreate',
-        message: `a VirtualMachineInstance named ${name} that this VirtualMachine does not own is in the way`,
-      };
-      return;
-    }
-    // The failure says what is missing.
-    if (pass.layers === undefined) return;
-    pass.expects = 'create';
-    try {
-      const wanted = buildInstance(vm, {
-        paused,
-        layers: pass.layers,
-        config: config(),
-      });
-      await start.take(vm);
-      expectations.expectCreations(keyText(key), 1);
-      pass.instance = await client.create(VIRTUAL_MACHINE_INSTANCES, wanted);
-      events.event(
-        vm,
-        'Normal',
-        'SuccessfulCreate',
-        `Started the virtual machine by creating the new virtual machine instance ${name}`,
-      );
-    } catch (error) {
-      expectations.creationFailed(keyText(key));
-      pass.failure = failureOf('FailedCreate', error);
-      events.event(
-        vm,
-        'Warning',
-        'FailedCreate',
-        `Error creating virtual machine instance ${name}: ${pass.failure.message}`,
-      );
-      // Only a change of the machine helps, and that is noticed.
-      if (!(error instanceof StartConflict)) throw error;
-    }
-  }
-
-  async function deleteInstance(pass: Pass): Promise<void> {
-    const { vm, instance, key } = pass;
-    if (!instance) return;
-    pass.expects = 'delete';
-    try {
-      await client.delete(VIRTUAL_MACHINE_INSTANCES, key, { preconditions: { uid: instance.metadata.uid ?? '' } });
-      events.event(
-        vm,
-        'Normal',
-        'SuccessfulDelete',
-        `Stopped the virtual machine by deleting the virtual machine instance ${instance.metadata.uid}`,
-      );
-    } catch (error) {
-      if (error instanceof ApiError && (error.code === 404 || error.code === 409)) return;
-      pass.failure = failureOf('FailedDelete', error);
-      events.event(
-        vm,
-        'Warning',
-        'FailedDelete',
-        `Error deleting virtual machine instance ${instance.metadata.name}: ${pass.failure.message}`,
-      );
-      throw error;
-    }
-  }
-
-  // The instance may go once its end has been counted here (start failures are keyed by its uid).
-  async function releaseInstance(pass: Pass): Promise<void> {
-    const { instance, key, vm } = pass;
-    if (!instance || !isVmiFinal(instance) || instance.metadata.deletionTimestamp === undefined) return;
-    const finalizers = instance.metadata.finalizers ?? [];
-    if (!finalizers.includes(VM_FINALIZER) || !endIsCounted(vm, instance)) return;
-    const at = finalizers.indexOf(VM_FINALIZER);
-    try {
-      await client.patch(VIRTUAL_MACHINE_INSTANCES, key, {
-        type: 'json',
-        body: [
-          { op: 'test', path: `/metadata/finalizers/${at}`, value: VM_FINALIZER },
-          { op: 'remove', path: `/metadata/finalizers/${at}` },
-        ],
-      });
-    } catch (error) {
-      if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 422 && error.code !== 409)) throw error;
-    }
-  }
-
+  const steps = new VmSteps(options);
   return createController({
     name: 'vm',
-    client,
-    log,
-    clock,
+    client: steps.client,
+    log: steps.log,
+    clock: steps.clock,
     sources: [
-      ownKeys(vms),
-      source(vmis, (vmi, previous) => {
+      ownKeys(steps.vms),
+      source(steps.vmis, (vmi, previous) => {
         const key = keyOf(vmi);
-        if (!previous) expectations.observeCreation(keyText(key));
+        if (!previous) steps.expectations.observeCreation(keyText(key));
         return [key];
       }),
-      source(vms, (vm, previous) => machineKeys(uuids.touchedByVm(vm, previous))),
-      source(vmis, (vmi, previous) => machineKeys(uuids.touchedByVmi(vmi, previous))),
-      ...lookup.sources,
+      source(steps.vms, (vm, previous) => machineKeys(steps.uuids.touchedByVm(vm, previous))),
+      source(steps.vmis, (vmi, previous) => machineKeys(steps.uuids.touchedByVmi(vmi, previous))),
+      ...steps.lookup.sources,
     ],
     concurrency: 8,
     reconcile: async (key, { signal }) => {
-      const cached = vms.get(key);
+      const cached = steps.vms.get(key);
       if (!cached) {
-        expectations.forget(keyText(key));
+        steps.expectations.forget(keyText(key));
         return DONE;
       }
-      if (!expectations.satisfied(keyText(key))) return DONE;
-      const found = vmis.get(key);
+      if (!steps.expectations.satisfied(keyText(key))) return DONE;
+      const found = steps.vmis.get(key);
       const instance = found && isControlledBy(found, cached) ? found : undefined;
-      const identity = await persistFirmwareUuid(client, cached, instance);
+      const identity = await persistFirmwareUuid(steps.client, cached, instance);
       if (identity.isWritten) return DONE;
       const after = cloneJson(cached) as VirtualMachine;
       const pass: Pass = {
@@ -428,9 +97,9 @@ export function createVmController(options: VmControllerOptions): Controller {
       };
       let error: unknown;
       try {
-        for (const step of STEPS) {
+        for (const step of steps.STEPS) {
           // A machine may be large, and several steps reckon what it stands for.
-          if (clock.turnIsLong()) await nextTurn();
+          if (steps.clock.turnIsLong()) await nextTurn();
           if ((await step(pass)) === 'stop') break;
         }
       } catch (thrown) {
@@ -442,39 +111,24 @@ export function createVmController(options: VmControllerOptions): Controller {
         expects: pass.expects,
         failure: pass.failure,
         restartRequired: pass.restartRequired,
-        duplicateUuid: sharedMessage(uuids.ofVm(cached, pass.instance), key.namespace),
-        now: clock.now(),
-        random: random(),
+        duplicateUuid: sharedMessage(steps.uuids.ofVm(cached, pass.instance), key.namespace),
+        now: steps.clock.now(),
+        random: steps.random(),
       });
-      tellProblem(cached, after);
-      tellDuplicate(cached, after);
-      const stored = await commit<VirtualMachine>(client, VIRTUAL_MACHINES, {
+      steps.tellProblem(cached, after);
+      steps.tellDuplicate(cached, after);
+      const stored = await commit<VirtualMachine>(steps.client, VIRTUAL_MACHINES, {
         before: cached,
         after,
         order: 'status-last',
       });
       if (error) throw error;
-      for (const name of pass.unneeded) await removeRevision(stored ?? cached, name, { client, lookup });
+      for (const name of pass.unneeded)
+        await removeRevision(stored ?? cached, name, { client: steps.client, lookup: steps.lookup });
       return pass.requeueMs === undefined ? DONE : requeueAfter(pass.requeueMs);
     },
   });
 }
-
-/** The end of a final instance must stand in status.startFailure (if it counts at all) before the instance may go. */
-function endIsCounted(vm: VirtualMachine, instance: ReadonlyVmi): boolean {
-  const failure = vm.status?.startFailure as StartFailure | undefined;
-  const ran = (instance.status?.phaseTransitionTimestamps ?? []).some((entry) => entry.phase === 'Running');
-  if (ran) return failure === undefined;
-  const strategy = effectiveRunStrategy(vm.spec);
-  const counted = strategy === 'Always' || strategy === 'RerunOnFailure' || strategy === 'Once';
-  return !counted || vm.metadata.deletionTimestamp !== undefined || failure?.lastFailedVMIUID === instance.metadata.uid;
-}
-
-const problemOf = ({ status }: ReadonlyVm): { readonly reason?: string; readonly message?: string } | undefined =>
-  status?.conditions?.find(({ type, status: value }) => type === 'Synchronized' && value === 'False');
-
-const duplicateOf = ({ status }: ReadonlyVm): string | undefined =>
-  status?.conditions?.find(({ type }) => type === DUPLICATE_FIRMWARE_UUID)?.message;
 
 const machineKeys = (machines: readonly Machine[]): ObjectKey[] =>
   machines.filter(({ kind }) => kind === 'VirtualMachine').map(({ namespace, name }) => ({ namespace, name }));
@@ -484,13 +138,3 @@ const knownRestart = ({ status }: ReadonlyVm, instance: ReadonlyVmi | undefined)
   instance && !isVmiFinal(instance)
     ? status?.conditions?.find(({ type }) => type === 'RestartRequired')?.message
     : undefined;
-
-const failureOf = (reason: string, error: unknown): SyncFailure => ({
-  reason,
-  message: error instanceof Error ? error.message : String(error),
-});
-
-function setStrategy(vm: VirtualMachine, strategy: RunStrategy): void {
-  if (vm.spec.running !== undefined) vm.spec.running = strategy === 'Always';
-  else vm.spec.runStrategy = strategy as NonNullable<typeof vm.spec.runStrategy>;
-}
