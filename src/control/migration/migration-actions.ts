@@ -62,34 +62,47 @@ export interface MigrationActionsOptions extends ControllerEnvironment {
   readonly launcher: () => Omit<LauncherPodOptions, 'idLabel'>;
 }
 
-/** Makes them; informers asked for here are started by the set's owner. */
-export function createMigrationActions({
-  client,
-  clock,
-  informers,
-  events,
-  launcher,
-}: MigrationActionsOptions): MigrationActions {
-  const kubevirts = informers.of(KUBEVIRTS);
-  const policies = informers.of(MIGRATION_POLICIES);
-  const namespaces = informers.of<Namespace>(NAMESPACES);
-  const nodes = informers.of<Node>(NODES);
-  const settings = (): MigrationSettings => migrationSettings(kubevirts.list()[0]);
+/** Informers asked for here are started by the set's owner. */
+class MigrationWrites implements MigrationActions {
+  readonly #client;
+  readonly #clock;
+  readonly #nodes;
+  readonly #events;
+  readonly #launcher;
+  readonly #kubevirts;
+  readonly #policies;
+  readonly #namespaces;
+
+  constructor({ client, clock, informers, events, launcher }: MigrationActionsOptions) {
+    this.#client = client;
+    this.#clock = clock;
+    this.#events = events;
+    this.#launcher = launcher;
+    this.#kubevirts = informers.of(KUBEVIRTS);
+    this.#policies = informers.of(MIGRATION_POLICIES);
+    this.#namespaces = informers.of<Namespace>(NAMESPACES);
+    this.#nodes = informers.of<Node>(NODES);
+  }
+
+  settings(): MigrationSettings {
+    return migrationSettings(this.#kubevirts.list()[0]);
+  }
 
   /** Saves the instance's migration state; 409 when anybody wrote in between. */
-  const saveState = (vmi: ReadonlyVmi, migrationState: MigrationState): Promise<VirtualMachineInstance | undefined> => {
+  #saveState(vmi: ReadonlyVmi, migrationState: MigrationState): Promise<VirtualMachineInstance | undefined> {
     const before = vmi as VirtualMachineInstance;
     const status = { ...before.status, migrationState } as NonNullable<VirtualMachineInstance['status']>;
-    return commit(client, VIRTUAL_MACHINE_INSTANCES, {
+    return commit(this.#client, VIRTUAL_MACHINE_INSTANCES, {
       before,
       after: { ...before, status },
       subresource: 'status',
     });
-  };
-  const optionsFor = (vmi: ReadonlyVmi): Pick<MigrationState, 'migrationConfiguration' | 'migrationPolicyName'> => {
-    const { options } = settings();
-    const namespace = namespaces.get({ namespace: '', name: vmi.metadata.namespace ?? '' });
-    const policy = matchPolicy(policies.list(), {
+  }
+
+  #optionsFor(vmi: ReadonlyVmi): Pick<MigrationState, 'migrationConfiguration' | 'migrationPolicyName'> {
+    const { options } = this.settings();
+    const namespace = this.#namespaces.get({ namespace: '', name: vmi.metadata.namespace ?? '' });
+    const policy = matchPolicy(this.#policies.list(), {
       instanceLabels: vmi.metadata.labels ?? {},
       namespaceLabels: namespace?.metadata.labels ?? {},
     });
@@ -97,158 +110,168 @@ export function createMigrationActions({
     return applied?.changed
       ? { migrationConfiguration: applied.options, migrationPolicyName: policy?.metadata.name ?? '' }
       : { migrationConfiguration: options };
-  };
+  }
 
-  const actions: MigrationActions = {
-    settings,
-    async createTarget({ migration, vmi, source, stateClaim }) {
-      const node = nodes.get({ namespace: '', name: vmi.status?.nodeName ?? '' });
-      const pod = targetPod({
-        vmi,
-        migration,
-        source,
-        options: { ...launcher(), idLabel: await vmiIdLabel(vmi.metadata.name ?? ''), stateClaim },
-        sourceNodeLabels: node?.metadata.labels ?? {},
-      });
-      try {
-        const created = await client.create(PODS, pod);
-        events.event(migration, 'Normal', 'SuccessfulCreate', `Created migration target pod ${created.metadata.name}`);
-        return created;
-      } catch (error) {
-        events.event(vmi, 'Warning', 'FailedCreate', creationFailure(vmi, error as Error));
-        throw error;
-      }
-    },
-    async deleteTarget(migration, target, why) {
-      if (target.metadata.deletionTimestamp !== undefined) return;
-      try {
-        await client.delete(PODS, keyOf(target), { preconditions: { uid: target.metadata.uid ?? '' } });
-        events.event(migration, 'Normal', 'SuccessfulDelete', why);
-      } catch (error) {
-        if (isNotFound(error) || isApiError(error, 409)) return;
-        events.event(
-          migration,
-          'Warning',
-          'FailedDelete',
-          `Error deleting migration target pod: ${(error as Error).message}`,
-        );
-        throw error;
-      }
-    },
-    async handOff({ migration, vmi, source, target }) {
-      const uid = migration.metadata.uid ?? '';
-      const targetNode = target.spec.nodeName ?? '';
-      let current: ReadonlyVmi = vmi;
-      if (!stateOf(vmi, migration)) {
-        const sourceNode = vmi.status?.nodeName ?? '';
-        const sourcePod = source?.metadata.name ?? '';
-        const pod = target.metadata.name ?? '';
-        const common = {
-          migrationUID: uid,
-          virtualMachineInstanceUID: vmi.metadata.uid ?? '',
-          domainName: vmi.metadata.name ?? '',
-          domainNamespace: vmi.metadata.namespace ?? '',
-        };
-        try {
-          const saved = await saveState(vmi, {
-            migrationUid: uid,
-            sourceNode,
-            sourcePod,
-            targetNode,
-            targetPod: pod,
-            targetMemoryOverhead: overheadText(vmi.spec),
-            ...stateClaimNames(source, target),
-            ...optionsFor(vmi),
-            sourceState: { ...common, node: sourceNode, pod: sourcePod },
-            targetState: { ...common, node: targetNode, pod },
-          });
-          current = saved ?? vmi;
-        } catch (error) {
-          // A lost race is tried again with the newer instance.
-          if (!isConflict(error))
-            events.event(
-              migration,
-              'Warning',
-              'FailedHandOver',
-              `Failed to set MigrationStat in VMI status. :${(error as Error).message}`,
-            );
-          throw error;
-        }
-      }
-      if (current.metadata.labels?.[MIGRATION_TARGET_NODE_LABEL] === targetNode) return;
-      const before = current as VirtualMachineInstance;
-      const labels = { ...before.metadata.labels, [MIGRATION_TARGET_NODE_LABEL]: targetNode };
-      await commit(client, VIRTUAL_MACHINE_INSTANCES, {
-        before,
-        after: { ...before, metadata: { ...before.metadata, labels } },
-      });
-      events.event(
+  readonly createTarget: MigrationActions['createTarget'] = async ({ migration, vmi, source, stateClaim }) => {
+    const node = this.#nodes.get({ namespace: '', name: vmi.status?.nodeName ?? '' });
+    const pod = targetPod({
+      vmi,
+      migration,
+      source,
+      options: { ...this.#launcher(), idLabel: await vmiIdLabel(vmi.metadata.name ?? ''), stateClaim },
+      sourceNodeLabels: node?.metadata.labels ?? {},
+    });
+    try {
+      const created = await this.#client.create(PODS, pod);
+      this.#events.event(
         migration,
         'Normal',
-        'SuccessfulHandOver',
-        'Migration target pod is ready for preparation by virt-handler.',
+        'SuccessfulCreate',
+        `Created migration target pod ${created.metadata.name}`,
       );
-    },
-    async requestAbort(migration, vmi) {
-      const state = stateOf(vmi, migration);
-      if (!state || state.abortRequested === true || state.completed === true) return;
+      return created;
+    } catch (error) {
+      this.#events.event(vmi, 'Warning', 'FailedCreate', creationFailure(vmi, error as Error));
+      throw error;
+    }
+  };
+
+  readonly deleteTarget: MigrationActions['deleteTarget'] = async (migration, target, why) => {
+    if (target.metadata.deletionTimestamp !== undefined) return;
+    try {
+      await this.#client.delete(PODS, keyOf(target), { preconditions: { uid: target.metadata.uid ?? '' } });
+      this.#events.event(migration, 'Normal', 'SuccessfulDelete', why);
+    } catch (error) {
+      if (isNotFound(error) || isApiError(error, 409)) return;
+      this.#events.event(
+        migration,
+        'Warning',
+        'FailedDelete',
+        `Error deleting migration target pod: ${(error as Error).message}`,
+      );
+      throw error;
+    }
+  };
+
+  readonly handOff: MigrationActions['handOff'] = async ({ migration, vmi, source, target }) => {
+    const uid = migration.metadata.uid ?? '';
+    const targetNode = target.spec.nodeName ?? '';
+    let current: ReadonlyVmi = vmi;
+    if (!stateOf(vmi, migration)) {
+      const sourceNode = vmi.status?.nodeName ?? '';
+      const sourcePod = source?.metadata.name ?? '';
+      const pod = target.metadata.name ?? '';
+      const common = {
+        migrationUID: uid,
+        virtualMachineInstanceUID: vmi.metadata.uid ?? '',
+        domainName: vmi.metadata.name ?? '',
+        domainNamespace: vmi.metadata.namespace ?? '',
+      };
       try {
-        await saveState(vmi, { ...(cloneJson(state) as MigrationState), abortRequested: true });
+        const saved = await this.#saveState(vmi, {
+          migrationUid: uid,
+          sourceNode,
+          sourcePod,
+          targetNode,
+          targetPod: pod,
+          targetMemoryOverhead: overheadText(vmi.spec),
+          ...stateClaimNames(source, target),
+          ...this.#optionsFor(vmi),
+          sourceState: { ...common, node: sourceNode, pod: sourcePod },
+          targetState: { ...common, node: targetNode, pod },
+        });
+        current = saved ?? vmi;
       } catch (error) {
+        // A lost race is tried again with the newer instance.
         if (!isConflict(error))
-          events.event(
+          this.#events.event(
             migration,
             'Warning',
-            'FailedAbortMigration',
-            `failed to set MigrationState in VMI status. :${(error as Error).message}`,
+            'FailedHandOver',
+            `Failed to set MigrationStat in VMI status. :${(error as Error).message}`,
           );
         throw error;
       }
-      events.event(
-        migration,
-        'Normal',
-        'SuccessfulAbortMigration',
-        'Migration is ready to be canceled by virt-handler.',
-      );
-    },
-    async endUnstarted(migration, vmi, { reason, aborted }) {
-      const state = stateOf(vmi, migration);
-      if (!state || state.startTimestamp != null || state.completed === true || state.failed === true) return;
-      const now = formatTime(clock.now());
-      await saveState(vmi, {
-        ...(cloneJson(state) as MigrationState),
-        startTimestamp: now,
-        endTimestamp: now,
-        failed: true,
-        completed: true,
-        failureReason: reason,
-        ...(aborted && { abortRequested: true, abortStatus: 'Succeeded' }),
-      });
-      events.event(
-        vmi,
-        'Warning',
-        'FailedMigration',
-        `VirtualMachineInstance migration uid ${migration.metadata.uid} failed. reason: ${reason}`,
-      );
-    },
-    missingHostModel(vmi, target) {
-      if (vmi.spec.domain?.cpu?.model !== 'host-model') return undefined;
-      const wanted = hostModelLabels(target);
-      const others = nodes.list().filter(({ metadata }) => metadata.name !== vmi.status?.nodeName);
-      const fits = others.some(({ metadata }) => wanted.every(([key, value]) => metadata.labels?.[key] === value));
-      return fits ? undefined : `map[${wanted.map(([key, value]) => `${key}:${value}`).join(' ')}]`;
-    },
-    async readVmi(namespace, name) {
-      try {
-        return await client.get(VIRTUAL_MACHINE_INSTANCES, { namespace, name });
-      } catch (error) {
-        if (isNotFound(error)) return undefined;
-        throw error;
-      }
-    },
+    }
+    if (current.metadata.labels?.[MIGRATION_TARGET_NODE_LABEL] === targetNode) return;
+    const before = current as VirtualMachineInstance;
+    const labels = { ...before.metadata.labels, [MIGRATION_TARGET_NODE_LABEL]: targetNode };
+    await commit(this.#client, VIRTUAL_MACHINE_INSTANCES, {
+      before,
+      after: { ...before, metadata: { ...before.metadata, labels } },
+    });
+    this.#events.event(
+      migration,
+      'Normal',
+      'SuccessfulHandOver',
+      'Migration target pod is ready for preparation by virt-handler.',
+    );
   };
-  return actions;
+
+  readonly requestAbort: MigrationActions['requestAbort'] = async (migration, vmi) => {
+    const state = stateOf(vmi, migration);
+    if (!state || state.abortRequested === true || state.completed === true) return;
+    try {
+      await this.#saveState(vmi, { ...(cloneJson(state) as MigrationState), abortRequested: true });
+    } catch (error) {
+      if (!isConflict(error))
+        this.#events.event(
+          migration,
+          'Warning',
+          'FailedAbortMigration',
+          `failed to set MigrationState in VMI status. :${(error as Error).message}`,
+        );
+      throw error;
+    }
+    this.#events.event(
+      migration,
+      'Normal',
+      'SuccessfulAbortMigration',
+      'Migration is ready to be canceled by virt-handler.',
+    );
+  };
+
+  readonly endUnstarted: MigrationActions['endUnstarted'] = async (migration, vmi, { reason, aborted }) => {
+    const state = stateOf(vmi, migration);
+    if (!state || state.startTimestamp != null || state.completed === true || state.failed === true) return;
+    const now = formatTime(this.#clock.now());
+    await this.#saveState(vmi, {
+      ...(cloneJson(state) as MigrationState),
+      startTimestamp: now,
+      endTimestamp: now,
+      failed: true,
+      completed: true,
+      failureReason: reason,
+      ...(aborted && { abortRequested: true, abortStatus: 'Succeeded' }),
+    });
+    this.#events.event(
+      vmi,
+      'Warning',
+      'FailedMigration',
+      `VirtualMachineInstance migration uid ${migration.metadata.uid} failed. reason: ${reason}`,
+    );
+  };
+
+  readonly missingHostModel: MigrationActions['missingHostModel'] = (vmi, target) => {
+    if (vmi.spec.domain?.cpu?.model !== 'host-model') return undefined;
+    const wanted = hostModelLabels(target);
+    const others = this.#nodes.list().filter(({ metadata }) => metadata.name !== vmi.status?.nodeName);
+    const fits = others.some(({ metadata }) => wanted.every(([key, value]) => metadata.labels?.[key] === value));
+    return fits ? undefined : `map[${wanted.map(([key, value]) => `${key}:${value}`).join(' ')}]`;
+  };
+
+  readonly readVmi: MigrationActions['readVmi'] = async (namespace, name) => {
+    try {
+      return await this.#client.get(VIRTUAL_MACHINE_INSTANCES, { namespace, name });
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  };
 }
+
+export const createMigrationActions = (options: MigrationActionsOptions): MigrationActions =>
+  new MigrationWrites(options);
 
 /** The claims with the firmware state at both ends, as the Pods have them; none where the guest has no such state. */
 function stateClaimNames(
