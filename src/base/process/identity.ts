@@ -62,13 +62,39 @@ export async function signalProcess(identity: ProcessIdentity, signal: 'SIGTERM'
   }
 }
 
-/** Every pid whose argument vector satisfies `matches`; processes that vanish meanwhile are skipped. */
+type Processes = ReadonlyMap<number, readonly string[]>;
+
+let underWay: Promise<void> = Promise.resolve();
+/** The look that has not begun yet: whoever asks now is shown all that runs by now. */
+let next: Promise<Processes> | undefined;
+
+/**
+ * Every pid whose argument vector satisfies `matches`; processes that vanish meanwhile are skipped. Callers that come while
+ * the system is looked through share the next look, which begins when that one is through: a hundred guests that are
+ * started together do not have it looked through a hundred times.
+ */
 export async function findProcesses(matches: (argv: readonly string[]) => boolean): Promise<number[]> {
+  next ??= underWay.then(() => {
+    next = undefined;
+    const look = readProcesses();
+    underWay = look.then(
+      () => {},
+      () => {},
+    );
+    return look;
+  });
   const found: number[] = [];
+  for (const [pid, argv] of await next) if (matches(argv)) found.push(pid);
+  return found;
+}
+
+/** Argument vectors by pid: as many as the system has processes, and let go with the look. */
+async function readProcesses(): Promise<Processes> {
+  const processes = new Map<number, readonly string[]>();
   for (const name of await readdir('/proc')) {
     if (!/^\d+$/.test(name)) continue;
     const line = await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '');
-    if (line !== '' && matches(line.split('\0'))) found.push(Number(name));
+    if (line !== '') processes.set(Number(name), line.split('\0'));
   }
-  return found;
+  return processes;
 }

@@ -118,6 +118,37 @@ test('parseStat() survives a command name with parentheses and spaces', () => {
   assert.equal(parseStat('garbage'), undefined);
 });
 
+test('processes are looked for by many at once in one look, and each is shown what runs by then', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'coracle-process-'));
+  const marker = `many-${process.pid}`;
+  let shown = new Set<readonly string[]>();
+  const find = () =>
+    findProcesses((argv) => {
+      if (argv.includes(marker)) shown.add(argv);
+      return argv.includes(marker);
+    });
+  // Under way when the process is started: it does not answer for it.
+  const before = find();
+  const child = await spawnDetached([node, '-e', 'setInterval(()=>{},1000)', marker], {
+    cwd: dir,
+    outputFile: join(dir, 'out'),
+  });
+  try {
+    await before;
+    shown = new Set();
+    const found = await Promise.all(Array.from({ length: 20 }, find));
+    for (const pids of found) assert.deepEqual(pids, [child.identity.pid]);
+    assert.equal(shown.size, 1, 'one look for all of them');
+    const during = find();
+    const [one, other] = await Promise.all([during, new Promise((wake) => setImmediate(wake)).then(find)]);
+    assert.deepEqual([one, other], [[child.identity.pid], [child.identity.pid]]);
+  } finally {
+    await terminate(child.identity, { clock: systemClock, signal, graceMs: 200 });
+  }
+  assert.deepEqual(await find(), []);
+  await rm(dir, { recursive: true });
+});
+
 test('a detached process is found, told from a reused pid, and ended by the ladder', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'coracle-process-'));
   const marker = `marker-${process.pid}`;
