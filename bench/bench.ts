@@ -5,7 +5,7 @@
 import { cpus } from 'node:os';
 import { benchApi } from './api/api.ts';
 import { benchBoot } from './boot.ts';
-import { judge, verdictLine } from './budgets.ts';
+import { checkBudgets, verdictLine } from './budgets.ts';
 import { benchBurst } from './burst.ts';
 import { benchExpand } from './expand-http.ts';
 import { type BenchContext, type Figure, figureLine, type Outcome } from './figure.ts';
@@ -57,7 +57,7 @@ async function main(names: readonly string[]): Promise<number> {
       say(figureLine(figure, value));
     }
   }
-  const budgets = judge(figures);
+  const budgets = checkBudgets(figures);
   say('budgets:');
   for (const verdict of budgets) say(verdictLine(verdict));
   const machine = { node: process.version, cpus: cpus().length, model: cpus()[0]?.model ?? '' };

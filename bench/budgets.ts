@@ -102,7 +102,7 @@ export interface Verdict extends Budget {
 }
 
 /** The budgets of the figures that were measured. */
-export function judge(figures: Readonly<Record<string, Figure>>): Verdict[] {
+export function checkBudgets(figures: Readonly<Record<string, Figure>>): Verdict[] {
   return BUDGETS.flatMap((budget): Verdict[] => {
     const figure = figures[budget.figure];
     if (!figure) return [];

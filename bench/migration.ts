@@ -49,7 +49,7 @@ export async function benchMigration({ say }: BenchContext): Promise<Outcome> {
       const after = await heartbeat(moved);
       if (after < beats) throw new Error('the guest was started anew');
       beats = after;
-      await eventually('the go is told', () => pauses.length > run);
+      await eventually('the permission to finish is sent', () => pauses.length > run);
       runs.add('migration.pause', 'ms', { value: pauses[run] ?? Number.NaN });
       // The way back is free when the files of the source are gone.
       await eventually('the source is clean', async () => (await board.record(source, moved)) === undefined);

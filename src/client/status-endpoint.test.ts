@@ -13,7 +13,7 @@ const encode = (status: number, body: object) => ({
   body: new TextEncoder().encode(JSON.stringify(body)),
 });
 
-/** A server that takes the status of instances in one place, and can be told to take it in the other. */
+/** A server that takes the status of instances in one place, and can be configured to take it in the other. */
 function serverWith(place: '' | 'status') {
   const server = { place, requests: [] as string[], exists: true };
   let version = 1;

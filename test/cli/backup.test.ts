@@ -38,7 +38,7 @@ test('a running control plane is backed up, and goes on elsewhere with a history
     runProgram('kubectl', argv, { PATH: process.env['PATH']!, HOME: home, KUBECONFIG: join(other, 'kubeconfig') });
   assert.match((await ask(['get', 'configmap', '-o', 'name'])).stdout, /configmap\/kept/);
   assert.doesNotMatch((await ask(['get', 'configmap', '-o', 'name'])).stdout, /after/);
-  // Who comes with a revision of the original is told to list anew, also one from after the backup.
+  // Who comes with a revision of the original gets 410 and lists anew, also one from after the backup.
   for (const old of [revision, revision + 5]) {
     const { stdout, stderr } = await ask([
       'get',
@@ -67,7 +67,7 @@ test('a running control plane is backed up, and goes on elsewhere with a history
   assert.match(resting.stdout, /without keys/);
 });
 
-test('wrong calls of backup are told in one line', async (t) => {
+test('wrong calls of backup are reported in one line', async (t) => {
   const { dir, run } = openWorkspace(t);
   for (const [argv, code, line] of [
     [['backup'], 2, /backup takes: create DIR, verify DIR, or restore DIR/],

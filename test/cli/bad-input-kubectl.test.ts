@@ -97,7 +97,7 @@ test('kubectl says what is wrong, where, and how to correct it', {
     const good = await at.kubectl(['create', '--dry-run=server', '-f', '-'], tiny);
     assert.deepEqual([good.code, good.stderr], [0, '']);
   });
-  await t.test('unknown fields only warn when kubectl is told so', async () => {
+  await t.test('unknown fields only warn when kubectl asks for that', async () => {
     const { code, stderr } = await at.kubectl(
       ['create', '--dry-run=server', '--validate=warn', '-f', '-'],
       CASES[0]![1].replace('runStrategey: Always', 'runStrategy: Halted'),

@@ -70,7 +70,7 @@ test('with an address of this host the API and the nodes are there, for those wh
 
   const made = await at.run(['token', 'create', '--data-dir', at.data, '--json']);
   const words = JSON.parse(made.stdout).join.split(' ').slice(1);
-  assert.ok(words.includes(server.origin), 'other machines are told the address they reach');
+  assert.ok(words.includes(server.origin), 'other machines are shown the address they reach');
   const dir = join(at.dir, 'edge');
   const agent = at.start([...words, '--data-dir', dir, '--name', 'edge', '--address', outside!]);
   await agent.line(/^node edge is ready/);
@@ -85,7 +85,7 @@ test('with an address of this host the API and the nodes are there, for those wh
   agent.child.kill('SIGTERM');
   assert.deepEqual([(await agent.ended).code, (await agent.ended).stderr], [0, '']);
 
-  await t.test('a node that names no address of its own is told who will find it', async () => {
+  await t.test('a node that names no address of its own warns that nobody will find it', async () => {
     const quiet = at.start([...words, '--data-dir', join(at.dir, 'quiet'), '--name', 'quiet']);
     await quiet.line(/^node quiet is ready/);
     quiet.child.kill('SIGTERM');

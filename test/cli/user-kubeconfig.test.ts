@@ -86,7 +86,7 @@ test('an absent ~/.kube/config is made and its current context set; after down k
   );
 });
 
-test('a kubeconfig that is none is told about and left alone; up and down work all the same', async (t) => {
+test('a kubeconfig that is none is reported and left alone; up and down work all the same', async (t) => {
   const at = openWorkspace(t);
   const path = join(at.home, '.kube/config');
   mkdirSync(join(at.home, '.kube'));

@@ -1,4 +1,4 @@
-/** `kubectl certificate`, `kubectl create token` and `kubectl auth` with the newest kubectl: a certificate asked for, judged, and used. */
+/** `kubectl certificate`, `kubectl create token` and `kubectl auth` with the newest kubectl: a certificate asked for, approved, and used. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

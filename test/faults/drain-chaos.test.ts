@@ -164,7 +164,7 @@ test(`drains under fire, seed ${seed}`, { timeout: (seconds + 150) * 1000, ...(w
     (await fleet.client().list(VIRTUAL_MACHINE_INSTANCES, { namespace: 'default' })).items;
   /** Notes what the API says; an instance that was replaced without a cause is wrong. */
   const observe = (vmis: readonly VirtualMachineInstance[]): void => {
-    // A strike is told of before it is done: what has come of it is not seen first.
+    // A strike is recorded before it is done: what has come of it is not seen first.
     strikes();
     for (const { metadata, status } of vmis) {
       const { name = '', uid = '' } = metadata;

@@ -9,9 +9,9 @@ import type { Client } from '../../src/client/client.ts';
 import { parseProcess } from '../../src/node/agent/requests/usage.ts';
 import { qemusUnder } from './migration-failpoints.ts';
 
-/** The newest events are told. */
+/** The newest events are shown. */
 const MAX_EVENTS = 60;
-/** Characters of a guest's serial line that are told. */
+/** Characters of a guest's serial line that are shown. */
 const MAX_SERIAL = 1500;
 
 /** Instances, migrations, Pods and the newest events, one a line. Never rejects. */

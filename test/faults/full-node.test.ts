@@ -127,7 +127,7 @@ async function onFullDisk(at: Workspace): Promise<void> {
   );
 }
 
-test('the disk of a node fills up: it is told everywhere, guests wait, deletes pass, and all goes on with space', {
+test('the disk of a node fills up: it is reported everywhere, guests wait, deletes pass, and all goes on with space', {
   timeout: 300_000,
   ...(why && { skip: why }),
 }, async (t) => {

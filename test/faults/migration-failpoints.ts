@@ -1,6 +1,6 @@
 /**
  * Loaded into `coracle up` and `coracle node` before them (`--import`): kills the process, or one of the two QEMUs, at an exact step of a
- * migration's hand-over. The steps are told by what the agents do to the outside: records they rename into place, lines
+ * migration's hand-over. The steps are recognised by what the agents do to the outside: records they rename into place, lines
  * they send to QEMU and to each other. Nothing in the product knows of it. It also gives each QEMU a second monitor,
  * `probe.sock` in the VM's directory, since the first one takes a single client.
  *

@@ -102,8 +102,8 @@ test('a silent node: Unknown, moved only by force, adopted or ended on return', 
   await until('stays is known again', async () => ((await vm('stays')) === 'Running' ? true : undefined));
   assert.equal((await instance('stays')).metadata.uid, stays.metadata.uid);
   assert.deepEqual(await guests(stays.metadata.uid ?? ''), [pid], 'the same process');
-  // Marked by the taint manager, which nobody can take back: kept, and told; what may move goes to the other node.
-  await until('the mark is told', async () =>
+  // Marked by the taint manager, which nobody can take back: kept, and reported; what may move goes to the other node.
+  await until('the mark is reported', async () =>
     (await client.list(EVENTS, { namespace })).items.find(
       (event) => event.reason === 'DeletionDeferred' && event.involvedObject?.name === 'stays',
     ),

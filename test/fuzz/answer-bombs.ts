@@ -22,7 +22,7 @@ import { mentioned } from './bomb-targets.ts';
 
 const MAPS = '/api/v1/namespaces/default/configmaps';
 const PODS = '/api/v1/namespaces/default/pods';
-/** A kind gets another short name: what was told of all kinds is out of date. */
+/** A kind gets another short name: what was published of all kinds is out of date. */
 const renamed = (): Body => ({
   ...json('', JSON.stringify({ spec: { names: { shortNames: [`b${++renames}`] } } }), MERGE),
   target: `${DEFINITIONS}/bombs.fuzz.example`,

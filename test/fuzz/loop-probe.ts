@@ -2,7 +2,7 @@
  * Loaded into the server's process before it (`--import`). Tells on SIGUSR2, as one line on standard error, how long the
  * event loop stood still at most since the last time, how much of the processor one step of it took at most (which says
  * the same on a busy machine), and what memory is held; on SIGWINCH the same after a collection. A machine that is slow
- * for now, because neighbours have its caches, needs more of the processor for the same: steps are told as they would be
+ * for now, because neighbours have its caches, needs more of the processor for the same: steps are reported as they would be
  * at the speed of `REFERENCE_MS`.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
@@ -23,7 +23,7 @@ setInterval(() => {
 
 /** What `reference` takes where nobody else is at work. */
 const REFERENCE_MS = 30;
-/** Steps up to this long are told as they are: their length is not in doubt. */
+/** Steps up to this long are reported as they are: their length is not in doubt. */
 const SHORT_MS = 50;
 /** No machine is believed to be slower than this. */
 const MOST_SLOWNESS = 3;

@@ -1,4 +1,4 @@
-/** Drift: what is declared is put back, what nobody declared is left alone, and a fight is told. */
+/** Drift: what is declared is put back, what nobody declared is left alone, and a fight is reported. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { CONFIG_MAPS } from '../../src/api/kinds/builtin/resource-types.ts';

@@ -154,7 +154,7 @@ export const BREAKAGES: readonly Breakage[] = [
       };
     },
   },
-  { name: 'events told twice', rules: ['W2'], store: bentWatches(twice()) },
+  { name: 'events delivered twice', rules: ['W2'], store: bentWatches(twice()) },
   { name: 'events left out', rules: ['W3', 'W5'], store: bentWatches(gaps()) },
   { name: 'events out of order', rules: ['W1', 'W2', 'W3'], store: bentWatches(swapped()) },
   {

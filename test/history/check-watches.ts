@@ -100,22 +100,22 @@ function checkWatch(
         continue;
       }
       if (object.rv <= last) {
-        if (given.has(object.rv)) tell('W2', `told twice of ${object.ns}/${object.name} at ${object.rv}`);
-        else if (object.rv <= open.from) tell('W8', `began at ${open.from} and told of ${object.rv}`);
-        else if (object.rv <= marked) tell('W5', `told of ${object.rv} after the bookmark ${marked}`);
-        else tell('W1', `told of ${object.rv} after ${last}`);
+        if (given.has(object.rv)) tell('W2', `delivered twice: ${object.ns}/${object.name} at ${object.rv}`);
+        else if (object.rv <= open.from) tell('W8', `began at ${open.from} and delivered ${object.rv}`);
+        else if (object.rv <= marked) tell('W5', `delivered ${object.rv} after the bookmark ${marked}`);
+        else tell('W1', `delivered ${object.rv} after ${last}`);
         continue;
       }
       missing(object.rv, 'W3');
       const found = expected[at];
       if (found?.rv !== object.rv)
-        tell('W3', `told of ${type} ${object.ns}/${object.name} at ${object.rv}, which is no write`);
+        tell('W3', `delivered ${type} ${object.ns}/${object.name} at ${object.rv}, which is no write`);
       else {
         at++;
         if (found.type !== type || found.entry.uid !== object.uid)
           tell(
             type === 'DELETED' ? 'W4' : 'W3',
-            `told of ${type} ${object.ns}/${object.name}, it was ${found.type} ${describeEntry(found.entry)}`,
+            `delivered ${type} ${object.ns}/${object.name}, it was ${found.type} ${describeEntry(found.entry)}`,
           );
         else if (!found.left && found.entry.sight && found.entry.sight.sha !== object.sha)
           tell('W10', `showed ${describeEntry(found.entry)} with another content`);

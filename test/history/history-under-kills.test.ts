@@ -1,6 +1,6 @@
 /**
  * The history checker on a real server (reliability section 4): client processes write, read, list and watch over TLS
- * while the server is killed at random moments, and everything they were told must be one history.
+ * while the server is killed at random moments, and everything they have seen must be one history.
  * CORACLE_HISTORY_SECONDS makes it longer, CORACLE_SEED makes other choices, CORACLE_HISTORY_DIR keeps the records.
  */
 import assert from 'node:assert/strict';

@@ -117,7 +117,7 @@ export interface Fault {
   readonly rv?: number;
 }
 
-/** The first write after the load: watches that settled must have told everything before it. */
+/** The first write after the load: watches that settled must have delivered everything before it. */
 export interface Settled {
   readonly r: 'settled';
   readonly rv: number;

@@ -1,4 +1,4 @@
-/** One client process of a history run: `load-process.ts DATA_DIR FILE CLIENT SEED COMMIT`. Told `stop` and ended by IPC. */
+/** One client process of a history run: `load-process.ts DATA_DIR FILE CLIENT SEED COMMIT`. Receives `stop`, and is ended by IPC. */
 import { openSync, writeSync } from 'node:fs';
 import { httpsEndpoint } from './endpoint.ts';
 import type { HistoryRecord } from './history.ts';

@@ -11,7 +11,7 @@ export const NAMESPACES = ['history-a', 'history-b'] as const;
 const RESOURCES: readonly Resource[] = ['configmaps', 'poddisruptionbudgets'];
 const NAMES = 12;
 const GROUPS = ['one', 'two'] as const;
-/** The object that ends a run: a watch that has told of it has told of everything before. */
+/** The object that ends a run: a watch that has delivered it has delivered everything before. */
 export const LAST_NAME = 'o-last';
 
 export interface LoadOptions {
@@ -267,7 +267,7 @@ export async function runLoad(options: LoadOptions): Promise<void> {
           settle,
         );
       } catch {
-        // refused or cut: told by the record below
+        // refused or cut: as the record below
       }
       if (ended?.status === 410) gone = true;
       const reason = gone

@@ -45,7 +45,7 @@ export function firstIndex<T>(list: readonly T[], test: (item: T) => boolean): n
   return low;
 }
 
-/** Gathers the writes out of answers, events and the disk. Two that claim one revision are told as L1 or W10. */
+/** Gathers the writes out of answers, events and the disk. Two that claim one revision are reported as L1 or W10. */
 export function buildLog(records: readonly HistoryRecord[], tell: (violation: Violation) => void): RevisionLog {
   const byRevision = new Map<number, Entry>();
   const opens = new Map<string, WatchOpen>();

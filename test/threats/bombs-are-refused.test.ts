@@ -81,7 +81,7 @@ test('a compressed body is not unpacked without a bound', async () => {
   assert.ok(status >= 400 && status < 500, String(status));
 });
 
-test('a thousand mistakes are told, the rest is counted: an answer does not outgrow its question', async () => {
+test('a thousand mistakes are reported, the rest is counted: an answer does not outgrow its question', async () => {
   const labels = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`l ${at}`, ' v']));
   const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x', labels } };
   const { status, json, text } = await server.request('POST', PATH, { body });

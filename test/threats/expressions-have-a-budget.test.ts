@@ -42,7 +42,7 @@ test('so is a pattern over text without a bound, and one over bounded text is ta
   assert.equal(bounded.status, 201, bounded.text);
 });
 
-test('a policy that costs more than its budget is stopped, and fails as it is told to', async () => {
+test('a policy that costs more than its budget is stopped, and fails as its failurePolicy says', async () => {
   const group = '/apis/admissionregistration.k8s.io/v1';
   const apiVersion = 'admissionregistration.k8s.io/v1';
   const range = `[${Array.from({ length: 100 }, (_, at) => at).join(',')}]`;

@@ -101,9 +101,9 @@ async function meet(pod: ReadonlyPod, ratio?: number): Promise<{ started: boolea
   const launcher = new Launcher(environment, { pod, others: () => [] });
   launcher.observeVmi(vmi);
   const running = launcher.run();
-  // Either is told in an event: that QEMU did not start, or that it was not tried.
+  // Either is reported in an event: that QEMU did not start, or that it was not tried.
   for (let i = 0; i < 1000 && reported.length === 0; i++) await systemClock.sleep(20, NEVER);
-  // What stands in QEMU's place ends at once, which is told as well.
+  // What stands in QEMU's place ends at once, which is reported as well.
   const outcome = { started: reported.some((one) => one.startsWith('Warning StartFailed')), reported };
   launcher.observePod(undefined);
   await running.catch(() => {});

@@ -21,7 +21,7 @@ before(async () => {
 });
 after(() => plane.stop());
 
-test('canaries in every place a secret stands: read back by who may, told to nobody else', async () => {
+test('canaries in every place a secret stands: read back by who may, shown to nobody else', async () => {
   const admin = ['admin', 'system:masters'] as const;
   const secrets = '/api/v1/namespaces/default/secrets';
   const secret = (more: object) => ({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' }, ...more });

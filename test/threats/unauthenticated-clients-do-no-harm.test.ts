@@ -1,4 +1,4 @@
-/** Threat 18: whoever has no identity is told no on every route, with whatever body, and never makes the server stumble. */
+/** Threat 18: whoever has no identity is refused on every route, with whatever body, and never makes the server stumble. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { NEVER, NO_BYTES } from '../../src/base/http/seam.ts';

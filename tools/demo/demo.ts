@@ -26,7 +26,7 @@ import { importImage } from '../../src/node/image/local-images.ts';
 import { ensureGuest } from '../guest/build-guest.ts';
 import { ensurePrograms, QEMU_PROGRAMS } from '../setup/host-packages.ts';
 
-/** What the tiny guest prints when it has done all it was told. */
+/** What the tiny guest prints when it has done all it was asked to. */
 const LAST_WORDS = /cloud-init: done/;
 /** A guest of another image need not say anything in particular: its console is shown this long. */
 const OTHER_IMAGE_MS = 30_000;

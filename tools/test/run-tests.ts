@@ -76,10 +76,10 @@ const failures: string[] = [];
 /** Of what a failure says; states that were waited for in vain can be long. */
 const FAILURE_CHARACTERS = 4_000;
 
-/** Runs `modules` in this order, `concurrency` at a time; true when all passed. `toldAtEnd`: in one piece, not as they end. */
+/** Runs `modules` in this order, `concurrency` at a time; true when all passed. `printAtEnd`: in one piece, not as they end. */
 async function runModules(
   modules: readonly string[],
-  { concurrency, toldAtEnd = false }: { readonly concurrency: number; readonly toldAtEnd?: boolean },
+  { concurrency, printAtEnd = false }: { readonly concurrency: number; readonly printAtEnd?: boolean },
 ): Promise<boolean> {
   if (modules.length === 0) return true;
   const stream = run({
@@ -106,7 +106,7 @@ async function runModules(
     process.stderr.write(`${failure}\n`);
   });
   const report = stream.compose(spec);
-  if (toldAtEnd) process.stdout.write((await report.toArray()).join(''));
+  if (printAtEnd) process.stdout.write((await report.toArray()).join(''));
   else await pipeline(report, process.stdout, { end: false });
   return passed;
 }
@@ -120,7 +120,7 @@ function reasonOf({ cause, message }: Error): string {
 async function runLight(queue: string[]): Promise<boolean> {
   let passed = true;
   for (let module = queue.shift(); module !== undefined; module = queue.shift())
-    passed = (await runModules([module], { concurrency: 1, toldAtEnd: true })) && passed;
+    passed = (await runModules([module], { concurrency: 1, printAtEnd: true })) && passed;
   return passed;
 }
 

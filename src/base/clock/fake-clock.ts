@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts';
 
-/** A clock that moves only when told to. */
+/** A clock that moves only when asked to. */
 export interface FakeClock extends Clock {
   /** Moves time on by `ms`, firing what falls due in order and letting promise callbacks run between. */
   advance(ms: number): Promise<void>;

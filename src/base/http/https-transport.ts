@@ -1,5 +1,5 @@
 /**
- * An ApiHandler over HTTPS: HTTP/2 for requests (HTTP/1.1 when told so), HTTP/1.1 for what is upgraded to a WebSocket. One session while the far
+ * An ApiHandler over HTTPS: HTTP/2 for requests (HTTP/1.1 when configured so), HTTP/1.1 for what is upgraded to a WebSocket. One session while the far
  * end's limit of streams allows (100 by default, and each watch holds one), more when it does not; a session that broke
  * or no longer answers pings is replaced by the next request. Responses stream; nothing is retried here.
  */

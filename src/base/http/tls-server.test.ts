@@ -493,7 +493,7 @@ test('bytes are not given to a request that asked for a WebSocket or for a list'
   }
 });
 
-test('cookies are told one by one', async (t) => {
+test('each cookie arrives as a header of its own', async (t) => {
   const wire = await dial(t);
   wire.send(GET('/cookies', 'Connection: close'));
   const lines = (await wire.all()).split('\r\n').filter((line) => /^set-cookie:/i.test(line));
@@ -745,7 +745,7 @@ test('close() ends idle connections at once, lets a busy one finish, and cuts th
   await Promise.all([endless.ended, streamClosed, socketClosed]);
 });
 
-test('a port that is taken is told by its code', async () => {
+test('a port that is taken is an error with its code', async () => {
   await assert.rejects(
     startTlsServer({ handler, host: HOST, port: server.port, tls: { ...serving }, log: silentLogger }),
     { code: 'EADDRINUSE' },

@@ -36,7 +36,7 @@ export interface TlsServerOptions {
     readonly key: string;
     /** PEM of the CA that client certificates must chain to; none are asked for when absent. */
     readonly clientCa?: string;
-    /** PEM of the CA of proxies that say who the user is: told apart from the other by `PeerCertificate.authority`. */
+    /** PEM of the CA of proxies that say who the user is: distinguished from the other by `PeerCertificate.authority`. */
     readonly frontProxyCa?: string;
   };
   /** Bodies are cut at this many bytes plus one, so that the handler sees "too large". */
@@ -159,7 +159,7 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
   });
   http1.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
-    // Behind a response that has begun there is nothing that could still be told.
+    // Behind a response that has begun no error can be reported any more.
     const busy = (socket as Duplex & { _httpMessage?: unknown })._httpMessage !== undefined;
     if (socket.writable && !busy) writeRefusal(socket, { status, headers: {} });
     else socket.destroy();

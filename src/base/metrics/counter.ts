@@ -7,7 +7,7 @@ export interface Counter {
   family(): ValueFamily;
 }
 
-/** Distinct label sets that a counter keeps, unless it is told otherwise; more are not counted. */
+/** Distinct label sets that a counter keeps, unless set otherwise; more are not counted. */
 export const MAX_SERIES = 1024;
 
 /** Counts from nothing. */

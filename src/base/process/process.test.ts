@@ -149,7 +149,7 @@ test('processes are looked for by many at once in one look, and each is shown wh
   await rm(dir, { recursive: true });
 });
 
-test('a detached process is found, told from a reused pid, and ended by the ladder', async () => {
+test('a detached process is found, distinguished from a reused pid, and ended by the ladder', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'coracle-process-'));
   const marker = `marker-${process.pid}`;
   const child = await spawnDetached(

@@ -29,7 +29,7 @@ test('createBackoff() begins anew after reset()', () => {
   assert.equal(backoff.next(), 100);
 });
 
-test('retry() tries again until it works, gives up, or is told to stop', async () => {
+test('retry() tries again until it works, gives up, or is asked to stop', async () => {
   const clock = createFakeClock();
   const stop = new AbortController();
   const options = { clock, signal: stop.signal, policy: { baseMs: 100, maxMs: 1000, jitter: 0 }, attempts: 3 };

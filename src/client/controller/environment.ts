@@ -11,7 +11,7 @@ export interface ControllerEnvironment {
   readonly log: Logger;
 }
 
-/** Something that runs until told to stop: a controller, or a few that belong together. */
+/** Something that runs until asked to stop: a controller, or a few that belong together. */
 export interface Runnable {
   readonly name: string;
   /** Resolves when it has stopped. Rejects with NotSyncedError alone, when its informers do not sync. */

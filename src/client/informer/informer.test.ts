@@ -419,7 +419,7 @@ test('whatever the script of breaks and repeats, the store ends as the server is
   );
 });
 
-test('a kind that the server does not have is told once, and waited for', async () => {
+test('a kind that the server does not have is reported once, and waited for', async () => {
   const clock = createFakeClock();
   const reported: string[] = [];
   let has = false;
@@ -456,7 +456,7 @@ test('a kind that the server does not have is told once, and waited for', async 
   await ended;
 });
 
-test('of a whole state no more is told in one turn than it should hold; who comes meanwhile hears each object once', async () => {
+test('of a whole state no more is delivered in one turn than it should hold; who comes meanwhile hears each object once', async () => {
   let reported = 0;
   const clock = { ...createFakeClock(), turnIsLong: () => reported++ > 1 };
   const h = harness(clock);
@@ -504,7 +504,7 @@ for (const code of [401, 410, 429])
     await h.ended;
   });
 
-test('a kind that has not synced for 10 s is told at level warning with the last error, and when it works', async () => {
+test('a kind that has not synced for 10 s is reported at level warning with the last error, and when it works', async () => {
   const clock = createFakeClock();
   const reported: string[] = [];
   const log = createLogger(

@@ -60,7 +60,7 @@ const BACKOFF = { baseMs: 250, maxMs: 30_000, factor: 2, jitter: 1 };
 const HEALTHY_MS = 5_000;
 /** A watch-list that is silent this long is not understood: every server sends at least the end bookmark. */
 const SILENT_MS = 30_000;
-/** A copy that does not follow the server for this long is told of at level warning. */
+/** A copy that does not follow the server for this long is reported at level warning. */
 const WARN_MS = 10_000;
 /** The server is asked to end a watch after 5 to 10 minutes, so that load moves on to other servers. */
 const WATCH_SECONDS = 300;
@@ -238,9 +238,9 @@ export function createInformer<T extends KubeObject>(
       state = step.state;
       if (step.change) {
         for (const change of store.take(step.change)) {
-          // One who comes while it is told is shown what the store holds, and that among it.
+          // One who comes while it is delivered is shown what the store holds, and that among it.
           if (change !== undefined) for (const listener of [...listeners]) notify(listener, change);
-          // One event is told at once: what other informers show meanwhile must not run ahead of it for long.
+          // One event is delivered at once: what other informers show meanwhile must not run ahead of it for long.
           if (step.change.type === 'replace' && clock.turnIsLong()) await nextTurn();
         }
         inStep();

@@ -70,7 +70,7 @@ export class StoreWriter<T extends KubeObject> implements Store<T> {
 
   /**
    * Takes a change over, object by object, and says what readers must hear of each: undefined when it is old news. It has
-   * to be gone through to its end; what was told is in the store, what follows is not yet.
+   * to be gone through to its end; what was delivered is in the store, what follows is not yet.
    */
   *take(change: WatchChange<T>): Generator<Change<T> | undefined, void, void> {
     switch (change.type) {
@@ -104,7 +104,7 @@ export class StoreWriter<T extends KubeObject> implements Store<T> {
     return [{ type: 'deleted', object: deepFreeze(object) as DeepReadonly<T>, previous }];
   }
 
-  /** The whole state at one version: what differs is told, what is missing was deleted while nobody looked. */
+  /** The whole state at one version: what differs is delivered, what is missing was deleted while nobody looked. */
   *#replace(objects: Iterable<T>, resourceVersion: string): Generator<Change<T> | undefined, void, void> {
     // A version that went back is another server's history (a restored backup): then nothing held counts as newer.
     const sameHistory = !isOlder(resourceVersion, this.#resourceVersion);

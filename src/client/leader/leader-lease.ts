@@ -1,7 +1,7 @@
 /**
  * Leader election on a Lease: a job runs in one process at a time, and another one takes it over.
  *
- * Guarantee: `run` is told to stop (its signal) before anybody else may begin, as long as clocks run at about the same
+ * Guarantee: `run` is asked to stop (its signal) before anybody else may begin, as long as clocks run at about the same
  * pace: the holder gives up `RENEW_WITHIN_MS` after its last good renewal, others wait `DURATION_SECONDS` from the moment
  * they saw it. Wall clocks are not compared. Every write names the revision it has read, so of two takers one fails.
  */

@@ -5,7 +5,7 @@ import { createFakeClock } from '../../base/clock/fake-clock.ts';
 import { createDeferred, type Deferred } from '../../base/signal/deferred.ts';
 import { createWorkQueue } from './work-queue.ts';
 
-/** A queue whose runs end when told to. */
+/** A queue whose runs end when asked to. */
 function harness(concurrency = 1) {
   const clock = createFakeClock();
   const runs: string[] = [];

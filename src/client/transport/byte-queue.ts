@@ -22,7 +22,7 @@ export interface ByteQueue {
 }
 
 /**
- * Makes a queue whose writer is told to stop by `signal`, which the caller aborts when it reads no further. With
+ * Makes a queue whose writer is asked to stop by `signal`, which the caller aborts when it reads no further. With
  * `documents` a writer in this process may hand over values.
  */
 export function createByteQueue(signal: AbortSignal, options: { readonly documents?: boolean } = {}): ByteQueue {

@@ -267,7 +267,7 @@ test('a manifest of somebody with bad intentions is refused before a file is tou
   assert.equal(existsSync(join(made.root, 'to')), false);
 });
 
-test('restore refuses a directory that is not empty; a full disk is told with what is missing', async (t) => {
+test('restore refuses a directory that is not empty; a full disk is reported with what is missing', async (t) => {
   const { made } = await madeOnce(t);
   const from = join(made.root, 'good');
   await assert.rejects(restoreBackup({ from, to: made.dir.root, signal }), /is not empty; .*--data-dir/);

@@ -14,7 +14,7 @@ const BLOCK_BYTES = 512;
 
 /**
  * The extents of a file in rising order, as `qemu-img map` tells them (of the file as raw bytes, whatever its format). All
- * of it where that cannot be told, or where there are no holes.
+ * of it where that is not known, or where there are no holes.
  */
 export async function dataExtents(
   path: string,

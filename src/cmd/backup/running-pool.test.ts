@@ -88,7 +88,7 @@ test('volumes of one guest are taken at one moment, frozen; others one by one; n
   await assert.rejects(readFile(join(root, 'backup.json')), { code: 'ENOENT' });
 });
 
-test('a pool that refuses is told with the name of the guest, and no snapshot is left', async (t) => {
+test('a pool that refuses is reported with the name of the guest, and no snapshot is left', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'coracle-running-'));
   const pool = await openPool({ directory: join(root, 'claims'), clock: systemClock, log: silentLogger, signal });
   t.after(async () => {

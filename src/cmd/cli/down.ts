@@ -17,7 +17,7 @@ import { type CommandContext, CommandError, numberFlag, textFlag, UsageError } f
 
 /** Past this the command gives up waiting (the process goes on stopping, and the next `down` joins the wait). */
 const STOP_S = 120;
-/** A process that was told to end its guests at once, and has not by then, is killed. */
+/** A process that was asked to end its guests at once, and has not by then, is killed. */
 const FORCE_S = 15;
 const LOOK_MS = 100;
 /** A stop that takes no longer is not worth a word. */

@@ -1,4 +1,4 @@
-/** `coracle drain NODE`: what a drain will do to each machine, or the drain itself, told until it is done. */
+/** `coracle drain NODE`: what a drain will do to each machine, or the drain itself, reported until it is done. */
 import { NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS } from '../../api/kinds/builtin/resource-types.ts';
 import type { Eviction, Pod } from '../../api/kinds/builtin/types.ts';
 import {
@@ -148,7 +148,7 @@ async function evict(
   } catch (error) {
     if (isNotFound(error)) return { type: 'gone' };
     if (!(error instanceof ApiError)) throw error;
-    // 429: held. Anything else the server says (a webhook's refusal, more than one budget) is told in the same place.
+    // 429: held. Anything else the server says (a webhook's refusal, more than one budget) is reported in the same place.
     const cause = error.status.details?.causes?.find(({ reason }) => reason === 'DisruptionBudget')?.message;
     return { type: 'refused', message: cause ? `${error.message} ${cause}` : error.message };
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fullDiskText } from './full-disk.ts';
 
-test('a full disk is told with its directory, what it means and what is missing', () => {
+test('a full disk is reported with its directory, what it means and what is missing', () => {
   const MIB = 1024 ** 2;
   const at = (freeMib: number): string | undefined =>
     fullDiskText('/data', { free: freeMib * MIB, total: 100 * 1024 * MIB });

@@ -19,7 +19,7 @@ interface Joined {
   readonly server: string;
   readonly ca: string;
   readonly name: string;
-  /** Where the node is served, when it was told. */
+  /** Where the node is served, when that was given. */
   readonly address?: string | undefined;
 }
 
@@ -27,7 +27,7 @@ export interface JoinedCluster extends RemoteCluster {
   readonly ca: string;
   /** Name the node had before, when it joined before. */
   readonly name: string | undefined;
-  /** Address the node was told to be served on, when it joined before. */
+  /** Address the node was configured to be served on, when it joined before. */
   readonly address: string | undefined;
   /** Writes down what a later start needs. */
   remember(node: { readonly name: string; readonly address: string | undefined }): void;

@@ -43,7 +43,7 @@ export async function node(context: CommandContext): Promise<number> {
   let agents: RunningAgents | undefined;
   // Guests that are being shut down are not left behind by somebody who presses Ctrl-C once more.
   const stop = untilStopped(context.signal, keepVms ? {} : { onAgain: () => tellWaiting(context, agents) });
-  // An agent ends when it has stopped its guests, not when it is told to: only a start that is under way breaks off at once.
+  // An agent ends when it has stopped its guests, not when it is asked to: only a start that is under way breaks off at once.
   const life = new AbortController();
   const breakOff = (): void => life.abort(stop.signal.reason);
   stop.signal.addEventListener('abort', breakOff, { once: true });

@@ -18,7 +18,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     note(`error: cannot write the output: ${oneLine(error.message)}`);
     process.exitCode = 1;
   });
-  process.stderr.on('error', () => {}); // nobody is left to be told
+  process.stderr.on('error', () => {}); // nobody reads it any more
   const [name] = argv;
   if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
     print(programHelp());

@@ -1,4 +1,4 @@
-/** The end of `coracle up`: guests are waited for, whoever asks again is told for which, and none is left behind. */
+/** The end of `coracle up`: guests are waited for, whoever asks again sees for which, and none is left behind. */
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { findGuestsOnDisk } from '../../node/agent/launcher/guests-on-disk.ts';

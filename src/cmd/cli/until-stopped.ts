@@ -1,8 +1,8 @@
 /**
- * One signal for all ways a long-running command is told to stop: Ctrl-C (the context's signal), SIGTERM, and SIGHUP when
+ * One signal for all ways a long-running command is asked to stop: Ctrl-C (the context's signal), SIGTERM, and SIGHUP when
  * its terminal is closed, which Node would die of at once (it takes the default action back even under `nohup`).
  *
- * Told once more, the process ends at once, as any program does; with `onAgain` it goes on stopping, and that is called
+ * Asked once more, the process ends at once, as any program does; with `onAgain` it goes on stopping, and that is called
  * instead, until `release`.
  */
 export function untilStopped(

@@ -312,7 +312,7 @@ async function foreground(context: CommandContext, options: ForegroundOptions): 
 const openWarning = ({ listen }: ServingAddress, url: string): string =>
   `the API and its nodes are open to the network on ${listen} (${url}): whoever reaches it may try to log in`;
 
-/** The user's own kubeconfig is a convenience: trouble with it is told, and stops nothing. */
+/** The user's own kubeconfig is a convenience: trouble with it is reported, and stops nothing. */
 function changeUserKubeconfig(note: (text: string) => void, change: () => void): void {
   try {
     change();

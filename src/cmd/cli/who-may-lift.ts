@@ -27,7 +27,7 @@ export interface Lifting {
   readonly grants?: readonly Grant[];
 }
 
-/** Bindings that are told of. */
+/** Bindings that are listed. */
 const MAX_GRANTS = 100;
 
 /** Any of these changes a label. */

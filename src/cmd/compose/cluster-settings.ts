@@ -23,7 +23,7 @@ export function clusterSettings(informers: InformerSet): () => ClusterSettings {
     const gates = { enabled: developer?.featureGates ?? [], disabled: developer?.disabledFeatureGates ?? [] };
     return {
       cpuAllocationRatio: cpuAllocationRatioOf(kubevirts.list()[0]),
-      // Guests run emulated where the node cannot accelerate them, so a Pod asks for /dev/kvm only where told to insist.
+      // Guests run emulated where the node cannot accelerate them, so a Pod asks for /dev/kvm only where the setting requires it.
       useEmulation: developer?.useEmulation ?? true,
       launcherImage: `${spec?.imageRegistry || 'coracle'}/virt-launcher:${spec?.imageTag || 'builtin'}`,
       // An empty object there is what turns the log off.

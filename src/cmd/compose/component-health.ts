@@ -6,7 +6,7 @@ const SCHEDULER = 'scheduler';
 export interface ComponentRuns {
   /** Remembers that a component runs until `run` settles; resolves and rejects with it. */
   follow(name: string, run: Promise<void>): Promise<void>;
-  /** Remembers why a component that runs cannot work, until `undefined` is told. */
+  /** Remembers why a component that runs cannot work, until it is given `undefined`. */
   note(name: string, trouble: string | undefined): void;
   /** What runs in another process, or nowhere, is unknown here. */
   health(): ComponentHealth[];

@@ -134,7 +134,7 @@ export interface ControlPlane {
   adminClient(): Promise<Client>;
   /** Signs the token of a Secret of type `kubernetes.io/service-account-token`. */
   readonly signLegacyToken: TokenIssuer['signLegacy'];
-  /** Asks agents for controllers; rejects for all where the plane was told of no way to them. */
+  /** Asks agents for controllers; rejects for all where the plane knows no way to them. */
   readonly askAgent: AskAgent;
   /** Answers what is in flight, makes everything durable, closes the store. */
   close(signal: AbortSignal): Promise<void>;

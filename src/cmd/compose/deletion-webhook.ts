@@ -19,7 +19,7 @@ export const DELETION_WEBHOOK_RULES = [...deletionWebhookRules, ...deletionWebho
 /** How a handler comes to be reached; `path` is its own. */
 export type ServeWebhook = (handler: ApiHandler, path: string) => Promise<WebhookAddress & { close(): Promise<void> }>;
 
-/** The component: serves once it knows the machines, and has the API server told. */
+/** The component: serves once it knows the machines, and has the API server informed. */
 export function createDeletionWebhookComponent(
   environment: ControllerEnvironment,
   { serve, namespace }: { readonly serve: ServeWebhook; readonly namespace: string },

@@ -8,7 +8,7 @@ import type { Authorizer, UserInfo } from '../../server/auth/identity.ts';
 import type { ObjectStore } from '../../server/cache/object-store.ts';
 import type { ResourceSource } from '../../server/registry/resource-catalog.ts';
 
-/** Objects of one kind that a graph looks at; where a namespace has more, nothing is told of that kind. */
+/** Objects of one kind that a graph looks at; where a namespace has more, nothing is shown of that kind. */
 const MAX_LISTED = 20_000;
 /** Objects that are looked at without a pause. */
 const PAGE = 500;

@@ -216,8 +216,11 @@ async function approve(client: Client, made: SigningRequest, signal: AbortSignal
     message: 'Approved by whoever started the node agent.',
   };
   try {
-    const judged = { ...made, status: { ...made.status, conditions: [...(made.status?.conditions ?? []), condition] } };
-    await client.update(SIGNING_REQUESTS, judged, { subresource: 'approval', signal });
+    const decided = {
+      ...made,
+      status: { ...made.status, conditions: [...(made.status?.conditions ?? []), condition] },
+    };
+    await client.update(SIGNING_REQUESTS, decided, { subresource: 'approval', signal });
   } catch (error) {
     if (!(error instanceof ApiError && (error.code === 403 || error.code === 409))) throw error;
   }

@@ -43,10 +43,10 @@ export type Signature =
   | { readonly outcome: 'signed'; readonly certificate: string }
   /** Denied or Failed; it will never come. */
   | { readonly outcome: 'refused'; readonly message: string }
-  /** Nobody has judged it yet. The request stays. */
+  /** Nobody has decided it yet. The request stays. */
   | { readonly outcome: 'waits' };
 
-/** Looks at a request until it is judged, at most `withinMs`. Rejects with the failure of the API, or the signal's reason. */
+/** Looks at a request until it is decided, at most `withinMs`. Rejects with the failure of the API, or the signal's reason. */
 export async function waitForSignature(
   client: Client,
   name: string,

@@ -19,7 +19,7 @@ const MACHINES = new Set(['virtualmachines', 'virtualmachineinstances']);
 /** An object, or the template of one, which may have no metadata. */
 type Annotated = DeepReadonly<Partial<Pick<UnstructuredObject, 'metadata'>>> | undefined;
 
-/** Makes the plug-in; `isTrusted`: one of KubeVirt's components, which hand a request on that was judged before. */
+/** Makes the plug-in; `isTrusted`: one of KubeVirt's components, which hand a request on that was authorised before. */
 export function savedMemoryRights(options: {
   readonly store: ObjectStore;
   readonly authorize: Authorizer;
@@ -38,7 +38,7 @@ export function savedMemoryRights(options: {
     return (await authorize(user, { ...attributes, namespace, name: '' })).allowed;
   };
 
-  const judgeMachine = async (attributes: AdmissionAttributes): Promise<void> => {
+  const checkMachine = async (attributes: AdmissionAttributes): Promise<void> => {
     const { info, name, namespace, object, oldObject } = attributes;
     for (const part of [metadataOf, templateOf]) {
       const text = annotation(part(object), RESUME_FROM);
@@ -57,7 +57,7 @@ export function savedMemoryRights(options: {
     }
   };
 
-  const judgeSnapshot = async (attributes: AdmissionAttributes): Promise<void> => {
+  const checkSnapshot = async (attributes: AdmissionAttributes): Promise<void> => {
     const { info, name, namespace, object, oldObject } = attributes;
     const text = annotation(object, FORK_INTO);
     if (text === annotation(oldObject, FORK_INTO)) return;
@@ -77,7 +77,7 @@ export function savedMemoryRights(options: {
       (operation === 'CREATE' || operation === 'UPDATE') && subresource === '' && (isMachine(info) || isSnapshot(info)),
     async validate(attributes) {
       if (isTrusted(attributes.user)) return;
-      await (isMachine(attributes.info) ? judgeMachine(attributes) : judgeSnapshot(attributes));
+      await (isMachine(attributes.info) ? checkMachine(attributes) : checkSnapshot(attributes));
     },
   };
 }

@@ -1,5 +1,5 @@
 /**
- * Kinds that are stored and that nothing here acts on yet: who makes one is told at once, by a warning and by an event of
+ * Kinds that are stored and that nothing here acts on yet: who makes one is informed at once, by a warning and by an event of
  * the object. Silent where an external controller has taken the work on: it holds its Lease, or has brought its
  * definitions.
  */
@@ -67,7 +67,7 @@ export function unservedKinds({ store, clock, events }: UnservedKindsOptions): A
         (group === 'kubevirt.io' &&
           (resource === 'virtualmachines' || resource === 'virtualmachineinstancereplicasets'))),
     validate({ info, object, namespace, warn, companions }) {
-      // What a controller makes was told of with its owner.
+      // What a controller makes was reported with its owner.
       if (!object || object.metadata.ownerReferences?.some(({ controller }) => controller)) return;
       const problem = problemOf(info, object);
       if (problem === undefined) return;

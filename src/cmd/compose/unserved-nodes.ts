@@ -120,7 +120,7 @@ async function markSilent(before: Node, { client, clock, signal }: UnservedNodes
   silent.status = { ...silent.status, conditions: silentConditions(before, now) };
   const marked = (await commit(client, NODES, { before, after: silent, signal })) ?? before;
   const tainted = cloneJson<Node>(marked);
-  // Nothing is told to leave yet: that is the controller's to say.
+  // Nothing is asked to leave yet: that is the controller's to say.
   tainted.spec = { ...tainted.spec, taints: wantedTaints(silent, now, { isDisrupted: true }) };
   await commit(client, NODES, { before: marked, after: tainted, signal });
 }

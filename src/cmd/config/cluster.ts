@@ -57,7 +57,7 @@ export async function clusterFrom(choice: ClusterChoice): Promise<Cluster> {
     keepAlive,
     context,
   });
-  // A plug-in that cannot give anything is told now, and not with the first request.
+  // A plug-in that cannot give anything is reported now, and not with the first request.
   await access.current().catch((error: unknown) => {
     access.close();
     throw error;

@@ -34,7 +34,7 @@ test('a second opening finds the same keys, in files for their owner only', asyn
   for (const name of readdirSync(directory)) assert.equal(statSync(join(directory, name)).mode & 0o777, 0o600, name);
 });
 
-test('a key that is lost is told, and no other takes its place', async (t) => {
+test('a key that is lost is an error that names it, and no other takes its place', async (t) => {
   for (const name of ['ca.key', 'ca.crt', 'sa.key']) {
     for (const lose of [(file: string) => writeFileSync(file, ''), (file: string) => rmSync(file)]) {
       const directory = place(t);

@@ -1,6 +1,6 @@
 /**
  * A file of lines, closed to others, that is put aside when it has reached a size. Lines of one turn of the event loop
- * are written together. A disk that refuses costs lines, never a request: it is told once until it takes some again.
+ * are written together. A disk that refuses costs lines, never a request: it is reported once until it takes some again.
  */
 import { closeSync, fstatSync, openSync, readdirSync, renameSync, unlinkSync, writeSync } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
@@ -11,7 +11,7 @@ export interface RotatingFileOptions {
   /** This many files are kept aside, the newest; 0 keeps all. */
   readonly maxBackups: number;
   readonly now: () => number;
-  /** Told of a write that failed. */
+  /** Called for a write that failed. */
   readonly onError: (error: Error) => void;
 }
 

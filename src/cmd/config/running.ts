@@ -10,14 +10,14 @@ export interface Running {
   readonly version: string;
   readonly nodes: readonly string[];
   readonly startedAt: string;
-  /** Present once it has been told to stop. */
+  /** Present once it has been asked to stop. */
   readonly stopping?: Stopping;
 }
 
 /** What a process that stops says of it. */
 export interface Stopping {
   readonly keepVms: boolean;
-  /** How often it was told to stop. */
+  /** How often it was asked to stop. */
   readonly requests: number;
   /** The guests it waits for. */
   readonly guests: readonly AwaitedGuest[];

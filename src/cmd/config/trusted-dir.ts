@@ -8,7 +8,7 @@ const STICKY = 0o1000;
 /**
  * Why somebody else could change what lies in the directory, in one line; undefined when nobody can. It must be this
  * user's, and those above it this user's or root's; none may be writable for a group or for others, but for ones with
- * the sticky bit above it (/tmp). One that is missing is judged by those above it. Links are followed.
+ * the sticky bit above it (/tmp). One that is missing is checked by those above it. Links are followed.
  */
 export function distrust(path: string): string | undefined {
   const uid = process.getuid?.() ?? 0;

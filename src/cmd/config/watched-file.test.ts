@@ -43,7 +43,7 @@ test('a file is followed, also where another takes its place, or a link leads el
   stop();
 });
 
-test('what cannot be read is told of, and looked at again; the same text is no change', async () => {
+test('what cannot be read is reported, and looked at again; the same text is no change', async () => {
   const clock = createFakeClock();
   const path = join(folder, 'b');
   const { seen, errors, stop } = follow(path, 'one', clock);

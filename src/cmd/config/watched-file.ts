@@ -13,7 +13,7 @@ export interface WatchedFile {
 }
 
 /**
- * Calls `changed` with each new text of the file, after the one it has at first (`initial`). What cannot be read is told
+ * Calls `changed` with each new text of the file, after the one it has at first (`initial`). What cannot be read is reported
  * to `failed`, and looked at again. The directory is watched: files are replaced by others of their name.
  */
 export function watchFile(

@@ -27,7 +27,7 @@ export interface RegistryServer {
   addManifest(repository: string, tag: string, document: unknown, type: string): string;
   /** Cuts the next answers to a blob after so many bytes. */
   cutBlobs: number[];
-  /** What a cut waits for, told the offset that the answer began at; by default a moment. */
+  /** What a cut waits for, given the offset that the answer began at; by default a moment. */
   cutWhen: (from: number) => Promise<void>;
   /** Answers blobs by a redirect to another origin. */
   redirectBlobs: boolean;
