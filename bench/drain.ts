@@ -4,8 +4,8 @@
  */
 import { NODES, PODS } from '../src/api/kinds/builtin/resource-types.ts';
 import { KUBEVIRTS } from '../src/api/kinds/kubevirt/kubevirt.ts';
+import { eventually } from '../test/testkit/eventually.ts';
 import { startFakeCluster } from '../test/testkit/fake-cluster.ts';
-import { eventually } from '../test/testkit/fake-node.ts';
 
 const GUESTS = 20;
 const AT_A_TIME = 5;

@@ -9,6 +9,7 @@ import {
 } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import type { Client } from '../../src/client/client.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { openWorkspace, type Workspace } from './workspace.ts';
 
 const namespace = 'default';
@@ -39,10 +40,6 @@ async function controlPlane(t: TestContext, controllers: string): Promise<{ at: 
   t.after(() => admin.close());
   return { at, client: admin.client };
 }
-/** Waits until `wanted` holds; the runner's time limit is the only other way out. */
-async function until(t: TestContext, wanted: () => Promise<boolean>): Promise<void> {
-  while (!t.signal.aborted && !(await wanted())) await new Promise((wake) => setTimeout(wake, 20));
-}
 const launchers = async (client: Client, name: string) =>
   (await client.list(PODS, { namespace })).items.filter((pod) => pod.metadata.labels?.['vm.kubevirt.io/name'] === name);
 const has = async (client: Client, name: string) =>
@@ -59,7 +56,7 @@ test("--controllers '*,-vm': no instance is made of a machine, all else goes on"
     spec: template!.spec!,
   });
   // Made after the machine and by another controller: when its Pod is there, the machine had its chance.
-  await until(t, async () => (await launchers(client, 'by-hand')).length === 1);
+  await eventually(async () => (await launchers(client, 'by-hand')).length === 1);
   assert.equal(await has(client, 'left-alone'), false);
   // Other controllers write the status too (what may be saved of its volumes); the rest is there by default.
   const { status } = await client.get(VIRTUAL_MACHINES, { namespace, name: 'left-alone' });
@@ -68,7 +65,7 @@ test("--controllers '*,-vm': no instance is made of a machine, all else goes on"
   await t.test('the controller left out takes the job over in another process', async () => {
     const outside = at.start(['controllers', '--data-dir', at.data, '--controllers', 'vm']);
     assert.match(await outside.line(/^running /), /^running vm against https:\/\/127\.0\.0\.1:\d+$/);
-    await until(t, () => has(client, 'left-alone'));
+    await eventually(() => has(client, 'left-alone'));
     outside.child.kill('SIGTERM');
     assert.equal((await outside.ended).code, 0);
   });
@@ -79,23 +76,22 @@ test("coracle controllers drives a machine to its Pod on a control plane that ha
   await client.create(VIRTUAL_MACHINES, machine('tiny'));
   const outside = at.start(['controllers', '--kubeconfig', at.kubeconfig]);
   await outside.line(/^running .*\bvm\b.*\bvmi\b/);
-  await until(t, async () => (await launchers(client, 'tiny')).length === 1);
+  await eventually(async () => (await launchers(client, 'tiny')).length === 1);
   const [pod] = await launchers(client, 'tiny');
   assert.match(pod!.metadata.name!, /^virt-launcher-tiny-/);
   const makers = pod!.metadata.managedFields?.filter(({ subresource }) => !subresource).map(({ manager }) => manager);
   assert.deepEqual(makers, ['coracle-vmi'], 'made under an identity of its own');
-  await until(t, async () =>
+  await eventually(async () =>
     (await client.list(EVENTS, { namespace })).items.some((event) => event.reason === 'SuccessfulCreate'),
   );
-  await until(
-    t,
+  await eventually(
     async () => (await client.get(VIRTUAL_MACHINES, { namespace, name: 'tiny' })).status?.created === true,
   );
 
   await t.test('a machine that is deleted goes, with its instance and its Pod', async () => {
     await client.delete(VIRTUAL_MACHINES, { namespace, name: 'tiny' });
     // No node will ever end the Pod: only what was never bound can be deleted at once.
-    await until(t, async () => !(await has(client, 'tiny')) && (await launchers(client, 'tiny')).length === 0);
+    await eventually(async () => !(await has(client, 'tiny')) && (await launchers(client, 'tiny')).length === 0);
   });
 
   outside.child.kill('SIGINT');

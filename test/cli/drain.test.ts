@@ -9,7 +9,8 @@ import {
   type VirtualMachineInstance,
 } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
-import { importTinyGuest, tinyVm, until, whyNoGuests } from '../testkit/tiny-guest.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';
 import { openWorkspace } from './workspace.ts';
 
 type Admin = Pick<ReturnType<typeof adminOf>, 'client' | 'reporter'>;
@@ -64,7 +65,7 @@ test('coracle drain --what-if changes nothing and names each blocker; a drain th
       kind: 'Node',
       metadata: { name, labels: { 'kubernetes.io/hostname': name } },
     });
-  await until('the service account', async () =>
+  await eventually('the service account', async () =>
     client
       .raw('GET', `/api/v1/namespaces/${namespace}/serviceaccounts/default`)
       .then(() => true)
@@ -144,7 +145,7 @@ test('coracle drain empties a node: one guest moves while it runs, another is st
   assert.equal(up.code, 0, up.stderr);
   const { client, close } = adminOf(at.data);
   t.after(close);
-  const [first = '', second = ''] = await until('two nodes', async () => {
+  const [first = '', second = ''] = await eventually('two nodes', async () => {
     const { items } = await client.list(NODES);
     return items.length === 2 ? items.map(({ metadata }) => metadata.name ?? '').sort() : undefined;
   });
@@ -166,7 +167,7 @@ test('coracle drain empties a node: one guest moves while it runs, another is st
     vmi.status?.conditions?.some(({ type, status }) => type === 'LiveMigratable' && status === 'True') === true;
   const before = await Promise.all(
     ['moves', 'restarts'].map((name) =>
-      until(`${name} runs`, async () => {
+      eventually(`${name} runs`, async () => {
         const vmi = await instance(name).catch(() => undefined);
         return vmi?.status?.phase === 'Running' && migratable(vmi) ? vmi : undefined;
       }),
@@ -201,7 +202,7 @@ test('coracle drain empties a node: one guest moves while it runs, another is st
   assert.match(outcome.stdout, new RegExp(`node ${first} is empty\n$`));
   const moved = await instance('moves');
   assert.deepEqual([moved.metadata.uid, moved.status?.nodeName], [before[0]?.metadata.uid, second]);
-  const restarted = await until('restarts runs again', async () => {
+  const restarted = await eventually('restarts runs again', async () => {
     const vmi = await instance('restarts').catch(() => undefined);
     return vmi?.status?.phase === 'Running' ? vmi : undefined;
   });
@@ -212,7 +213,7 @@ test('coracle drain empties a node: one guest moves while it runs, another is st
     { namespace, name: 'restarts' },
     { type: 'merge', body: { spec: { runStrategy: 'Halted' } } },
   );
-  const refused = await until('it is stopped', async () => {
+  const refused = await eventually('it is stopped', async () => {
     const outcome = await at.run(['console', 'restarts', '--data-dir', at.data]);
     return outcome.stderr.includes('is stopped') ? outcome : undefined;
   });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { NODES } from '../../src/api/kinds/builtin/resource-types.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
-import { until } from '../testkit/run-controllers.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { openWorkspace } from './workspace.ts';
 
 test('a token lets an agent join, which needs it no more at the next start', { timeout: 150_000 }, async (t) => {
@@ -30,7 +30,7 @@ test('a token lets an agent join, which needs it no more at the next start', { t
   assert.equal(servedAt(first), '127.0.0.2');
   // A second agent of that name would end the guests of the first one: its token gets no certificate of a node that exists.
   const twin = at.start([...words, '--data-dir', join(at.dir, 'twin'), '--name', 'edge']);
-  await until(async () =>
+  await eventually(async () =>
     /^certificate request csr-\S+ of node edge waits: kubectl certificate approve csr-\S+$/m.test(twin.stderr()),
   );
   twin.child.kill('SIGKILL');

@@ -7,7 +7,8 @@ import { after, before, suite, test } from 'node:test';
 import { CONFIG_MAPS, ENDPOINT_SLICES, NAMESPACES, SECRETS } from '../../src/api/kinds/builtin/resource-types.ts';
 import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { adminOf, type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
-import { importTinyGuest, until, whyNoGuests } from '../testkit/tiny-guest.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { importTinyGuest, whyNoGuests } from '../testkit/tiny-guest.ts';
 import { writeCharts } from './helm-charts.ts';
 import { findHelms, type Helm } from './helm-programs.ts';
 import { type Outcome, runKubectl } from './kubectl.ts';
@@ -173,10 +174,10 @@ for (const helm of helms.length === 0 ? [{ path: '', major: 4 }] : helms) {
       const run = runner(helm, namespace);
       await run('install g guest --wait --timeout 90s');
       const key = { namespace, name: 'g' };
-      await until('the guest runs', async () =>
+      await eventually('the guest runs', async () =>
         (await admin.client.get(VIRTUAL_MACHINES, key)).status?.ready ? true : undefined,
       );
-      const ports = await until('its Service finds it', async () => {
+      const ports = await eventually('its Service finds it', async () => {
         const { items } = await admin.client.list(ENDPOINT_SLICES, { namespace });
         return items.find(({ endpoints }) => (endpoints?.length ?? 0) > 0)?.ports;
       });
@@ -194,7 +195,7 @@ for (const helm of helms.length === 0 ? [{ path: '', major: 4 }] : helms) {
         await run('install bad guest --set image=localhost/none --wait --timeout 5s --rollback-on-failure', {
           fails: /resource VirtualMachine\/[^ ]+\/bad not ready\. status: InProgress/,
         });
-        await until('it is taken back', async () =>
+        await eventually('it is taken back', async () =>
           namesOf((await admin.client.list(VIRTUAL_MACHINES, { namespace })).items).join() === 'g' ? true : undefined,
         );
       }

@@ -20,6 +20,7 @@ import {
   Watch,
 } from '@kubernetes/client-node';
 import { type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
+import { eventually } from '../testkit/eventually.ts';
 
 const namespace = 'default';
 const dir = mkdtempSync(join(tmpdir(), 'coracle-node-client-'));
@@ -48,10 +49,6 @@ const refused = (code: number, reason: string) => (error: unknown) => {
   assert.equal(error.code, code);
   assert.match(String(error.body), new RegExp(`"reason":"${reason}"`));
   return true;
-};
-/** Waits for what a callback brings. */
-const until = async (test: () => boolean): Promise<void> => {
-  while (!test()) await new Promise((done) => setTimeout(done, 10));
 };
 
 test('objects are made, read, replaced, listed and deleted', { timeout: 60_000 }, async () => {
@@ -134,17 +131,17 @@ test('a watch, and an informer that follows it', { timeout: 60_000 }, async () =
     informer.on(verb, (object) => isSeen(object) && heard.push(`${verb} ${object.data?.['a'] ?? ''}`));
   await informer.start();
   const made = await core.createNamespacedConfigMap({ namespace, body: map('seen', { a: '1' }) });
-  await until(() => heard.length === 1);
+  await eventually(() => heard.length === 1);
   assert.equal(informer.get('seen', namespace)?.metadata?.uid, made.metadata?.uid);
   await core.replaceNamespacedConfigMap({ namespace, name: 'seen', body: { ...made, data: { a: '2' } } });
   await core.deleteNamespacedConfigMap({ namespace, name: 'seen' });
-  await until(() => heard.length === 3 && reported.length === 3);
+  await eventually(() => heard.length === 3 && reported.length === 3);
   assert.deepEqual(heard, ['add 1', 'update 2', 'delete 2']);
   assert.deepEqual(reported, ['ADDED seen 1', 'MODIFIED seen 2', 'DELETED seen 2']);
   assert.equal(informer.get('seen', namespace), undefined);
   await informer.stop();
   stop.abort();
-  await until(() => ended.length === 1);
+  await eventually(() => ended.length === 1);
 });
 
 test('custom resources, from their definition on', { timeout: 60_000 }, async () => {

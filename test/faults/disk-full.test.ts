@@ -13,6 +13,7 @@ import type { ConfigMap } from '../../src/api/kinds/builtin/types.ts';
 import type { ApiError } from '../../src/api/meta/status.ts';
 import { wholeBody } from '../../src/client/transport/response-body.ts';
 import { adminOf, type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
+import { eventually } from '../testkit/eventually.ts';
 
 const MIB = 1024 * 1024;
 const namespace = 'default';
@@ -110,7 +111,7 @@ test('a full disk: refusals that say why, reads and watches go on, and nothing i
     client.patch(CONFIG_MAPS, { namespace, name }, { type: 'merge', body: { data: { value } } });
   /** Tries until the control plane, which looks at the disk once a second, answers as wanted. */
   const until = async (wanted: number, attempt: () => Promise<unknown>): Promise<void> => {
-    while (!t.signal.aborted && (await outcomeOf(attempt())) !== wanted) await sleep(50);
+    await eventually(`outcome ${wanted}`, async () => (await outcomeOf(attempt())) === wanted);
   };
 
   for (let i = 0; i < 30; i++) await client.create(CONFIG_MAPS, configMap(`c${i}`, { value: 'x'.repeat(1000) }));

@@ -19,8 +19,9 @@ import type { Client } from '../../src/client/client.ts';
 import { findGuestsOnDisk, nameOfGuest } from '../../src/node/agent/launcher/guests-on-disk.ts';
 import { type Outcome, openWorkspace } from '../cli/workspace.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { seed } from '../testkit/seed.ts';
-import { until, whyNoGuests } from '../testkit/tiny-guest.ts';
+import { whyNoGuests } from '../testkit/tiny-guest.ts';
 
 const why = whyNoGuests();
 const seconds = Number(process.env['CORACLE_CHAOS_SECONDS'] ?? 20);
@@ -101,7 +102,7 @@ test(`stops and starts under fire, seed ${seed}`, {
   /** Applies an instance; one that is on its way out is waited for, as a user would. */
   const apply = (name: string): Promise<boolean> =>
     ask((client) =>
-      until(
+      eventually(
         `${name} to be taken`,
         async () => {
           try {
@@ -125,7 +126,7 @@ test(`stops and starts under fire, seed ${seed}`, {
   const settle = (): Promise<unknown> =>
     ask((client) => {
       let state = '';
-      return until(
+      return eventually(
         'rest',
         async () => {
           const nodes = served();
@@ -174,12 +175,12 @@ test(`stops and starts under fire, seed ${seed}`, {
     const identity = await identify(pid);
     process.kill(pid, signal);
     if (signal === 'SIGKILL' && identity)
-      await until('its end', async () => ((await isRunning(identity)) ? undefined : true));
+      await eventually('its end', async () => ((await isRunning(identity)) ? undefined : true));
   };
   /** What `status` shows and what runs are the same; what changes meanwhile is looked at again. */
   const compare = async (): Promise<void> => {
     let last = '';
-    await until(
+    await eventually(
       'status to show what runs',
       async () => {
         const status = await shown();

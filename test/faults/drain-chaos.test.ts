@@ -24,8 +24,9 @@ import {
   type VirtualMachineInstanceMigration,
 } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { usualHostPort } from '../../src/domain/machine/host-ports.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { seed } from '../testkit/seed.ts';
-import { tinyVm, until, whyNoGuests } from '../testkit/tiny-guest.ts';
+import { tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';
 import { createFleet } from './chaos-fleet.ts';
 import { fleetState, guestState } from './fleet-state.ts';
 import {
@@ -121,7 +122,7 @@ test(`drains under fire, seed ${seed}`, { timeout: (seconds + 150) * 1000, ...(w
     if (process.env['CORACLE_CHAOS_KEEP'] === undefined) rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
   });
   await fleet.start(apart ? ['edge-1', 'edge-2'] : []);
-  const nodes = await until('three nodes', async () => {
+  const nodes = await eventually('three nodes', async () => {
     const { items } = await fleet.client().list(NODES);
     const ready = items.filter(({ status }) =>
       status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True'),
@@ -302,7 +303,7 @@ test(`drains under fire, seed ${seed}`, { timeout: (seconds + 150) * 1000, ...(w
   /** Everything runs, once, and nothing is under way. */
   const settle = async (): Promise<void> => {
     let state = '';
-    await until(
+    await eventually(
       'everything at rest',
       async () => {
         strikes();

@@ -9,7 +9,8 @@ import {
   VIRTUAL_MACHINES,
 } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { adminOf, type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
-import { importTinyGuest, tinyVm, until } from '../testkit/tiny-guest.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { importTinyGuest, tinyVm } from '../testkit/tiny-guest.ts';
 
 const NAMESPACE = 'default';
 const MACHINES = [{ name: 'source', namespace: NAMESPACE }];
@@ -27,7 +28,7 @@ export async function crashForks(delays: readonly number[]): Promise<void> {
     });
     await admin.client.create(VIRTUAL_MACHINES, quick);
     const running = (name: string) =>
-      until(`${name} runs`, async () => {
+      eventually(`${name} runs`, async () => {
         const vmi = await admin.client.get(VIRTUAL_MACHINE_INSTANCES, { namespace: NAMESPACE, name });
         return vmi.status?.phase === 'Running' ? vmi : undefined;
       });
@@ -41,7 +42,7 @@ export async function crashForks(delays: readonly number[]): Promise<void> {
       plane = await startProcess(dir, { nodes: 1 });
       admin = adminOf(dir);
       await running(name);
-      await until(`the fork killed after ${delay} ms is over`, async () => {
+      await eventually(`the fork killed after ${delay} ms is over`, async () => {
         const { items } = await admin.client.list(VIRTUAL_MACHINE_SNAPSHOTS, { namespace: NAMESPACE });
         return items.length === 0 ? true : undefined;
       });
@@ -55,7 +56,7 @@ export async function crashForks(delays: readonly number[]): Promise<void> {
       const record = await recordOf(dir, source.metadata.uid ?? '');
       assert.deepEqual([record['saving'], record['resuming']], [undefined, undefined]);
       await admin.client.delete(VIRTUAL_MACHINES, { namespace: NAMESPACE, name });
-      await until(`${name} is gone`, async () => {
+      await eventually(`${name} is gone`, async () => {
         const { items } = await admin.client.list(VIRTUAL_MACHINES, { namespace: NAMESPACE });
         return items.length === 1 ? true : undefined;
       });

@@ -9,7 +9,8 @@ import { mkdirSync, readdirSync, rmSync, statfsSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { openWorkspace, type Workspace } from '../cli/workspace.ts';
-import { importTinyGuest, tinyVm, until, whyNoGuests } from '../testkit/tiny-guest.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';
 
 const why = whyNoGuests();
 const MIB = 1024 * 1024;
@@ -72,7 +73,7 @@ async function onFullDisk(at: Workspace): Promise<void> {
   const pressure = async (): Promise<string> =>
     kubectl('get', 'nodes', '-o', 'jsonpath={.items[0].status.conditions[?(@.type=="DiskPressure")]}');
   const shows = (what: string, test_: () => Promise<boolean>): Promise<true> =>
-    until(what, async () => ((await test_()) ? true : undefined));
+    eventually(what, async () => ((await test_()) ? true : undefined));
   const condition = (type: string): Promise<string> =>
     kubectl('get', 'vmi/writer', '-o', `jsonpath={.status.conditions[?(@.type=="${type}")].reason}`);
 
@@ -109,7 +110,7 @@ async function onFullDisk(at: Workspace): Promise<void> {
   assert.equal(made.code, 0, `the API server has room of its own: ${made.stderr}`);
 
   fill(at.data, 12);
-  const refused = await until('no new objects', async () => {
+  const refused = await eventually('no new objects', async () => {
     const outcome = await at.kubectl(['create', 'configmap', `more-${Date.now()}`]);
     return outcome.code === 0 ? undefined : outcome.stderr;
   });

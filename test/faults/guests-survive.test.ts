@@ -6,7 +6,8 @@ import { test } from 'node:test';
 import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { usualHostPort } from '../../src/domain/machine/host-ports.ts';
 import { adminOf, type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
-import { importTinyGuest, tinyVm, until, whyNoGuests } from '../testkit/tiny-guest.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';
 
 const ROUNDS = 4;
 const KEY = { namespace: 'default', name: 'tiny' };
@@ -41,12 +42,12 @@ test('guests run on through kill -9 of the control plane; a killed guest starts 
   plane = await startProcess(dir, { nodes: 1 });
   let admin = adminOf(dir);
   await admin.client.create(VIRTUAL_MACHINES, tinyVm('tiny'));
-  const address = await until(
+  const address = await eventually(
     'an address',
     async () => (await admin.client.get(VIRTUAL_MACHINE_INSTANCES, KEY)).status?.interfaces?.[0]?.ipAddress,
   );
   const heartbeat = (): Promise<number> =>
-    until('a heartbeat', async () => {
+    eventually('a heartbeat', async () => {
       const response = await fetch(`http://${address}:${usualHostPort(8080)}/heartbeat`, {
         signal: AbortSignal.timeout(2000),
       });
@@ -65,7 +66,7 @@ test('guests run on through kill -9 of the control plane; a killed guest starts 
     plane = await startProcess(dir, { nodes: 1, port: plane.port });
     admin = adminOf(dir);
     // Adopted: the agent answers for the guest again.
-    await until('the node', async () => {
+    await eventually('the node', async () => {
       const vmi = await admin.client.get(VIRTUAL_MACHINE_INSTANCES, KEY);
       return vmi.status?.phase === 'Running' && vmi.metadata.uid === uid ? true : undefined;
     });
@@ -77,7 +78,7 @@ test('guests run on through kill -9 of the control plane; a killed guest starts 
 
   // The guest itself dies: its VMI ends as Failed, and the strategy brings another one.
   process.kill(pids[0]!, 'SIGKILL');
-  const next = await until('another instance', async () => {
+  const next = await eventually('another instance', async () => {
     const vmi = await admin.client.get(VIRTUAL_MACHINE_INSTANCES, KEY);
     return vmi.metadata.uid !== uid && vmi.status?.phase === 'Running' ? vmi : undefined;
   });
@@ -98,7 +99,7 @@ test('guests run on through kill -9 of the control plane; a killed guest starts 
       disk!.containerDisk = { image: 'localhost/no/such-image' };
     }),
   );
-  await until('the reason', async () => {
+  await eventually('the reason', async () => {
     const broken = await admin.client.get(VIRTUAL_MACHINES, { namespace: 'default', name: 'broken' });
     return ['ErrImagePull', 'ImagePullBackOff', 'ErrImageNeverPull'].includes(broken.status?.printableStatus ?? '')
       ? true

@@ -7,7 +7,8 @@ import { test } from 'node:test';
 import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { findProcesses, identify, isRunning } from '../../src/base/process/identity.ts';
 import { adminOf, type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
-import { importTinyGuest, tinyVm, until, whyNoGuests } from '../testkit/tiny-guest.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';
 
 const why = whyNoGuests();
 const namespace = 'default';
@@ -48,7 +49,7 @@ test('after a reboot of the host: Always and RerunOnFailure run again, Manual an
   const instance = (name: string) =>
     admin.client.get(VIRTUAL_MACHINE_INSTANCES, { namespace, name }).catch(() => undefined);
   const running = (name: string) =>
-    until(`${name} runs`, async () => {
+    eventually(`${name} runs`, async () => {
       const vmi = await instance(name);
       return vmi?.status?.phase === 'Running' ? vmi : undefined;
     });
@@ -82,12 +83,12 @@ test('after a reboot of the host: Always and RerunOnFailure run again, Manual an
   plane = await startProcess(dir, { nodes: 1 });
   admin = adminOf(dir);
   for (const name of ['always', 'rerun'])
-    await until(`${name} runs again`, async () => {
+    await eventually(`${name} runs again`, async () => {
       const vmi = await instance(name);
       return vmi?.status?.phase === 'Running' && vmi.metadata.uid !== before.get(name) ? true : undefined;
     });
   for (const name of ['manual', 'once']) {
-    const word = await until(`${name} has ended`, async () => {
+    const word = await eventually(`${name} has ended`, async () => {
       const { status } = await admin.client.get(VIRTUAL_MACHINES, { namespace, name });
       return status?.printableStatus === 'Stopped' ? status.printableStatus : undefined;
     });

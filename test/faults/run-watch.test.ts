@@ -6,7 +6,8 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { until, whyNoGuests } from '../testkit/tiny-guest.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { whyNoGuests } from '../testkit/tiny-guest.ts';
 import { watchRuns } from './run-watch.ts';
 
 const why = whyNoGuests();
@@ -40,13 +41,13 @@ test('watchRuns() tells of a guest that runs twice, and not of one that stands b
     });
   };
   const [one, two] = [start('one'), start('two')];
-  await until('both', async () => (watch.live().length === 2 ? true : undefined));
+  await eventually('both', async () => (watch.live().length === 2 ? true : undefined));
   assert.equal(watch.owner(UID), undefined);
   say(one, 'cont');
-  await until('the first to run', async () => (watch.owner(UID)?.node === 'one' ? true : undefined));
+  await eventually('the first to run', async () => (watch.owner(UID)?.node === 'one' ? true : undefined));
   assert.deepEqual(watch.violations(), []);
   say(two, 'cont');
-  const [reported] = await until('the word', async () =>
+  const [reported] = await eventually('the word', async () =>
     watch.violations().length > 0 ? watch.violations() : undefined,
   );
   assert.match(reported ?? '', new RegExp(`^two QEMUs of ${UID} ran at once`));

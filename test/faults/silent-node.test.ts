@@ -10,7 +10,8 @@ import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../src/api/kinds
 import { findProcesses } from '../../src/base/process/identity.ts';
 import { openWorkspace } from '../cli/workspace.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
-import { importTinyGuest, tinyVm, until, whyNoGuests } from '../testkit/tiny-guest.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';
 
 const why = whyNoGuests();
 const namespace = 'default';
@@ -34,7 +35,7 @@ test('a silent node: Unknown, moved only by force, adopted or ended on return', 
   await agent.line(/^node edge is ready/);
   const { client, close } = adminOf(at.data);
   t.after(close);
-  const home = await until('the other node', async () =>
+  const home = await eventually('the other node', async () =>
     (await client.list(NODES)).items.find((node) => node.metadata.name !== 'edge'),
   );
   const cordon = (unschedulable: boolean) =>
@@ -55,14 +56,14 @@ test('a silent node: Unknown, moved only by force, adopted or ended on return', 
   const instance = (name: string) => client.get(VIRTUAL_MACHINE_INSTANCES, { namespace, name });
   const vm = async (name: string) => (await client.get(VIRTUAL_MACHINES, { namespace, name })).status?.printableStatus;
   const running = (name: string) =>
-    until(`${name} runs`, async () => ((await vm(name)) === 'Running' ? await instance(name) : undefined));
+    eventually(`${name} runs`, async () => ((await vm(name)) === 'Running' ? await instance(name) : undefined));
   const [stays, moves, leaves] = await Promise.all([running('stays'), running('moves'), running('leaves')]);
   assert.deepEqual([stays.status?.nodeName, moves.status?.nodeName], ['edge', 'edge']);
 
   agent.child.kill('SIGKILL');
   await agent.ended;
   for (const name of ['stays', 'moves'])
-    await until(`${name} is Unknown`, async () => ((await vm(name)) === 'Unknown' ? true : undefined), 120_000);
+    await eventually(`${name} is Unknown`, async () => ((await vm(name)) === 'Unknown' ? true : undefined), 120_000);
   const lost = await instance('moves');
   const ready = lost.status?.conditions?.find(({ type }) => type === 'Ready');
   assert.deepEqual([ready?.status, ready?.reason], ['False', 'NodeNotReady']);
@@ -77,7 +78,7 @@ test('a silent node: Unknown, moved only by force, adopted or ended on return', 
       ({ metadata }) => metadata.labels?.['kubevirt.io/created-by'] === uid,
     );
   for (const { metadata } of [stays, leaves])
-    await until('its Pod is marked for deletion', async () =>
+    await eventually('its Pod is marked for deletion', async () =>
       (await podOf(metadata.uid))?.metadata.deletionTimestamp === undefined ? undefined : true,
     );
 
@@ -89,7 +90,7 @@ test('a silent node: Unknown, moved only by force, adopted or ended on return', 
   assert.equal((await instance('moves')).metadata.uid, moves.metadata.uid);
   assert.equal(await vm('moves'), 'Unknown');
   await client.delete(PODS, key, { gracePeriodSeconds: 0 });
-  const moved = await until('moves runs elsewhere', async () => {
+  const moved = await eventually('moves runs elsewhere', async () => {
     const now = await instance('moves').catch(() => undefined);
     return now && now.metadata.uid !== moves.metadata.uid && now.status?.phase === 'Running' ? now : undefined;
   });
@@ -99,23 +100,23 @@ test('a silent node: Unknown, moved only by force, adopted or ended on return', 
 
   const back = at.start(['node', 'join', '--data-dir', join(at.dir, 'edge')]);
   await back.line(/^node edge is ready/);
-  await until('stays is known again', async () => ((await vm('stays')) === 'Running' ? true : undefined));
+  await eventually('stays is known again', async () => ((await vm('stays')) === 'Running' ? true : undefined));
   assert.equal((await instance('stays')).metadata.uid, stays.metadata.uid);
   assert.deepEqual(await guests(stays.metadata.uid ?? ''), [pid], 'the same process');
   // Marked by the taint manager, which nobody can take back: kept, and reported; what may move goes to the other node.
-  await until('the mark is reported', async () =>
+  await eventually('the mark is reported', async () =>
     (await client.list(EVENTS, { namespace })).items.find(
       (event) => event.reason === 'DeletionDeferred' && event.involvedObject?.name === 'stays',
     ),
   );
-  const handed = await until('leaves has moved', async () => {
+  const handed = await eventually('leaves has moved', async () => {
     const now = await instance('leaves');
     return now.status?.nodeName === home.metadata.name && now.status?.phase === 'Running' ? now : undefined;
   });
   assert.equal(handed.metadata.uid, leaves.metadata.uid, 'moved as it ran, not started anew');
   assert.ok((await podOf(stays.metadata.uid))?.metadata.deletionTimestamp);
   assert.deepEqual(await guests(stays.metadata.uid ?? ''), [pid], 'still the same process');
-  await until('the guest that was moved away has ended', async () =>
+  await eventually('the guest that was moved away has ended', async () =>
     (await guests(moves.metadata.uid ?? '')).length === 0 ? true : undefined,
   );
   assert.equal((await instance('moves')).metadata.uid, moved.metadata.uid);

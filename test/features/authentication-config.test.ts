@@ -10,7 +10,8 @@ import { silentLogger } from '../../src/base/log/log.ts';
 import { authenticationArguments, authenticationChoice } from '../../src/cmd/cli/authentication-choice.ts';
 import { type Authentication, openAuthentication } from '../../src/cmd/cli/open-authentication.ts';
 import { createOutbound } from '../../src/cmd/compose/outbound.ts';
-import { eventually, startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { startWebhookServer, type WebhookServer } from '../testkit/webhook-server.ts';
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-384', hash: 'SHA-384' };

@@ -8,7 +8,8 @@ import { systemClock } from '../../src/base/clock/clock.ts';
 import { silentLogger } from '../../src/base/log/log.ts';
 import { authorizationArguments, authorizationChoice } from '../../src/cmd/cli/authorization-choice.ts';
 import { type Authorizers, openAuthorizers } from '../../src/cmd/cli/open-authorizers.ts';
-import { eventually, startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type Review, startWebhookServer, type WebhookServer } from '../testkit/webhook-server.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'coracle-authorization-'));

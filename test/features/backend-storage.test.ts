@@ -4,8 +4,8 @@ import { after, before, test } from 'node:test';
 import { PERSISTENT_VOLUME_CLAIMS, PODS, STORAGE_CLASSES } from '../../src/api/kinds/builtin/resource-types.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../../src/api/kinds/builtin/types.ts';
 import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
-import { eventually } from '../testkit/fake-node.ts';
 
 const namespace = 'default';
 let cluster: FakeCluster;

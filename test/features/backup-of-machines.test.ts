@@ -14,8 +14,8 @@ import { trackingState } from '../../src/control/backup/tracking-controller.ts';
 import type { BackupRequest } from '../../src/domain/backup/backup-request.ts';
 import { checkpointHandle } from '../../src/domain/backup/checkpoint-handles.ts';
 import { POOL_LABEL } from '../../src/domain/storage/pool-names.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
-import { eventually } from '../testkit/fake-node.ts';
 
 const namespace = 'default';
 const key = (name: string) => ({ namespace, name });

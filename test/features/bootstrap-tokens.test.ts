@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { createFakeClock } from '../../src/base/clock/fake-clock.ts';
 import { parseStaticTokens } from '../../src/server/auth/static-tokens.ts';
-import { eventually, startPlane, TEST_ISSUER, type TestPlane } from '../testkit/control-plane.ts';
+import { startPlane, TEST_ISSUER, type TestPlane } from '../testkit/control-plane.ts';
+import { eventually } from '../testkit/eventually.ts';
 
 const clock = createFakeClock(Date.UTC(2030, 0, 1));
 const SYSTEM = '/api/v1/namespaces/kube-system/secrets';

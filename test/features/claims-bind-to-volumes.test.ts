@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { createVolumeController } from '../../src/control/storage/volume-controller.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
-import { type RunningControllers, runControllers, until } from '../testkit/run-controllers.ts';
+import { type RunningControllers, runControllers } from '../testkit/run-controllers.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of every shape.
 type Row = Record<string, any>;
@@ -47,9 +48,9 @@ const storageClass = (name: string, more: object = {}) =>
     provisioner: 'somebody.example',
     ...more,
   } as never);
-const phase = (path: string, wanted: string) => until(async () => (await get(path)).status?.phase === wanted);
+const phase = (path: string, wanted: string) => eventually(async () => (await get(path)).status?.phase === wanted);
 const reported = (name: string, reason: string, message: RegExp) =>
-  until(async () =>
+  eventually(async () =>
     (await get('/api/v1/namespaces/default/events'))['items'].some(
       (one: Row) => one['involvedObject'].name === name && one['reason'] === reason && message.test(one['message']),
     ),
@@ -213,7 +214,7 @@ test('a claim that named no class gets the default class when there is one', asy
   await claim('none', { storageClassName: '' });
   const annotations = { 'storageclass.kubernetes.io/is-default-class': 'true' };
   await storageClass('default', { metadata: { name: 'default', annotations } });
-  await until(async () => (await get(`${CLAIMS}/late`))['spec'].storageClassName === 'default');
+  await eventually(async () => (await get(`${CLAIMS}/late`))['spec'].storageClassName === 'default');
   assert.equal((await get(`${CLAIMS}/none`))['spec'].storageClassName, '');
 });
 
@@ -227,7 +228,7 @@ test('two volumes that were taken for one claim do not both stay with it', async
   await volume('twice-b', { storageClassName: 'twice', claimRef: { ...claimRef, uid: metadata.uid } }, { annotations });
   await phase(`${CLAIMS}/twice`, 'Bound');
   const other = (await get(`${CLAIMS}/twice`))['spec'].volumeName === 'twice-a' ? 'twice-b' : 'twice-a';
-  await until(async () => {
+  await eventually(async () => {
     const { spec, status } = await get(`${VOLUMES}/${other}`);
     return spec.claimRef === undefined && status?.phase === 'Available';
   });

@@ -18,8 +18,8 @@ import type { ResourceType } from '../../src/api/meta/gvk.ts';
 import type { KubeObject } from '../../src/api/meta/object.ts';
 import { isNotFound } from '../../src/client/api-failure.ts';
 import { legacyFirmwareUuid } from '../../src/domain/identity/firmware-identity.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
-import { eventually } from '../testkit/fake-node.ts';
 import { playStorage, type StoragePlayer } from '../testkit/storage-player.ts';
 
 let cluster: FakeCluster;

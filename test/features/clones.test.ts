@@ -18,8 +18,8 @@ import { silentLogger } from '../../src/base/log/log.ts';
 import { isNotFound } from '../../src/client/api-failure.ts';
 import type { Client } from '../../src/client/client.ts';
 import { chooseComponents, runComponent } from '../../src/cmd/compose/components.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
-import { eventually } from '../testkit/fake-node.ts';
 import { type PlayedSnapshots, playSnapshots } from '../testkit/played-snapshots.ts';
 
 const component = chooseComponents('clone')[0]!;

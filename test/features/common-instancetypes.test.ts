@@ -1,7 +1,8 @@
 /** The common instance types and preferences: there by default, the user's edits left alone, gone when switched off. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { eventually, startPlane } from '../testkit/control-plane.ts';
+import { startPlane } from '../testkit/control-plane.ts';
+import { eventually } from '../testkit/eventually.ts';
 
 const TYPES = '/apis/instancetype.kubevirt.io/v1beta1/virtualmachineclusterinstancetypes';
 const PREFERENCES = '/apis/instancetype.kubevirt.io/v1beta1/virtualmachineclusterpreferences';

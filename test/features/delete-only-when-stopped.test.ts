@@ -1,7 +1,8 @@
 /** A machine that may be deleted only when it is stopped: refused while its instance is there, in every way to delete. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { eventually, startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { eventually } from '../testkit/eventually.ts';
 
 const KEY = 'coracle.dev/delete-only-when-stopped';
 const VMS = '/apis/kubevirt.io/v1/namespaces/default/virtualmachines';

@@ -15,7 +15,7 @@ import { DELETION_WEBHOOK_RULES } from '../../src/cmd/compose/deletion-webhook.t
 import { createOutbound } from '../../src/cmd/compose/outbound.ts';
 import { webhookEndpoint } from '../../src/cmd/compose/webhook-endpoint.ts';
 import type { Authorizer } from '../../src/server/auth/identity.ts';
-import { eventually } from '../testkit/control-plane.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type Answer, type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 const LABEL = 'kubevirt.io/vm-delete-protection';

@@ -3,8 +3,9 @@ import { after, before, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import { createEndpointSliceController } from '../../src/control/kube-controllers/endpoint-slice-controller.ts';
 import { createGarbageCollectorController } from '../../src/control/kube-controllers/garbage-collector-controller.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
-import { type RunningControllers, runControllers, until } from '../testkit/run-controllers.ts';
+import { type RunningControllers, runControllers } from '../testkit/run-controllers.ts';
 
 let server: InProcessServer;
 let controllers: RunningControllers;
@@ -61,13 +62,13 @@ const service = (name: string, spec: object) =>
 
 test('a Service has a slice, and Endpoints, that follow its Pods', async () => {
   await service('web', {});
-  await until(async () => (await slicesOf('web')).length === 1);
+  await eventually(async () => (await slicesOf('web')).length === 1);
   assert.equal((await slicesOf('web'))[0].endpoints, null);
   await pod('a', 'web', '10.0.0.1');
   await pod('b', 'web', '10.0.0.2', { ready: false });
   await pod('other', 'elsewhere', '10.0.0.3');
-  await until(async () => (await slicesOf('web'))[0]?.endpoints?.length === 2);
-  await until(async () => (await slicesOf('web'))[0].endpoints[0].conditions.ready);
+  await eventually(async () => (await slicesOf('web'))[0]?.endpoints?.length === 2);
+  await eventually(async () => (await slicesOf('web'))[0].endpoints[0].conditions.ready);
   const [slice] = await slicesOf('web');
   assert.deepEqual(slice.ports, [{ name: 'http', port: 8080, protocol: 'TCP' }]);
   assert.deepEqual(slice.metadata.labels, {
@@ -87,7 +88,7 @@ test('a Service has a slice, and Endpoints, that follow its Pods', async () => {
       [['10.0.0.2'], { ready: false, serving: false, terminating: false }, 'node1'],
     ],
   );
-  await until(
+  await eventually(
     async () => (await server.request('GET', `${PATH}/endpoints/web`)).json.subsets?.[0]?.addresses !== undefined,
   );
   const { subsets } = (await server.request('GET', `${PATH}/endpoints/web`)).json;
@@ -96,9 +97,9 @@ test('a Service has a slice, and Endpoints, that follow its Pods', async () => {
     ['10.0.0.1', '10.0.0.2', [{ name: 'http', port: 8080, protocol: 'TCP' }]],
   );
   await server.request('PATCH', `${PATH}/pods/a/status`, { body: { status: { phase: 'Succeeded' } } });
-  await until(async () => (await slicesOf('web'))[0].endpoints.length === 1);
+  await eventually(async () => (await slicesOf('web'))[0].endpoints.length === 1);
   await server.request('PATCH', `${PATH}/pods/b`, { body: { metadata: { labels: { app: 'gone' } } } });
-  await until(async () =>
+  await eventually(async () =>
     (await slicesOf('web')).every((one: { endpoints: unknown[] | null }) => one.endpoints === null),
   );
 });
@@ -107,7 +108,7 @@ test('Pods that call the port by another number are in a slice of their own', as
   await service('mixed', { clusterIP: 'None', publishNotReadyAddresses: true });
   await pod('m1', 'mixed', '10.0.1.1', { port: 8080 });
   await pod('m2', 'mixed', '10.0.1.2', { port: 9090, ready: false });
-  await until(async () => {
+  await eventually(async () => {
     const ports = (await slicesOf('mixed')).map((one: { ports?: { port: number }[] }) => one.ports?.[0]?.port);
     return JSON.stringify(ports.sort()) === '[8080,9090]';
   });
@@ -119,7 +120,7 @@ test('Pods that call the port by another number are in a slice of their own', as
 
 test('everything goes with the Service; what somebody else made stays', async () => {
   await service('leaving', {});
-  await until(async () => (await server.request('GET', `${PATH}/endpoints/leaving`)).status === 200);
+  await eventually(async () => (await server.request('GET', `${PATH}/endpoints/leaving`)).status === 200);
   await server.create(`${PATH}/endpoints`, {
     apiVersion: 'v1',
     kind: 'Endpoints',
@@ -134,8 +135,8 @@ test('everything goes with the Service; what somebody else made stays', async ()
   } as never);
   await server.request('DELETE', `${PATH}/services/leaving`);
   await server.request('DELETE', `${PATH}/services/by-hand`);
-  await until(async () => (await server.request('GET', `${PATH}/endpoints/leaving`)).status === 404);
-  await until(async () => (await slicesOf('leaving')).length === 0);
+  await eventually(async () => (await server.request('GET', `${PATH}/endpoints/leaving`)).status === 404);
+  await eventually(async () => (await slicesOf('leaving')).length === 0);
   assert.equal((await server.request('GET', `${PATH}/endpoints/by-hand`)).status, 200);
 });
 
@@ -161,14 +162,14 @@ test('hints say who should send traffic, as spec.trafficDistribution asks', asyn
   ] as const) {
     const body = { metadata: { annotations }, spec: { trafficDistribution } };
     await server.request('PATCH', `${PATH}/services/near`, { body });
-    await until(async () => {
+    await eventually(async () => {
       const [first, second] = (await slicesOf('near'))[0]?.endpoints ?? [];
       return first?.zone === 'zone1' && isDeepStrictEqual(first.hints, wanted) && second?.hints === undefined;
     });
   }
   await server.request('PUT', '/api/v1/nodes/node1', { body: node });
   let tries = 0;
-  await until(async () => {
+  await eventually(async () => {
     // The controller may hear of the Service before it hears of the node.
     const body = {
       metadata: { annotations: { tries: `${tries++}` } },

@@ -8,8 +8,8 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
   type VirtualMachineInstance,
 } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
-import { eventually } from '../testkit/fake-node.ts';
 import { seed } from '../testkit/seed.ts';
 
 let cluster: FakeCluster;

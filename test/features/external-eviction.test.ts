@@ -9,7 +9,7 @@ import type { Pod } from '../../src/api/kinds/builtin/types.ts';
 import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { openWorkspace } from '../cli/workspace.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
-import { until } from '../testkit/tiny-guest.ts';
+import { eventually } from '../testkit/eventually.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const namespace = 'default';
@@ -37,7 +37,11 @@ test('an External machine: marked by an eviction, emptied, deleted, and uncordon
     const ended = once(controller, 'exit');
     if (controller.exitCode === null && controller.kill()) await ended;
   });
-  await until(`the controller watches (${said})`, async () => (said.includes('watching') ? true : undefined), 60_000);
+  await eventually(
+    `the controller watches (${said})`,
+    async () => (said.includes('watching') ? true : undefined),
+    60_000,
+  );
 
   const running = async (name: string): Promise<VirtualMachineInstance> => {
     const instance = {
@@ -62,7 +66,7 @@ test('an External machine: marked by an eviction, emptied, deleted, and uncordon
     metadata: { name, namespace, ...metadata },
     spec: { nodeName, containers: [{ name: 'c', image: 'i' }] },
   });
-  await until('the service account', async () =>
+  await eventually('the service account', async () =>
     client
       .raw('GET', `/api/v1/namespaces/${namespace}/serviceaccounts/default`)
       .then(() => true)
@@ -83,7 +87,7 @@ test('an External machine: marked by an eviction, emptied, deleted, and uncordon
     client.raw('POST', `/api/v1/namespaces/${namespace}/pods/virt-launcher-worker/eviction`, { body: eviction }),
     /Eviction triggered evacuation of VMI "default\/worker"/,
   );
-  await until('the tenant evicts', async () =>
+  await eventually('the tenant evicts', async () =>
     (await client.get(PODS, tenantsApp)).metadata.deletionTimestamp ? true : undefined,
   );
   assert.equal((await client.get(NODES, { namespace: '', name: 'worker' })).spec?.unschedulable, true);
@@ -95,7 +99,7 @@ test('an External machine: marked by an eviction, emptied, deleted, and uncordon
 
   // The tenant's kubelet lets it go.
   await client.delete(PODS, tenantsApp, { gracePeriodSeconds: 0 });
-  await until('the instance is deleted', async () => {
+  await eventually('the instance is deleted', async () => {
     const now = await client.get(VIRTUAL_MACHINE_INSTANCES, { namespace, name: 'worker' }).catch(() => undefined);
     return now?.metadata.deletionTimestamp !== undefined || now === undefined ? true : undefined;
   });
@@ -103,7 +107,7 @@ test('an External machine: marked by an eviction, emptied, deleted, and uncordon
   await client
     .patch(VIRTUAL_MACHINE_INSTANCES, { namespace, name: 'worker' }, { type: 'merge', body: finalizers })
     .catch(() => undefined);
-  await until('it is gone', async () =>
+  await eventually('it is gone', async () =>
     client
       .get(VIRTUAL_MACHINE_INSTANCES, { namespace, name: 'worker' })
       .then(() => undefined)
@@ -111,7 +115,7 @@ test('an External machine: marked by an eviction, emptied, deleted, and uncordon
   );
   const second = await running('worker');
   assert.notEqual(second.metadata.uid, first.metadata.uid);
-  await until('the tenant is uncordoned', async () =>
+  await eventually('the tenant is uncordoned', async () =>
     (await client.get(NODES, { namespace: '', name: 'worker' })).spec?.unschedulable === undefined ? true : undefined,
   );
   assert.equal(second.metadata.annotations?.[GRACE], undefined);

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { legacyFirmwareUuid } from '../../src/domain/identity/firmware-identity.ts';
-import { eventually, startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { eventually } from '../testkit/eventually.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of every shape.
 type Any = any;

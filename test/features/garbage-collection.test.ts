@@ -12,8 +12,9 @@ import type { KubeObject, OwnerReference } from '../../src/api/meta/object.ts';
 import { isNotFound } from '../../src/client/api-failure.ts';
 import type { Client, DeleteCallOptions } from '../../src/client/client.ts';
 import { createGarbageCollectorController } from '../../src/control/kube-controllers/garbage-collector-controller.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
-import { type RunningControllers, runControllers, until } from '../testkit/run-controllers.ts';
+import { type RunningControllers, runControllers } from '../testkit/run-controllers.ts';
 
 let server: InProcessServer;
 let client: Client;
@@ -67,7 +68,7 @@ const read = async (name: string, type: ResourceType<KubeObject> = CONFIG_MAPS, 
 };
 const remove = (name: string, propagationPolicy: NonNullable<DeleteCallOptions['propagationPolicy']>) =>
   client.delete(CONFIG_MAPS, key(name), { propagationPolicy });
-const gone = (name: string) => until(async () => (await read(name)) === undefined);
+const gone = (name: string) => eventually(async () => (await read(name)) === undefined);
 
 test('background: dependents go after their owner, level by level', async () => {
   const owner = await make('bg-owner');
@@ -119,7 +120,7 @@ test('an object with an owner left keeps it and loses the reference to the other
   const [left, right] = [await make('two-left'), await make('two-right')];
   await make('two-child', [refTo(left), refTo(right)]);
   await remove('two-left', 'Background');
-  await until(async () => (await read('two-child'))?.metadata.ownerReferences?.length === 1);
+  await eventually(async () => (await read('two-child'))?.metadata.ownerReferences?.length === 1);
   assert.equal((await read('two-child'))?.metadata.ownerReferences?.[0]?.uid, right.metadata.uid);
 });
 
@@ -128,7 +129,7 @@ test('foreground: the owner stays until the dependents that block it are gone', 
   await make('fg-blocking', [refTo(owner, { blockOwnerDeletion: true })], { finalizers: ['test.dev/hold'] });
   await make('fg-free', [refTo(owner)]);
   await remove('fg-owner', 'Foreground');
-  await until(async () => (await read('fg-blocking'))?.metadata.deletionTimestamp !== undefined);
+  await eventually(async () => (await read('fg-blocking'))?.metadata.deletionTimestamp !== undefined);
   // A dependent that does not block is not waited for, and does not wait either.
   await gone('fg-free');
   const waiting = await read('fg-owner');
@@ -154,7 +155,7 @@ test('foreground goes down the tree: the leaves go first', async () => {
   const child = await make('tree-child', [refTo(owner, { blockOwnerDeletion: true })]);
   await make('tree-leaf', [refTo(child, { blockOwnerDeletion: true })], { finalizers: ['test.dev/hold'] });
   await remove('tree-owner', 'Foreground');
-  await until(async () => (await read('tree-leaf'))?.metadata.deletionTimestamp !== undefined);
+  await eventually(async () => (await read('tree-leaf'))?.metadata.deletionTimestamp !== undefined);
   assert.ok(await read('tree-child'));
   assert.ok(await read('tree-owner'));
   await client.patch(CONFIG_MAPS, key('tree-leaf'), { type: 'merge', body: { metadata: { finalizers: null } } });
@@ -187,7 +188,7 @@ test('an owner in another namespace does not count, and an event tells', async (
   await make('far-child', [refTo(owner)]);
   await gone('far-child');
   assert.ok(await read('far-owner', CONFIG_MAPS, 'elsewhere'));
-  await until(async () => {
+  await eventually(async () => {
     const { items } = await client.list(EVENTS, { namespace: 'default' });
     return items.some((one) => one.reason === 'OwnerRefInvalidNamespace' && one.involvedObject.name === 'far-child');
   });
@@ -206,7 +207,7 @@ test('a cluster-scoped object with a namespaced owner is never collected, and an
   const owner = await make('small-owner');
   const metadata = { name: 'large-child', ownerReferences: [refTo(owner), refTo(owner, { name: 'x', uid: 'nobody' })] };
   await client.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata });
-  await until(async () => {
+  await eventually(async () => {
     const { items } = await client.list(EVENTS, { namespace: 'default' });
     return items.some((one) => one.reason === 'OwnerRefInvalidNamespace' && one.involvedObject.name === 'large-child');
   });
@@ -252,7 +253,7 @@ test('custom resources take part as owners as soon as their definition is served
     },
   };
   await client.create(CUSTOM_RESOURCE_DEFINITIONS, crd);
-  await until(async () => server.catalog.serves('test.dev', 'v1'));
+  await eventually(async () => server.catalog.serves('test.dev', 'v1'));
   const BOXES: ResourceType<KubeObject> = {
     group: 'test.dev',
     version: 'v1',
@@ -268,5 +269,5 @@ test('custom resources take part as owners as soon as their definition is served
   const metadata = { name: 'in-the-box', namespace: 'default', ownerReferences: [refTo(box)] };
   await client.create(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata });
   await client.delete(BOXES, key('box'), { propagationPolicy: 'Background' });
-  await until(async () => (await read('in-the-box', SECRETS)) === undefined);
+  await eventually(async () => (await read('in-the-box', SECRETS)) === undefined);
 });

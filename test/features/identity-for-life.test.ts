@@ -22,8 +22,8 @@ import type { KubeObject, UnstructuredObject } from '../../src/api/meta/object.t
 import { isNotFound } from '../../src/client/api-failure.ts';
 import { canonicalUuid, legacyFirmwareUuid } from '../../src/domain/identity/firmware-identity.ts';
 import { POOL_LABEL } from '../../src/domain/storage/pool-names.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
-import { eventually } from '../testkit/fake-node.ts';
 import { playMemory } from '../testkit/play-memory.ts';
 import { playStorage, type StoragePlayer } from '../testkit/storage-player.ts';
 

@@ -9,7 +9,8 @@ import { systemClock } from '../../src/base/clock/clock.ts';
 import { silentLogger } from '../../src/base/log/log.ts';
 import type { Client } from '../../src/client/client.ts';
 import { COMPONENTS, runComponent } from '../../src/cmd/compose/components.ts';
-import { eventually, startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { eventually } from '../testkit/eventually.ts';
 
 const NAMESPACED = '/apis/instancetype.kubevirt.io/v1beta1/namespaces/default';
 const VMS = '/apis/kubevirt.io/v1/namespaces/default/virtualmachines';

@@ -1,7 +1,8 @@
 /** The status of the KubeVirt object, as clients that wait for virt-operator read it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { eventually, startPlane } from '../testkit/control-plane.ts';
+import { startPlane } from '../testkit/control-plane.ts';
+import { eventually } from '../testkit/eventually.ts';
 
 const KUBEVIRT = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
 

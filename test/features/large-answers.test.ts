@@ -7,6 +7,7 @@ import { after, before, test } from 'node:test';
 import { encodeProtobuf, encodeWatchFrame, PROTOBUF } from '../../src/api/kinds/protobuf/documents.ts';
 import { joinBytes } from '../../src/api/meta/join-bytes.ts';
 import { type ApiResponse, type ByteSink, NEVER, NO_BYTES } from '../../src/base/http/seam.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type Answer, type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 type Document = Answer['json'];
@@ -130,9 +131,7 @@ test('watches in protobuf: large events stand where they happened, and small one
   // Three writers at once finish in any order: their events come in that of their revisions.
   const wanted = joinBytes(events.sort(([a], [b]) => a - b).map(([, frame]) => frame));
   const received = (chunks: readonly Uint8Array[]): number => chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-  for (let i = 0; i < 500 && (received(one) < wanted.length || received(other) < wanted.length); i++) {
-    await new Promise((later) => setTimeout(later, 20));
-  }
+  await eventually('all events', () => received(one) >= wanted.length && received(other) >= wanted.length);
   gone.abort();
   assert.ok(Buffer.from(joinBytes(one)).equals(wanted));
   assert.ok(Buffer.from(joinBytes(other)).equals(wanted));
@@ -167,11 +166,10 @@ test('a small body that defaults make a large object is stored whole, and owned 
   });
   const path = '/apis/large.example/v1/namespaces/default/filleds';
   const object = { apiVersion: 'large.example/v1', kind: 'Filled', metadata: { name: 'a' }, spec: { mine: 'x' } };
-  let created = await server.request('POST', path, { body: object });
-  for (let i = 0; i < 500 && created.status === 404; i++) {
-    await new Promise((later) => setTimeout(later, 10));
-    created = await server.request('POST', path, { body: object });
-  }
+  const created = await eventually(
+    () => server.request('POST', path, { body: object }),
+    ({ status }) => status !== 404,
+  );
   assert.equal(created.status, 201, JSON.stringify(created.json).slice(0, 300));
   const { json: stored } = await server.request('GET', `${path}/a`);
   assert.equal(Object.keys(stored.spec).length, 12_001);

@@ -10,8 +10,9 @@ import {
   type VirtualMachine,
 } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { isNotFound } from '../../src/client/api-failure.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
-import { eventually, type FakeNode } from '../testkit/fake-node.ts';
+import type { FakeNode } from '../testkit/fake-node.ts';
 
 let cluster: FakeCluster;
 before(async () => {

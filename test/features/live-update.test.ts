@@ -12,8 +12,8 @@ import {
   type VirtualMachine,
   type VirtualMachineInstance,
 } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
-import { eventually } from '../testkit/fake-node.ts';
 
 let cluster: FakeCluster;
 before(async () => {

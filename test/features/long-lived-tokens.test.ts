@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { createFakeClock } from '../../src/base/clock/fake-clock.ts';
 import { compilePolicy, DEFAULT_POLICY } from '../../src/server/audit/policy.ts';
-import { eventually, startPlane, TEST_ISSUER, type TestPlane } from '../testkit/control-plane.ts';
+import { startPlane, TEST_ISSUER, type TestPlane } from '../testkit/control-plane.ts';
+import { eventually } from '../testkit/eventually.ts';
 
 const clock = createFakeClock(Date.UTC(2030, 0, 1));
 const CORE = '/api/v1/namespaces/default';

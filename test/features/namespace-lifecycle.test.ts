@@ -15,8 +15,9 @@ import { createNamespaceController } from '../../src/control/kube-controllers/na
 import { createRootCaController } from '../../src/control/kube-controllers/root-ca-controller.ts';
 import { createServiceAccountController } from '../../src/control/kube-controllers/service-account-controller.ts';
 import type { AdmissionPlugin } from '../../src/server/admission/plugin.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
-import { type RunningControllers, runControllers, until } from '../testkit/run-controllers.ts';
+import { type RunningControllers, runControllers } from '../testkit/run-controllers.ts';
 
 let server: InProcessServer;
 let client: Client;
@@ -71,10 +72,10 @@ const fill = async (namespace: string): Promise<void> => {
 
 test('a new namespace gets its service account and its CA, a deleted one goes with all its content', async () => {
   await make('short-lived');
-  await until(() => exists('short-lived'));
+  await eventually(() => exists('short-lived'));
   await fill('short-lived');
   await client.delete(NAMESPACES, key('short-lived'));
-  await until(async () => (await read('short-lived')) === undefined);
+  await eventually(async () => (await read('short-lived')) === undefined);
   for (const type of [CONFIG_MAPS, SECRETS, PODS, SERVICE_ACCOUNTS]) {
     const { items } = await client.list<never>(type as never, { namespace: 'short-lived' });
     assert.deepEqual(items, []);
@@ -98,11 +99,11 @@ test('a namespace that another finalizer keeps says that its content is gone', a
   await client.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata });
   await fill('kept');
   await client.delete(NAMESPACES, key('kept'));
-  await until(async () => ((await read('kept'))?.spec?.finalizers ?? []).length === 0);
+  await eventually(async () => ((await read('kept'))?.spec?.finalizers ?? []).length === 0);
   assert.deepEqual(await conditionsOf('kept'), ALL_WELL);
   assert.deepEqual((await client.list(SECRETS, { namespace: 'kept' })).items, []);
   await client.patch(NAMESPACES, key('kept'), { type: 'merge', body: { metadata: { finalizers: null } } });
-  await until(async () => (await read('kept')) === undefined);
+  await eventually(async () => (await read('kept')) === undefined);
 });
 
 test('what holds a namespace up is reported in its conditions, and it goes when that is gone', async () => {
@@ -111,7 +112,7 @@ test('what holds a namespace up is reported in its conditions, and it goes when 
   await client.create(CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata });
   await client.delete(NAMESPACES, key('stuck'));
   const condition = async (type: string) => (await read('stuck'))?.status?.conditions?.find((one) => one.type === type);
-  await until(async () => (await condition('NamespaceFinalizersRemaining'))?.status === 'True');
+  await eventually(async () => (await condition('NamespaceFinalizersRemaining'))?.status === 'True');
   const remaining = await condition('NamespaceContentRemaining');
   assert.deepEqual(
     [remaining?.status, remaining?.reason, remaining?.message],
@@ -128,7 +129,7 @@ test('what holds a namespace up is reported in its conditions, and it goes when 
     { namespace: 'stuck', name: 'held' },
     { type: 'merge', body: { metadata: { finalizers: null } } },
   );
-  await until(async () => (await read('stuck')) === undefined);
+  await eventually(async () => (await read('stuck')) === undefined);
 });
 
 test('pods go first: what they use stays as long as they do', async () => {
@@ -137,22 +138,22 @@ test('pods go first: what they use stays as long as they do', async () => {
   const pod = { namespace: 'ordered', name: 'p' };
   await client.patch(PODS, pod, { type: 'merge', body: { metadata: { finalizers: ['test.dev/hold'] } } });
   await client.delete(NAMESPACES, key('ordered'));
-  await until(async () => (await client.get(PODS, pod)).metadata.deletionTimestamp !== undefined);
-  await until(async () => ((await read('ordered'))?.status?.conditions ?? []).length > 0);
+  await eventually(async () => (await client.get(PODS, pod)).metadata.deletionTimestamp !== undefined);
+  await eventually(async () => ((await read('ordered'))?.status?.conditions ?? []).length > 0);
   // As upstream: while Pods are waited for, nothing is said of what is left.
   assert.deepEqual(await conditionsOf('ordered'), ALL_WELL);
   assert.equal((await client.get(SECRETS, { namespace: 'ordered', name: 's' })).metadata.deletionTimestamp, undefined);
   await client.patch(PODS, pod, { type: 'merge', body: { metadata: { finalizers: null } } });
-  await until(async () => (await read('ordered')) === undefined);
+  await eventually(async () => (await read('ordered')) === undefined);
 });
 
 test('what may not be deleted is reported, and everything else goes: refused Pods hold nothing else back', async () => {
   await make('guarded');
-  await until(() => exists('guarded'));
+  await eventually(() => exists('guarded'));
   await fill('guarded');
   await client.delete(NAMESPACES, key('guarded'));
-  await until(async () => (await conditionsOf('guarded')).some((one) => one.includes('ContentDeletionFailed')));
-  await until(async () => (await client.list(CONFIG_MAPS, { namespace: 'guarded' })).items.length === 0);
+  await eventually(async () => (await conditionsOf('guarded')).some((one) => one.includes('ContentDeletionFailed')));
+  await eventually(async () => (await client.list(CONFIG_MAPS, { namespace: 'guarded' })).items.length === 0);
   const failure = (await conditionsOf('guarded')).find((one) => one.includes('ContentDeletionFailed'));
   assert.equal(
     failure,
@@ -162,7 +163,7 @@ test('what may not be deleted is reported, and everything else goes: refused Pod
   const body = { metadata: { labels: { free: 'yes' } } };
   await client.patch(PODS, { namespace: 'guarded', name: 'p' }, { type: 'merge', body });
   await client.patch(SECRETS, { namespace: 'guarded', name: 's' }, { type: 'merge', body });
-  await until(async () => (await read('guarded')) === undefined);
+  await eventually(async () => (await read('guarded')) === undefined);
 });
 
 test('a hundred namespaces with content go together', async () => {
@@ -172,7 +173,7 @@ test('a hundred namespaces with content go together', async () => {
     await fill(name);
   }
   await Promise.all(names.map((name) => client.delete(NAMESPACES, key(name))));
-  await until(async () => {
+  await eventually(async () => {
     const { items } = await client.list(NAMESPACES);
     return !items.some((one) => one.metadata.name?.startsWith('many-'));
   });

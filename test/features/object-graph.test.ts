@@ -10,8 +10,8 @@ import { PERSISTENT_VOLUME_CLAIMS } from '../../src/api/kinds/builtin/resource-t
 import { KUBEVIRTS, VIRTUAL_MACHINES, type VirtualMachine } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import type { TlsServer } from '../../src/base/http/tls-server.ts';
 import type { ObjectGraphNode } from '../../src/domain/object-graph/graph-node.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
-import { eventually } from '../testkit/fake-node.ts';
 import { listenTls, newAuthority } from '../testkit/listen-tls.ts';
 
 let cluster: FakeCluster;

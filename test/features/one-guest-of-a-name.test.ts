@@ -5,8 +5,8 @@ import { PODS } from '../../src/api/kinds/builtin/resource-types.ts';
 import type { Pod } from '../../src/api/kinds/builtin/types.ts';
 import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { isNotFound } from '../../src/client/api-failure.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
-import { eventually } from '../testkit/fake-node.ts';
 
 let cluster: FakeCluster;
 before(async () => {

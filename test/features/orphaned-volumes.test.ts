@@ -1,6 +1,7 @@
 /** Volumes that a crash of the provisioner left in a pool, without a PersistentVolume: found, and removed after a while. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { eventually } from '../testkit/eventually.ts';
 import { poolNode } from '../testkit/fake-pool.ts';
 import { CLAIMS, type StoragePlane, startStoragePlane, VOLUMES } from '../testkit/storage-plane.ts';
 
@@ -41,13 +42,9 @@ before(async () => {
 });
 after(() => plane.stop());
 
-const until = async (holds: () => boolean): Promise<void> => {
-  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5));
-};
-
 test('a volume whose claim went before its PersistentVolume was written is removed, and no other', async () => {
   const { volumes } = plane.pool;
-  await until(() => !volumes.has(ORPHAN) && volumes.get(WRITTEN)?.provisionalSince === undefined);
+  await eventually(() => !volumes.has(ORPHAN) && volumes.get(WRITTEN)?.provisionalSince === undefined);
   assert.ok(volumes.has(BUSY), 'one that a guest has stays');
   assert.ok(volumes.has(FRESH), 'one that was just made stays');
   assert.ok(volumes.has(RETAINED), 'one that policy Retain left stays');
@@ -57,7 +54,7 @@ test('a volume whose claim went before its PersistentVolume was written is remov
 test('a claim whose provisioning was cut off gets the volume that was made for it', async () => {
   const claim = await plane.settled(`${CLAIMS}/cut-off`, ({ status }) => status?.phase === 'Bound');
   assert.equal(claim['spec'].volumeName, `pvc-${claimed}`);
-  await until(() => plane.pool.volumes.get(claimed)?.provisionalSince === undefined);
+  await eventually(() => plane.pool.volumes.get(claimed)?.provisionalSince === undefined);
 });
 
 test('a volume that was in use is removed when it no longer is', async () => {
@@ -65,13 +62,13 @@ test('a volume that was in use is removed when it no longer is', async () => {
   // The pool is looked through every five minutes, and when another node serves it.
   const { status: _, ...node } = poolNode('n2');
   await plane.admin('POST /api/v1/nodes', node);
-  await until(() => !plane.pool.volumes.has(BUSY));
+  await eventually(() => !plane.pool.volumes.has(BUSY));
   assert.deepEqual([...plane.pool.volumes.keys()].sort(), [FRESH, RETAINED, WRITTEN, claimed].sort());
 });
 
 test('a claim that is provisioned as usual leaves nothing provisional', async () => {
   const { metadata } = await plane.claim('usual');
   await plane.settled(`${CLAIMS}/usual`, ({ status }) => status?.phase === 'Bound');
-  await until(() => plane.pool.calls.some((call) => call.startsWith(`confirmVolume {"handle":"${metadata.uid}"`)));
+  await eventually(() => plane.pool.calls.some((call) => call.startsWith(`confirmVolume {"handle":"${metadata.uid}"`)));
   assert.equal(plane.pool.volumes.get(metadata.uid)?.provisionalSince, undefined);
 });

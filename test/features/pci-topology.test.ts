@@ -1,7 +1,8 @@
 /** A machine keeps the layout of PCI devices that its guest was started with, whatever its owner applies. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { eventually, startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { eventually } from '../testkit/eventually.ts';
 
 const VMS = '/apis/kubevirt.io/v1/namespaces/default/virtualmachines';
 const VMIS = '/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances';

@@ -8,6 +8,7 @@ import { KubeConfig, PortForward } from '@kubernetes/client-node';
 import { WebSocket } from 'ws';
 import type { TlsServer } from '../../src/base/http/tls-server.ts';
 import type { CertificateAuthority } from '../../src/server/auth/certificate-authority.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { createGuestPod, type GuestNode, startGuestNode } from '../testkit/guest-node.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 import { listenTls, newAuthority } from '../testkit/listen-tls.ts';
@@ -40,11 +41,6 @@ after(async () => {
   guest.close();
 });
 
-async function until(wanted: () => boolean): Promise<void> {
-  for (let i = 0; i < 1000 && !wanted(); i++) await new Promise((done) => setTimeout(done, 10));
-  assert.ok(wanted());
-}
-
 const textOf = (stream: PassThrough): (() => string) => {
   let text = '';
   stream.on('data', (chunk) => {
@@ -69,14 +65,14 @@ test('the JavaScript client`s PortForward reaches the guest, and hears why it do
     close(): void;
   };
   input.write('hello');
-  await until(() => said() === 'HELLO');
+  await eventually(() => said() === 'HELLO');
   input.write(' again');
-  await until(() => said() === 'HELLO AGAIN');
+  await eventually(() => said() === 'HELLO AGAIN');
   assert.equal(wrong(), '');
   socket.close();
 
   await new PortForward(config).portForward('default', 'web', [9], new PassThrough(), errors, new PassThrough());
-  await until(() => wrong().startsWith('error forwarding port 9 to pod web, uid : connect ECONNREFUSED'));
+  await eventually(() => wrong().startsWith('error forwarding port 9 to pod web, uid : connect ECONNREFUSED'));
 });
 
 test('several ports have two channels each, and the first message on each says which', async () => {
@@ -91,7 +87,9 @@ test('several ports have two channels each, and the first message on each says w
   assert.equal(socket.protocol, 'v4.channel.k8s.io');
   socket.send(Buffer.from('\u0000one'));
   socket.send(Buffer.from('\u0004three'));
-  await until(() => heard.get(0) === 'P\0ONE' && heard.get(4) === '\x01\x04THREE' && (heard.get(3)?.length ?? 0) > 2);
+  await eventually(
+    () => heard.get(0) === 'P\0ONE' && heard.get(4) === '\x01\x04THREE' && (heard.get(3)?.length ?? 0) > 2,
+  );
   assert.equal(heard.get(1), 'P\0');
   assert.equal(heard.get(2), '\t\0');
   assert.match(heard.get(3)!, /^\t\0error forwarding port 9 to pod web/);

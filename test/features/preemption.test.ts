@@ -1,10 +1,10 @@
 /** Scheduling by priority on a whole control plane: classes by name, victims gracefully, topology spread, reasons. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { startPlane, type TestPlane, eventually as waitFor } from '../testkit/control-plane.ts';
+import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { eventually } from '../testkit/eventually.ts';
 
 const PODS = '/api/v1/namespaces/default/pods';
-const eventually = (holds: () => Promise<boolean>): Promise<boolean> => waitFor(holds, (yes) => yes);
 let plane: TestPlane;
 before(async () => {
   plane = await startPlane();

@@ -4,8 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { type Answer, eventually, startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { type Answer, startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { definition, version } from '../testkit/custom-definitions.ts';
+import { eventually } from '../testkit/eventually.ts';
 
 const LABEL = 'kubevirt.io/vm-delete-protection';
 const ADMIN: readonly [string, string] = ['admin', 'system:masters'];

@@ -6,8 +6,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
-import { eventually } from '../testkit/fake-node.ts';
 import type { Answer } from '../testkit/in-process-control-plane.ts';
 import { type SavedMachines, savedMachines } from '../testkit/saved-machines.ts';
 import { playStorage, type StoragePlayer } from '../testkit/storage-player.ts';

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { createResourceQuotaController } from '../../src/control/kube-controllers/resource-quota-controller.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
-import { type RunningControllers, runControllers, until } from '../testkit/run-controllers.ts';
+import { type RunningControllers, runControllers } from '../testkit/run-controllers.ts';
 
 let server: InProcessServer;
 let controllers: RunningControllers;
@@ -17,7 +18,7 @@ const PATH = '/api/v1/namespaces/default';
 const statusOf = async (quota: string) =>
   (await server.request('GET', `${PATH}/resourcequotas/${quota}`)).json.status ?? {};
 const usedIs = (quota: string, wanted: Record<string, string>) =>
-  until(async () => JSON.stringify((await statusOf(quota)).used) === JSON.stringify(wanted));
+  eventually(async () => JSON.stringify((await statusOf(quota)).used) === JSON.stringify(wanted));
 const createQuota = (name: string, hard: Record<string, string>) =>
   server.create(`${PATH}/resourcequotas`, {
     apiVersion: 'v1',
@@ -56,7 +57,7 @@ test('a quota is filled in, charged, and gets back what was deleted or has ended
 
 test('a charge for a write that failed is given back', async () => {
   await createQuota('names', { 'count/configmaps': '5' });
-  await until(async () => (await statusOf('names')).used?.['count/configmaps'] !== undefined);
+  await eventually(async () => (await statusOf('names')).used?.['count/configmaps'] !== undefined);
   const configMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'taken' } };
   await server.create(`${PATH}/configmaps`, configMap);
   const again = await server.request('POST', `${PATH}/configmaps`, { body: configMap });
@@ -76,7 +77,7 @@ test('kinds counted by number, custom resources included; a changed limit shows 
   await server.request('PATCH', `${PATH}/resourcequotas/many`, {
     body: { spec: { hard: { secrets: '9', 'count/nothing.example.com': null } } },
   });
-  await until(async () => (await statusOf('many')).hard?.secrets === '9');
+  await eventually(async () => (await statusOf('many')).hard?.secrets === '9');
   assert.deepEqual(Object.keys((await statusOf('many')).hard).sort(), ['count/leases.coordination.k8s.io', 'secrets']);
   await server.request('DELETE', `${PATH}/resourcequotas/many`);
 });

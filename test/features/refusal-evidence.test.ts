@@ -6,7 +6,8 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { compilePolicy, DEFAULT_POLICY } from '../../src/server/audit/policy.ts';
-import { eventually, startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { eventually } from '../testkit/eventually.ts';
 
 const PROTECTED = { 'kubevirt.io/vm-delete-protection': 'true' };
 const KRUISE = { 'policy.kruise.io/delete-protection': 'Always' };

@@ -11,8 +11,8 @@ import type { ResourceType } from '../../src/api/meta/gvk.ts';
 import type { KubeObject } from '../../src/api/meta/object.ts';
 import { isNotFound } from '../../src/client/api-failure.ts';
 import { definition } from '../testkit/custom-definitions.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
-import { eventually } from '../testkit/fake-node.ts';
 import { key, type SavedMachines, savedMachines } from '../testkit/saved-machines.ts';
 import { playStorage, type StoragePlayer } from '../testkit/storage-player.ts';
 

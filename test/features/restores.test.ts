@@ -12,8 +12,8 @@ import {
   type VirtualMachineSnapshotContent,
 } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { legacyFirmwareUuid } from '../../src/domain/identity/firmware-identity.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
-import { eventually } from '../testkit/fake-node.ts';
 import { key, type SavedMachines, savedMachines } from '../testkit/saved-machines.ts';
 import { playStorage, type StoragePlayer } from '../testkit/storage-player.ts';
 

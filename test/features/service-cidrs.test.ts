@@ -6,8 +6,9 @@ import { silentLogger } from '../../src/base/log/log.ts';
 import { createServiceCidrController } from '../../src/control/kube-controllers/service-cidr-controller.ts';
 import { ensureBootstrapObjects } from '../../src/server/registry/bootstrap-objects.ts';
 import { keepServiceAddresses } from '../../src/server/registry/keep-service-addresses.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type Answer, type InProcessServer, startServer } from '../testkit/in-process-server.ts';
-import { runControllers, until } from '../testkit/run-controllers.ts';
+import { runControllers } from '../testkit/run-controllers.ts';
 
 const NETWORKING = '/apis/networking.k8s.io/v1';
 const SERVICES = '/api/v1/namespaces/default/services';
@@ -120,7 +121,7 @@ describe('addresses of Services', () => {
     const ip = (await api.create('kept')).json.spec.clusterIP;
     const { uid } = (await api.address(ip)).json.metadata;
     await server.request('DELETE', `${NETWORKING}/ipaddresses/${ip}`);
-    await until(async () => (await api.address(ip)).status === 200);
+    await eventually(async () => (await api.address(ip)).status === 200);
     assert.notEqual((await api.address(ip)).json.metadata.uid, uid);
     await api.remove('kept');
     assert.equal((await api.address(ip)).status, 404);
@@ -137,7 +138,7 @@ describe('addresses of Services', () => {
     await clock.advance(59_000);
     assert.equal((await api.address('10.96.6.6')).status, 200);
     await clock.advance(62_000);
-    await until(async () => (await api.address('10.96.6.6')).status === 404);
+    await eventually(async () => (await api.address('10.96.6.6')).status === 404);
     assert.equal((await api.address('10.96.6.7')).status, 200);
     assert.equal((await api.address(ip)).status, 200);
     stop();
@@ -219,15 +220,15 @@ describe('ranges of cluster IPs', () => {
     const isReady = async (name: string) => (await ready(name))?.message === 'Kubernetes Service CIDR is ready';
 
     await api.makeRange('used', '10.7.0.0/28');
-    await until(() => isReady('used'));
-    await until(() => isReady('kubernetes'));
+    await eventually(() => isReady('used'));
+    await eventually(() => isReady('kubernetes'));
     const { json } = await api.range('used');
     assert.deepEqual(json.metadata.finalizers, ['networking.k8s.io/service-cidr-finalizer']);
     assert.deepEqual([(await ready('used')).status, (await ready('used')).reason], ['True', '']);
 
     await api.create('user', { clusterIP: '10.7.0.5' });
     await server.request('DELETE', `${NETWORKING}/servicecidrs/used`);
-    await until(async () => (await ready('used')).status === 'False');
+    await eventually(async () => (await ready('used')).status === 'False');
     const { reason, message } = await ready('used');
     assert.deepEqual(
       [reason, message],
@@ -240,15 +241,15 @@ describe('ranges of cluster IPs', () => {
 
     await t.test('until another range covers them', async () => {
       await api.makeRange('wide', '10.7.0.0/24');
-      await until(async () => (await api.range('used')).status === 404);
+      await eventually(async () => (await api.range('used')).status === 404);
       assert.equal((await api.address('10.7.0.5')).status, 200);
     });
     await t.test('or the last of them is gone', async () => {
-      await until(() => isReady('wide'));
+      await eventually(() => isReady('wide'));
       await server.request('DELETE', `${NETWORKING}/servicecidrs/wide`);
-      await until(async () => (await ready('wide')).status === 'False');
+      await eventually(async () => (await ready('wide')).status === 'False');
       await api.remove('user');
-      await until(async () => (await api.range('wide')).status === 404);
+      await eventually(async () => (await api.range('wide')).status === 404);
     });
   });
 });

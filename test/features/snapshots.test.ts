@@ -13,8 +13,8 @@ import {
   type VirtualMachineSnapshot,
 } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { VOLUME_SNAPSHOTS } from '../../src/api/kinds/volume-snapshot/kinds.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
-import { eventually } from '../testkit/fake-node.ts';
 import { playStorage, type StoragePlayer } from '../testkit/storage-player.ts';
 
 let cluster: FakeCluster;

@@ -5,7 +5,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { DELETION_POLICY, DELETION_POLICY_BINDING } from '../../src/domain/protection/deletion-policy.ts';
-import { eventually, startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { eventually } from '../testkit/eventually.ts';
 
 const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
 const POLICIES = `${ADMISSION}/validatingadmissionpolicies`;

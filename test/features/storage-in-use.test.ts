@@ -4,8 +4,9 @@ import {
   createClaimProtectionController,
   createVolumeProtectionController,
 } from '../../src/control/kube-controllers/storage-protection-controllers.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
-import { type RunningControllers, runControllers, until } from '../testkit/run-controllers.ts';
+import { type RunningControllers, runControllers } from '../testkit/run-controllers.ts';
 
 let server: InProcessServer;
 let controllers: RunningControllers;
@@ -32,7 +33,7 @@ const claim = (name: string, spec: object = {}) =>
     metadata: { name },
     spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, ...spec },
   } as never);
-const gone = (path: string) => until(async () => (await server.request('GET', path)).status === 404);
+const gone = (path: string) => eventually(async () => (await server.request('GET', path)).status === 404);
 
 test('a claim stays while a bound Pod uses it', async () => {
   const { metadata } = await claim('used');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { ApiRequest } from '../../src/base/http/seam.ts';
-import { eventually } from '../testkit/control-plane.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 const GROUP = 'subresources.kubevirt.io';

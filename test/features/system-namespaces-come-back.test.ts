@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test';
 import { systemClock } from '../../src/base/clock/clock.ts';
 import { silentLogger } from '../../src/base/log/log.ts';
 import { chooseComponents, runComponent } from '../../src/cmd/compose/components.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type InProcessControlPlane, startInProcess } from '../testkit/in-process-control-plane.ts';
 
 const stop = new AbortController();
@@ -39,16 +40,9 @@ async function living(): Promise<Map<string, string>> {
   return new Map(items.map(({ metadata }) => [metadata.name, metadata.uid]));
 }
 
-async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 20_000; !(await holds()); ) {
-    if (Date.now() > end) throw new Error(`not within 20 s: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
-
 test('all namespaces are deleted, and those of the system come back with what is in them', async () => {
   await cluster.send('POST', '/api/v1/namespaces', { metadata: { name: 'mine' } });
-  await until('service account', async () => {
+  await eventually('service account', async () => {
     return (await cluster.send('GET', '/api/v1/namespaces/mine/serviceaccounts/default')).status === 200;
   });
   const old = await living();
@@ -65,13 +59,13 @@ test('all namespaces are deleted, and those of the system come back with what is
     kubevirt: 200,
     mine: 200,
   });
-  await until('gone and back', async () => {
+  await eventually('gone and back', async () => {
     const now = await living();
     const { json } = await cluster.send('GET', '/api/v1/namespaces');
     const isBack = (name: string): boolean => now.has(name) && now.get(name) !== old.get(name);
     return isBack('kubevirt') && isBack('kube-node-lease') && json.items.length === 5;
   });
-  await until('the KubeVirt object and the accounts', async () => {
+  await eventually('the KubeVirt object and the accounts', async () => {
     const accounts = await cluster.send('GET', '/api/v1/namespaces/kubevirt/serviceaccounts');
     const kubevirt = await cluster.send('GET', '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt');
     return accounts.json.items.length > 5 && kubevirt.json.status?.phase === 'Deployed';
@@ -79,14 +73,14 @@ test('all namespaces are deleted, and those of the system come back with what is
   // Whoever finished this is still at work.
   await cluster.send('POST', '/api/v1/namespaces', { metadata: { name: 'later' } });
   await cluster.send('DELETE', '/api/v1/namespaces/later');
-  await until('a later one', async () => (await cluster.send('GET', '/api/v1/namespaces/later')).status === 404);
+  await eventually('a later one', async () => (await cluster.send('GET', '/api/v1/namespaces/later')).status === 404);
 });
 
 test('the KubeVirt object comes back with its defaults', async () => {
   const path = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
   const { uid } = (await cluster.send('GET', path)).json.metadata;
   assert.equal((await cluster.send('DELETE', path)).status, 200);
-  await until('another KubeVirt object', async () => {
+  await eventually('another KubeVirt object', async () => {
     const { status, json } = await cluster.send('GET', path);
     return status === 200 && json.metadata.uid !== uid;
   });

@@ -4,8 +4,8 @@ import { after, before, test } from 'node:test';
 import { PODS, RESOURCE_QUOTAS } from '../../src/api/kinds/builtin/resource-types.ts';
 import type { Pod } from '../../src/api/kinds/builtin/types.ts';
 import { VIRTUAL_MACHINES, type VirtualMachine } from '../../src/api/kinds/kubevirt/kubevirt.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
-import { eventually } from '../testkit/fake-node.ts';
 
 let cluster: FakeCluster;
 before(async () => {

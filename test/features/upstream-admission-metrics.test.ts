@@ -1,7 +1,8 @@
 /** What admission did, in /metrics under upstream's names; and selectors in the questions that policies ask. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { eventually, startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { eventually } from '../testkit/eventually.ts';
 
 const GROUP = '/apis/admissionregistration.k8s.io/v1';
 const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';

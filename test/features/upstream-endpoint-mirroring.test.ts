@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { createEndpointSliceMirroringController } from '../../src/control/kube-controllers/endpoint-slice-mirroring-controller.ts';
-import { eventually } from '../testkit/control-plane.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 import { type RunningControllers, runControllers } from '../testkit/run-controllers.ts';
 

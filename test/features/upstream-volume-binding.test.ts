@@ -10,8 +10,9 @@ import {
   createVolumeProtectionController,
 } from '../../src/control/kube-controllers/storage-protection-controllers.ts';
 import { createVolumeController } from '../../src/control/storage/volume-controller.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
-import { type RunningControllers, runControllers, until } from '../testkit/run-controllers.ts';
+import { type RunningControllers, runControllers } from '../testkit/run-controllers.ts';
 import { startStoragePlane } from '../testkit/storage-plane.ts';
 
 const OBJECTS = 40;
@@ -58,7 +59,7 @@ const claimOf = (storageClassName: string, name: string, spec: object = {}, meta
 });
 const make = (path: string, object: object): Promise<Row> => server.create(path, object as never) as Promise<Row>;
 const numbered = (prefix: string): string[] => Array.from({ length: OBJECTS }, (_, at) => `${prefix}-${at}`);
-const phase = (path: string, wanted: string) => until(async () => (await get(path)).status?.phase === wanted);
+const phase = (path: string, wanted: string) => eventually(async () => (await get(path)).status?.phase === wanted);
 const ofClass = async (path: string, name: string): Promise<Row[]> =>
   (await list(path)).filter(({ spec }) => spec.storageClassName === name);
 
@@ -93,7 +94,7 @@ test('a selector with expressions chooses the volume', async () => {
 test('of many volumes one is bound, the smallest that is large enough; without its claim it is Released', async () => {
   for (const [at, name] of numbered('sized').entries())
     await make(VOLUMES, volumeOf('sized', name, { capacity: { storage: `${at + 1}G` } }));
-  await until(async () => (await ofClass(VOLUMES, 'sized')).every(({ status }) => status?.phase === 'Available'));
+  await eventually(async () => (await ofClass(VOLUMES, 'sized')).every(({ status }) => status?.phase === 'Available'));
   await make(CLAIMS, claimOf('sized', 'sized', { resources: { requests: { storage: '20G' } } }));
   await phase(`${CLAIMS}/sized`, 'Bound');
   const taken = (await ofClass(VOLUMES, 'sized')).filter(({ spec }) => spec.claimRef);
@@ -124,8 +125,8 @@ test('as many claims as volumes are bound, each to one of its own, while users c
   const disturbed = disturb();
   for (const name of volumes) await make(VOLUMES, volumeOf('pairs', name));
   for (const name of claims) await make(CLAIMS, claimOf('pairs', name));
-  await until(async () => (await ofClass(CLAIMS, 'pairs')).every(({ status }) => status.phase === 'Bound'));
-  await until(async () => (await ofClass(VOLUMES, 'pairs')).every(({ status }) => status.phase === 'Bound'));
+  await eventually(async () => (await ofClass(CLAIMS, 'pairs')).every(({ status }) => status.phase === 'Bound'));
+  await eventually(async () => (await ofClass(VOLUMES, 'pairs')).every(({ status }) => status.phase === 'Bound'));
   working = false;
   await disturbed;
   const ends = new Map((await ofClass(CLAIMS, 'pairs')).map(({ metadata, spec }) => [spec.volumeName, metadata.uid]));
@@ -162,7 +163,7 @@ test('a controller that starts leaves everything as it is that is bound', async 
   // It has seen all of them when it has bound this pair, which comes last.
   await own.create(VOLUMES, volumeOf('last', 'last') as never);
   await own.create(CLAIMS, claimOf('last', 'last') as never);
-  await until(async () => (await own.request('GET', `${CLAIMS}/last`)).json.status.phase === 'Bound');
+  await eventually(async () => (await own.request('GET', `${CLAIMS}/last`)).json.status.phase === 'Bound');
   assert.deepEqual(
     (await seen()).filter((line) => !line.includes(' last ')),
     before,
@@ -209,7 +210,7 @@ test('the life of a pair: made, listed, changed, deleted by name and by label, t
   await server.request('DELETE', `${VOLUMES}/life`);
   assert.ok((await get(`${VOLUMES}/life`))['metadata'].deletionTimestamp);
   await server.request('DELETE', `${CLAIMS}/life`);
-  const gone = (path: string) => until(async () => (await server.request('GET', path)).status === 404);
+  const gone = (path: string) => eventually(async () => (await server.request('GET', path)).status === 404);
   await gone(`${CLAIMS}/life`);
   await gone(`${VOLUMES}/life`);
   await both();
@@ -230,7 +231,7 @@ test('statuses of both are patched and replaced, and what users write there stay
   });
   assert.equal(patched.json.status.conditions[0].type, 'StatusPatched');
   // The controller may write in between, as anybody may.
-  await until(async () => {
+  await eventually(async () => {
     const claim = await get(`${CLAIMS}/status`);
     claim['status'].conditions.push(condition('StatusUpdated'));
     return (await server.request('PUT', `${CLAIMS}/status/status`, { body: claim })).status === 200;

@@ -7,9 +7,10 @@ import { after, before, test } from 'node:test';
 import { VALIDATING_ADMISSION_POLICIES as POLICY_TYPE } from '../../src/api/kinds/builtin/admission-policies.ts';
 import { createProtectionController } from '../../src/control/protection/protection-controller.ts';
 import { DELETION_POLICY, DELETION_POLICY_BINDING } from '../../src/domain/protection/deletion-policy.ts';
-import { eventually, startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { startServer } from '../testkit/in-process-server.ts';
-import { runControllers, until } from '../testkit/run-controllers.ts';
+import { runControllers } from '../testkit/run-controllers.ts';
 
 const GROUP = '/apis/admissionregistration.k8s.io/v1';
 const POLICY = `${GROUP}/validatingadmissionpolicies/kubevirt-vm-deletion-protection`;
@@ -176,7 +177,7 @@ test('where SSP is not served the policy is made and kept, and loses the name of
   const key = { namespace: '', name: 'kubevirt-vm-deletion-protection' };
   const found = () => client.get(POLICY_TYPE, key).catch(() => undefined);
   try {
-    await until(async () => (await found()) !== undefined);
+    await eventually(async () => (await found()) !== undefined);
     const annotations = {
       'operator-sdk/primary-resource': 'kubevirt/ssp',
       'operator-sdk/primary-resource-type': 'SSP.ssp.kubevirt.io',
@@ -185,7 +186,7 @@ test('where SSP is not served the policy is made and kept, and loses the name of
       type: 'merge',
       body: { metadata: { annotations }, spec: { failurePolicy: 'Ignore' } },
     });
-    await until(async () => {
+    await eventually(async () => {
       const { metadata, spec } = (await found())!;
       return metadata.annotations === undefined && spec.failurePolicy === 'Fail';
     });

@@ -1,7 +1,8 @@
 /** Which generation of a machine runs: `status.observedGeneration` and `desiredGeneration`, as upstream means them. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { eventually, startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { eventually } from '../testkit/eventually.ts';
 
 const VMS = '/apis/kubevirt.io/v1/namespaces/default/virtualmachines';
 const VMIS = '/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances';

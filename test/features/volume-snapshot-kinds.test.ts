@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type InProcessControlPlane, startInProcess } from '../testkit/in-process-control-plane.ts';
-import { until } from '../testkit/run-controllers.ts';
 
 const GROUP = '/apis/snapshot.storage.k8s.io/v1';
 const SNAPSHOTS = `${GROUP}/namespaces/default/volumesnapshots`;
@@ -111,7 +111,7 @@ test('somebody may put another definition in the place of ours', async () => {
   };
   // The definition is taken up behind the answer.
   const classes = `${GROUP}/volumesnapshotclasses?dryRun=All`;
-  await until(async () => (await plane.send('POST', classes, made)).json.more === 'x');
+  await eventually(async () => (await plane.send('POST', classes, made)).json.more === 'x');
 });
 
 test('a fresh server has classes, and what a user makes of them stays', async () => {

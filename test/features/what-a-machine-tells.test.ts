@@ -10,8 +10,8 @@ import {
 } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import type { ResourceType } from '../../src/api/meta/gvk.ts';
 import type { KubeObject } from '../../src/api/meta/object.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type FakeCluster, startFakeCluster } from '../testkit/fake-cluster.ts';
-import { eventually } from '../testkit/fake-node.ts';
 
 type VmCondition = NonNullable<NonNullable<VirtualMachine['status']>['conditions']>[number];
 

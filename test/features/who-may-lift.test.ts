@@ -5,7 +5,8 @@ import { createClient } from '../../src/client/create-client.ts';
 import { type ClusterReader, clusterReader } from '../../src/cmd/cli/cluster-reader.ts';
 import { previewMachine, previewNamespace } from '../../src/cmd/cli/delete-preview.ts';
 import { liftingText } from '../../src/cmd/cli/who-may-lift.ts';
-import { certified, eventually, startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { certified, startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { eventually } from '../testkit/eventually.ts';
 
 const KRUISE = 'policy.kruise.io/delete-protection';
 const VM = '/apis/kubevirt.io/v1/namespaces/shop/virtualmachines/db';

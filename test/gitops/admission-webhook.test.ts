@@ -13,7 +13,7 @@ import { COMPONENTS, keepRunning } from '../../src/cmd/compose/components.ts';
 import { createOutbound } from '../../src/cmd/compose/outbound.ts';
 import { webhookEndpoint } from '../../src/cmd/compose/webhook-endpoint.ts';
 import { createGitOpsController } from '../../src/gitops/sync/gitops-controller.ts';
-import { eventually } from '../testkit/control-plane.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { createRepository, type GitRepository } from '../testkit/git-repository.ts';
 import { configMapYaml } from '../testkit/gitops-cluster.ts';
 import { type Answer, type InProcessServer, startServer } from '../testkit/in-process-server.ts';

@@ -5,7 +5,7 @@ import { CONFIG_MAPS, NAMESPACES, ROLE_BINDINGS } from '../../src/api/kinds/buil
 import { RESOURCE_GROUPS } from '../../src/api/kinds/config-sync/kinds.ts';
 import { ApiError } from '../../src/api/meta/status.ts';
 import { GUARD_CONFIGURATIONS } from '../../src/gitops/sync/guard-configuration.ts';
-import { eventually } from '../testkit/fake-node.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { createRepository, type GitRepository, serveRepository } from '../testkit/git-repository.ts';
 import { configMapYaml, createNamespace, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';
 

@@ -20,7 +20,7 @@ import {
 } from '../../src/api/kinds/config-sync/kinds.ts';
 import { VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { isNotFound } from '../../src/client/api-failure.ts';
-import { eventually } from '../testkit/fake-node.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { createRepository, type GitRepository, type GitServer, serveRepository } from '../testkit/git-repository.ts';
 import {
   condition,

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { NAMESPACES } from '../../src/api/kinds/builtin/resource-types.ts';
 import type { ResourceType } from '../../src/api/meta/gvk.ts';
 import type { KubeObject } from '../../src/api/meta/object.ts';
-import { eventually } from '../testkit/fake-node.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { createRepository, type GitRepository } from '../testkit/git-repository.ts';
 import {
   condition,

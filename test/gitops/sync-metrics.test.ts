@@ -8,7 +8,7 @@ import { clusterState } from '../../src/cmd/cli/nomos/cluster-state.ts';
 import { statusText } from '../../src/cmd/cli/nomos/status-text.ts';
 import { attemptsOf } from '../../src/gitops/status/sync-history.ts';
 import { createGitOpsMetrics } from '../../src/gitops/status/sync-metrics.ts';
-import { eventually } from '../testkit/fake-node.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { createRepository, type GitRepository } from '../testkit/git-repository.ts';
 import { configMapYaml, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';
 

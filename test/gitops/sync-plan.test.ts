@@ -12,7 +12,7 @@ import { fieldOwners } from '../../src/cmd/cli/sync/field-owners.ts';
 import { effectOnMachine } from '../../src/cmd/cli/sync/machine-effect.ts';
 import type { ForecastItem } from '../../src/gitops/sync/forecast.ts';
 import { type Preview, previewSync } from '../../src/gitops/sync/preview.ts';
-import { eventually } from '../testkit/fake-node.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { createRepository, type GitRepository } from '../testkit/git-repository.ts';
 import { configMapYaml, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { CONFIG_MAPS } from '../../src/api/kinds/builtin/resource-types.ts';
 import { CONFIG_SYNC_NAMESPACE, RESOURCE_GROUPS, ROOT_SYNCS } from '../../src/api/kinds/config-sync/kinds.ts';
-import { eventually } from '../testkit/fake-node.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { createRepository } from '../testkit/git-repository.ts';
 import { configMapYaml, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ApiHandler } from '../../src/base/http/seam.ts';
 import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 import { seed } from '../testkit/seed.ts';
 import { BREAKAGES, type Breakage } from './broken-servers.ts';
@@ -21,9 +22,6 @@ async function run(breakage: Partial<Breakage>, operations: number): Promise<Ver
   const record = (line: HistoryRecord): void => void records.push(line);
   const operationsDone = (): number => records.filter(({ r }) => r === 'op').length;
   const bookmarks = (): number => records.filter((line) => line.r === 'bookmark' && !line.initialEnd).length;
-  const until = async (isEnough: () => boolean): Promise<void> => {
-    for (const end = now() + 45e9; now() < end && !isEnough(); ) await sleep(20);
-  };
   let server: InProcessServer | undefined;
   const start = async (): Promise<void> => {
     server = await startServer({ backend, ...(breakage.store && { betweenStore: breakage.store }) });
@@ -58,7 +56,7 @@ async function run(breakage: Partial<Breakage>, operations: number): Promise<Ver
       }),
     ),
   );
-  await until(() => operationsDone() >= operations / 2);
+  await eventually(() => operationsDone() >= operations / 2);
   const killed = server!;
   server = undefined;
   record({ r: 'fault', t: now(), kind: 'kill' });
@@ -67,7 +65,7 @@ async function run(breakage: Partial<Breakage>, operations: number): Promise<Ver
   await start();
   // Bookmarks come by the clock, however fast calls are answered: some have to come amid the load.
   const enoughBookmarks = bookmarks() + (breakage.bookmarks ?? 0);
-  await until(() => operationsDone() >= operations && bookmarks() >= enoughBookmarks);
+  await eventually(() => operationsDone() >= operations && bookmarks() >= enoughBookmarks);
   stop.abort();
   await sleep(20);
   await finish(endpoint, record);

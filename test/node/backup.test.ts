@@ -25,7 +25,8 @@ import type { Client } from '../../src/client/client.ts';
 import { nodeNames } from '../../src/cmd/compose/agents.ts';
 import { root, runProgram } from '../cli/workspace.ts';
 import { adminOf, type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
-import { importTinyGuest, tinyVm, until, whyNoGuests } from '../testkit/tiny-guest.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';
 
 const why = whyNoGuests();
 const namespace = 'default';
@@ -89,7 +90,7 @@ async function backUpTwice(data: string, client: Client): Promise<void> {
       spec: { source, pvcName: 'out' },
     } as never);
     let last: unknown;
-    const made = await until(`backup ${name}`, async () => {
+    const made = await eventually(`backup ${name}`, async () => {
       const backup = await client.get(VIRTUAL_MACHINE_BACKUPS, { namespace, name });
       last = backup.status?.conditions;
       return backup.status?.conditions?.some((one) => one.type === 'Done') ? backup : undefined;
@@ -147,16 +148,16 @@ test('guests that are backed up while they run come back elsewhere with their da
   plane = await startProcess(first, { nodes: 2 });
   let admin = adminOf(first);
   const cordon = (name: string, unschedulable: boolean | null) =>
-    until(`${name} is there`, () =>
+    eventually(`${name} is there`, () =>
       admin.client.patch(NODES, { namespace: '', name }, { type: 'merge', body: { spec: { unschedulable } } }),
     );
   const running = (name: string, node?: string) =>
-    until(`${name} runs${node === undefined ? '' : ` on ${node}`}`, async () => {
+    eventually(`${name} runs${node === undefined ? '' : ` on ${node}`}`, async () => {
       const vmi = await admin.client.get(VIRTUAL_MACHINE_INSTANCES, { namespace, name });
       return vmi.status?.phase === 'Running' && (node === undefined || vmi.status.nodeName === node) ? vmi : undefined;
     });
   const said = (data: string, uid: string | undefined, pattern: RegExp) =>
-    until(`${pattern} on the console`, async () => {
+    eventually(`${pattern} on the console`, async () => {
       const [log] = globSync(join(data, 'nodes/*/vms', uid ?? '', 'serial.log'));
       return pattern.exec(readFileSync(log ?? '', 'utf8')) ?? undefined;
     });
@@ -214,7 +215,7 @@ test('guests that are backed up while they run come back elsewhere with their da
   assert.equal(restored.code, 0, restored.stderr);
   plane = await startProcess(second, { nodes: 1 });
   admin = adminOf(second);
-  const after = await until('kept runs again', async () => {
+  const after = await eventually('kept runs again', async () => {
     const vmi = await running('kept', host);
     return vmi.metadata.uid === before.metadata.uid ? undefined : vmi;
   });
@@ -225,7 +226,7 @@ test('guests that are backed up while they run come back elsewhere with their da
   assert.deepEqual(there.spec.template.spec?.domain.firmware, machine.spec.template.spec?.domain.firmware);
   assert.equal(there.metadata.uid, machine.metadata.uid);
   for (const name of revisionsBefore) assert.ok((await revisions()).includes(name), `${name} is there`);
-  await until('other runs again', async () => {
+  await eventually('other runs again', async () => {
     const vmi = await running('other', host);
     return (await guests()).length === 2 ? vmi : undefined;
   });

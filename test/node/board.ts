@@ -27,6 +27,7 @@ import { importImage } from '../../src/node/image/local-images.ts';
 import { createSigningKey } from '../../src/server/auth/service-account-tokens.ts';
 import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
 import { ensureGuest } from '../../tools/guest/build-guest.ts';
+import { eventually as waitFor } from '../testkit/eventually.ts';
 
 export interface Board {
   readonly directory: string;
@@ -59,14 +60,10 @@ export function boardComponents(): readonly Component[] {
   return chooseComponents('*', { withKeys: true }).filter(({ name, needsKeys }) => !needsKeys || callers.has(name));
 }
 
-/** Polls until `test` holds. */
-export async function eventually(what: string, test: () => boolean | Promise<boolean>, ms = WAIT_MS): Promise<void> {
-  const deadline = systemClock.monotonic() + ms;
-  while (!(await test())) {
-    if (systemClock.monotonic() > deadline) throw new Error(`${what}: not within ${ms} ms`);
-    await systemClock.sleep(25, NEVER);
-  }
-}
+/** Waits until `test` holds. */
+export const eventually = async (what: string, test: () => boolean | Promise<boolean>, ms = WAIT_MS): Promise<void> => {
+  await waitFor(what, test, ms);
+};
 
 /** Starts a board. Set CORACLE_TEST_LOG to see its log. */
 export async function startBoard(

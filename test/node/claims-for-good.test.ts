@@ -4,7 +4,8 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openWorkspace, type Workspace } from '../cli/workspace.ts';
-import { importTinyGuest, tinyVm, until, whyNoGuests } from '../testkit/tiny-guest.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';
 
 const why = whyNoGuests();
 
@@ -49,7 +50,7 @@ test('what a machine writes is in its snapshot, and another machine reads it the
   const waits = (what: string, path: string, value: string): Promise<string> =>
     kubectl(['wait', '--timeout=60s', what, `--for=jsonpath={${path}}=${value}`]);
   const says = (name: string, text: RegExp): Promise<string> =>
-    until(`${text} of ${name}`, async () => {
+    eventually(`${text} of ${name}`, async () => {
       const pod = ['logs', '-l', `vm.kubevirt.io/name=${name}`, '-c', 'guest-console-log', '--tail=-1'];
       const { stdout } = await at.kubectl(pod);
       return text.test(stdout) ? stdout : undefined;
@@ -78,7 +79,7 @@ test('what a machine writes is in its snapshot, and another machine reads it the
 
   await kubectl(['delete', 'vm/writer', 'vm/reader', '--timeout=60s']);
   await kubectl(['delete', 'pvc/data', 'pvc/copy', 'volumesnapshot/then', '--timeout=60s']);
-  await until('all space to be free', async () => {
+  await eventually('all space to be free', async () => {
     const left = await readdir(join(at.data, 'claims'));
     return left.join() === 'pool.json' ? left : undefined;
   });

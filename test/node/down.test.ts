@@ -13,7 +13,8 @@ import { usualHostPort } from '../../src/domain/machine/host-ports.ts';
 import { findGuestsOnDisk } from '../../src/node/agent/launcher/guests-on-disk.ts';
 import { openWorkspace, type Workspace } from '../cli/workspace.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
-import { importTinyGuest, tinyVm, until, whyNoGuests } from '../testkit/tiny-guest.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';
 
 const why = whyNoGuests();
 const KEY = { namespace: 'default', name: 'tiny' };
@@ -29,12 +30,12 @@ async function runningGuest(t: TestContext): Promise<{ at: Workspace; address: s
   assert.equal(up.code, 0, up.stderr);
   const { client, close } = adminOf(at.data);
   await client.create(VIRTUAL_MACHINES, tinyVm(KEY.name));
-  const vmi = await until('an address', async () => {
+  const vmi = await eventually('an address', async () => {
     const found = await client.get(VIRTUAL_MACHINE_INSTANCES, KEY);
     return found.status?.phase === 'Running' && found.status.interfaces?.[0]?.ipAddress ? found : undefined;
   });
   const address = vmi.status!.interfaces![0]!.ipAddress!;
-  await until('the guest to answer', () => heartbeat(address));
+  await eventually('the guest to answer', () => heartbeat(address));
   await close();
   return { at, address, uid: vmi.metadata.uid };
 }
@@ -55,7 +56,7 @@ test('down --keep-vms leaves guests running; the next up adopts them', {
   assert.equal(pids.length, 1);
   const down = await at.run(['down', '--data-dir', at.data, '--keep-vms']);
   assert.deepEqual(down, { code: 0, stdout: 'stopped (VMs keep running)\n', stderr: '' });
-  const alone = await until('the guest to answer', () => heartbeat(address));
+  const alone = await eventually('the guest to answer', () => heartbeat(address));
 
   assert.equal((await at.up('--nodes', '1')).code, 0);
   const { client, close } = adminOf(at.data);
@@ -67,17 +68,17 @@ test('down --keep-vms leaves guests running; the next up adopts them', {
       { body: {} },
     );
   // Each is refused until the agent is back, and the second until the first is written down.
-  await until('the agent to answer for the guest', async () => {
+  await eventually('the agent to answer for the guest', async () => {
     await ask('pause');
     return true;
   });
-  await until('the guest to go on', async () => {
+  await eventually('the guest to go on', async () => {
     await ask('unpause');
     return true;
   });
   assert.deepEqual(await qemusOf(at), pids);
   assert.equal((await client.get(VIRTUAL_MACHINE_INSTANCES, KEY)).metadata.uid, uid);
-  const after = await until('the guest to answer', () => heartbeat(address));
+  const after = await eventually('the guest to answer', () => heartbeat(address));
   assert.ok(after >= alone, 'the guest was not started anew');
 });
 
@@ -104,7 +105,7 @@ test('down shuts guests down and starts none anew meanwhile; the next up brings 
   assert.equal((await at.up('--nodes', '1')).code, 0);
   const { client, close } = adminOf(at.data);
   t.after(close);
-  await until('another guest', async () => {
+  await eventually('another guest', async () => {
     const found = await client.get(VIRTUAL_MACHINE_INSTANCES, KEY);
     return found.metadata.uid !== uid && found.status?.phase === 'Running' ? true : undefined;
   });
@@ -125,7 +126,7 @@ const deafVmi = (name: string, grace: number): VirtualMachineInstance => ({
 async function deafGuest(at: Workspace, name: string, grace = 600): Promise<void> {
   const { client, close } = adminOf(at.data);
   await client.create(VIRTUAL_MACHINE_INSTANCES, deafVmi(name, grace));
-  await until('the guest to run', async () =>
+  await eventually('the guest to run', async () =>
     (await client.get(VIRTUAL_MACHINE_INSTANCES, { namespace: 'default', name })).status?.phase === 'Running'
       ? true
       : undefined,
@@ -163,7 +164,7 @@ test('down never abandons a guest that ignores ACPI: asked again it joins the wa
   // The control plane is killed: the guest is shown, and stopped by whoever asks for it.
   const { pid } = JSON.parse((await coracle('status', '--json')).stdout) as { pid: number };
   process.kill(pid, 'SIGKILL');
-  const orphaned = await until('the end of the control plane', async () => {
+  const orphaned = await eventually('the end of the control plane', async () => {
     const status = await coracle('status');
     return status.code === 1 ? status : undefined;
   });
@@ -189,7 +190,7 @@ test('down never abandons a guest that ignores ACPI: asked again it joins the wa
   const up = at.start(['up', '--data-dir', at.data, '--port', '0', '--nodes', '1', '--no-merge-kubeconfig']);
   await up.line(/^ready in/);
   const { client, close } = adminOf(at.data);
-  await until('the end to be reported', async () => {
+  await eventually('the end to be reported', async () => {
     const vmi = await client.get(VIRTUAL_MACHINE_INSTANCES, { namespace: 'default', name: 'deaf' });
     return vmi.status?.phase === 'Succeeded' ? true : undefined;
   });
@@ -198,7 +199,7 @@ test('down never abandons a guest that ignores ACPI: asked again it joins the wa
   // In the foreground: Ctrl-C, once more, a SIGTERM. None of them ends the process.
   await deafGuest(at, 'deaf-too');
   const noted = async (pattern: RegExp): Promise<void> =>
-    void (await until(String(pattern), async () => (pattern.test(up.stderr()) ? true : undefined), 10_000));
+    void (await eventually(String(pattern), async () => (pattern.test(up.stderr()) ? true : undefined), 10_000));
   up.child.kill('SIGINT');
   await noted(/stopping; guests are shut down/);
   up.child.kill('SIGINT');
@@ -224,7 +225,7 @@ test('down shuts down guests that were left without a control plane, by ACPI and
   assert.equal((await at.up('--nodes', '1', '--controllers', '')).code, 0);
   const { client, close } = adminOf(at.data);
   t.after(close);
-  await until('the shutdown to be reported', async () =>
+  await eventually('the shutdown to be reported', async () =>
     (await client.get(VIRTUAL_MACHINE_INSTANCES, KEY)).status?.phase === 'Succeeded' ? true : undefined,
   );
 });
@@ -236,7 +237,7 @@ test('a start with fewer nodes removes those that nobody serves, says so, and en
   const at = openWorkspace(t);
   assert.equal((await at.up('--nodes', '2')).code, 0);
   const first = adminOf(at.data);
-  const gone = await until('both nodes', async () => {
+  const gone = await eventually('both nodes', async () => {
     const { items } = await first.client.list(NODES, {});
     const ready = items.filter(({ status }) =>
       status?.conditions?.some((one) => one.type === 'Ready' && one.status === 'True'),
@@ -260,7 +261,7 @@ test('a start with fewer nodes removes those that nobody serves, says so, and en
   } as never);
   process.kill(pid, 'SIGKILL');
   await second.close();
-  await until('the end of the control plane', async () =>
+  await eventually('the end of the control plane', async () =>
     (await at.run(['status', '--data-dir', at.data])).code === 1 ? true : undefined,
   );
 

@@ -17,7 +17,8 @@ import { findProcesses } from '../../src/base/process/identity.ts';
 import { usualHostPort } from '../../src/domain/machine/host-ports.ts';
 import { openWorkspace } from '../cli/workspace.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
-import { importTinyGuest, tinyVm, until, whyNoGuests } from '../testkit/tiny-guest.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';
 
 const why = whyNoGuests();
 const DRAIN = ['--delete-emptydir-data', '--ignore-daemonsets', '--force'];
@@ -53,7 +54,7 @@ test('kubectl drain: guests move, start anew, or wait for somebody, and every dr
   assert.equal(up.code, 0, up.stderr);
   const { client, close } = adminOf(at.data);
   t.after(close);
-  const names = await until('three nodes', async () => {
+  const names = await eventually('three nodes', async () => {
     const { items } = await client.list(NODES);
     const ready = items.filter(({ status }) =>
       status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True'),
@@ -67,7 +68,7 @@ test('kubectl drain: guests move, start anew, or wait for somebody, and every dr
   const key = (name: string) => ({ namespace: 'default', name });
   const vmi = (name: string): Promise<VirtualMachineInstance> => client.get(VIRTUAL_MACHINE_INSTANCES, key(name));
   const untilVmi = (name: string, what: string, check: (one: VirtualMachineInstance) => boolean) =>
-    until(
+    eventually(
       `${name} ${what}`,
       async () => {
         const found = await vmi(name);
@@ -77,7 +78,7 @@ test('kubectl drain: guests move, start anew, or wait for somebody, and every dr
     );
   const addressOf = ({ status }: VirtualMachineInstance): string => status?.interfaces?.[0]?.ipAddress ?? '';
   const heartbeat = (address: string): Promise<number> =>
-    until(`a heartbeat at ${address}`, async () => {
+    eventually(`a heartbeat at ${address}`, async () => {
       const response = await fetch(`http://${address}:${usualHostPort(8080)}/heartbeat`, {
         signal: AbortSignal.timeout(2000),
       });
@@ -159,7 +160,7 @@ test('kubectl drain: guests move, start anew, or wait for somebody, and every dr
   await t.test('two drains at once: everything ends up on the node that is left', async () => {
     await cordon(first, false);
     await client.delete(VIRTUAL_MACHINES, key('outside'));
-    await until('outside is gone', async () =>
+    await eventually('outside is gone', async () =>
       (await client.list(VIRTUAL_MACHINE_INSTANCES)).items.length === 2 ? true : undefined,
     );
     const outcomes = await Promise.all([second, third].map((name) => drain(at.kubeconfig, name).done));
@@ -180,7 +181,7 @@ test('kubectl drain: guests move, start anew, or wait for somebody, and every dr
     for (const name of ['live', 'free']) await client.create(POD_DISRUPTION_BUDGETS, budget(name));
     const draining = drain(at.kubeconfig, first);
     await untilVmi('live', 'moved', ({ status }) => status?.nodeName !== first);
-    await until('the drain to name the budget', async () =>
+    await eventually('the drain to name the budget', async () =>
       /would violate the pod's disruption budget/.test(draining.output()) ? true : undefined,
     );
     const held = await vmi('free');
@@ -207,7 +208,7 @@ test('kubectl drain: guests move, start anew, or wait for somebody, and every dr
     const finished = (await migrationsOf('live')).length;
     const draining = drain(at.kubeconfig, node, '--timeout=6s');
     await untilVmi('live', 'noted', ({ metadata }) => metadata.annotations?.['coracle.dev/drained-from'] === node);
-    await until('a migration that waits', async () =>
+    await eventually('a migration that waits', async () =>
       (await migrationsOf('live')).length > finished ? true : undefined,
     );
     const { code } = await draining.done;
@@ -219,7 +220,7 @@ test('kubectl drain: guests move, start anew, or wait for somebody, and every dr
       ({ metadata, status }) =>
         !status?.evacuationNodeName && metadata.annotations?.['coracle.dev/drained-from'] === undefined,
     );
-    await until('the migration is taken back', async () =>
+    await eventually('the migration is taken back', async () =>
       (await migrationsOf('live')).length === finished ? true : undefined,
     );
     await settings(null);

@@ -33,7 +33,8 @@ import { chooseComponents } from '../../src/cmd/compose/components.ts';
 import { createAuthority, openAuthority } from '../../src/server/auth/certificate-authority.ts';
 import { openWorkspace, type Workspace } from '../cli/workspace.ts';
 import { adminOf } from '../testkit/control-plane-process.ts';
-import { importTinyGuest, tinyVm, until, whyNoGuests } from '../testkit/tiny-guest.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';
 import { heartbeat } from './migration-board.ts';
 
 const why = whyNoGuests();
@@ -163,7 +164,7 @@ test('what coracle rbac prints is what controllers and agents need on an externa
     let waits = 0;
     second.child.stderr?.on('data', (text) => (waits += String(text).match(/ waits: /g)?.length ?? 0));
     await second.line(/^running /);
-    const { items } = await until('the leases', async () => {
+    const { items } = await eventually('the leases', async () => {
       const list = await admin.list(LEASES, { namespace: 'kubevirt' });
       return list.items.length === chosen.length ? list : undefined;
     });
@@ -173,7 +174,7 @@ test('what coracle rbac prints is what controllers and agents need on an externa
       items.map(({ metadata }) => metadata.name),
       chosen.map((name) => `coracle-${name}`).sort(),
     );
-    await until('the second to see that', async () => (waits >= chosen.length ? true : undefined));
+    await eventually('the second to see that', async () => (waits >= chosen.length ? true : undefined));
     second.child.kill('SIGTERM');
     assert.equal((await second.ended).code, 0);
     const after = await admin.list(LEASES, { namespace: 'kubevirt' });
@@ -182,7 +183,7 @@ test('what coracle rbac prints is what controllers and agents need on an externa
 
   await admin.create(VIRTUAL_MACHINES, tinyVm(KEY.name));
   const instance = () => admin.get(VIRTUAL_MACHINE_INSTANCES, KEY);
-  const before = await until('the guest to run, and to be able to move', async () => {
+  const before = await eventually('the guest to run, and to be able to move', async () => {
     const vmi = await instance();
     const { phase, conditions = [] } = vmi.status ?? {};
     const canMove = conditions.some(({ type, status }) => type === 'LiveMigratable' && status === 'True');
@@ -196,7 +197,7 @@ test('what coracle rbac prints is what controllers and agents need on an externa
     metadata: { ...KEY },
     spec: { vmiName: KEY.name },
   } as unknown as VirtualMachineInstanceMigration);
-  const { status: outcome } = await until('the end of the migration', async () => {
+  const { status: outcome } = await eventually('the end of the migration', async () => {
     const found = await admin.get(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, KEY);
     return ['Succeeded', 'Failed'].includes(found.status?.phase ?? '') ? found : undefined;
   });
@@ -217,11 +218,11 @@ test('what coracle rbac prints is what controllers and agents need on an externa
   assert.deepEqual(Object.keys(filled.data ?? {}).sort(), ['tls.crt', 'tls.key']);
 
   await admin.delete(VIRTUAL_MACHINES, KEY);
-  await until('the VM to go', async () => {
+  await eventually('the VM to go', async () => {
     const { items } = await admin.list(VIRTUAL_MACHINES, { namespace: 'default' });
     return items.length === 0 ? true : undefined;
   });
-  await until('the events of all', async () => {
+  await eventually('the events of all', async () => {
     const { items } = await admin.list(EVENTS, { namespace: 'default' });
     return items.some(({ reason }) => reason === 'Stopped') ? true : undefined;
   });

@@ -11,7 +11,8 @@ import {
   type VirtualMachineInstance,
 } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { adminOf, type ControlPlaneProcess, startProcess } from '../testkit/control-plane-process.ts';
-import { importTinyGuest, until, whyNoGuests } from '../testkit/tiny-guest.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { importTinyGuest, whyNoGuests } from '../testkit/tiny-guest.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 // KubeVirt's own examples where they are at hand; copies of none are kept, so our fixtures stand in elsewhere.
@@ -65,7 +66,7 @@ test("KubeVirt's example manifests boot with only the image swapped", {
           if (!/already running|manual start/i.test(error.message)) throw error;
         });
     } else await client.create(VIRTUAL_MACHINE_INSTANCES, object as VirtualMachineInstance);
-    const running = await until(
+    const running = await eventually(
       `${path} to run`,
       async () => {
         const vmi = await client.get(VIRTUAL_MACHINE_INSTANCES, key);

@@ -7,7 +7,8 @@ import { test } from 'node:test';
 import { NODES } from '../../src/api/kinds/builtin/resource-types.ts';
 import { VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { adminOf, startProcess } from '../testkit/control-plane-process.ts';
-import { importTinyGuest, tinyVm, until, whyNoGuests } from '../testkit/tiny-guest.ts';
+import { eventually } from '../testkit/eventually.ts';
+import { importTinyGuest, tinyVm, whyNoGuests } from '../testkit/tiny-guest.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const why = whyNoGuests();
@@ -65,7 +66,7 @@ test('API server, controllers and agent in three processes boot a VM over HTTPS,
     { type: 'InternalIP', address: ADDRESS },
   );
   await client.create(VIRTUAL_MACHINES, tinyVm(KEY.name));
-  const vmi = await until('the guest to run', async () => {
+  const vmi = await eventually('the guest to run', async () => {
     const found = await client.get(VIRTUAL_MACHINE_INSTANCES, KEY);
     return found.status?.phase === 'Running' ? found : undefined;
   });
@@ -76,12 +77,12 @@ test('API server, controllers and agent in three processes boot a VM over HTTPS,
     `/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachineinstances/${KEY.name}/pause`,
     { body: {} },
   );
-  await until('the guest to pause', async () => {
+  await eventually('the guest to pause', async () => {
     const found = await client.get(VIRTUAL_MACHINES, KEY);
     return found.status?.printableStatus === 'Paused' ? true : undefined;
   });
   await client.delete(VIRTUAL_MACHINES, KEY);
-  await until('the VM to go', async () => {
+  await eventually('the VM to go', async () => {
     const left = await client.list(VIRTUAL_MACHINES, { namespace: 'default' });
     return left.items.length === 0 ? true : undefined;
   });

@@ -108,12 +108,3 @@ export async function startPlane(
     },
   };
 }
-
-/** Asks again until `test` is content. */
-export async function eventually<T>(look: () => Promise<T>, test: (found: T) => boolean): Promise<T> {
-  for (;;) {
-    const found = await look();
-    if (test(found)) return found;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}

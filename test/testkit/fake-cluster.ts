@@ -14,7 +14,8 @@ import type { AskAgent } from '../../src/client/controller/ask-agent.ts';
 import { COMPONENTS, type ComponentFacts, chooseComponents, runComponent } from '../../src/cmd/compose/components.ts';
 import type { ControlPlaneOptions } from '../../src/cmd/compose/control-plane.ts';
 import { NODE_VM_RULES } from '../../src/node/agent/rbac.ts';
-import { eventually, type FakeNode, startFakeNode } from './fake-node.ts';
+import { eventually } from './eventually.ts';
+import { type FakeNode, startFakeNode } from './fake-node.ts';
 import { type InProcessControlPlane, startInProcess } from './in-process-control-plane.ts';
 import { playVolumes } from './play-volumes.ts';
 

@@ -299,14 +299,3 @@ export async function startFakeNode({ name, client, admin, signal, labels }: Fak
   await Promise.all([pods.synced(signal), vmis.synced(signal)]);
   return node;
 }
-
-/** Polls until `read` gives something; throws what it last saw when that takes too long. */
-export async function eventually<T>(what: string, read: () => Promise<T | undefined | false>, ms = 60_000): Promise<T> {
-  const deadline = systemClock.monotonic() + ms;
-  for (;;) {
-    const found = await read();
-    if (found) return found;
-    if (systemClock.monotonic() > deadline) throw new Error(`${what}: not within ${ms} ms`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}

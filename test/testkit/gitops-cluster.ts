@@ -17,8 +17,8 @@ import type { GitOpsMetrics } from '../../src/gitops/status/sync-metrics.ts';
 import type { AttemptStep } from '../../src/gitops/sync/attempt.ts';
 import type { EndStep } from '../../src/gitops/sync/end-sync.ts';
 import { createGitOpsController } from '../../src/gitops/sync/gitops-controller.ts';
+import { eventually } from './eventually.ts';
 import { type FakeCluster, startFakeCluster } from './fake-cluster.ts';
-import { eventually } from './fake-node.ts';
 
 export interface GitOpsCluster {
   readonly cluster: FakeCluster;

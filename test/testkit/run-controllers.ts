@@ -33,8 +33,3 @@ export function runControllers(
     },
   };
 }
-
-/** Asks again until it holds; the runner's own limit ends a wait in vain. */
-export async function until(holds: () => Promise<boolean>): Promise<void> {
-  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 10));
-}

@@ -12,7 +12,7 @@ import {
 import type { ResourceType } from '../../src/api/meta/gvk.ts';
 import type { KubeObject } from '../../src/api/meta/object.ts';
 import type { Client } from '../../src/client/client.ts';
-import { eventually } from './fake-node.ts';
+import { eventually } from './eventually.ts';
 
 export const key = (name: string) => ({ namespace: 'default', name });
 

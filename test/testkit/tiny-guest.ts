@@ -41,14 +41,3 @@ export function tinyVm(name: string, change: (vm: VirtualMachine) => void = () =
   change(vm);
   return vm;
 }
-
-/** Polls until `check` returns a value; throws with what was waited for after `ms`. */
-export async function until<T>(what: string, check: () => Promise<T | undefined>, ms = 150_000): Promise<T> {
-  const deadline = performance.now() + ms;
-  for (;;) {
-    const value = await check().catch(() => undefined);
-    if (value !== undefined) return value;
-    if (performance.now() > deadline) throw new Error(`waited ${ms / 1000} s for ${what}`);
-    await new Promise((next) => setTimeout(next, 100));
-  }
-}

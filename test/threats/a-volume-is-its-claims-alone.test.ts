@@ -14,8 +14,9 @@ import { claimDisk } from '../../src/node/disk/claim-volumes.ts';
 import type { VolumeRequest } from '../../src/node/disk/volume-request.ts';
 import { openPool, type Pool } from '../../src/node/storage/pool.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { startServer } from '../testkit/in-process-server.ts';
-import { type RunningControllers, runControllers, until } from '../testkit/run-controllers.ts';
+import { type RunningControllers, runControllers } from '../testkit/run-controllers.ts';
 
 let directory: string;
 let controllers: RunningControllers;
@@ -59,7 +60,7 @@ const claim = (namespace: string, name: string, volumeName?: string): Promise<Pe
 const stored = (namespace: string, name: string) =>
   controllers.client.get(PERSISTENT_VOLUME_CLAIMS, { namespace, name });
 const bound = (namespace: string, name: string) =>
-  until(async () => (await stored(namespace, name)).status?.phase === 'Bound');
+  eventually(async () => (await stored(namespace, name)).status?.phase === 'Bound');
 /** The file that an agent would open; it may read every object here: it must see for itself whose the volume is. */
 const open = async (namespace: string, name: string): Promise<string> => {
   const request = {
@@ -77,14 +78,14 @@ test('a claim of another namespace that names a bound volume is not bound, and n
   await bound('victim', 'mine');
   const { spec, status } = await controllers.client.get(PERSISTENT_VOLUMES, { namespace: '', name: 'data' });
   assert.equal(spec?.claimRef?.uid, (await stored('victim', 'mine')).metadata.uid);
-  await until(async () => {
+  await eventually(async () => {
     const { status: now } = await controllers.client.get(PERSISTENT_VOLUMES, { namespace: '', name: 'data' });
     return now?.phase === 'Bound' || status?.phase === 'Bound';
   });
   assert.equal(await open('victim', 'mine'), join(path, 'disk.img'));
 
   await claim('tenant', 'mine', 'data');
-  await until(async () => {
+  await eventually(async () => {
     const events = (await controllers.client.raw('GET', '/api/v1/namespaces/tenant/events', {})) as {
       items: { reason: string; message: string }[];
     };

@@ -7,8 +7,8 @@ import { ApiError } from '../../src/api/meta/status.ts';
 import { isOfOthers } from '../../src/node/agent/launcher/no-relationship.ts';
 import { createSigningRequest } from '../../src/server/auth/certificate-authority.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { newAuthority } from '../testkit/listen-tls.ts';
-import { until } from '../testkit/run-controllers.ts';
 
 let plane: TestPlane;
 const GROUP = '/apis/kubevirt.io/v1';
@@ -144,7 +144,7 @@ test('who may bring nodes in gets a certificate of a new one, for a day at most,
     ['newer', 365 * 86_400],
   ] as const) {
     const name = await ask(node, seconds);
-    await until(async () => (await statusOf(name)).certificate !== undefined);
+    await eventually(async () => (await statusOf(name)).certificate !== undefined);
     const pem = new TextDecoder().decode(decodeBase64((await statusOf(name)).certificate));
     const { validTo, subject } = new X509Certificate(pem);
     assert.match(subject, new RegExp(`CN=system:node:${node}$`, 'm'));
@@ -154,8 +154,8 @@ test('who may bring nodes in gets a certificate of a new one, for a day at most,
   // Of those who race for one name before its Node exists, one gets it.
   const racers = await Promise.all([1, 2, 3].map(() => ask('raced')));
   const last = await ask('after-them');
-  await until(async () => (await statusOf(last)).certificate !== undefined);
-  await until(async () => (await Promise.all(racers.map(statusOf))).some(({ certificate }) => certificate));
+  await eventually(async () => (await statusOf(last)).certificate !== undefined);
+  await eventually(async () => (await Promise.all(racers.map(statusOf))).some(({ certificate }) => certificate));
   const answers = await Promise.all(racers.map(statusOf));
   assert.equal(answers.filter(({ conditions }) => conditions !== undefined).length, 1);
 });

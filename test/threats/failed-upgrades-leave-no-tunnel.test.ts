@@ -9,6 +9,7 @@ import { startTlsServer, type TlsServer } from '../../src/base/http/tls-server.t
 import { silentLogger } from '../../src/base/log/log.ts';
 import { createOutbound, type Outbound } from '../../src/cmd/compose/outbound.ts';
 import { createAuthority, openAuthority } from '../../src/server/auth/certificate-authority.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 
 const PATH = '/apis/behind.example.com/v1/tunnel';
@@ -123,7 +124,7 @@ async function dial(request: string): Promise<{ readonly socket: TLSSocket; read
     reported += chunk.toString('latin1');
   });
   socket.write(request.replace('{}', PATH));
-  for (let i = 0; i < 100 && reported === ''; i++) await new Promise((done) => setTimeout(done, 10));
+  await eventually('an answer', () => reported !== '');
   return { socket, reported: () => reported };
 }
 
@@ -158,8 +159,7 @@ test('asked for SPDY, the server behind agrees: then the bytes of both pass, and
   );
   assert.match(reported(), /^HTTP\/1\.1 101 [\s\S]*\r\nUpgrade: SPDY\/3\.1\r\n[\s\S]*\r\n\r\n/);
   socket.write('bytes of the client');
-  for (let i = 0; i < 100 && !(received.includes('of the client') && reported().endsWith('hello')); i++)
-    await new Promise((done) => setTimeout(done, 10));
+  await eventually('both ways', () => received.includes('of the client') && reported().endsWith('hello'));
   socket.destroy();
   assert.ok(reported().endsWith('\r\n\r\nhello'));
   assert.ok(received.endsWith('\r\n\r\nbytes of the client'));

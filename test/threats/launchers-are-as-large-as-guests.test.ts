@@ -7,12 +7,12 @@ import { after, before, test } from 'node:test';
 import { KUBEVIRTS } from '../../src/api/kinds/kubevirt/kinds.ts';
 import type { VirtualMachineInstance } from '../../src/api/kinds/kubevirt/kubevirt.ts';
 import { systemClock } from '../../src/base/clock/clock.ts';
-import { NEVER } from '../../src/base/http/seam.ts';
 import { silentLogger } from '../../src/base/log/log.ts';
 import { launcherPod } from '../../src/domain/launcher/launcher-pod.ts';
 import type { AgentEnvironment } from '../../src/node/agent/environment.ts';
 import { Launcher } from '../../src/node/agent/launcher/launcher.ts';
 import type { ReadonlyPod } from '../../src/node/agent/launcher/launcher-state.ts';
+import { eventually } from '../testkit/eventually.ts';
 
 const VMI_UID = '00000000-0000-4000-8000-000000000001';
 const POD_UID = '00000000-0000-4000-8000-000000000002';
@@ -102,7 +102,7 @@ async function meet(pod: ReadonlyPod, ratio?: number): Promise<{ started: boolea
   launcher.observeVmi(vmi);
   const running = launcher.run();
   // Either is reported in an event: that QEMU did not start, or that it was not tried.
-  for (let i = 0; i < 1000 && reported.length === 0; i++) await systemClock.sleep(20, NEVER);
+  await eventually('an event', () => reported.length > 0);
   // What stands in QEMU's place ends at once, which is reported as well.
   const outcome = { started: reported.some((one) => one.startsWith('Warning StartFailed')), reported };
   launcher.observePod(undefined);

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { launcherPodsPolicy } from '../../src/cmd/compose/launcher-pods-policy.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { startServer } from '../testkit/in-process-server.ts';
-import { until } from '../testkit/run-controllers.ts';
 
 const NAMESPACE = '/api/v1/namespaces/default';
 const PODS = `${NAMESPACE}/pods`;
@@ -79,7 +79,7 @@ test('the controllers make theirs, whose other labels stay the tenant’s to cha
     (await plane.admin(`GET ${PODS}`)).items.filter(({ metadata }: { metadata: { name: string } }) =>
       metadata.name.startsWith('virt-launcher-vm-'),
     );
-  await until(async () => (await launchers()).length === 1);
+  await eventually(async () => (await launchers()).length === 1);
   const [{ metadata, spec }] = await launchers();
   const { requests } = spec.containers.find(({ name }: { name: string }) => name === 'compute').resources;
   assert.ok(/G|M/.test(requests.memory), requests.memory);

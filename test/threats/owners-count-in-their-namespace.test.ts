@@ -15,7 +15,7 @@ import { Launcher } from '../../src/node/agent/launcher/launcher.ts';
 import type { ReadonlyPod, ReadonlyVmi } from '../../src/node/agent/launcher/launcher-state.ts';
 import { writeNamespace } from '../../src/node/agent/launcher/vm-namespace.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
-import { until } from '../testkit/run-controllers.ts';
+import { eventually } from '../testkit/eventually.ts';
 
 const VICTIM = '00000000-0000-4000-8000-000000000001';
 const POD = '00000000-0000-4000-8000-000000000002';
@@ -135,8 +135,8 @@ test('a Pod of another namespace is no launcher of the instance: the instance ge
     spec: { nodeName: 'n1', containers: [{ name: 'compute', image: 'i' }] },
   });
   await plane.run(['vmi'], { rootCa: '' });
-  await until(async () => (await podsOf('victim')).length === 1);
-  await until(async () => (await plane.admin(`GET ${INSTANCES}/vm`)).status?.phase === 'Scheduling');
+  await eventually(async () => (await podsOf('victim')).length === 1);
+  await eventually(async () => (await plane.admin(`GET ${INSTANCES}/vm`)).status?.phase === 'Scheduling');
   const { status } = await plane.admin(`GET ${INSTANCES}/vm`);
   assert.deepEqual(Object.keys(status.activePods ?? {}), [(await podsOf('victim'))[0].metadata.uid]);
 });
@@ -156,5 +156,7 @@ test('a dependent of another namespace holds no foreground deletion', async () =
     map('dependent', { ownerReferences: [foreign], finalizers: ['example.com/stays'] }),
   );
   await plane.admin(`DELETE ${configMaps}/owner`, { propagationPolicy: 'Foreground' });
-  await until(async () => (await plane.ask(`GET ${configMaps}/owner`, { as: ['a', 'system:masters'] })).status === 404);
+  await eventually(
+    async () => (await plane.ask(`GET ${configMaps}/owner`, { as: ['a', 'system:masters'] })).status === 404,
+  );
 });

@@ -10,6 +10,7 @@ import { after, before, test } from 'node:test';
 import { connect, type TLSSocket } from 'node:tls';
 import type { TlsServer } from '../../src/base/http/tls-server.ts';
 import type { CertificateAuthority } from '../../src/server/auth/certificate-authority.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { createGuestPod, type GuestNode, startGuestNode } from '../testkit/guest-node.ts';
 import { type InProcessServer, startServer } from '../testkit/in-process-server.ts';
 import { listenTls, newAuthority } from '../testkit/listen-tls.ts';
@@ -86,7 +87,7 @@ async function dial(): Promise<{ socket: TLSSocket; text: () => string; until(pa
     socket,
     text: () => text,
     async until(pattern) {
-      for (let i = 0; i < 500 && !pattern.test(text) && !over; i++) await new Promise((done) => setTimeout(done, 10));
+      await eventually(String(pattern), () => pattern.test(text) || over);
       return pattern.test(text);
     },
   };
