@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { eventually } from '../testkit/eventually.ts';
 import { createRepository } from '../testkit/git-repository.ts';
-import { until } from '../testkit/tiny-guest.ts';
 import { openWorkspace } from './workspace.ts';
 
 const map = (name: string, annotations: object): string =>
@@ -46,7 +46,7 @@ test('up --cluster-name: objects of this cluster are applied and say its name, t
         'jsonpath={range .items[*]}{.metadata.name}={.metadata.annotations.configmanagement\\.gke\\.io/cluster-name} {end}',
       ])
     ).stdout.trim();
-  await until('the sync is through', async () => {
+  await eventually('the sync is through', async () => {
     const { stdout } = await at.kubectl([
       'get',
       'rootsync',

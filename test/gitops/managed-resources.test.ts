@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { CONFIG_MAPS, NAMESPACES } from '../../src/api/kinds/builtin/resource-types.ts';
 import type { ResourceType } from '../../src/api/meta/gvk.ts';
 import type { KubeObject } from '../../src/api/meta/object.ts';
-import { eventually } from '../testkit/fake-node.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { configMapYaml, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';
 import { createSources } from '../testkit/gitops-sources.ts';
 

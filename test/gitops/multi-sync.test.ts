@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { CONFIG_SYNC_NAMESPACE, REPO_SYNCS, ROOT_SYNCS } from '../../src/api/kinds/config-sync/kinds.ts';
 import { GUARD_CONFIGURATIONS } from '../../src/gitops/sync/guard-configuration.ts';
-import { eventually } from '../testkit/fake-node.ts';
+import { eventually } from '../testkit/eventually.ts';
 import {
   condition,
   configMapYaml,

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { CONFIG_MAPS } from '../../src/api/kinds/builtin/resource-types.ts';
 import { familyText } from '../../src/base/metrics/metric-family.ts';
 import { createGitOpsMetrics } from '../../src/gitops/status/sync-metrics.ts';
-import { eventually } from '../testkit/fake-node.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { configMapYaml, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';
 import { createSources, type Source } from '../testkit/gitops-sources.ts';
 

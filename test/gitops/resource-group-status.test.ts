@@ -9,7 +9,7 @@ import {
   type ResourceStatus,
   ROOT_SYNCS,
 } from '../../src/api/kinds/config-sync/kinds.ts';
-import { eventually } from '../testkit/fake-node.ts';
+import { eventually } from '../testkit/eventually.ts';
 import { configMapYaml, type GitOpsCluster, startGitOpsCluster } from '../testkit/gitops-cluster.ts';
 import { createSources, deploymentYaml, setReady } from '../testkit/gitops-sources.ts';
 

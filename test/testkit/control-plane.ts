@@ -8,6 +8,8 @@ import { NODE_VM_RULES } from '../../src/node/agent/rbac.ts';
 import { createSigningKey } from '../../src/server/auth/service-account-tokens.ts';
 import { createMemoryBackend } from '../../src/server/storage/memory-backend.ts';
 
+export { eventually } from './eventually.ts';
+
 export const TEST_ISSUER = 'https://issuer.test';
 
 export interface Asking {

@@ -14,6 +14,8 @@ import { currentPod } from '../../src/domain/launcher/launcher-pods.ts';
 import { hasPendingCondition, isMoving, pendingChanges } from '../../src/domain/live-update/pending-changes.ts';
 import { coversInstance, isResizing, type PodResizeVerdict } from '../../src/domain/live-update/pod-resize.ts';
 
+export { eventually } from './eventually.ts';
+
 export interface FakeNodeOptions {
   readonly name: string;
   /** Acts as the node (`system:node:NAME`). */

@@ -7,6 +7,8 @@ import { createClient } from '../../src/client/create-client.ts';
 import { createInformerSet } from '../../src/client/informer/informer-set.ts';
 import type { InProcessServer } from './in-process-server.ts';
 
+export { eventually as until } from './eventually.ts';
+
 export interface RunningControllers {
   /** The client they use. */
   readonly client: Client;
